@@ -19,6 +19,12 @@ export {
 export { AccountActivator, runAccountActions } from './account-activator.ts'
 export { appendAccountEvent } from './account-events.ts'
 export {
+  type AuthorizationTarget,
+  beginAuthorization,
+  completeAuthorization,
+  revokeAuthorization,
+} from './authorization.ts'
+export {
   type ConnectAccountInput,
   type ConnectionGrant,
   connectAccount,

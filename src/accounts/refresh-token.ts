@@ -6,14 +6,7 @@ import { appendEventOf } from './account-events.ts'
 import { contextKeysFromToken } from './context.ts'
 import type { AccountDependencies, TokenProvider } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
-import {
-  parseTokenError,
-  requestToken,
-  TOKEN_REQUESTS_TIMEOUT_MS,
-  tokenErrorJson,
-  tokenFailure,
-  tokenRetryDelayMs,
-} from './request-token.ts'
+import { parseTokenError, requestToken, tokenErrorJson, tokenFailure, tokenRetryDelayMs } from './request-token.ts'
 import { type ResolvedAccount, tokenRulesOf, withToken } from './resolved-account.ts'
 import {
   acquireTokenLease,
@@ -26,6 +19,7 @@ import {
 import { changeAccountStatus } from './status.ts'
 import { updateAccount, withContextKeys } from './stored-context.ts'
 import { accountSecretRef, isFresh, isUsable, type StoredToken, tokenSecret, tokenTimes } from './stored-credentials.ts'
+import { TOKEN_REQUESTS_TIMEOUT_MS } from './token-context.ts'
 
 /** What refreshing a token takes. */
 export type RefreshDependencies = Pick<
@@ -203,23 +197,34 @@ async function storeToken(
   )
 }
 
-/** Stores the error for callers during the back-off, and throws it. Under a lost lease nothing is stored or thrown. */
+/**
+ * Stores the error for callers during the back-off, and throws it. Under a lost lease nothing is stored or thrown: the token
+ * that was rejected is no longer the account's.
+ */
 async function recordErrorAndThrow(
   { database, random }: RefreshDependencies,
-  { account }: ResolvedAccount,
+  { account, token }: ResolvedAccount,
   lease: TokenLease,
-  error: TokenError,
+  given: TokenError,
 ): Promise<undefined> {
+  const lostSince = given.kind === 'grant_refused' && token?.refreshToken !== undefined ? lease.interruptedAt : null
+  const error = lostSince === null ? given : { ...given, message: describeLoss(given.message, lostSince) }
   const retryDelayMs = tokenRetryDelayMs(error, lease.failures + 1, random)
   const failure = tokenFailure(error, account.id, retryDelayMs)
   const isLeaseHeld = await database.transaction(async (tx) => {
     const isFinal = error.kind === 'grant_refused'
     if (!(await failTokenRefresh(tx, lease, { error: tokenErrorJson(error), retryDelayMs, isFinal }))) return false
-    if (isFinal) await changeAccountStatus(tx, account, 'refresh_failed', failure.publicMessage)
+    const cause = lostSince === null ? 'refresh_failed' : 'token_lost'
+    if (isFinal) await changeAccountStatus(tx, account, cause, failure.publicMessage)
     return true
   })
   if (isLeaseHeld) throw failure
   return undefined
+}
+
+function describeLoss(message: string, since: Date): string {
+  const what = `the request for a token of ${since.toISOString()} was interrupted before its response was stored`
+  return `${message}; ${what}, so the refresh token that replaced the rejected one is probably lost`
 }
 
 async function storeWithRetry<Result>(

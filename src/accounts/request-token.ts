@@ -1,31 +1,13 @@
-import {
-  type BackoffPolicy,
-  backoffMs,
-  Failure,
-  isTransient,
-  type JsonObject,
-  newId,
-  type Random,
-} from '../base/index.ts'
+import { type BackoffPolicy, backoffMs, Failure, isTransient, type JsonObject, type Random } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
-import {
-  readStandardTokenResponse,
-  type TokenContext,
-  type TokenError,
-  type TokenResult,
-  type TokenRules,
-} from '../formats/index.ts'
-import { type AccountAccess, type ActionOutcome, createRedaction, sendRaw, tokensIn } from '../proxy/index.ts'
+import { readStandardTokenResponse, type TokenError, type TokenResult, type TokenRules } from '../formats/index.ts'
+import { type ActionOutcome, createRedaction, tokensIn } from '../proxy/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { REFRESH_ACTION, type ResolvedAccount, usesRefreshAction } from './resolved-account.ts'
+import { createTokenContext, TOKEN_REQUESTS_TIMEOUT_MS } from './token-context.ts'
 
 type RequestDependencies = Pick<AccountDependencies, 'http' | 'evaluator' | 'engine' | 'clock'>
-
-const REQUEST_TIMEOUT_MS = 10_000
-/** For all requests of one token together. */
-export const TOKEN_REQUESTS_TIMEOUT_MS = 25_000
-const RESPONSE_BYTES_MAX = 256 * 1024
 
 /**
  * Requests a token as the definition says: the next one by its action `refresh_token`, where it has one. An error is a
@@ -44,7 +26,11 @@ export async function requestToken(
   const result = await catchTokenError(() =>
     usesRefreshAction(resolved)
       ? requestTokenByAction(deps, resolved, AbortSignal.timeout(TOKEN_REQUESTS_TIMEOUT_MS))
-      : rules.requestToken(tokenContext(deps, access, sent), scope, previous),
+      : rules.requestToken(
+          createTokenContext(deps, access, (each) => sent.push(each)),
+          scope,
+          previous,
+        ),
   )
   if (result.kind === 'granted') return result
   const redaction = createRedaction(resolved.plan, access)
@@ -57,31 +43,15 @@ async function catchTokenError(request: () => Promise<TokenResult>): Promise<Tok
   try {
     return await request()
   } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    const kind = isTransient(error) ? 'transient' : 'client_refused'
-    return { kind, message: error.publicMessage, retryAfterSeconds: error.retryAfterSeconds }
+    return tokenErrorOf(error)
   }
 }
 
-function tokenContext(
-  { http, evaluator, clock }: RequestDependencies,
-  access: AccountAccess,
-  sent: TemplateScope[],
-): TokenContext<MethodPlan> {
-  const deadlineMs = clock.monotonicMs() + TOKEN_REQUESTS_TIMEOUT_MS
-  const limits = access.environmentId === undefined ? {} : { owner: access.environmentId }
-  return {
-    async send(request, scope) {
-      sent.push(scope)
-      const leftMs = deadlineMs - clock.monotonicMs()
-      if (leftMs <= 0) throw new Failure('DEADLINE_EXCEEDED', 'the requests for a token took too long together')
-      const bounds = { timeoutMs: Math.min(REQUEST_TIMEOUT_MS, leftMs), responseBytesMax: RESPONSE_BYTES_MAX }
-      return await sendRaw(http, request, scope, bounds)
-    },
-    evaluate: (expression, input) => evaluator.evaluate(expression, input, limits),
-    now: () => clock.now(),
-    nonce: newId,
-  }
+/** A thrown Failure as the error of a token request. @throws everything else again */
+export function tokenErrorOf(error: unknown): TokenError {
+  if (!(error instanceof Failure)) throw error
+  const kind = isTransient(error) ? 'transient' : 'client_refused'
+  return { kind, message: error.publicMessage, retryAfterSeconds: error.retryAfterSeconds }
 }
 
 /** The action's result is read like the response of a token endpoint (`access_token`, `refresh_token`, `expires_in`). */

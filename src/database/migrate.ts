@@ -7,7 +7,13 @@ import { isLockTimeout } from './errors.ts'
 /** Every migration, oldest first: its name, which is final once released, and its files in `migrations/`. */
 const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0001-initial': ['0001-configuration.sql', '0001-runs.sql', '0001-rate-limits.sql'],
-  '0002-connect': ['0002-events.sql', '0002-link-sessions.sql', '0002-accounts.sql', '0002-context-objects.sql'],
+  '0002-connect': [
+    '0002-events.sql',
+    '0002-link-sessions.sql',
+    '0002-accounts.sql',
+    '0002-branding.sql',
+    '0002-context-objects.sql',
+  ],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

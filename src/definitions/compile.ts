@@ -22,6 +22,7 @@ import {
   compileCredential,
   compilePagination,
   type FormatChoice,
+  type Identity,
   listCredentials,
   NO_AUTHORIZATION,
   type Pagination,
@@ -100,14 +101,24 @@ function parseConfig(config: JsonObject): IntegrationConfig {
 }
 
 function compileConnect(config: IntegrationConfig, choice: CredentialChoice): ConnectPlan {
-  const { verification, token, ...plan } = compileCredential(choice)
+  const { verification, token, authorization, identity, ...plan } = compileCredential(choice)
+  const compileToken = (request: RequestDefinition) => compileTokenRequest(config, request)
   return {
     ...plan,
     label: choice.label,
     verification: verification === undefined ? undefined : compileRequest(config, '', 'verification', verification),
-    token: token?.((request) => compileTokenRequest(config, request)),
+    token: token?.(compileToken),
+    ...(authorization === undefined ? {} : { authorization: authorization(compileToken, config.base_url) }),
+    ...(identity === undefined ? {} : { identity: compileIdentity(config, identity) }),
     sentInHeaders: listNamesInHeaders(config as JsonObject),
   }
+}
+
+function compileIdentity(
+  config: IntegrationConfig,
+  { request, path }: Identity<RequestDefinition>,
+): Identity<MethodPlan> {
+  return { request: request === undefined ? undefined : compileRequest(config, '', 'identity', request), path }
 }
 
 /** Without headers and parameters of the integration: they may hold the token that this request is for. */

@@ -37,9 +37,9 @@ function isLiteralAddress(text: string): boolean {
   return findTemplateProblem(text) === undefined && listPlaceholderPaths(text).length === 0
 }
 
-/** Names of variables, headers and parameters that usually hold secrets. */
+/** Names of variables, headers and parameters that usually hold secrets. When a secret expires is none. */
 const SECRET_NAME =
-  /secret|token(?!_?(?:path|host|url))|password|passwd|private_?key|api[-_]?key|access[-_]?key|^(?:proxy-)?authorization$|^cookie$/i
+  /secret(?!_expires_at)|token(?!_?(?:path|host|url))|password|passwd|private_?key|api[-_]?key|access[-_]?key|^(?:proxy-)?authorization$|^cookie$/i
 
 /**
  * The leaves of a config or override that are credential material: stored encrypted, shown masked.

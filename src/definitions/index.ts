@@ -5,7 +5,7 @@
  * Pure functions of JSON. Nothing here performs a call, and no other module reads a config by hand.
  */
 
-export { ACTION_RESOURCE, RESERVED_ACTIONS } from './actions.ts'
+export { ACTION_RESOURCE, FORM_ACTION, RESERVED_ACTIONS } from './actions.ts'
 export {
   type ConfigKind,
   checkConfig,
@@ -17,13 +17,16 @@ export {
 export { compilePlan, isWritingVerb } from './compile.ts'
 export { integrationConfigSchema } from './config-schema.ts'
 export { listAddresses, secretPaths, secretTexts } from './config-values.ts'
+export { labelKeyOf } from './form-fields.ts'
 export { type ResolvedConfig, resolveConfig } from './merge.ts'
 export type {
   ActionPlan,
   BudgetRule,
   ConnectPlan,
   ContextSource,
+  FormFieldPlan,
   MethodPlan,
+  OptionsSource,
   Plan,
   RateLimitRules,
   StepPlan,

@@ -1,10 +1,12 @@
 import type { DotPath, Json } from '../base/index.ts'
 import type { JsonTemplate, TextTemplate, UrlTemplate } from '../expressions/index.ts'
 import type {
+  AuthorizationRules,
   Authorize,
   BodyFormat,
   CredentialPlan,
   Field,
+  Identity,
   Pagination,
   QueryArrayFormat,
   ResponseFormat,
@@ -28,12 +30,16 @@ export interface Plan {
 }
 
 /** One way of connecting an account. */
-export interface ConnectPlan extends Omit<CredentialPlan, 'verification' | 'token'> {
+export interface ConnectPlan extends Omit<CredentialPlan, 'verification' | 'token' | 'authorization' | 'identity'> {
   readonly label: string | undefined
   /** A request that must succeed before the account counts as connected. */
   readonly verification: MethodPlan | undefined
   /** How tokens are requested and refreshed; absent where the collected fields are the whole credential. */
   readonly token: TokenRules<MethodPlan> | undefined
+  /** How the customer's consent is obtained; absent where connecting takes no redirect to the third party. */
+  readonly authorization?: AuthorizationRules<MethodPlan>
+  /** Names the customer's account at the third party; a reconnection must find the same one. */
+  readonly identity?: Identity<MethodPlan>
   /** Names of collected fields whose values are sent in headers unchanged. */
   readonly sentInHeaders: ReadonlySet<string>
 }

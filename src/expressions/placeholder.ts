@@ -148,6 +148,7 @@ const PLACEHOLDER_ROOTS = [
   'resources',
   'previous_run_date',
   'connection',
+  'random',
   '$previous',
   '$steps',
 ] as const
@@ -185,6 +186,8 @@ interface CallValues {
   readonly query?: JsonObject | undefined
   readonly body?: Json | undefined
   readonly args?: JsonObject | undefined
+  /** A random text, in the address of a consent page. */
+  readonly random?: string | undefined
   /** Parent records by resource path: `{repositories: {…}}`, `{crm: {contacts: {…}}}`. */
   readonly resources?: JsonObject | undefined
   /** RFC 3339; absent on a first or full run. */
@@ -225,6 +228,8 @@ export function resolvePath(scope: TemplateScope, path: PlaceholderPath): Json |
       return getAtPath(account.connection, steps)
     case 'pagination':
       return getAtPath(scope.pagination, steps)
+    case 'random':
+      return getAtPath(call.random, steps)
     case 'args':
       return getAtPath(call.args, steps)
     case 'query':

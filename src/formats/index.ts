@@ -20,8 +20,18 @@ export { FIELD_RULES, type FieldRule } from './credential/check-field-value.ts'
 export { collectFields, type FieldsSource } from './credential/collect-fields.ts'
 export type {
   AuthenticationMethod,
+  AuthorizationErrorCode,
+  AuthorizationFailure,
+  AuthorizationRedirect,
+  AuthorizationResult,
+  AuthorizationReturn,
+  AuthorizationRules,
+  AuthorizationStart,
   CredentialChoice,
   CredentialPlan,
+  Identity,
+  Lifetimes,
+  RevocationResult,
   TokenContext,
   TokenError,
   TokenResult,

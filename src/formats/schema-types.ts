@@ -62,17 +62,30 @@ export function listOf<T extends z.core.$ZodType>(element: T): z.ZodArray<T> {
   return z.array(element).max(DEFINITION_LIMITS.entries)
 }
 
-/** Values by name. The limit is part of the schema's metadata, where `deepPartial` and the published JSON Schema find it. */
-export function mapOf<K extends z.core.$ZodRecordKey, V extends z.core.$ZodType>(
+/**
+ * Values by name; of an enumeration of names, some. The limit is part of the schema's metadata, where `deepPartial` and the
+ * published JSON Schema find it.
+ */
+export function mapOf<V extends z.core.$ZodType>(
+  key: z.ZodString,
+  value: V,
+  maxProperties?: number,
+): z.ZodRecord<z.ZodString, V>
+export function mapOf<K extends z.ZodEnum, V extends z.core.$ZodType>(
   key: K,
   value: V,
+  maxProperties?: number,
+): z.ZodRecord<K & z.core.$partial, V>
+export function mapOf(
+  key: z.ZodString | z.ZodEnum,
+  value: z.core.$ZodType,
   maxProperties: number = DEFINITION_LIMITS.entries,
-): z.ZodRecord<K, V> {
+): z.ZodRecord<z.core.$ZodRecordKey, z.core.$ZodType> {
   const limit = refineWith<object>(
     (map) => (Object.keys(map).length > maxProperties ? `must have at most ${maxProperties} entries` : undefined),
     'max',
   )
-  return z.record(key, value).superRefine(limit).meta({ maxProperties })
+  return z.partialRecord(key, value).superRefine(limit).meta({ maxProperties })
 }
 
 /** A URL that people open: a logo, a page of documentation. */

@@ -9,9 +9,22 @@ export { type CallbackResult, handleCallback } from './callback.ts'
 export { type ConnectForm, createConnectForm, type LinkChoice, listChoices } from './choices.ts'
 export type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
 export { LINK_ERRORS, type LinkError, type LinkErrorCode } from './error-codes.ts'
+export {
+  createFormOptionsCache,
+  type FormOptionsRequest,
+  type FormOptionsResult,
+  loadFormOptions,
+} from './form-options.ts'
 export { createHopTicket, redeemHopTicket } from './hop-ticket.ts'
 export { findLinkSession, type OpenResult, openLinkSession, readLinkSummary } from './open-session.ts'
+export {
+  checkPostConnectForm,
+  getPostConnectForm,
+  type PostConnectForm,
+  storePostConnectForm,
+} from './post-connect-form.ts'
 export type { LinkSession, LinkStepResult, LinkSummary, LinkTransition } from './session.ts'
+export { findSettingsForm, loadSettingsOptions, submitSettings } from './settings.ts'
 export { LINK_STATUSES, type LinkPageStep, type LinkStatus } from './status.ts'
 export {
   cancelByBrowser,

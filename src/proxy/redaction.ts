@@ -23,7 +23,10 @@ export function createRedaction(plan: Plan, access: AccountAccess): Redactor {
 }
 
 /** The secrets of an account. */
-export function accountSecrets({ credentials, environmentVariables }: AccountAccess): string[] {
+export function accountSecrets({
+  credentials,
+  environmentVariables,
+}: Pick<AccountAccess, 'credentials' | 'environmentVariables'>): string[] {
   return [...credentialTexts(credentials), ...secretTexts({ environment_variables: environmentVariables })]
 }
 

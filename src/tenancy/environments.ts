@@ -1,6 +1,7 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
 import { isUniqueViolation, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import {
+  type BrandingChange,
   deleteEnvironmentRow,
   ENVIRONMENT_NAME_CONSTRAINT,
   type EnvironmentRecord,
@@ -18,9 +19,9 @@ const DELETE_BATCH_SIZE = 100
 export async function createEnvironment(
   tx: Tx,
   teamId: string,
-  input: { readonly name: string },
+  input: { readonly name: string; readonly branding?: BrandingChange | undefined },
 ): Promise<EnvironmentRecord> {
-  const environment = await insertEnvironment(tx, newId(), teamId, input.name)
+  const environment = await insertEnvironment(tx, newId(), teamId, input.name, input.branding)
   if (environment === undefined) throw nameTaken(input.name, await findEnvironmentByName(tx, teamId, input.name))
   return environment
 }
@@ -33,7 +34,7 @@ export async function getEnvironment(tx: Tx, teamId: string, id: string): Promis
 }
 
 /**
- * Renames an environment; without a name it changes nothing.
+ * Changes name and branding; what is not given is kept.
  *
  * @param input.version the version the caller read; absent: any
  * @throws Failure RESOURCE_NOT_FOUND, NAME_TAKEN, ETAG_MISMATCH
@@ -41,19 +42,29 @@ export async function getEnvironment(tx: Tx, teamId: string, id: string): Promis
 export async function updateEnvironment(
   tx: Tx,
   teamId: string,
-  input: { readonly id: string; readonly name?: string | undefined; readonly version?: number | undefined },
+  input: {
+    readonly id: string
+    readonly name?: string | undefined
+    readonly branding?: BrandingChange | undefined
+    readonly version?: number | undefined
+  },
 ): Promise<EnvironmentRecord> {
-  const { id, name, version } = input
+  const { id, version, branding = {} } = input
   const stored = await getEnvironment(tx, teamId, id)
   if (version !== undefined && version !== stored.version) throw etagMismatch('environment', id)
-  if (name === undefined || name === stored.name) return stored
-  const holder = await findEnvironmentByName(tx, teamId, name)
+  const name = input.name ?? stored.name
+  const isSame =
+    name === stored.name && BRANDING_FIELDS.every((field) => (branding[field] ?? stored[field]) === stored[field])
+  if (isSame) return stored
+  const holder = name === stored.name ? undefined : await findEnvironmentByName(tx, teamId, name)
   // The environment itself has it: a concurrent call has just renamed it, and the version tells.
   if (holder !== undefined && holder.id !== id) throw nameTaken(name, holder)
-  const updated = await rename(tx, teamId, id, name, version)
+  const updated = await change(tx, teamId, id, { ...branding, name }, version)
   if (updated === undefined) throw etagMismatch('environment', id)
   return updated
 }
+
+const BRANDING_FIELDS = ['displayName', 'logoUrl', 'accentColor'] as const
 
 /**
  * Deletes an environment with its tokens, and with `force` everything in it.
@@ -89,12 +100,18 @@ export async function deleteEnvironmentsOfTeam(
   }
 }
 
-async function rename(tx: Tx, teamId: string, id: string, name: string, version: number | undefined) {
+async function change(
+  tx: Tx,
+  teamId: string,
+  id: string,
+  fields: BrandingChange & { readonly name: string },
+  version: number | undefined,
+) {
   try {
-    return await updateEnvironmentRow(tx, teamId, id, name, version)
+    return await updateEnvironmentRow(tx, teamId, id, fields, version)
   } catch (error) {
     // A concurrent call took the name after it was found free.
-    throw isUniqueViolation(error, ENVIRONMENT_NAME_CONSTRAINT) ? nameTaken(name, undefined) : error
+    throw isUniqueViolation(error, ENVIRONMENT_NAME_CONSTRAINT) ? nameTaken(fields.name, undefined) : error
   }
 }
 

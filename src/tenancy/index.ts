@@ -21,6 +21,7 @@ export {
   type TeamActor,
 } from './authenticate.ts'
 export { bootstrap, type FirstStart } from './bootstrap.ts'
+export { findBranding } from './branding.ts'
 export {
   type CascadeDelete,
   createEnvironment,
@@ -29,7 +30,14 @@ export {
   updateEnvironment,
 } from './environments.ts'
 export { type ApiTokenRecord, listApiTokens } from './sql/api-tokens.ts'
-export { type EnvironmentRecord, type EnvironmentScope, findEnvironment, listEnvironments } from './sql/environments.ts'
+export {
+  type BrandingChange,
+  type EnvironmentBranding,
+  type EnvironmentRecord,
+  type EnvironmentScope,
+  findEnvironment,
+  listEnvironments,
+} from './sql/environments.ts'
 export {
   deleteOldIdempotencyKeys,
   findIdempotencyKey,

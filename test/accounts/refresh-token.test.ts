@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { createTokenProvider, loadAccountForCall, refreshCredentials } from '../../src/accounts/index.ts'
+import {
+  createTokenProvider,
+  listIntegratedAccountHistory,
+  loadAccountForCall,
+  refreshCredentials,
+} from '../../src/accounts/index.ts'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
 import { CLIENT_CREDENTIALS, errorResponse, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()
-const { database, own, server, pass, process, addClient, addConsent, connect, installed } = fixture
+const { database, tx, own, server, pass, process, addClient, addConsent, connect, installed } = fixture
 const { statusOf, contextOf, tokenRow, alterToken, secretsOf, sleeps } = fixture
 
 const HOUR = 3_600_000
@@ -187,6 +192,51 @@ describe('a token that was granted elsewhere', () => {
     const credentials = { client_id: 'i', client_secret: 's' }
     const attempt = connect({ environmentIntegrationId, credentials, context: { refresh_token: 'r' } })
     await expect(attempt).rejects.toMatchObject({ reason: 'CONTEXT_KEY_RESERVED' })
+  })
+})
+
+describe('a response that was lost with its process', () => {
+  /** An expired token whose refresh was interrupted a minute ago. */
+  async function interrupted(): Promise<string> {
+    const id = await addConsent({ ...CONSENT, expires_in: 0 })
+    await alterToken(id, `lease_id = gen_random_uuid(), lease_expires_at = now() - interval '20 seconds'`)
+    return id
+  }
+  const LOST = /invalid_grant.*request for a token of 20\S+Z was interrupted .* probably lost.*: connect it again/
+
+  it('is what the account says when the third party rejects the replaced refresh token', async () => {
+    const id = await interrupted()
+    server.answer(errorResponse(400, { error: 'invalid_grant' }))
+    await expect(process().load(id)).rejects.toMatchObject({ reason: 'CREDENTIALS_INVALID', publicMessage: LOST })
+    expect(await statusOf(id)).toEqual({ status: 'needs_reauth', lastError: expect.stringMatching(LOST) })
+    const [latest] = await listIntegratedAccountHistory(tx, own, id, { before: undefined, limit: 1 })
+    expect(latest).toMatchObject({ cause: 'token_lost', lastError: expect.stringMatching(LOST) })
+  })
+
+  it('is remembered over errors that say nothing about the grant', async () => {
+    const id = await interrupted()
+    server.answer(errorResponse(503, {}), errorResponse(400, { error: 'invalid_grant' }))
+    await expect(process().load(id)).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
+    await alterToken(id, 'retry_at = null')
+    await expect(process().load(id)).rejects.toMatchObject({ publicMessage: LOST })
+  })
+
+  it('is forgotten with the next token', async () => {
+    const id = await interrupted()
+    server.answer({ ...SECOND, expires_in: 1 }, errorResponse(400, { error: 'invalid_grant' }))
+    await process().load(id)
+    expect(await tokenRow(id)).toMatchObject({ version: 2, interrupted_at: null })
+    pass(HOUR)
+    await expect(process().load(id)).rejects.toMatchObject({ publicMessage: expect.not.stringMatching('interrupted') })
+  })
+
+  it('is no matter for tokens without a refresh token', async () => {
+    const id = await addClient()
+    server.answer({ ...FIRST, expires_in: 1 }, errorResponse(400, { error: 'invalid_grant' }))
+    await process().load(id)
+    await alterToken(id, `lease_id = gen_random_uuid(), lease_expires_at = now()`)
+    pass(HOUR)
+    await expect(process().load(id)).rejects.toMatchObject({ publicMessage: expect.not.stringMatching('interrupted') })
   })
 })
 

@@ -8,6 +8,7 @@ export default defineConfig({
     globalSetup: ['test/browser/support/global-product.ts'],
     // Each file has a Chromium of its own.
     maxWorkers: 2,
+    maxConcurrency: 6,
     testTimeout: 45_000,
     hookTimeout: 60_000,
   },

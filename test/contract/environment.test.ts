@@ -23,6 +23,7 @@ describe.each(clients)('creating an environment over $wire', (client) => {
       id: UUID,
       team_id: app.first.teamId,
       name,
+      branding: { display_name: '', logo_url: '', accent_color: '' },
       created_at: TIME,
       updated_at: environment.created_at,
       etag: '"v1"',
@@ -62,6 +63,31 @@ describe.each(clients)('renaming an environment over $wire', (client) => {
       reason: 'NAME_TAKEN',
       resource: { type: 'environment', id: taken.id },
     })
+    expect(await client.ok(get, { id: environment.id })).toEqual(environment)
+  })
+})
+
+describe.each(clients)('branding an environment over $wire', (client) => {
+  const branding = { display_name: 'Acme', logo_url: 'https://acme.example.com/logo.png', accent_color: '#1f5fbf' }
+
+  it('keeps what a change does not name, and removes what it gives as empty', async () => {
+    const { id } = await client.ok(create, { name: freshName('branded'), branding })
+    const changed = await client.ok(update, { id, branding: { display_name: 'Acme Ltd', logo_url: '' } })
+    expect(changed).toMatchObject({ branding: { display_name: 'Acme Ltd', logo_url: '', accent_color: '#1f5fbf' } })
+    expect(await client.ok(get, { id })).toEqual(changed)
+  })
+
+  it.each([
+    ['accent_color', 'blue', 'string.color'],
+    ['accent_color', '#1f5fbf80', 'string.color'],
+    ['accent_color', '#1f5fb', 'string.color'],
+    ['logo_url', 'javascript:alert(1)', 'string.http_url'],
+    ['logo_url', 'logo.png', 'string.http_url'],
+    ['display_name', 'x'.repeat(121), 'string.max_len'],
+  ])('rejects the %s %j and changes nothing', async (field, value, rule) => {
+    const environment = await client.ok(create, { name: freshName('branded'), branding })
+    const { violations } = await client.callError(update, { id: environment.id, branding: { [field]: value } })
+    expect(violations).toEqual([expect.objectContaining({ field: `branding.${field}`, rule })])
     expect(await client.ok(get, { id: environment.id })).toEqual(environment)
   })
 })

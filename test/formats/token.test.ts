@@ -28,6 +28,7 @@ async function outcomeOf(format: string, row: TokenRow) {
     evaluate: (expression, input) => evaluator.evaluate(expression, input),
     now: () => NOW,
     nonce: () => 'nonce',
+    randomSecret: () => 'random',
   }
   const previous = row.previous && tokenOf(row.previous)
   const oauth = previous === undefined ? {} : { oauth: { token: previous.fields } }

@@ -30,7 +30,7 @@ async function ask(request: JsonObject, responseBytesMax = 1_000): Promise<Token
     responses.push(response)
     return response
   }
-  const tools = { send, evaluate: async () => 't', now: () => new Date(), nonce: () => '' }
+  const tools = { send, evaluate: async () => 't', now: () => new Date(), nonce: () => '', randomSecret: () => '' }
   await plan.credentials[0]?.token?.requestToken(tools, SCOPE, undefined)
   const [response] = responses
   if (response === undefined) throw new Error('nothing was sent')

@@ -6,6 +6,7 @@ import { DecodingError } from '../../src/egress/connection-errors.ts'
 import { decodeBody } from '../../src/egress/content-decoding.ts'
 import { parseRetryAfter } from '../../src/egress/retry-hints.ts'
 import { findPatternProblem } from '../../src/formats/credential/field-pattern.ts'
+import { readRedirect, readRedirectContext } from '../../src/formats/credential/redirect.ts'
 import { parseExpiry, parseLooseBody, tokenErrorFrom } from '../../src/formats/credential/token-response.ts'
 import {
   collectFields,
@@ -260,6 +261,15 @@ const MESSAGES_OF_OTHERS: readonly Reader[] = [
 
 const RANGE = compilePagination({ format: 'range' })
 
+const REDIRECT = {
+  codeParameter: 'code',
+  isCodeEncoded: true,
+  pendingWhen: { setup_action: 'request' },
+  issuer: 'https://a.example',
+  isIssuerRequired: false,
+  hasCode: true,
+}
+
 const TOKENS: readonly Reader[] = [
   {
     name: 'token answer',
@@ -275,6 +285,24 @@ const TOKENS: readonly Reader[] = [
       blanks: repeated(' ', 'a', 'b'),
       letters: repeated('a'),
       equals: repeated('='),
+    },
+  },
+  {
+    name: 'redirect of a consent',
+    covers: ['formats/credential/redirect.ts#readRedirect', 'formats/credential/redirect.ts#readRedirectContext'],
+    lengthMax: 64 * KIB,
+    read: (input) => {
+      const params = Object.fromEntries(new URLSearchParams(input))
+      const mapping = [{ key: 'realm_id', parameter: 'realmId', matches: () => true }]
+      return [readRedirect(params, REDIRECT), readRedirectContext(params, mapping, 'code')]
+    },
+    rejects: never,
+    seeds: ['code=a%2525b&state=s&iss=https%3A%2F%2Fa.example', 'error=access_denied&error_description=x', 'realmId=1'],
+    attacks: {
+      controls: repeated('%07', 'error=a&error_description='),
+      percents: repeated('%25', 'code='),
+      'many names': numbered((index) => `a${index}=b&`),
+      issuer: repeated('i', 'iss='),
     },
   },
   {

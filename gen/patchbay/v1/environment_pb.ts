@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/environment.proto.
  */
 export const file_patchbay_v1_environment: GenFile = /*@__PURE__*/
-  fileDesc("Ch1wYXRjaGJheS92MS9lbnZpcm9ubWVudC5wcm90bxILcGF0Y2hiYXkudjEi1AEKC0Vudmlyb25tZW50EhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIcCgd0ZWFtX2lkGAIgASgJQgvgQQO6SAVyA7ABARIRCgRuYW1lGAMgASgJQgPgQQISMwoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhEKBGV0YWcYBiABKAlCA+BBA2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp]);
+  fileDesc("Ch1wYXRjaGJheS92MS9lbnZpcm9ubWVudC5wcm90bxILcGF0Y2hiYXkudjEijQIKC0Vudmlyb25tZW50EhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIcCgd0ZWFtX2lkGAIgASgJQgvgQQO6SAVyA7ABARIRCgRuYW1lGAMgASgJQgPgQQISMwoKY3JlYXRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhEKBGV0YWcYBiABKAlCA+BBAxI3CghicmFuZGluZxgHIAEoCzIgLnBhdGNoYmF5LnYxLkVudmlyb25tZW50QnJhbmRpbmdCA+BBASLSAwoTRW52aXJvbm1lbnRCcmFuZGluZxIlCgxkaXNwbGF5X25hbWUYASABKAlCCuBBAbpIBHICGHhIAIgBARKlAQoIbG9nb191cmwYAiABKAlCjQHgQQG6SIYBugF+Cg9zdHJpbmcuaHR0cF91cmwSHG11c3QgYmUgYW4gaHR0cCBvciBodHRwcyBVUkwaTXRoaXMgPT0gJycgfHwgKHRoaXMuaXNVcmkoKSAmJiB0aGlzLm1hdGNoZXMoJ15bSGhdW1R0XVtUdF1bUHBdW1NzXT86Ly9bXi9dJykpcgMYgBBIAYgBARK8AQoMYWNjZW50X2NvbG9yGAMgASgJQqAB4EEBukiZAboBlQEKDHN0cmluZy5jb2xvchJUbXVzdCBiZSBhIGNvbG91ciBzdWNoIGFzICMxZjVmYmY6ICMgYW5kIHNpeCBoZXhhZGVjaW1hbCBkaWdpdHMsIHdpdGhvdXQgdHJhbnNwYXJlbmN5Gi90aGlzID09ICcnIHx8IHRoaXMubWF0Y2hlcygnXiNbMC05QS1GYS1mXXs2fSQnKUgCiAEBQg8KDV9kaXNwbGF5X25hbWVCCwoJX2xvZ29fdXJsQg8KDV9hY2NlbnRfY29sb3JiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp]);
 
 /**
  * A closed space within a team, such as `production` or `staging`: installations, accounts, jobs, triggers, runs and
@@ -64,6 +64,13 @@ export type Environment = Message<"patchbay.v1.Environment"> & {
    * @generated from field: string etag = 6;
    */
   etag: string;
+
+  /**
+   * How the connect page presents the environment to the people who connect accounts. Always set.
+   *
+   * @generated from field: patchbay.v1.EnvironmentBranding branding = 7;
+   */
+  branding?: EnvironmentBranding | undefined;
 };
 
 /**
@@ -72,4 +79,41 @@ export type Environment = Message<"patchbay.v1.Environment"> & {
  */
 export const EnvironmentSchema: GenMessage<Environment> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_environment, 0);
+
+/**
+ * Name, logo and colour of the connect page. In a change a field that is absent keeps its value, and an empty one is removed.
+ *
+ * @generated from message patchbay.v1.EnvironmentBranding
+ */
+export type EnvironmentBranding = Message<"patchbay.v1.EnvironmentBranding"> & {
+  /**
+   * Who asks for the connection, as people know it. Empty: the name of the team where it is white label, else none.
+   *
+   * @generated from field: optional string display_name = 1;
+   */
+  displayName?: string | undefined;
+
+  /**
+   * URL of a square logo, http or https. It is fetched once and served by this service. Empty: the logo of the team where it
+   * is white label, else initials.
+   *
+   * @generated from field: optional string logo_url = 2;
+   */
+  logoUrl?: string | undefined;
+
+  /**
+   * Colour of buttons and links, `#rrggbb`. Where its contrast is below 4.5:1 it is darkened on light and lightened on dark
+   * backgrounds. Empty: the page's own blue.
+   *
+   * @generated from field: optional string accent_color = 3;
+   */
+  accentColor?: string | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.EnvironmentBranding.
+ * Use `create(EnvironmentBrandingSchema)` to create a new message.
+ */
+export const EnvironmentBrandingSchema: GenMessage<EnvironmentBranding> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_environment, 1);
 

@@ -10,7 +10,7 @@ import { file_google_api_field_behavior } from "../../google/api/field_behavior_
 import type { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
 import { file_patchbay_v1_access } from "./access_pb.ts";
-import type { Environment, EnvironmentSchema } from "./environment_pb.ts";
+import type { Environment, EnvironmentBranding, EnvironmentSchema } from "./environment_pb.ts";
 import { file_patchbay_v1_environment } from "./environment_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/environment_service.proto.
  */
 export const file_patchbay_v1_environment_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVwYXRjaGJheS92MS9lbnZpcm9ubWVudF9zZXJ2aWNlLnByb3RvEgtwYXRjaGJheS52MSJsChhDcmVhdGVFbnZpcm9ubWVudFJlcXVlc3QSGwoEbmFtZRgBIAEoCUIN4EECukgHcgUQARj/ARIkCgpyZXF1ZXN0X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkIjAKFUdldEVudmlyb25tZW50UmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEiWQoXTGlzdEVudmlyb25tZW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgrgQQG6SAQaAigAEh8KCnBhZ2VfdG9rZW4YAiABKAlCC+BBAbpIBXIDGIAQIm0KGExpc3RFbnZpcm9ubWVudHNSZXNwb25zZRIzCgxlbnZpcm9ubWVudHMYASADKAsyGC5wYXRjaGJheS52MS5FbnZpcm9ubWVudEID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIocBChhVcGRhdGVFbnZpcm9ubWVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiAKBG5hbWUYAiABKAlCDeBBAbpIB3IFEAEY/wFIAIgBARIeCgRldGFnGAMgASgJQgvgQQG6SAVyAxiAAUgBiAEBQgcKBV9uYW1lQgcKBV9ldGFnInAKGERlbGV0ZUVudmlyb25tZW50UmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnMugEChJFbnZpcm9ubWVudFNlcnZpY2UScQoRQ3JlYXRlRW52aXJvbm1lbnQSJS5wYXRjaGJheS52MS5DcmVhdGVFbnZpcm9ubWVudFJlcXVlc3QaGC5wYXRjaGJheS52MS5FbnZpcm9ubWVudCIboLsYBILT5JMCEToBKiIML2Vudmlyb25tZW50EnAKDkdldEVudmlyb25tZW50EiIucGF0Y2hiYXkudjEuR2V0RW52aXJvbm1lbnRSZXF1ZXN0GhgucGF0Y2hiYXkudjEuRW52aXJvbm1lbnQiIJACAaC7GASC0+STAhMSES9lbnZpcm9ubWVudC97aWR9EnwKEExpc3RFbnZpcm9ubWVudHMSJC5wYXRjaGJheS52MS5MaXN0RW52aXJvbm1lbnRzUmVxdWVzdBolLnBhdGNoYmF5LnYxLkxpc3RFbnZpcm9ubWVudHNSZXNwb25zZSIbkAIBoLsYBILT5JMCDhIML2Vudmlyb25tZW50EnkKEVVwZGF0ZUVudmlyb25tZW50EiUucGF0Y2hiYXkudjEuVXBkYXRlRW52aXJvbm1lbnRSZXF1ZXN0GhgucGF0Y2hiYXkudjEuRW52aXJvbm1lbnQiI5ACAqC7GASC0+STAhY6ASoyES9lbnZpcm9ubWVudC97aWR9EnQKEURlbGV0ZUVudmlyb25tZW50EiUucGF0Y2hiYXkudjEuRGVsZXRlRW52aXJvbm1lbnRSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IiCQAgKguxgEgtPkkwITKhEvZW52aXJvbm1lbnQve2lkfWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_patchbay_v1_access, file_patchbay_v1_environment]);
+  fileDesc("CiVwYXRjaGJheS92MS9lbnZpcm9ubWVudF9zZXJ2aWNlLnByb3RvEgtwYXRjaGJheS52MSKlAQoYQ3JlYXRlRW52aXJvbm1lbnRSZXF1ZXN0EhsKBG5hbWUYASABKAlCDeBBArpIB3IFEAEY/wESJAoKcmVxdWVzdF9pZBgCIAEoCUIL4EEBukgFcgOwAQFIAIgBARI3CghicmFuZGluZxgDIAEoCzIgLnBhdGNoYmF5LnYxLkVudmlyb25tZW50QnJhbmRpbmdCA+BBAUINCgtfcmVxdWVzdF9pZCIwChVHZXRFbnZpcm9ubWVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIlkKF0xpc3RFbnZpcm9ubWVudHNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAECJtChhMaXN0RW52aXJvbm1lbnRzUmVzcG9uc2USMwoMZW52aXJvbm1lbnRzGAEgAygLMhgucGF0Y2hiYXkudjEuRW52aXJvbm1lbnRCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyLAAQoYVXBkYXRlRW52aXJvbm1lbnRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIgCgRuYW1lGAIgASgJQg3gQQG6SAdyBRABGP8BSACIAQESHgoEZXRhZxgDIAEoCUIL4EEBukgFcgMYgAFIAYgBARI3CghicmFuZGluZxgEIAEoCzIgLnBhdGNoYmF5LnYxLkVudmlyb25tZW50QnJhbmRpbmdCA+BBAUIHCgVfbmFtZUIHCgVfZXRhZyJwChhEZWxldGVFbnZpcm9ubWVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEh4KBGV0YWcYAiABKAlCC+BBAbpIBXIDGIABSACIAQESEgoFZm9yY2UYAyABKAhCA+BBAUIHCgVfZXRhZzLoBAoSRW52aXJvbm1lbnRTZXJ2aWNlEnEKEUNyZWF0ZUVudmlyb25tZW50EiUucGF0Y2hiYXkudjEuQ3JlYXRlRW52aXJvbm1lbnRSZXF1ZXN0GhgucGF0Y2hiYXkudjEuRW52aXJvbm1lbnQiG6C7GASC0+STAhE6ASoiDC9lbnZpcm9ubWVudBJwCg5HZXRFbnZpcm9ubWVudBIiLnBhdGNoYmF5LnYxLkdldEVudmlyb25tZW50UmVxdWVzdBoYLnBhdGNoYmF5LnYxLkVudmlyb25tZW50IiCQAgGguxgEgtPkkwITEhEvZW52aXJvbm1lbnQve2lkfRJ8ChBMaXN0RW52aXJvbm1lbnRzEiQucGF0Y2hiYXkudjEuTGlzdEVudmlyb25tZW50c1JlcXVlc3QaJS5wYXRjaGJheS52MS5MaXN0RW52aXJvbm1lbnRzUmVzcG9uc2UiG5ACAaC7GASC0+STAg4SDC9lbnZpcm9ubWVudBJ5ChFVcGRhdGVFbnZpcm9ubWVudBIlLnBhdGNoYmF5LnYxLlVwZGF0ZUVudmlyb25tZW50UmVxdWVzdBoYLnBhdGNoYmF5LnYxLkVudmlyb25tZW50IiOQAgKguxgEgtPkkwIWOgEqMhEvZW52aXJvbm1lbnQve2lkfRJ0ChFEZWxldGVFbnZpcm9ubWVudBIlLnBhdGNoYmF5LnYxLkRlbGV0ZUVudmlyb25tZW50UmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIgkAICoLsYBILT5JMCEyoRL2Vudmlyb25tZW50L3tpZH1iBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_patchbay_v1_access, file_patchbay_v1_environment]);
 
 /**
  * Asks for a new environment.
@@ -40,6 +40,13 @@ export type CreateEnvironmentRequest = Message<"patchbay.v1.CreateEnvironmentReq
    * @generated from field: optional string request_id = 2;
    */
   requestId?: string | undefined;
+
+  /**
+   * How the connect page presents the environment. Absent: without name, logo and colour of its own.
+   *
+   * @generated from field: patchbay.v1.EnvironmentBranding branding = 3;
+   */
+  branding?: EnvironmentBranding | undefined;
 };
 
 /**
@@ -152,6 +159,13 @@ export type UpdateEnvironmentRequest = Message<"patchbay.v1.UpdateEnvironmentReq
    * @generated from field: optional string etag = 3;
    */
   etag?: string | undefined;
+
+  /**
+   * Changes of the connect page's name, logo and colour. Absent: unchanged.
+   *
+   * @generated from field: patchbay.v1.EnvironmentBranding branding = 4;
+   */
+  branding?: EnvironmentBranding | undefined;
 };
 
 /**

@@ -9,7 +9,16 @@ export interface TokenLease extends AccountRef {
   readonly version: number
   /** Failed requests in a row, so far. */
   readonly failures: number
+  /**
+   * When a holder last took the lease and neither stored a token nor an error: its process died or lost the database. The
+   * response to its request may be lost. Null: not since the last token.
+   */
+  readonly interruptedAt: Date | null
 }
+
+/** A lease that is taken over had a holder that was interrupted; the first interruption since the last token counts. */
+const INTERRUPTED_AT = `interrupted_at = case when token.lease_id is null then token.interrupted_at
+  else coalesce(token.interrupted_at, token.lease_expires_at - :leaseMs * interval '1 millisecond') end`
 
 /** The outcome of asking for a lease. */
 export type TokenLeaseAttempt =
@@ -46,14 +55,15 @@ export async function acquireTokenLease(
        insert into account_token as token (environment_id, integrated_account_id, region, lease_id, lease_expires_at)
        values (:environmentId, :id, :region, :leaseId, now() + :leaseMs * interval '1 millisecond')
        on conflict (environment_id, integrated_account_id) do update
-         set lease_id = excluded.lease_id, lease_expires_at = excluded.lease_expires_at
+         set lease_id = excluded.lease_id, lease_expires_at = excluded.lease_expires_at, ${INTERRUPTED_AT}
          where token.version = :version and (token.lease_id is null or token.lease_expires_at <= now())
            and (:isForced or token.retry_at is null or token.retry_at <= now())
-       returning failures
+       returning failures, interrupted_at
      )
-     select (select failures from taken) as "failuresIfTaken", token.version, token.error,
+     select taken.failures as "failuresIfTaken", taken.interrupted_at as "interruptedAt", token.version, token.error,
        extract(epoch from token.retry_at - now()) * 1000 as "retryAfterMs"
      from (values (1)) one
+     left join taken on true
      left join account_token token on environment_id = :environmentId and integrated_account_id = :id`,
     { environmentId, id, region, leaseId, leaseMs, version, isForced },
   )
@@ -64,13 +74,15 @@ export async function acquireTokenLease(
 interface TokenLeaseRow {
   /** Null: the lease was not taken. */
   readonly failuresIfTaken: number | null
+  readonly interruptedAt: Date | null
   readonly version: number | null
   readonly error: JsonObject | null
   readonly retryAfterMs: string | null
 }
 
-function leaseAttempt(found: TokenLeaseRow, wanted: Omit<TokenLease, 'failures'>): TokenLeaseAttempt {
-  if (found.failuresIfTaken !== null) return { kind: 'taken', lease: { ...wanted, failures: found.failuresIfTaken } }
+function leaseAttempt(found: TokenLeaseRow, wanted: Omit<TokenLease, 'failures' | 'interruptedAt'>): TokenLeaseAttempt {
+  const { failuresIfTaken: failures, interruptedAt } = found
+  if (failures !== null) return { kind: 'taken', lease: { ...wanted, failures, interruptedAt } }
   if (found.version !== null && found.version !== wanted.version) return { kind: 'outdated', version: found.version }
   const retryAfterMs = Number(found.retryAfterMs ?? 0)
   if (found.error !== null && retryAfterMs > 0) return { kind: 'backing_off', error: found.error, retryAfterMs }
@@ -96,7 +108,7 @@ export async function completeTokenRefresh(
   const stored = await queryOne<{ version: number }>(
     tx,
     `update account_token set version = version + 1, expires_at = :expiresAt, due_at = :dueAt, lease_id = null,
-       lease_expires_at = null, failures = 0, retry_at = null, error = null
+       lease_expires_at = null, interrupted_at = null, failures = 0, retry_at = null, error = null
      where environment_id = :environmentId and integrated_account_id = :id and lease_id = :leaseId and version = :version
      returning version`,
     { expiresAt, dueAt, environmentId, id, leaseId, version },
@@ -142,7 +154,7 @@ export async function resetToken(
      values (:environmentId, :id, :region, 1, :expiresAt, :dueAt)
      on conflict (environment_id, integrated_account_id) do update
        set version = token.version + 1, expires_at = excluded.expires_at, due_at = excluded.due_at, lease_id = null,
-         lease_expires_at = null, failures = 0, retry_at = null, error = null
+         lease_expires_at = null, interrupted_at = null, failures = 0, retry_at = null, error = null
      returning version`,
     { environmentId, id, region, expiresAt, dueAt },
   )
@@ -169,7 +181,8 @@ export async function claimDueTokens(
 ): Promise<readonly TokenLease[]> {
   return await query(
     tx,
-    `update account_token token set lease_id = :leaseId, lease_expires_at = now() + :leaseMs * interval '1 millisecond'
+    `update account_token token set lease_id = :leaseId, lease_expires_at = now() + :leaseMs * interval '1 millisecond',
+       ${INTERRUPTED_AT}
      from (
        select environment_id, integrated_account_id from account_token
        where due_at <= now() and (lease_id is null or lease_expires_at <= now())
@@ -178,7 +191,7 @@ export async function claimDueTokens(
      ) due
      where token.environment_id = due.environment_id and token.integrated_account_id = due.integrated_account_id
      returning token.environment_id as "environmentId", token.integrated_account_id as id, token.lease_id as "leaseId",
-       token.version, token.failures`,
+       token.version, token.failures, token.interrupted_at as "interruptedAt"`,
     { leaseId, leaseMs, regions: regions ?? null, limit },
   )
 }

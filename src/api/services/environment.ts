@@ -31,9 +31,9 @@ export function environmentService(deps: Pick<ServiceDeps, 'database' | 'secrets
       const page = await pageById(query, request, (range) => listEnvironments(database.pool, teamIdOf(context), range))
       return { environments: page.items.map(environmentToProto), nextPageToken: page.nextPageToken }
     },
-    updateEnvironment: async ({ id, name, etag }, context) =>
+    updateEnvironment: async ({ id, name, branding, etag }, context) =>
       environmentToProto(
-        await updateEnvironment(database.pool, teamIdOf(context), { id, name, version: versionFrom(etag) }),
+        await updateEnvironment(database.pool, teamIdOf(context), { id, name, branding, version: versionFrom(etag) }),
       ),
     deleteEnvironment: async ({ id, etag, force }, context) => {
       const input = { id, version: versionFrom(etag), force }
@@ -49,6 +49,11 @@ function environmentToProto(environment: EnvironmentRecord): MessageInitShape<ty
     id: environment.id,
     teamId: environment.teamId,
     name: environment.name,
+    branding: {
+      displayName: environment.displayName,
+      logoUrl: environment.logoUrl,
+      accentColor: environment.accentColor,
+    },
     createdAt: timestampFrom(environment.createdAt),
     updatedAt: timestampFrom(environment.updatedAt),
     etag: toEtag(environment.version),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { withSchema } from '../format.ts'
-import { requestSchema } from '../request-keys.ts'
 import { webAddress } from '../schema-types.ts'
+import { connectionKeys, connectionOf } from './config-keys.ts'
 import type { CredentialFormat } from './credential.ts'
 import { fieldList } from './fields.ts'
 
@@ -11,7 +11,7 @@ const config = z
       .default([{ name: 'api_key', label: 'API key', type: 'password', required: true }])
       .describe('What the customer fills in. Default: one password field `api_key`.'),
     documentation_link: webAddress().optional().describe('Where the customer reads how to get the key.'),
-    verification: requestSchema.optional().describe('A request that must succeed with the given values.'),
+    ...connectionKeys,
   })
   .prefault({})
 
@@ -21,5 +21,5 @@ export const apiKey: CredentialFormat = {
   authenticationMethod: 'api_key',
   summary: 'Fields that the customer fills in. Every field is a placeholder of its name.',
   config,
-  compile: withSchema(config, ({ fields, verification }) => ({ format: 'api_key', fields, verification })),
+  compile: withSchema(config, (parsed) => ({ format: 'api_key', fields: parsed.fields, ...connectionOf(parsed) })),
 }

@@ -22,8 +22,32 @@ export interface CredentialPlan {
   readonly verification: RequestDefinition | undefined
   /** How tokens are requested and refreshed; absent where the fields are the whole credential. */
   readonly token?: CompileTokenRules
+  /** How the customer's consent is obtained; present exactly where connecting takes a redirect to the third party. */
+  readonly authorization?: CompileAuthorizationRules
   /** The first token comes from the customer's consent, or is imported with the fields (`IMPORTED_FIELDS`). */
   readonly isTokenImported?: boolean
+  /** Names the customer's account at the third party; a reconnection must find the same one. */
+  readonly identity?: Identity<RequestDefinition>
+  /** What is known about the ends of tokens and client that no response tells. */
+  readonly lifetimes?: Lifetimes
+}
+
+/** Where the id of the customer's account at the third party is found. */
+export interface Identity<Request> {
+  /** Absent: `path` leads into the response of the token endpoint. */
+  readonly request: Request | undefined
+  /** To a text or a number. */
+  readonly path: DotPath
+}
+
+/** Ends of tokens and of the client. */
+export interface Lifetimes {
+  /** A refresh token that is not used for so many days is invalid. */
+  readonly refreshTokenIdleDays: number | undefined
+  /** A grant ends so many days after the consent, however often it is refreshed. */
+  readonly refreshTokenMaxDays: number | undefined
+  /** When the secret of the integration's client ends; `undefined` when it is not known. @throws Failure PLACEHOLDER_UNRESOLVED */
+  readonly clientSecretExpiresAt: (scope: TemplateScope) => Date | undefined
 }
 
 /** One of the credential formats of a definition. */
@@ -76,7 +100,119 @@ export interface TokenRules<Request> {
   ): Promise<TokenResult>
   /** Context keys that are filled from `TokenSet.fields`. */
   readonly contextFromToken: readonly (readonly [string, DotPath])[]
+  /**
+   * Revokes a token at the third party (RFC 7009), the refresh token first. Absent where the definition names no address.
+   *
+   * @param scope the account with the token as `{{oauth.token.…}}`
+   * @throws Failure like `requestToken`
+   */
+  revokeToken?(context: TokenContext<Request>, scope: TemplateScope, token: TokenSet): Promise<RevocationResult>
 }
+
+/** Result of a revocation. A token that the third party does not know counts as revoked. */
+export type RevocationResult = { readonly kind: 'revoked' } | TokenError
+
+/** How the customer's consent is obtained: a redirect to the third party, and what it sends back. */
+export interface AuthorizationRules<Request> {
+  /**
+   * Builds the address of the consent page. For OAuth 1.0a a request token is obtained first.
+   *
+   * @param scope the fields that were collected before the redirect, and `{{connection.redirect_uri}}`
+   * @throws Failure of `send`; PLACEHOLDER_UNRESOLVED when a part of the address has no value
+   */
+  begin(
+    context: TokenContext<Request>,
+    scope: TemplateScope,
+    start: AuthorizationStart,
+  ): Promise<AuthorizationRedirect | AuthorizationFailure>
+  /**
+   * Reads the parameters with which the third party sent the browser back, and exchanges the code. The exchange is sent once:
+   * a code that was sent twice revokes the tokens of the first exchange at many servers.
+   *
+   * @throws Failure of `send` and `evaluate`; PLACEHOLDER_UNRESOLVED
+   */
+  complete(
+    context: TokenContext<Request>,
+    scope: TemplateScope,
+    back: AuthorizationReturn,
+  ): Promise<AuthorizationResult>
+}
+
+/** What a redirect to the third party carries. */
+export interface AuthorizationStart {
+  /** The address of this installation to which the browser comes back. */
+  readonly redirectUri: string
+  /** Single-use text that comes back with the browser; its owner compares it. */
+  readonly state: string
+  /** Scopes beside those that the definition always requests. */
+  readonly scopes: readonly string[]
+}
+
+/** Where the browser is sent. */
+export interface AuthorizationRedirect {
+  readonly kind: 'redirect'
+  readonly url: string
+  /** What `complete` needs: PKCE verifier, secret of a request token, issuer, scopes. Credential material. */
+  readonly secrets: JsonObject
+  readonly requestedScopes: readonly string[]
+}
+
+/** The browser's return. */
+export interface AuthorizationReturn {
+  /** Parameters of the query or form, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  /** The one that `begin` was given. */
+  readonly redirectUri: string
+  /** What `begin` returned. */
+  readonly secrets: JsonObject
+}
+
+/** What came of a consent. */
+export type AuthorizationResult = AuthorizationGrant | AuthorizationPending | AuthorizationFailure
+
+/** A consent with its token. */
+export interface AuthorizationGrant {
+  readonly kind: 'granted'
+  readonly token: TokenSet
+  /** Context keys of `context_from_redirect`. */
+  readonly context: JsonObject
+  /** The requested ones where the response names none. */
+  readonly grantedScopes: readonly string[]
+  /** Requested, and not granted. */
+  readonly missingScopes: readonly string[]
+}
+
+/** A consent that another person has to confirm, for example an administrator. */
+export interface AuthorizationPending {
+  readonly kind: 'pending'
+  /** Context keys of `context_from_redirect`. */
+  readonly context: JsonObject
+}
+
+/** A consent that brought no token. */
+export interface AuthorizationFailure {
+  readonly kind: 'failed'
+  readonly code: AuthorizationErrorCode
+  /** For people; may quote the request, so that secrets must be redacted before it is shown. */
+  readonly message: string
+  /** The error code of the third party. */
+  readonly providerError?: string
+}
+
+/** Why a consent brought no token: a part of the error codes of link sessions. */
+export type AuthorizationErrorCode =
+  | 'consent_denied'
+  | 'issuer_mismatch'
+  | 'provider_error'
+  | 'token_exchange_failed'
+  | 'provider_unreachable'
+  | 'scope_missing'
+
+/** Compiles the redirect of a format. @param baseUrl of the integration, the default host of its addresses */
+export type CompileAuthorizationRules = <Request>(
+  compileRequest: (request: RequestDefinition) => Request,
+  baseUrl: string | undefined,
+) => AuthorizationRules<Request>
 
 /** Compiles the requests of a grant: the caller knows the definition, the format does not. */
 export type CompileTokenRules = <Request>(
@@ -91,6 +227,8 @@ export interface TokenContext<Request> {
   readonly now: () => Date
   /** A random text, for the id of an assertion. */
   readonly nonce: () => string
+  /** 256 random bits in base64url, for a PKCE verifier. */
+  readonly randomSecret: () => string
 }
 
 /** An answer to a token request. */

@@ -5,7 +5,7 @@ import { withSchema } from '../format.ts'
 import { requestSchema } from '../request-keys.ts'
 import { expressionText, secretText, templateMap, templateText } from '../schema-types.ts'
 import { JWT_ALGORITHMS, type JwtInput, signJwt } from '../sign-jwt.ts'
-import { contextFromToken, contextPaths, TOKEN_ROOTS, verification } from './config-keys.ts'
+import { connectionKeys, connectionOf, contextFromToken, contextPaths, TOKEN_ROOTS } from './config-keys.ts'
 import type { CompileTokenRules, CredentialFormat, TokenResult } from './credential.ts'
 import { fieldList } from './fields.ts'
 import { sendTokenRequests } from './request-steps.ts'
@@ -33,7 +33,7 @@ const config = z.strictObject({
     .optional()
     .describe('Where the assertion is exchanged for an access token; without it the assertion is the token.'),
   ...contextFromToken,
-  ...verification,
+  ...connectionKeys,
 })
 
 /** `jwt`: service accounts and apps that sign an assertion (RFC 7523). */
@@ -46,7 +46,7 @@ export const jwt: CredentialFormat = {
   compile: withSchema(config, (parsed) => ({
     format: 'jwt',
     fields: parsed.fields,
-    verification: parsed.verification,
+    ...connectionOf(parsed),
     token: tokenRules(parsed),
   })),
 }

@@ -1,65 +1,85 @@
 import { z } from 'zod'
 import { withSchema } from '../format.ts'
-import { listOf, mapOf, nameText, plainText, templateMap } from '../schema-types.ts'
-import { contextPaths, oauth2Keys } from './config-keys.ts'
-import type { CompileTokenRules, CredentialFormat } from './credential.ts'
+import { listOf, rawText, templateMap } from '../schema-types.ts'
+import { authorizationCodeRules } from './authorization-code.ts'
+import { authorize, contextFromRedirect } from './authorize-keys.ts'
+import { connectionOf, contextPaths } from './config-keys.ts'
+import type { CompileTokenRules, CredentialFormat, TokenRules } from './credential.ts'
 import { fieldList } from './fields.ts'
-import { compileTokenEndpoint, scopeParam, tokenPath } from './token-endpoint.ts'
-
-const authorizeQuirks = z.strictObject({
-  parameter_names: mapOf(z.enum(['client_id', 'redirect_uri', 'response_type', 'scope', 'state']), nameText())
-    .optional()
-    .describe('Other names of standard parameters, for example {"client_id": "client_key"}.'),
-  omit: listOf(z.enum(['redirect_uri', 'response_type', 'scope']))
-    .optional()
-    .describe('Parameters that are not sent.'),
-  raw: listOf(nameText()).optional().describe('Parameters whose values are sent as they are, not percent-encoded.'),
-  fragment: plainText().optional().describe('Fragment of the address, after `#`.'),
-  code_parameter: nameText().optional().describe('Where the redirect brings the code. Default: code.'),
-})
+import { compileLifetimes } from './lifetimes.ts'
+import { oauth2Keys } from './oauth2-keys.ts'
+import { revocationOf } from './revocation.ts'
+import { compileTokenRequest, refreshEndpoint, scopeParam, tokenEndpoint } from './token-endpoint.ts'
 
 const oauth2Config = z.strictObject({
   ...oauth2Keys,
+  grant: z
+    .enum(['authorization_code', 'client_credentials'])
+    .default('authorization_code')
+    .describe(
+      "What follows the consent: an exchange of the code, or, where the redirect confirms the consent alone, tokens by the client's own credentials.",
+    ),
   pkce: z.boolean().default(true).describe('Proof key for code exchange, S256.'),
-  authorizeParams: templateMap().optional().describe('Further parameters of the authorisation redirect.'),
-  authorize: authorizeQuirks.optional().describe('Where an authorisation address departs from the standard.'),
-  fields: fieldList().default([]).describe('Asked before the redirect, for example a subdomain.'),
-  context_from_redirect: mapOf(nameText(), nameText())
+  required_scope: listOf(rawText())
     .optional()
-    .describe('Context keys filled from parameters of the redirect.'),
+    .describe('Scopes without which the account is not connected, when the answer names the granted ones.'),
+  authorizeParams: templateMap()
+    .optional()
+    .describe('Further parameters of the authorisation redirect; `{{random}}` is a random text for a nonce.'),
+  authorize,
+  fields: fieldList().default([]).describe('Asked before the redirect, for example a subdomain.'),
+  ...contextFromRedirect,
 })
 
-/** `oauth2`: authorization code grant (RFC 6749 §4.1); existing tokens are imported and refreshed. */
+/** The parsed settings of `oauth2`. */
+export type OAuth2Config = z.output<typeof oauth2Config>
+
+/** `oauth2`: authorization code grant (RFC 6749 §4.1); existing tokens may be imported. */
 export const oauth2: CredentialFormat = {
   format: 'oauth2',
   authenticationMethod: 'oauth2',
   summary:
-    'OAuth 2.0 with consent. Tokens that were granted elsewhere are imported as `access_token`, `refresh_token` and `expires_in` beside the fields, and refreshed from then on; the token is `{{oauth.token.access_token}}`. There is no redirect yet.',
+    'OAuth 2.0 with consent: the customer is sent to the third party, and the code of the redirect is exchanged for a token, `{{oauth.token.access_token}}`. Tokens that were granted elsewhere may be imported instead, as `access_token`, `refresh_token` and `expires_in` beside the fields. The address of the redirect is `{{connection.redirect_uri}}`.',
   config: oauth2Config,
   compile: withSchema(oauth2Config, (parsed) => ({
     format: 'oauth2',
     fields: parsed.fields,
     isTokenImported: true,
-    verification: parsed.verification,
-    token: refreshTokenRules(parsed),
+    authorization: authorizationCodeRules(parsed),
+    token: consentTokenRules(parsed),
+    ...connectionOf(parsed),
+    ...compileLifetimes(parsed.lifetimes),
   })),
 }
 
-/** The refresh grant (RFC 6749 §6). */
-function refreshTokenRules(parsed: z.output<typeof oauth2Config>): CompileTokenRules {
-  const path = parsed.auth?.refreshPath ?? tokenPath(parsed)
-  const grant = { path, extra: parsed.refreshParams, clientOwner: 'integration' } as const
-  return (compileRequest) => {
-    const ask = compileTokenEndpoint(parsed, grant, compileRequest)
-    return {
-      contextFromToken: contextPaths(parsed.context_from_token),
-      canRequestToken: (previous) => previous?.refreshToken !== undefined,
-      requestToken: (context, scope, previous) => {
-        const refresh_token = previous?.refreshToken
-        if (refresh_token === undefined) throw new Error('a token without a refresh token cannot be refreshed')
-        return ask(context, scope, { grant_type: 'refresh_token', refresh_token }, previous)
-      },
-    }
+/** The refresh grant (RFC 6749 §6), or the client's own credentials where a consent needs no code. */
+function consentTokenRules(parsed: OAuth2Config): CompileTokenRules {
+  return (compileRequest) => ({
+    contextFromToken: contextPaths(parsed.context_from_token),
+    ...revocationOf(parsed, compileRequest),
+    ...(parsed.grant === 'client_credentials'
+      ? clientCredentialsRequest(parsed, 'integration', compileRequest)
+      : refreshRequest(parsed, compileRequest)),
+  })
+}
+
+type RequestRules<Request> = Pick<TokenRules<Request>, 'canRequestToken' | 'requestToken'>
+type CompileTokenCall<Request> = Parameters<typeof compileTokenRequest<Request>>[3]
+
+function refreshRequest<Request>(
+  parsed: OAuth2Config,
+  compileRequest: CompileTokenCall<Request>,
+): RequestRules<Request> {
+  const ask = compileTokenRequest(parsed, refreshEndpoint(parsed), 'integration', compileRequest)
+  const name = parsed.refresh?.token ?? 'refresh_token'
+  return {
+    canRequestToken: (previous) =>
+      name === 'access_token' ? previous !== undefined : previous?.refreshToken !== undefined,
+    requestToken: (context, scope, previous) => {
+      const value = name === 'access_token' ? previous?.accessToken : previous?.refreshToken
+      if (value === undefined) throw new Error('a token without a refresh token cannot be refreshed')
+      return ask(context, scope, { grant_type: 'refresh_token', [name]: value }, previous)
+    },
   }
 }
 
@@ -83,22 +103,31 @@ export const oauth2ClientCredentials: CredentialFormat = {
   compile: withSchema(clientCredentialsConfig, (parsed) => ({
     format: 'oauth2_client_credentials',
     fields: parsed.fields,
-    verification: parsed.verification,
     token: clientCredentialsTokenRules(parsed),
+    ...connectionOf(parsed),
+    ...compileLifetimes(parsed.lifetimes),
   })),
 }
 
-/** Always the same request: there is no refresh token (RFC 6749 §4.4.3); one in the response is ignored. */
 function clientCredentialsTokenRules(parsed: z.output<typeof clientCredentialsConfig>): CompileTokenRules {
   const clientOwner = parsed.client?.id === undefined ? 'account' : 'integration'
-  const grant = { path: tokenPath(parsed), extra: parsed.tokenParams, clientOwner } as const
-  return (compileRequest) => {
-    const ask = compileTokenEndpoint(parsed, grant, compileRequest)
-    return {
-      contextFromToken: contextPaths(parsed.context_from_token),
-      canRequestToken: () => true,
-      requestToken: (context, scope) =>
-        ask(context, scope, { grant_type: 'client_credentials', ...scopeParam(parsed) }, undefined),
-    }
+  return (compileRequest) => ({
+    contextFromToken: contextPaths(parsed.context_from_token),
+    ...revocationOf(parsed, compileRequest),
+    ...clientCredentialsRequest(parsed, clientOwner, compileRequest),
+  })
+}
+
+/** Always the same request: there is no refresh token (RFC 6749 §4.4.3); one in the response is ignored. */
+function clientCredentialsRequest<Request>(
+  parsed: z.output<typeof clientCredentialsConfig>,
+  clientOwner: 'account' | 'integration',
+  compileRequest: CompileTokenCall<Request>,
+): RequestRules<Request> {
+  const ask = compileTokenRequest(parsed, tokenEndpoint(parsed), clientOwner, compileRequest)
+  const params = { grant_type: 'client_credentials', ...scopeParam(parsed, parsed.scope ?? []) }
+  return {
+    canRequestToken: () => true,
+    requestToken: (context, scope) => ask(context, scope, params, undefined),
   }
 }

@@ -1,28 +1,161 @@
-import type { JsonObject } from '../../base/index.ts'
-import {
-  compileJson,
-  compileTemplate,
-  compileUrl,
-  renderObject,
-  renderText,
-  renderUrl,
-  renderValue,
-  type TemplateScope,
-} from '../../expressions/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { compileJson, compileUrl, renderObject, renderUrl, type TemplateScope } from '../../expressions/index.ts'
+import type { EvaluateExpression } from '../format.ts'
 import type { RequestDefinition } from '../request-keys.ts'
-import { signJwt } from '../sign-jwt.ts'
-import type { OAuth2Settings } from './config-keys.ts'
-import type { TokenContext, TokenResult, TokenSet } from './credential.ts'
+import { compileClientAuthentication } from './client-authentication.ts'
+import type { TokenContext, TokenResponse, TokenResult, TokenSet } from './credential.ts'
+import { type OAuth2Settings, TOKEN_PARAMETERS } from './oauth2-keys.ts'
 import { type ClientOwner, readTokenResponse, tokenPaths } from './token-response.ts'
 
-/** One grant at a token endpoint, with its path and its extra parameters. */
-export interface TokenGrant {
+/** One kind of request to the authorisation server: token, refresh or revocation. */
+export interface EndpointSettings {
+  readonly host: string | undefined
   readonly path: string
+  readonly method: 'POST' | 'GET' | 'DELETE'
+  readonly bodyFormat: 'form' | 'json' | 'query'
+  readonly headers: OAuth2Settings['tokenHeaders']
+  /** Further parameters, over the standard ones. */
   readonly extra: OAuth2Settings['tokenParams']
-  readonly clientOwner: ClientOwner
+  readonly parameterNames: Readonly<Record<string, string>>
+  readonly omitted: readonly string[]
 }
 
-/** Sends a token request. @param params of the grant itself @throws Failure of `send`, PLACEHOLDER_UNRESOLVED */
+/** Sends a request with standard parameters. @throws Failure of `send` and `evaluate`, PLACEHOLDER_UNRESOLVED */
+type RequestEndpoint<Request> = (
+  context: TokenContext<Request>,
+  scope: TemplateScope,
+  params: JsonObject,
+) => Promise<TokenResponse>
+
+/**
+ * Compiles requests to a token endpoint (RFC 6749 §4.1.3, §4.4.2, §6) or revocation endpoint (RFC 7009 §2.1). Later parameters
+ * win: those of the grant, the definition's, the client's. Parameters without a value, and empty ones, are left out.
+ */
+export function compileEndpoint<Request>(
+  settings: OAuth2Settings,
+  endpoint: EndpointSettings,
+  compileRequest: (request: RequestDefinition) => Request,
+): RequestEndpoint<Request> {
+  const { host, path, method, headers, parameterNames, omitted } = endpoint
+  const isInQuery = endpoint.bodyFormat === 'query' || method === 'GET'
+  const extras = compileJson(endpoint.extra ?? {})
+  const names = queryNames(endpoint)
+  const request = compileRequest({
+    method,
+    path,
+    ...(host === undefined ? {} : { base_url: host }),
+    headers: { authorization: '{{args.authorization}}', ...headers },
+    ...(isInQuery
+      ? { query: Object.fromEntries(names.map((name, index) => [name, `{{args.query[${index}]}}`])) }
+      : { body: '{{args.params}}', body_format: endpoint.bodyFormat === 'json' ? 'json' : 'form' }),
+  })
+  const audience = compileUrl(host ?? '', path)
+  const authenticate = compileClientAuthentication(settings)
+  return async (context, scope, params) => {
+    const values = await computeValues(context.evaluate, settings, scope, params, context.now())
+    const valued = withArgs(scope, { values })
+    const client = await authenticate(scope, context, renderUrl(audience, scope))
+    const standard = renamed({ ...params, ...client.params }, parameterNames, omitted)
+    const sent = withoutEmpty({ ...standard, ...renderObject(extras, valued) }, settings.options?.sendEmpty === true)
+    const args = {
+      values,
+      params: sent,
+      ...(isInQuery ? { query: names.map((name) => sent[name] ?? null) } : {}),
+      ...(client.authorization === undefined ? {} : { authorization: client.authorization }),
+    }
+    return await context.send(request, withArgs(scope, args))
+  }
+}
+
+/** Every name that a parameter in the address may have: `MethodPlan` has a template for each. */
+function queryNames({ extra, parameterNames }: EndpointSettings): readonly string[] {
+  return [...new Set([...TOKEN_PARAMETERS, ...Object.values(parameterNames), ...Object.keys(extra ?? {})])]
+}
+
+/** Values of `token.values`, which may read those before them. */
+async function computeValues(
+  evaluate: EvaluateExpression,
+  { token }: OAuth2Settings,
+  { account }: TemplateScope,
+  params: JsonObject,
+  now: Date,
+): Promise<JsonObject> {
+  const values: Record<string, Json> = {}
+  const { credentials, context, environmentVariables } = account
+  for (const [name, expression] of Object.entries(token?.values ?? {})) {
+    const roots = {
+      params,
+      credentials,
+      context,
+      environment_variables: environmentVariables,
+      values,
+      now: now.getTime(),
+    }
+    const value = await evaluate(expression, roots)
+    if (value !== undefined) values[name] = value
+  }
+  return values
+}
+
+function withArgs(scope: TemplateScope, args: JsonObject): TemplateScope {
+  return { ...scope, call: { ...scope.call, args: { ...scope.call.args, ...args } } }
+}
+
+/** The parameters under other names, without those that are not sent. */
+export function renamed(
+  params: JsonObject,
+  names: Readonly<Record<string, string>>,
+  omitted: readonly string[],
+): JsonObject {
+  const kept = Object.entries(params).filter(([name]) => !omitted.includes(name))
+  return Object.fromEntries(kept.map(([name, value]) => [names[name] ?? name, value]))
+}
+
+/** The parameters without those that are null, or empty unless these are sent. */
+export function withoutEmpty(params: JsonObject, isEmptySent: boolean): JsonObject {
+  const isSent = (value: Json) => value !== null && (isEmptySent || (value !== '' && !isEmptyCollection(value)))
+  return Object.fromEntries(Object.entries(params).filter(([, value]) => isSent(value)))
+}
+
+function isEmptyCollection(value: Json): boolean {
+  return (Array.isArray(value) && value.length === 0) || (isJsonObject(value) && Object.keys(value).length === 0)
+}
+
+/** Default path of the token endpoint. */
+const TOKEN_PATH = '/oauth/token'
+
+/** The token endpoint. */
+export function tokenEndpoint(settings: OAuth2Settings): EndpointSettings {
+  const { auth = {}, options = {}, token = {} } = settings
+  return {
+    host: auth.tokenHost,
+    path: auth.tokenPath ?? TOKEN_PATH,
+    method: token.method ?? 'POST',
+    bodyFormat: options.bodyFormat ?? 'form',
+    headers: settings.tokenHeaders,
+    extra: settings.tokenParams,
+    parameterNames: token.parameter_names ?? {},
+    omitted: token.omit ?? [],
+  }
+}
+
+/** The token endpoint, or the one of its own for refreshes. */
+export function refreshEndpoint(settings: OAuth2Settings): EndpointSettings {
+  const { auth = {}, refresh = {} } = settings
+  const standard = tokenEndpoint(settings)
+  return {
+    host: auth.refreshHost ?? standard.host,
+    path: auth.refreshPath ?? standard.path,
+    method: refresh.method ?? standard.method,
+    bodyFormat: refresh.bodyFormat ?? standard.bodyFormat,
+    headers: settings.tokenHeaders,
+    extra: settings.refreshParams,
+    parameterNames: { ...standard.parameterNames, ...refresh.parameter_names },
+    omitted: [...standard.omitted, ...(refresh.omit ?? [])],
+  }
+}
+
+/** Sends a token request and reads its response. @throws Failure of `send` and `evaluate`, PLACEHOLDER_UNRESOLVED */
 export type RequestToken<Request> = (
   context: TokenContext<Request>,
   scope: TemplateScope,
@@ -30,114 +163,24 @@ export type RequestToken<Request> = (
   previous: TokenSet | undefined,
 ) => Promise<TokenResult>
 
-/** Default path of the token endpoint. */
-const TOKEN_PATH = '/oauth/token'
-
-/**
- * Compiles token requests (RFC 6749 §4.4.2 and §6). Later parameters win: the grant, the definition's, the client's.
- */
-export function compileTokenEndpoint<Request>(
+/** Compiles requests for a token at an endpoint. @param clientOwner whose error an unknown client is */
+export function compileTokenRequest<Request>(
   settings: OAuth2Settings,
-  { path, extra, clientOwner }: TokenGrant,
+  endpoint: EndpointSettings,
+  clientOwner: ClientOwner,
   compileRequest: (request: RequestDefinition) => Request,
 ): RequestToken<Request> {
-  const { auth = {}, options = {}, tokenHeaders, tokenExpiryDuration } = settings
-  const request = compileRequest({
-    method: 'POST',
-    path,
-    ...(auth.tokenHost === undefined ? {} : { base_url: auth.tokenHost }),
-    headers: { authorization: '{{args.authorization}}', ...tokenHeaders },
-    body: '{{args.params}}',
-    body_format: options.bodyFormat ?? 'form',
-  })
-  const audience = compileUrl(auth.tokenHost ?? '', path)
-  const authenticate = compileClientAuthentication(settings)
-  const extras = compileJson(extra ?? {})
+  const request = compileEndpoint(settings, endpoint, compileRequest)
   const paths = tokenPaths(settings.token_response)
+  const { tokenExpiryDuration } = settings
   const lifetimeSeconds = tokenExpiryDuration === undefined ? undefined : Number(tokenExpiryDuration)
   return async (context, scope, params, previous) => {
-    const client = await authenticate(scope, context, renderUrl(audience, scope))
-    const args = {
-      params: { ...params, ...renderObject(extras, scope), ...client.params },
-      ...(client.authorization === undefined ? {} : { authorization: client.authorization }),
-    }
-    const response = await context.send(request, { ...scope, call: { ...scope.call, args } })
+    const response = await request(context, scope, params)
     return readTokenResponse(response, paths, { clientOwner, now: context.now(), previous, lifetimeSeconds })
   }
 }
 
-/** The path of the token endpoint. */
-export function tokenPath({ auth = {} }: OAuth2Settings): string {
-  return auth.tokenPath ?? TOKEN_PATH
-}
-
-/** The parameter `scope`, left out when the definition names none. */
-export function scopeParam({ scope = [], options = {} }: OAuth2Settings): JsonObject {
-  return scope.length === 0 ? {} : { scope: scope.join(options.scopeSeparator ?? ' ') }
-}
-
-/** Client authentication of a token request. */
-interface ClientAuthentication {
-  /** Value of the header `Authorization`. */
-  readonly authorization: string | undefined
-  readonly params: JsonObject
-}
-
-/** @param audience the address of the token endpoint, for an assertion @throws Failure PLACEHOLDER_UNRESOLVED, EXPRESSION_FAILED */
-type AuthenticateClient = (
-  scope: TemplateScope,
-  context: { readonly now: () => Date; readonly nonce: () => string },
-  audience: string,
-) => ClientAuthentication | Promise<ClientAuthentication>
-
-/** Lifetime of a client assertion. */
-const ASSERTION_SECONDS = 300
-const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
-
-/**
- * RFC 6749 §2.3.1 or RFC 7523 §2.2. A client without a secret is a public one: it sends its id as a parameter.
- */
-function compileClientAuthentication({ client = {}, options = {} }: OAuth2Settings): AuthenticateClient {
-  const id = compileTemplate(client.id ?? '{{client_id}}')
-  const secretTemplate = compileTemplate(client.secret ?? '{{client_secret}}')
-  const clientId = (scope: TemplateScope) => renderText(id, scope)
-  if (options.authorizationMethod === 'private_key_jwt') return compileClientAssertion(client, clientId)
-  const encode = options.credentialsEncodingMode === 'loose' ? identity : formEncode
-  return (scope) => {
-    const client_id = clientId(scope)
-    const secret = renderValue(secretTemplate, scope) ?? undefined
-    if (secret === undefined) return { authorization: undefined, params: { client_id } }
-    if (options.authorizationMethod === 'body')
-      return { authorization: undefined, params: { client_id, client_secret: String(secret) } }
-    const pair = Buffer.from(`${encode(client_id)}:${encode(String(secret))}`).toString('base64')
-    return { authorization: `Basic ${pair}`, params: {} }
-  }
-}
-
-function compileClientAssertion(
-  { private_key = '{{private_key}}', key_id, algorithm = 'RS256' }: NonNullable<OAuth2Settings['client']>,
-  clientId: (scope: TemplateScope) => string,
-): AuthenticateClient {
-  const key = compileTemplate(private_key)
-  const keyId = key_id === undefined ? undefined : compileTemplate(key_id)
-  return async (scope, { now, nonce }, audience) => {
-    const client_id = clientId(scope)
-    const iat = Math.floor(now().getTime() / 1_000)
-    const exp = iat + ASSERTION_SECONDS
-    const client_assertion = await signJwt({
-      algorithm,
-      key: renderText(key, scope),
-      keyId: keyId === undefined ? undefined : renderText(keyId, scope),
-      claims: { iss: client_id, sub: client_id, aud: audience, jti: nonce(), iat, exp },
-    })
-    return { authorization: undefined, params: { client_id, client_assertion_type: ASSERTION_TYPE, client_assertion } }
-  }
-}
-
-function formEncode(text: string): string {
-  return new URLSearchParams([['', text]]).toString().slice(1)
-}
-
-function identity(text: string): string {
-  return text
+/** The parameter `scope`, left out when there are none. */
+export function scopeParam({ options = {} }: OAuth2Settings, scopes: readonly string[]): JsonObject {
+  return scopes.length === 0 ? {} : { scope: scopes.join(options.scopeSeparator ?? ' ') }
 }

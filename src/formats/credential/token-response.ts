@@ -51,13 +51,13 @@ export function parseLooseBody(response: TokenResponse): TokenResponse {
 
 /** True for an error response: another status than 2xx, or a success that names an error. */
 export function isTokenError({ status, body }: TokenResponse): boolean {
-  return status < 200 || status > 299 || errorCode(body) !== undefined
+  return status < 200 || status > 299 || errorCodeOf(body) !== undefined
 }
 
 /** Classifies a response without a token. @param response as `parseLooseBody` returns it */
 export function tokenErrorFrom(response: TokenResponse, clientOwner: ClientOwner, now: Date): TokenError {
   return {
-    kind: kindOf(response, errorCode(response.body), clientOwner),
+    kind: kindOf(response, errorCodeOf(response.body), clientOwner),
     message: messageOf(response),
     retryAfterSeconds: retryAfterOf(response, now),
   }
@@ -77,7 +77,7 @@ function kindOf({ status, body }: TokenResponse, code: string | undefined, clien
 }
 
 function messageOf({ status, body }: TokenResponse): string {
-  const code = errorCode(body)
+  const code = errorCodeOf(body)
   const said = MESSAGE_PATHS.map((path) => getAtPath(body, path)).find(isText)
   const parts = [code, said === code ? undefined : said].filter((part) => part !== undefined)
   if (parts.length > 0) return parts.join(': ').slice(0, MESSAGE_LENGTH_MAX)
@@ -86,7 +86,8 @@ function messageOf({ status, body }: TokenResponse): string {
     : `the answer was ${status}`
 }
 
-function errorCode(body: Json): string | undefined {
+/** The error code of a response, where its server puts one. */
+export function errorCodeOf(body: Json): string | undefined {
   return CODE_PATHS.map((path) => getAtPath(body, path)).find(isText)
 }
 
@@ -127,16 +128,21 @@ export interface TokenPaths {
   readonly accessToken: DotPath
   readonly refreshToken: DotPath
   readonly expiresIn: DotPath
+  /** Milliseconds per unit of a lifetime. */
+  readonly expiresInUnitMs: number
 }
 
 /** The names of RFC 6749 §5.1, or others. */
 export function tokenPaths(
-  named: { readonly [name in 'access_token' | 'refresh_token' | 'expires_in']?: string | undefined } = {},
+  named: {
+    readonly [name in 'access_token' | 'refresh_token' | 'expires_in']?: string | undefined
+  } & { readonly expires_in_unit?: 'seconds' | 'milliseconds' | undefined } = {},
 ): TokenPaths {
   return {
     accessToken: parseDotPath(named.access_token ?? 'access_token'),
     refreshToken: parseDotPath(named.refresh_token ?? 'refresh_token'),
     expiresIn: parseDotPath(named.expires_in ?? 'expires_in'),
+    expiresInUnitMs: named.expires_in_unit === 'milliseconds' ? 1 : 1_000,
   }
 }
 
@@ -162,7 +168,9 @@ export function readTokenResponse(response: TokenResponse, paths: TokenPaths, ru
   const found = {
     accessToken,
     refreshToken: tokenText(getAtPath(read.body, paths.refreshToken)),
-    expiresAt: parseExpiry(getAtPath(read.body, paths.expiresIn), now) ?? parseExpiry(lifetimeSeconds, now),
+    expiresAt:
+      parseExpiry(getAtPath(read.body, paths.expiresIn), now, paths.expiresInUnitMs) ??
+      parseExpiry(lifetimeSeconds, now),
   }
   return grantedToken(found, read.body, previous)
 }
@@ -198,19 +206,20 @@ const EPOCH_MS_MIN = 1e12
 const LIFETIME_MS_MAX = 10 * 365 * 24 * 3_600_000
 
 /**
- * Expiry of a token: seconds from now as number or text, an epoch, or a date.
+ * Expiry of a token: seconds from now as number or text, an epoch, or a date. A unit other than seconds counts for lifetimes.
  *
  * `undefined` for anything else, and for a lifetime of zero or less: servers send it for tokens that do not expire.
  */
-export function parseExpiry(value: Json | undefined, now: Date): Date | undefined {
+export function parseExpiry(value: Json | undefined, now: Date, unitMs = 1_000): Date | undefined {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : toDouble(value)
-  if (typeof number === 'number' && !Number.isNaN(number)) return boundExpiry(expiryMs(number, now), now)
+  if (typeof number === 'number' && !Number.isNaN(number)) return boundExpiry(expiryMs(number, now, unitMs), now)
   return typeof value === 'string' ? boundExpiry(Date.parse(value), now) : undefined
 }
 
-function expiryMs(number: number, now: Date): number {
+function expiryMs(number: number, now: Date, unitMs: number): number {
   if (number >= EPOCH_MS_MIN) return number
-  return number >= EPOCH_SECONDS_MIN ? number * 1_000 : now.getTime() + number * 1_000
+  const isEpochSeconds = unitMs === 1_000 && number >= EPOCH_SECONDS_MIN
+  return isEpochSeconds ? number * 1_000 : now.getTime() + number * unitMs
 }
 
 function boundExpiry(momentMs: number, now: Date): Date | undefined {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { withSchema } from '../format.ts'
 import { type RequestDefinition, requestSchema } from '../request-keys.ts'
 import { expressionText, webAddress } from '../schema-types.ts'
-import { contextFromToken, contextPaths, TOKEN_ROOTS, verification } from './config-keys.ts'
+import { connectionKeys, connectionOf, contextFromToken, contextPaths, TOKEN_ROOTS } from './config-keys.ts'
 import type { CompileTokenRules, CredentialFormat } from './credential.ts'
 import { fieldList } from './fields.ts'
 import { sendTokenRequests } from './request-steps.ts'
@@ -29,7 +29,7 @@ const config = z.strictObject({
     .optional()
     .describe('Lifetime in seconds, or the date of expiry. Default: until it is rejected.'),
   ...contextFromToken,
-  ...verification,
+  ...connectionKeys,
   documentation_link: webAddress().optional().describe('Where the customer reads how to connect.'),
 })
 
@@ -43,7 +43,7 @@ export const vendorOauth: CredentialFormat = {
   compile: withSchema(config, (parsed) => ({
     format: 'vendor_oauth',
     fields: parsed.fields,
-    verification: parsed.verification,
+    ...connectionOf(parsed),
     token: tokenRules(parsed),
   })),
 }

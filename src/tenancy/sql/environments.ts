@@ -6,8 +6,19 @@ export interface EnvironmentScope {
   readonly environmentId: string
 }
 
+/** How the connect page presents an environment; texts are empty where nothing was given. */
+export interface EnvironmentBranding {
+  readonly displayName: string
+  readonly logoUrl: string
+  /** `#rrggbb` */
+  readonly accentColor: string
+}
+
+/** What a caller may set; `undefined` keeps a value, or leaves it empty at the creation. */
+export type BrandingChange = { readonly [Name in keyof EnvironmentBranding]?: string | undefined }
+
 /** An environment as it is stored. */
-export interface EnvironmentRecord {
+export interface EnvironmentRecord extends EnvironmentBranding {
   readonly id: string
   readonly teamId: string
   readonly name: string
@@ -19,7 +30,25 @@ export interface EnvironmentRecord {
 /** The unique constraint on (team, name). */
 export const ENVIRONMENT_NAME_CONSTRAINT = 'environment_team_id_name_key'
 
-const COLUMNS = ['id', 'team_id as teamId', 'name', 'created_at as createdAt', 'updated_at as updatedAt', 'version']
+const COLUMNS = [
+  'id',
+  'team_id as teamId',
+  'name',
+  'branding_display_name as displayName',
+  'branding_logo_url as logoUrl',
+  'branding_accent_color as accentColor',
+  'created_at as createdAt',
+  'updated_at as updatedAt',
+  'version',
+]
+
+function brandingColumns({ displayName, logoUrl, accentColor }: BrandingChange): Readonly<Record<string, string>> {
+  return {
+    ...(displayName === undefined ? {} : { branding_display_name: displayName }),
+    ...(logoUrl === undefined ? {} : { branding_logo_url: logoUrl }),
+    ...(accentColor === undefined ? {} : { branding_accent_color: accentColor }),
+  }
+}
 
 /** Stores an environment; `undefined` when the team has one of that name. */
 export async function insertEnvironment(
@@ -27,9 +56,10 @@ export async function insertEnvironment(
   id: string,
   teamId: string,
   name: string,
+  branding: BrandingChange = {},
 ): Promise<EnvironmentRecord | undefined> {
   const [environment] = await tx('environment')
-    .insert({ id, team_id: teamId, name })
+    .insert({ id, team_id: teamId, name, ...brandingColumns(branding) })
     .onConflict(['team_id', 'name'])
     .ignore()
     .returning(COLUMNS)
@@ -40,7 +70,8 @@ export async function insertEnvironment(
 export async function findEnvironment(tx: Tx, id: string): Promise<EnvironmentRecord | undefined> {
   return await queryOne(
     tx,
-    `select id, team_id as "teamId", name, created_at as "createdAt", updated_at as "updatedAt", version
+    `select id, team_id as "teamId", name, branding_display_name as "displayName", branding_logo_url as "logoUrl",
+       branding_accent_color as "accentColor", created_at as "createdAt", updated_at as "updatedAt", version
      from environment where id = :id`,
     { id },
   )
@@ -61,20 +92,20 @@ export async function listEnvironments(tx: Tx, teamId: string, page: IdPage): Pr
 }
 
 /**
- * Renames an environment; `undefined` when the team has no such one, or not in the version. A name in use violates
+ * Changes name and branding of an environment; `undefined` when the team has no such one, or not in the version. A name in use violates
  * ENVIRONMENT_NAME_CONSTRAINT.
  */
 export async function updateEnvironmentRow(
   tx: Tx,
   teamId: string,
   id: string,
-  name: string,
+  change: BrandingChange & { readonly name: string },
   version: number | undefined,
 ): Promise<EnvironmentRecord | undefined> {
   const [environment] = await tx('environment')
     .where({ id, team_id: teamId })
     .modify(whereVersion, version)
-    .update({ name, ...nextVersion(tx) })
+    .update({ name: change.name, ...brandingColumns(change), ...nextVersion(tx) })
     .returning(COLUMNS)
   return environment
 }

@@ -65,6 +65,9 @@ document.querySelector('#connect').onclick = () => {
   settle(connect({ ...options, onEvent, signal: window.abort.signal, container }))
 }
 if (location.pathname === '/return') settle(resume({ onEvent }))
+// A call without a click: the popup blocker applies.
+const auto = new URL(location.href).hash.slice(1)
+if (auto) settle(connect({ ...JSON.parse(decodeURIComponent(auto)), onEvent }))
 document.documentElement.dataset.ready = 'true'
 `
 }

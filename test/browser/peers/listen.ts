@@ -9,15 +9,18 @@ export interface ReceivedRequest {
 }
 
 export interface Peer extends AsyncDisposable {
-  /** `http://localhost:…`: another site than the product's 127.0.0.1. */
   readonly url: string
   readonly port: number
   readonly requests: readonly ReceivedRequest[]
 }
 
-/** Serves on the loopback interface and records each request. An error of the listener answers 500. */
+/**
+ * Serves on the loopback interface and records each request. An error of the listener answers 500.
+ * @param host the two are different sites
+ */
 export async function listen(
   serve: RequestListener | ((...args: Parameters<RequestListener>) => Promise<void>),
+  host: 'localhost' | '127.0.0.1' = 'localhost',
 ): Promise<Peer> {
   const requests: ReceivedRequest[] = []
   const server = createServer(async (request, response) => {
@@ -28,10 +31,10 @@ export async function listen(
       response.writeHead(500, { 'content-type': 'text/plain' }).end(String(error))
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve))
+  await new Promise<void>((resolve) => server.listen(0, host, resolve))
   const { port } = server.address() as AddressInfo
   return {
-    url: `http://localhost:${port}`,
+    url: `http://${host}:${port}`,
     port,
     requests,
     async [Symbol.asyncDispose]() {

@@ -116,6 +116,11 @@ export const CREDENTIAL_ROWS: Readonly<Record<string, readonly CredentialRow[]>>
       given: { subdomain: 'acme' },
       visible: { subdomain: 'acme' },
     },
+    {
+      promise: 'takes another name for one parameter without naming the others',
+      config: { ...CLIENT, authorize: { parameter_names: { client_id: 'client_key' } } },
+      given: {},
+    },
   ],
   oauth2_client_credentials: [
     {

@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto'
+import { Failure, newId } from '../base/index.ts'
+import type { MethodPlan } from '../definitions/index.ts'
+import type { TemplateScope } from '../expressions/index.ts'
+import type { TokenContext } from '../formats/index.ts'
+import { type AccountAccess, sendRaw } from '../proxy/index.ts'
+import type { AccountDependencies } from './dependencies.ts'
+
+const REQUEST_TIMEOUT_MS = 10_000
+/** For all requests of one token together. */
+export const TOKEN_REQUESTS_TIMEOUT_MS = 25_000
+const RESPONSE_BYTES_MAX = 256 * 1024
+const SECRET_BYTES = 32
+
+/**
+ * Dependencies of the requests of one token: each is sent once, without redirects, all of them within
+ * `TOKEN_REQUESTS_TIMEOUT_MS`.
+ *
+ * @param onSend called with the variables of each request before it is sent, so that what was sent can be redacted
+ */
+export function createTokenContext(
+  { http, evaluator, clock }: Pick<AccountDependencies, 'http' | 'evaluator' | 'clock'>,
+  { environmentId }: Pick<AccountAccess, 'environmentId'>,
+  onSend: (scope: TemplateScope) => void,
+): TokenContext<MethodPlan> {
+  const deadlineMs = clock.monotonicMs() + TOKEN_REQUESTS_TIMEOUT_MS
+  const limits = environmentId === undefined ? {} : { owner: environmentId }
+  return {
+    async send(request, scope) {
+      onSend(scope)
+      const leftMs = deadlineMs - clock.monotonicMs()
+      if (leftMs <= 0) throw new Failure('DEADLINE_EXCEEDED', 'the requests for a token took too long together')
+      const bounds = { timeoutMs: Math.min(REQUEST_TIMEOUT_MS, leftMs), responseBytesMax: RESPONSE_BYTES_MAX }
+      return await sendRaw(http, request, scope, bounds)
+    },
+    evaluate: (expression, input) => evaluator.evaluate(expression, input, limits),
+    now: () => clock.now(),
+    nonce: newId,
+    randomSecret: () => randomBytes(SECRET_BYTES).toString('base64url'),
+  }
+}

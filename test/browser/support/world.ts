@@ -1,0 +1,114 @@
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, expect, inject } from 'vitest'
+import { callRest, expectJson, type JsonAnswer } from '../../support/rest.ts'
+import { startHost } from '../peers/host.ts'
+import type { Peer } from '../peers/listen.ts'
+import { CLIENT, type Profile, type Provider, RIGHT_KEY, startProvider, WRONG_KEY } from '../peers/provider.ts'
+import { launchChromium } from './chromium.ts'
+import { definitionOf } from './definitions.ts'
+import { type Canary, findCanaries, Observer } from './observer.ts'
+
+/** A link as the creation answers it. */
+export interface Link {
+  readonly id: string
+  readonly link_token: string
+  readonly url: string
+}
+
+/** An environment of its own, its third party and its application, and a browser. */
+export interface World {
+  readonly productUrl: string
+  readonly provider: Provider
+  readonly host: Peer
+  readonly browser: Browser
+  readonly observer: Observer
+  readonly canaries: Canary[]
+  /** A call with the environment's token that must succeed. */
+  call(method: string, path: string, body?: object): Promise<JsonAnswer>
+  /** Installs a definition. @returns the name of the integration */
+  install(name: string, definition: object): Promise<string>
+  /** Installs a profile of the provider. @returns the name of the integration */
+  installProfile(profile: Profile): Promise<string>
+  /** A link for a new account of an integration, unless the body says otherwise. */
+  createLink(body: object): Promise<Link>
+  getLink(id: string): Promise<JsonAnswer>
+  /** A page in a browser profile of its own. */
+  newPage(options?: BrowserContextOptions): Promise<Page>
+}
+
+/** Sets up what a test file needs, and checks at its end that no secret was seen anywhere. Call at the top of a file. */
+export async function createWorld(): Promise<World> {
+  const stack = new AsyncDisposableStack()
+  const product = inject('product')
+  const provider = stack.use(await startProvider())
+  const host = stack.use(await startHost(product.url))
+  const browser = await launchChromium()
+  stack.defer(() => browser.close())
+  const observer = new Observer(product.url)
+  const canaries: Canary[] = [
+    { kind: 'client secret', value: CLIENT.secret },
+    { kind: 'form password', value: RIGHT_KEY },
+    { kind: 'form password', value: WRONG_KEY },
+  ]
+  const environment = await createEnvironment(product.url, product.teamToken)
+  const call: World['call'] = (method, path, body) =>
+    expectJson(method, `${product.url}${path}`, environment.token, body)
+  const world: World = {
+    productUrl: product.url,
+    provider,
+    host,
+    browser,
+    observer,
+    canaries,
+    call,
+    async install(name, definition) {
+      const unique = `${name}-${host.port}`
+      const config = { name: unique, config: definition }
+      const integration = await expectJson('POST', `${product.url}/integration`, product.teamToken, config)
+      await call('POST', '/environment-integration', { integration_id: integration.id, show_in_catalog: true })
+      return unique
+    },
+    installProfile: (profile) => world.install(`acme-${profile}`, definitionOf(profile, provider.url)),
+    async createLink(body) {
+      const subject = 'integrated_account_id' in body ? {} : { tenant_id: 'tenant' }
+      const link = await call('POST', '/link-token', { ...subject, origins: [host.url], ...body })
+      canaries.push({ kind: 'link token', value: link.link_token })
+      return { id: link.id, link_token: link.link_token, url: link.url }
+    },
+    getLink: (id) => call('GET', `/link-token/${id}`),
+    newPage: async (options) => await (await newContext(browser, observer, options)).newPage(),
+  }
+  afterAll(async () => {
+    for (const context of browser.contexts()) for (const page of context.pages()) await observer.look(page)
+    const { logFile } = product
+    const states = observer.urls.flatMap((url) => new URL(url).searchParams.getAll('state'))
+    const all = [...canaries, ...provider.secrets, ...[...new Set(states)].map((value) => ({ kind: 'state', value }))]
+    const received = [...provider.requests, ...host.requests]
+    await stack.disposeAsync()
+    expect(findCanaries(observer, { productUrl: product.url, canaries: all, received, logFile })).toEqual([])
+    expect(observer.problems).toEqual([])
+  })
+  return world
+}
+
+async function newContext(
+  browser: Browser,
+  observer: Observer,
+  options: BrowserContextOptions | undefined,
+): Promise<BrowserContext> {
+  const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options })
+  context.setDefaultTimeout(10_000)
+  await observer.watch(context)
+  return context
+}
+
+async function createEnvironment(
+  url: string,
+  teamToken: string,
+): Promise<{ readonly id: string; readonly token: string }> {
+  const name = `browser-${crypto.randomUUID().slice(0, 8)}`
+  const environment = await expectJson('POST', `${url}/environment`, teamToken, { name })
+  const answer = await callRest('POST', `${url}/api-token`, teamToken, { name, environment_id: environment.id })
+  if (answer.status !== 200) throw new Error(`no token: ${JSON.stringify(answer.body)}`)
+  return { id: environment.id, token: answer.body.token }
+}
