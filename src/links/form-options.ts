@@ -57,7 +57,7 @@ export function createFormOptionsCache(clock: Pick<Clock, 'monotonicMs'>): FormO
 export type FormOptionsDependencies = Pick<LinkDependencies, 'proxy' | 'formOptions'> & {
   readonly accounts: Pick<
     AccountDependencies,
-    'database' | 'reader' | 'secrets' | 'definitions' | 'tokens' | 'evaluator'
+    'database' | 'reader' | 'secrets' | 'definitions' | 'tokens' | 'evaluator' | 'contextValues'
   >
 }
 

@@ -29,7 +29,10 @@ export interface PostConnectForm {
   readonly values: JsonObject
 }
 
-type ReadDependencies = Pick<AccountDependencies, 'database' | 'reader' | 'secrets' | 'definitions' | 'evaluator'>
+type ReadDependencies = Pick<
+  AccountDependencies,
+  'database' | 'reader' | 'secrets' | 'definitions' | 'evaluator' | 'contextValues'
+>
 
 /**
  * The form of an account, in any status; no third party is asked.
@@ -161,7 +164,7 @@ function labelsOf(given: Json): ReadonlyMap<string, string> {
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, CONTEXT_KEY_RESERVED
  */
 export async function storePostConnectForm(
-  deps: Pick<AccountDependencies, 'secrets' | 'integrations'>,
+  deps: Pick<AccountDependencies, 'secrets' | 'integrations' | 'contextValues'>,
   tx: Tx,
   { environmentId, id }: FormAccountRef,
   { context, version }: { readonly context: JsonObject; readonly version?: number | undefined },
