@@ -24,6 +24,7 @@ export const TOKEN_PARAMETERS = [
   'redirect_uri',
   'code_verifier',
   'refresh_token',
+  'access_token',
   'scope',
   'client_id',
   'client_secret',

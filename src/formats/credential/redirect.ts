@@ -94,7 +94,7 @@ function isPending(params: Readonly<Record<string, string>>, when: Readonly<Reco
 function plain(text: string, lengthMax: number): string {
   return text
     .slice(0, lengthMax * 4)
-    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
+    .replace(/[\s\p{C}]+/gu, ' ')
     .slice(0, lengthMax)
     .trim()
 }
