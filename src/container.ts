@@ -49,8 +49,10 @@ import {
   type ObjectStore,
 } from './object-store/index.ts'
 import { openObjectStore } from './objects.ts'
+import { createFormOptionsCache, createLinkSessionPort, linkSessionCleaner } from './links/index.ts'
 import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
 import { type ApiProxy, createProxy } from './proxy/index.ts'
+import { PublicAddress } from './public-address.ts'
 import { createCallLimiter } from './rate-limits/index.ts'
 import { deleteRemainsOfEnvironment, deleteTriggersOf, RunQueue, RunWatch, stopRunsOfAccount } from './runs/index.ts'
 import { CATCH_UP, type CatchUpPolicy } from './schedules/index.ts'
@@ -79,6 +81,7 @@ export interface Container extends ServiceDeps, AsyncDisposable {
   readonly definitions: DefinitionCache
   readonly queue: RunQueue
   readonly objects: ObjectStore
+  readonly publicAddress: PublicAddress
 }
 
 /** The triggers and runs of a deleted account: triggers are deleted, active runs stop at their next page. */
@@ -88,9 +91,6 @@ const triggersOfAccount: AccountDependencies['triggers'] = {
     await stopRunsOfAccount(tx, environmentId, accountId)
   },
 }
-
-/** No account is connected by a link session yet. */
-const linkSessions: AccountDependencies['linkSessions'] = { recordActivation: () => Promise.resolve() }
 
 /** How far back missed ticks become runs of their own. */
 function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
@@ -130,7 +130,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
     reader: createAccountReader(database),
     integrations: createIntegrationCache(),
     triggers: triggersOfAccount,
-    linkSessions,
+    linkSessions: createLinkSessionPort({ definitions }),
   }
   const integrations = {
     secrets,
@@ -138,6 +138,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
       addressViolations(definition, path, (url) => findUrlViolation(policy, url)),
     accounts: { deleteByInstallation: deleteAccountsByInstallation.bind(undefined, accounts) },
   }
+  const publicAddress = new PublicAddress(config)
   const queue = new RunQueue({ database, random: Math.random })
   const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)
   const runs = { queue, resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given) }
@@ -171,6 +172,15 @@ export function createContainer({ config, storage: { database, secrets }, logger
     queue,
     objects,
     accounts,
+    links: {
+      database,
+      secrets,
+      accounts,
+      proxy,
+      formOptions: createFormOptionsCache(clock),
+      publicUrl: () => publicAddress.url,
+    },
+    publicAddress,
     integrations,
     runs,
     proxy,
@@ -306,8 +316,10 @@ export function createApi({
   })
   return {
     async listen(bound) {
-      const { port } = await server.listenOn(bound ?? (await BoundPort.bind(config.host, config.port)))
-      return { url: config.publicUrl ?? `${config.tlsCert === undefined ? 'http' : 'https'}://${config.host}:${port}` }
+      const port = bound ?? (await BoundPort.bind(config.host, config.port))
+      domain.publicAddress.setPort(port.address.port)
+      await server.listenOn(port)
+      return { url: domain.publicAddress.url }
     },
     drain: () => server.drain(config.drainMs),
     async [Symbol.asyncDispose]() {
@@ -355,6 +367,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
       contextObjectUploader(domain),
       contextObjectCleaner(domain),
       { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
+      linkSessionCleaner(domain.links),
       { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
     ],
   })

@@ -97,9 +97,17 @@ function splitImported(
   }
 }
 
+/** The ways of connecting an account that a definition offers, in its order; at least one. */
+export function connectPlansOf({ credentials }: Pick<Plan, 'credentials'>): readonly ConnectPlan[] {
+  return credentials.length === 0 ? [NO_CREDENTIALS] : credentials
+}
+
 /** The offered credentials of a method, or the only ones. @throws Failure CREDENTIALS_INVALID */
-export function chooseMethod(offered: readonly ConnectPlan[], method: AuthenticationMethod | undefined): ConnectPlan {
-  const possible = offered.length === 0 ? [NO_CREDENTIALS] : offered
+export function chooseMethod(
+  credentials: readonly ConnectPlan[],
+  method: AuthenticationMethod | undefined,
+): ConnectPlan {
+  const possible = connectPlansOf({ credentials })
   const fitting =
     method === undefined ? possible : possible.filter((connect) => authenticationMethodOf(connect) === method)
   const [chosen, another] = fitting

@@ -34,6 +34,7 @@ export {
 export { findReservedKeys } from './context.ts'
 export { createIntegratedAccount, type IntegratedAccountInput } from './create-account.ts'
 export { createCredentialRefresher, refreshCredentials } from './credential-refresher.ts'
+export { authenticationMethodOf, connectPlansOf } from './credentials.ts'
 export type { AccountDependencies, ActivationChange, LinkSessionPort } from './dependencies.ts'
 export {
   createAccountReader,
@@ -50,6 +51,7 @@ export type { ResolvedAccount } from './resolved-account.ts'
 export type { AccountHistoryRecord } from './sql/account-history.ts'
 export {
   type AccountFilter,
+  type AccountRef,
   type AccountStatus,
   type ForbiddenError,
   findIntegratedAccount,

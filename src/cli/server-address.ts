@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { isUuid } from '../base/index.ts'
 import type { ServerAddress } from '../client/index.ts'
 import { readConfig } from '../config.ts'
+import { PublicAddress } from '../public-address.ts'
 import { type Invocation, UsageError } from './command.ts'
 import { BOOTSTRAP_FILE } from './first-start.ts'
 
@@ -24,15 +25,10 @@ export function readServerAddress(
   if (token === undefined) throw new UsageError(`${command} needs a token: set PATCHBAY_TOKEN`)
   if (environmentId !== undefined && !isUuid(environmentId))
     throw new UsageError(`${command} --environment takes an id`)
-  const address = (url ?? localUrl(environment)).replace(/\/+$/, '')
+  const address = (url ?? new PublicAddress(readConfig(environment)).url).replace(/\/+$/, '')
   if (!/^https?:$/.test(URL.parse(address)?.protocol ?? ''))
     throw new UsageError(`${command} --url takes an http or https URL`)
   return { url: address, token, environmentId }
-}
-
-function localUrl(environment: NodeJS.ProcessEnv): string {
-  const { publicUrl, tlsCert, host, port } = readConfig(environment)
-  return publicUrl ?? `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 /** Token of the first start. Never sent to a server from the command line, which may belong to others. */

@@ -42,7 +42,12 @@ export {
   updateIntegration,
 } from './integration.ts'
 export type { Integration } from './integration-view.ts'
-export type { DefinitionVersions, EnvironmentIntegrationFilter } from './sql/installations.ts'
+export {
+  type DefinitionVersions,
+  type EnvironmentIntegrationFilter,
+  type InstallationChoice,
+  listInstallationChoices,
+} from './sql/installations.ts'
 export {
   findIntegrations,
   type GrantCursor,

@@ -1,5 +1,16 @@
+import { isJsonObject, newId } from '../base/index.ts'
+import { type AuthorizationResult, completeAuthorization } from './authorization-seam.ts'
+import { linkError } from './change-status.ts'
+import { type ConnectTarget, findConnectTarget } from './choices.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import type { LinkErrorCode } from './error-codes.ts'
+import { hasHash, hashSecret } from './link-token.ts'
+import { settleSession, toLinkSession } from './load-session.ts'
+import { unsealValues } from './sealed-values.ts'
+import { findLinkSessionByState, type LinkSessionRecord } from './sql/link-session.ts'
+import { change } from './steps.ts'
+import { endExchange, storeAccount } from './store-account.ts'
+import { authorizationTarget } from './submit-form.ts'
 
 /** What became of a callback; the page shows the session's step in all cases of `session`. */
 export type CallbackResult =
@@ -20,10 +31,98 @@ export interface CallbackInput {
   readonly canRepost: boolean
 }
 
+/** Longest state that is looked up; ours has 43 characters. */
+const STATE_LENGTH_MAX = 128
+
 /**
- * Handles the browser's return from the third party. Of any number of requests with one state exactly one exchanges the code;
- * the others show the session.
+ * Handles the browser's return from the third party. Of any number of requests with one state, in any number of processes,
+ * exactly one exchanges the code; the others show the session, at once.
+ *
+ * A browser that has not begun the authorisation changes nothing (login CSRF).
  */
-export async function handleCallback(_deps: LinkDependencies, _input: CallbackInput): Promise<CallbackResult> {
-  return await Promise.reject(new Error('not yet'))
+export async function handleCallback(deps: LinkDependencies, input: CallbackInput): Promise<CallbackResult> {
+  const { state = '' } = input.params
+  const isPossible = state !== '' && state.length <= STATE_LENGTH_MAX
+  const stateHash = hashSecret(state)
+  const found = isPossible ? await findLinkSessionByState(deps.database.pool, stateHash) : undefined
+  if (found === undefined) return { kind: 'rejected', code: 'state_mismatch' }
+  const browserKey = input.browserKeyOf(found.id)
+  if (browserKey === undefined && input.canRepost) return { kind: 'needs_repost' }
+  if (browserKey === undefined || !hasHash(browserKey, found.browserKeyHash))
+    return { kind: 'rejected', code: 'state_mismatch' }
+  const session = await settleSession(deps, found)
+  const result = { kind: 'session', id: session.id, isPopup: session.isPopup } as const
+  if (session.status !== 'redirected' && session.status !== 'pending') return result
+  if (session.isStateExpired) await expireState(deps, session, stateHash)
+  else await exchange(deps, session, stateHash, input.params)
+  return result
+}
+
+async function expireState(deps: LinkDependencies, session: LinkSessionRecord, stateHash: Uint8Array): Promise<void> {
+  const error = linkError('state_mismatch', 'The authorisation took longer than ten minutes: begin again.')
+  await change(deps, session, 'attempt_failed', { guard: { stateHash }, error })
+}
+
+/** Exchanges the code, if no other request does. The code is sent once, whatever happens. */
+async function exchange(
+  deps: LinkDependencies,
+  session: LinkSessionRecord,
+  stateHash: Uint8Array,
+  params: CallbackInput['params'],
+): Promise<void> {
+  const exchangeId = newId()
+  const guard = { stateHash }
+  const exchanging = await change(deps, session, 'callback_received', { guard, patch: { exchangeId } })
+  if (exchanging === undefined) return
+  const target = await findConnectTarget(deps, toLinkSession(exchanging))
+  if (target === undefined) {
+    await endExchange(deps, exchanging, exchangeId, linkError('integration_disabled'))
+    return
+  }
+  await completeExchange(deps, { session: exchanging, exchangeId, target }, params)
+}
+
+/** An exchange that this process has begun. */
+interface CodeExchange {
+  readonly session: LinkSessionRecord
+  readonly exchangeId: string
+  readonly target: ConnectTarget
+}
+
+async function completeExchange(
+  deps: LinkDependencies,
+  { session, exchangeId, target }: CodeExchange,
+  params: CallbackInput['params'],
+): Promise<void> {
+  const sealed = await unsealValues(deps, deps.database.pool, session, 'sealed_values', session.sealedValues)
+  const secretFields = isJsonObject(sealed.fields) ? sealed.fields : {}
+  const fields = { ...session.formValues, ...secretFields }
+  const secrets = isJsonObject(sealed.authorization) ? sealed.authorization : {}
+  const result = await completeAuthorization(deps.accounts, authorizationTarget(session, target, fields), {
+    params,
+    redirectUri: session.callbackUri,
+    secrets,
+  })
+  await recordResult(deps, { session, exchangeId, target }, fields, result)
+}
+
+async function recordResult(
+  deps: LinkDependencies,
+  { session, exchangeId, target }: CodeExchange,
+  fields: ConnectTarget['definition']['config'],
+  result: AuthorizationResult,
+): Promise<void> {
+  switch (result.kind) {
+    case 'granted': {
+      const { token, context, grantedScopes, missingScopes } = result
+      const grant = { token, context }
+      await storeAccount(deps, session, exchangeId, { target, fields, grant, grantedScopes, missingScopes })
+      return
+    }
+    case 'pending':
+      await change(deps, session, 'approval_pending', { guard: { exchangeId }, patch: { exchangeId: null } })
+      return
+    case 'failed':
+      await endExchange(deps, session, exchangeId, { code: result.code, message: result.message })
+  }
 }

@@ -1,6 +1,9 @@
-import type { JsonObject } from '../base/index.ts'
-import type { AuthenticationMethod, Field } from '../formats/index.ts'
-import type { LinkDependencies } from './dependencies.ts'
+import { authenticationMethodOf, connectPlansOf, findIntegratedAccount } from '../accounts/index.ts'
+import { Failure, type JsonObject } from '../base/index.ts'
+import type { ConnectPlan } from '../definitions/index.ts'
+import { type AuthenticationMethod, type FormField, isSecretField, listFormFields } from '../formats/index.ts'
+import { type EffectiveDefinition, type InstallationChoice, listInstallationChoices } from '../integrations/index.ts'
+import { callbackUriOf, type LinkDependencies } from './dependencies.ts'
 import type { LinkSession } from './session.ts'
 
 /** An integration that the customer may choose. */
@@ -31,23 +34,170 @@ export interface LinkMethod {
 export interface ConnectForm {
   readonly choice: LinkChoice
   readonly method: LinkMethod
-  /** Fields to show: those that the application has not filled. */
-  readonly fields: readonly Field[]
-  /** Values to show in them, by name; never of passwords. */
+  /** In their order; those that the application filled are hidden. */
+  readonly fields: readonly FormField[]
+  /** Values to show in them, by name; never of secret fields. */
   readonly values: JsonObject
   /** Address that must be registered at the third party; empty without a consent. */
   readonly callbackUri: string
 }
 
+/** What offering integrations takes. */
+export type ChoiceDependencies = Pick<LinkDependencies, 'database' | 'accounts' | 'publicUrl'>
+
+/** An installation that a session offers, with its definition. */
+interface OfferedInstallation {
+  readonly choice: LinkChoice
+  readonly definition: EffectiveDefinition
+  /** The offered ways of connecting an account. */
+  readonly plans: readonly ConnectPlan[]
+}
+
+/** Integration and method that the customer chose. */
+export interface ConnectTarget extends OfferedInstallation {
+  readonly connect: ConnectPlan
+  readonly method: LinkMethod
+}
+
 /** The integrations that the customer may choose, by label; empty when none is installed and enabled. */
-export async function listChoices(_deps: LinkDependencies, _session: LinkSession): Promise<readonly LinkChoice[]> {
-  return await Promise.reject(new Error('not yet'))
+export async function listChoices(deps: ChoiceDependencies, session: LinkSession): Promise<readonly LinkChoice[]> {
+  const offered = await listOffered(deps, session, fixedInstallations(session))
+  return offered
+    .map(({ choice }) => choice)
+    .toSorted((one, other) => one.label.localeCompare(other.label, session.locale || 'en'))
+}
+
+/** The installation, when the session offers it. */
+export async function findOffered(
+  deps: ChoiceDependencies,
+  session: LinkSession,
+  environmentIntegrationId: string,
+): Promise<OfferedInstallation | undefined> {
+  const fixed = fixedInstallations(session)
+  if (fixed !== undefined && !fixed.includes(environmentIntegrationId)) return undefined
+  const [offered] = await listOffered(deps, session, [environmentIntegrationId])
+  return offered
+}
+
+/** What the customer chose; `undefined` when nothing is chosen, or it is no longer offered. */
+export async function findConnectTarget(
+  deps: ChoiceDependencies,
+  session: LinkSession,
+): Promise<ConnectTarget | undefined> {
+  const { environmentIntegrationId, authenticationMethod } = session
+  if (environmentIntegrationId === null) return undefined
+  const offered = await findOffered(deps, session, environmentIntegrationId)
+  const connect = offered?.plans.find((plan) => authenticationMethodOf(plan) === authenticationMethod)
+  return offered && connect && { ...offered, connect, method: toMethod(connect) }
 }
 
 /** The form of a session in which integration and method are chosen; `undefined` when they are not, or no longer offered. */
 export async function createConnectForm(
-  _deps: LinkDependencies,
-  _session: LinkSession,
+  deps: ChoiceDependencies,
+  session: LinkSession,
 ): Promise<ConnectForm | undefined> {
-  return await Promise.reject(new Error('not yet'))
+  const target = await findConnectTarget(deps, session)
+  if (target === undefined) return undefined
+  const { choice, method, connect } = target
+  const supplied = suppliedValues(connect, session)
+  return {
+    choice,
+    method,
+    fields: listFormFields(connect.fields, supplied),
+    values: { ...(await storedValues(deps, connect, session)), ...session.formValues, ...supplied },
+    callbackUri: method.hasConsent ? callbackUriOf(deps) : '',
+  }
+}
+
+/** Values of the form that the application supplied. */
+export function suppliedValues({ fields }: ConnectPlan, { context }: Pick<LinkSession, 'context'>): JsonObject {
+  return pickVisible(fields, context)
+}
+
+/** Values that an account which is reconnected has. */
+async function storedValues(
+  deps: ChoiceDependencies,
+  { fields }: ConnectPlan,
+  session: LinkSession,
+): Promise<JsonObject> {
+  const { environmentId, integratedAccountId } = session
+  if (integratedAccountId === null) return {}
+  const account = await findIntegratedAccount(deps.database.pool, environmentId, integratedAccountId)
+  return pickVisible(fields, account?.context ?? {})
+}
+
+function pickVisible(fields: ConnectPlan['fields'], values: JsonObject): JsonObject {
+  const entries = fields.flatMap((field) => {
+    const value = isSecretField(field) ? undefined : values[field.name]
+    return value === undefined || value === null ? [] : [[field.name, value] as const]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** Installations that alone are possible; `undefined`: every one that the catalogue shows. */
+function fixedInstallations(session: LinkSession): readonly string[] | undefined {
+  const { integratedAccountId, environmentIntegrationId, allowedInstallationIds } = session
+  // An account never changes its installation.
+  if (integratedAccountId !== null && environmentIntegrationId !== null) return [environmentIntegrationId]
+  return allowedInstallationIds ?? undefined
+}
+
+async function listOffered(
+  deps: ChoiceDependencies,
+  session: LinkSession,
+  ids: readonly string[] | undefined,
+): Promise<readonly OfferedInstallation[]> {
+  const isInCatalog = fixedInstallations(session) === undefined
+  const found = await listInstallationChoices(deps.database.pool, session.environmentId, ids)
+  const offered: OfferedInstallation[] = []
+  for (const installation of found) {
+    if (!installation.isEnabled || (isInCatalog && !installation.showInCatalog)) continue
+    const one = await toOffered(deps, installation)
+    if (one !== undefined) offered.push(one)
+  }
+  return offered
+}
+
+/** `undefined` for a definition that does not compile, or without any method that a customer can use. */
+async function toOffered(
+  { accounts, database }: ChoiceDependencies,
+  installation: InstallationChoice,
+): Promise<OfferedInstallation | undefined> {
+  const definition = await ignoreFailure(() => accounts.definitions.getVersion(database.pool, installation))
+  if (definition === undefined) return undefined
+  const plans = connectPlansOf(definition.plan).filter(isConnectable)
+  if (plans.length === 0) return undefined
+  const { environmentIntegrationId, integrationName: name, category } = installation
+  const { label, logo } = definition.config
+  const choice = {
+    environmentIntegrationId,
+    name,
+    label: typeof label === 'string' && label !== '' ? label : name,
+    category,
+    logoUrl: typeof logo === 'string' && logo !== '' ? logo : undefined,
+    methods: plans.map(toMethod),
+  }
+  return { choice, definition, plans }
+}
+
+/** Whether a customer can connect by it: a token by consent needs a redirect. */
+function isConnectable({ authorization, isTokenImported }: ConnectPlan & { authorization?: unknown }): boolean {
+  return authorization !== undefined || isTokenImported !== true
+}
+
+function toMethod(connect: ConnectPlan & { authorization?: unknown }): LinkMethod {
+  return {
+    authenticationMethod: authenticationMethodOf(connect),
+    label: connect.label,
+    hasConsent: connect.authorization !== undefined,
+  }
+}
+
+async function ignoreFailure<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof Failure) return undefined
+    throw error
+  }
 }

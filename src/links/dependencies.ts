@@ -22,3 +22,8 @@ export interface LinkSessionRef {
   /** The secret that the browser got when it opened the session. */
   readonly browserKey: string
 }
+
+/** Address to which third parties send the browser back, the same for all of them. */
+export function callbackUriOf({ publicUrl }: Pick<LinkDependencies, 'publicUrl'>): string {
+  return `${publicUrl()}/connect/callback`
+}

@@ -5,9 +5,11 @@
  * to the third party and its callback. Never here: HTML and HTTP (`connect-page/`), or what an account is (`accounts/`).
  */
 
-export { type CallbackResult, handleCallback } from './callback.ts'
-export { type ConnectForm, createConnectForm, type LinkChoice, listChoices } from './choices.ts'
-export type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
+export { createLinkSessionPort } from './activation.ts'
+export { type CallbackInput, type CallbackResult, handleCallback } from './callback.ts'
+export { type ConnectForm, createConnectForm, type LinkChoice, type LinkMethod, listChoices } from './choices.ts'
+export { createLinkSession, type LinkSessionInput } from './create-session.ts'
+export { callbackUriOf, type LinkDependencies, type LinkSessionRef } from './dependencies.ts'
 export { LINK_ERRORS, type LinkError, type LinkErrorCode } from './error-codes.ts'
 export {
   createFormOptionsCache,
@@ -16,7 +18,9 @@ export {
   loadFormOptions,
 } from './form-options.ts'
 export { createHopTicket, redeemHopTicket } from './hop-ticket.ts'
-export { findLinkSession, type OpenResult, openLinkSession, readLinkSummary } from './open-session.ts'
+export { linkSessionCleaner } from './maintenance.ts'
+export { cancelLinkSession, getLinkSession, type LinkSessionHistory, listLinkSessions } from './manage-sessions.ts'
+export { findLinkOrigins, findLinkSession, type OpenResult, openLinkSession, readLinkSummary } from './open-session.ts'
 export {
   checkPostConnectForm,
   getPostConnectForm,
@@ -25,6 +29,7 @@ export {
 } from './post-connect-form.ts'
 export type { LinkSession, LinkStepResult, LinkSummary, LinkTransition } from './session.ts'
 export { findSettingsForm, loadSettingsOptions, submitSettings } from './settings.ts'
+export type { LinkSessionFilter } from './sql/link-session.ts'
 export { LINK_STATUSES, type LinkPageStep, type LinkStatus } from './status.ts'
 export {
   cancelByBrowser,
@@ -33,5 +38,5 @@ export {
   confirmIdentityChange,
   reopenChoice,
   reopenForm,
-  submitForm,
 } from './steps.ts'
+export { submitForm } from './submit-form.ts'

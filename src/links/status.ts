@@ -23,6 +23,7 @@ export type LinkCause =
   | 'token_opened'
   | 'method_chosen'
   | 'choice_reopened'
+  | 'form_submitted'
   | 'consent_requested'
   | 'form_reopened'
   | 'callback_received'
@@ -72,16 +73,16 @@ export const LINK_TRANSITIONS = {
     token_opened: 'opened',
     choice_reopened: 'opened',
     method_chosen: 'form',
+    form_submitted: 'exchanging',
     consent_requested: 'redirected',
-    account_connected: 'post_install',
-    settings_required: 'post_connect_form',
-    account_active: 'completed',
     attempt_failed: 'form',
     ...WAITING,
   },
   redirected: {
     callback_received: 'exchanging',
+    form_submitted: 'exchanging',
     consent_requested: 'redirected',
+    method_chosen: 'form',
     form_reopened: 'form',
     choice_reopened: 'opened',
     attempt_failed: 'form',
@@ -89,7 +90,9 @@ export const LINK_TRANSITIONS = {
   },
   pending: {
     callback_received: 'exchanging',
+    form_submitted: 'exchanging',
     consent_requested: 'redirected',
+    method_chosen: 'form',
     form_reopened: 'form',
     choice_reopened: 'opened',
     ...WAITING,

@@ -1,55 +1,153 @@
-import type { JsonObject } from '../base/index.ts'
+import { findIntegratedAccount } from '../accounts/index.ts'
 import type { AuthenticationMethod } from '../formats/index.ts'
+import { changeLinkStatus, linkError, type StatusChangeInput } from './change-status.ts'
+import { type ChoiceDependencies, findOffered, listChoices } from './choices.ts'
 import type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
+import { loadForBrowser, type SessionDependencies, toLinkSession } from './load-session.ts'
 import type { LinkStepResult } from './session.ts'
+import { updateLinkSessionRow } from './sql/link-change.ts'
+import type { LinkSessionRecord } from './sql/link-session.ts'
+import type { LinkCause } from './status.ts'
+import { reloadSession } from './store-account.ts'
 
 /** Chooses the integration; its only method is chosen with it. One that is not offered changes nothing. */
 export async function chooseIntegration(
-  _deps: LinkDependencies,
-  _ref: LinkSessionRef,
-  _environmentIntegrationId: string,
+  deps: ChoiceDependencies,
+  ref: LinkSessionRef,
+  environmentIntegrationId: string,
 ): Promise<LinkStepResult> {
-  return await Promise.reject(new Error('not yet'))
+  return await withSession(deps, ref, async (session) => {
+    const offered = await findOffered(deps, toLinkSession(session), environmentIntegrationId)
+    if (offered === undefined) return session
+    const [method, another] = offered.choice.methods
+    const isSame = session.environmentIntegrationId === environmentIntegrationId
+    const patch = { environmentIntegrationId, ...(isSame ? {} : { formValues: {} }) }
+    if (method !== undefined && another === undefined)
+      return await change(deps, session, 'method_chosen', {
+        patch: { ...patch, authenticationMethod: method.authenticationMethod },
+      })
+    return await showMethods(deps, session, { ...patch, authenticationMethod: null })
+  })
+}
+
+/** Leads to the choice of the method, with the integration that is chosen. */
+async function showMethods(
+  deps: SessionDependencies,
+  session: LinkSessionRecord,
+  patch: NonNullable<StatusChangeInput['patch']>,
+): Promise<LinkSessionRecord | undefined> {
+  const { pool } = deps.database
+  return (
+    (await updateLinkSessionRow(pool, session, ['opened'], patch)) ??
+    (await change(deps, session, 'choice_reopened', { patch }))
+  )
 }
 
 /** Chooses how to connect. A method that is not offered changes nothing. */
 export async function chooseMethod(
-  _deps: LinkDependencies,
-  _ref: LinkSessionRef,
-  _authenticationMethod: AuthenticationMethod,
+  deps: ChoiceDependencies,
+  ref: LinkSessionRef,
+  authenticationMethod: AuthenticationMethod,
 ): Promise<LinkStepResult> {
-  return await Promise.reject(new Error('not yet'))
+  return await withSession(deps, ref, async (session) => {
+    const { environmentIntegrationId } = session
+    if (environmentIntegrationId === null) return session
+    const offered = await findOffered(deps, toLinkSession(session), environmentIntegrationId)
+    if (!offered?.choice.methods.some((method) => method.authenticationMethod === authenticationMethod)) return session
+    return await change(deps, session, 'method_chosen', { patch: { authenticationMethod } })
+  })
 }
 
 /** Goes back to the choice of the integration, or of the method where only one integration is possible. */
-export async function reopenChoice(_deps: LinkDependencies, _ref: LinkSessionRef): Promise<LinkStepResult> {
-  return await Promise.reject(new Error('not yet'))
+export async function reopenChoice(deps: ChoiceDependencies, ref: LinkSessionRef): Promise<LinkStepResult> {
+  return await withSession(deps, ref, async (session) => {
+    const choices = await listChoices(deps, toLinkSession(session))
+    const chosen = choices.length > 1 ? { environmentIntegrationId: null } : {}
+    return await showMethods(deps, session, { ...chosen, authenticationMethod: null })
+  })
 }
 
 /** Goes back to the form from the consent; the authorisation under way ends. */
-export async function reopenForm(_deps: LinkDependencies, _ref: LinkSessionRef): Promise<LinkStepResult> {
-  return await Promise.reject(new Error('not yet'))
-}
-
-/**
- * Submits the form: the customer is sent to the third party, or the account is connected with the values.
- *
- * @param values by field name, of the fields of `createConnectForm` alone
- */
-export async function submitForm(
-  _deps: LinkDependencies,
-  _ref: LinkSessionRef,
-  _values: JsonObject,
-): Promise<LinkStepResult> {
-  return await Promise.reject(new Error('not yet'))
+export async function reopenForm(deps: SessionDependencies, ref: LinkSessionRef): Promise<LinkStepResult> {
+  return await withSession(deps, ref, (session) => change(deps, session, 'form_reopened'))
 }
 
 /** Accepts that the account has another identity at the third party; the form can then be submitted again. */
-export async function confirmIdentityChange(_deps: LinkDependencies, _ref: LinkSessionRef): Promise<LinkStepResult> {
-  return await Promise.reject(new Error('not yet'))
+export async function confirmIdentityChange(
+  { database }: SessionDependencies,
+  ref: LinkSessionRef,
+): Promise<LinkStepResult> {
+  return await withSession({ database }, ref, (session) =>
+    session.errorCode === 'identity_changed'
+      ? updateLinkSessionRow(database.pool, session, ['form'], { isIdentityChangeConfirmed: true })
+      : Promise.resolve(session),
+  )
 }
 
 /** Ends the session for the customer. One that has ended stays as it is. */
-export async function cancelByBrowser(_deps: LinkDependencies, _ref: LinkSessionRef): Promise<LinkStepResult> {
-  return await Promise.reject(new Error('not yet'))
+export async function cancelByBrowser(deps: SessionDependencies, ref: LinkSessionRef): Promise<LinkStepResult> {
+  return await withSession(deps, ref, (session) =>
+    change(deps, session, 'session_cancelled', { error: linkError('cancelled') }),
+  )
+}
+
+/**
+ * Makes the choices that are none: the only integration, its only method, or the method of the account that is reconnected. A
+ * session that offers nothing fails.
+ */
+export async function makeOnlyChoice(deps: LinkDependencies, session: LinkSessionRecord): Promise<LinkSessionRecord> {
+  const [choice, another] = await listChoices(deps, toLinkSession(session))
+  if (choice === undefined) return (await failWithoutChoice(deps, session)) ?? session
+  if (another !== undefined) return session
+  const { environmentIntegrationId, methods } = choice
+  const present = await presentMethod(deps, session)
+  const [method] = methods.length === 1 ? methods : methods.filter((each) => each.authenticationMethod === present)
+  if (method === undefined) return (await showMethods(deps, session, { environmentIntegrationId })) ?? session
+  const { authenticationMethod } = method
+  const patch = { environmentIntegrationId, authenticationMethod }
+  return (await change(deps, session, 'method_chosen', { patch })) ?? session
+}
+
+async function presentMethod(
+  { database }: SessionDependencies,
+  { environmentId, integratedAccountId }: LinkSessionRecord,
+): Promise<AuthenticationMethod | undefined> {
+  if (integratedAccountId === null) return undefined
+  return (await findIntegratedAccount(database.pool, environmentId, integratedAccountId))?.authenticationMethod
+}
+
+/** Ends a session whose customer can choose nothing. */
+export async function failWithoutChoice(
+  deps: SessionDependencies,
+  session: LinkSessionRecord,
+): Promise<LinkSessionRecord | undefined> {
+  const isNamed = session.allowedInstallationIds !== null || session.environmentIntegrationId !== null
+  const error = linkError(isNamed ? 'integration_disabled' : 'integration_not_found')
+  return await change(deps, session, 'connection_failed', { error })
+}
+
+/** Makes one transition in a transaction of its own. */
+export async function change(
+  { database }: SessionDependencies,
+  session: LinkSessionRecord,
+  cause: LinkCause,
+  input: StatusChangeInput = {},
+): Promise<LinkSessionRecord | undefined> {
+  return await database.transaction((tx) => changeLinkStatus(tx, session, cause, input))
+}
+
+/**
+ * Runs a step of the session's browser.
+ *
+ * @param step returns the session after it; `undefined`: it was not possible in the session's status, which is shown instead
+ */
+async function withSession(
+  deps: SessionDependencies,
+  ref: LinkSessionRef,
+  step: (session: LinkSessionRecord) => Promise<LinkSessionRecord | undefined>,
+): Promise<LinkStepResult> {
+  const session = await loadForBrowser(deps, ref)
+  if (session === undefined) return { kind: 'unknown' }
+  const changed = (await step(session)) ?? (await reloadSession(deps, session))
+  return { kind: 'progress', session: toLinkSession(changed) }
 }

@@ -11,6 +11,7 @@ const RANDOM_LENGTH = 32
 const CHECKSUM_LENGTH = 6
 const HINT_LENGTH = 4
 const SHAPE = /^pb[te]_[0-9A-Za-z]{38}$/
+const CHECKED_TEXT = /^[0-9A-Za-z]{38}$/
 /** A token chosen by the operator: long enough to be unguessable when it is random, and safe in a header. */
 const CHOSEN_SHAPE = /^[\x21-\x7e]{32,256}$/
 
@@ -22,10 +23,20 @@ export interface MintedToken {
   readonly hint: string
 }
 
-/** Creates a token: prefix, 32 random characters, 6 characters of checksum, so that a typo is rejected without a look-up. */
+/** Creates a token: prefix and checked random text. */
 export function mintToken(kind: ApiTokenKind): MintedToken {
+  return toMintedToken(`${PREFIX[kind]}_${checkedRandomText()}`)
+}
+
+/** 32 random characters and 6 of checksum, so that a typo is rejected without a look-up. */
+export function checkedRandomText(): string {
   const random = randomText(RANDOM_LENGTH)
-  return toMintedToken(`${PREFIX[kind]}_${random}${checksum(random)}`)
+  return random + checksum(random)
+}
+
+/** Whether `checkedRandomText` may have made the text. */
+export function isCheckedRandomText(text: string): boolean {
+  return CHECKED_TEXT.test(text) && text.endsWith(checksum(text.slice(0, RANDOM_LENGTH)))
 }
 
 /**
@@ -41,10 +52,7 @@ export function chosenToken(token: string): MintedToken | undefined {
  * wrong checksum. SHA-256 suffices because a token is random, not a password.
  */
 export function hashToken(token: string): Uint8Array | undefined {
-  if (SHAPE.test(token)) {
-    const random = token.slice(4, 4 + RANDOM_LENGTH)
-    return token.endsWith(checksum(random)) ? sha256(token) : undefined
-  }
+  if (SHAPE.test(token)) return isCheckedRandomText(token.slice(4)) ? sha256(token) : undefined
   return CHOSEN_SHAPE.test(token) ? sha256(token) : undefined
 }
 

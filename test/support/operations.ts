@@ -6,6 +6,7 @@ import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb
 import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts'
 import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
@@ -24,6 +25,7 @@ export const SERVICES: readonly DescService[] = [
   IntegrationService,
   EnvironmentIntegrationService,
   IntegratedAccountService,
+  LinkTokenService,
   SyncJobService,
   SyncJobCronTriggerService,
   SyncJobRunService,
@@ -142,6 +144,16 @@ export const KINDS: readonly ResourceKind[] = [
     delete: IntegratedAccountService.method.deleteIntegratedAccount,
   },
   {
+    noun: 'link_token',
+    token: 'environment',
+    create: LinkTokenService.method.createLinkToken,
+    createRequest: () => ({ tenant_id: freshName('tenant') }),
+    otherCreate: { tenant_id: 'other' },
+    get: LinkTokenService.method.getLinkToken,
+    list: LinkTokenService.method.listLinkTokens,
+    items: 'link_tokens',
+  },
+  {
     noun: 'sync_job',
     token: 'environment',
     create: SyncJobService.method.createSyncJob,
@@ -220,6 +232,8 @@ const FOREIGN_IDS = [
   'CreateIntegratedAccountRequest.tenant_id',
   'UpdateIntegratedAccountRequest.tenant_id',
   'ListIntegratedAccountsRequest.tenant_id',
+  'CreateLinkTokenRequest.tenant_id',
+  'ListLinkTokensRequest.tenant_id',
   'CallRequest.id',
 ]
 

@@ -4,6 +4,7 @@ import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb
 import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
@@ -26,6 +27,7 @@ export interface SeededTenant extends Tenant {
   readonly integrationId: string
   readonly environmentIntegrationId: string
   readonly integratedAccountId: string
+  readonly linkTokenId: string
   readonly syncJobId: string
   readonly webhookId: string
   /** Runs in a daemon group, on the first of January only, so that no tick comes due in a test. */
@@ -125,6 +127,7 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     tenant_id: 'acme',
     credentials: { api_key: 'k-123' },
   })
+  const linkTokenId = await idOf(environment, LinkTokenService.method.createLinkToken, { tenant_id: 'acme' })
   const syncJobId = await idOf(environment, SyncJobService.method.createSyncJob, {
     label: 'repos',
     integration_name: String(integration.name),
@@ -149,6 +152,7 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     integrationId,
     environmentIntegrationId,
     integratedAccountId,
+    linkTokenId,
     syncJobId,
     webhookId,
     syncJobCronTriggerId,

@@ -81,6 +81,7 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   'IntegrationService.id': 'integrationId',
   'EnvironmentIntegrationService.id': 'environmentIntegrationId',
   'IntegratedAccountService.id': 'integratedAccountId',
+  'LinkTokenService.id': 'linkTokenId',
   'SyncJobService.id': 'syncJobId',
   'SyncJobCronTriggerService.id': 'syncJobCronTriggerId',
   'SyncJobRunService.id': 'syncJobRunId',

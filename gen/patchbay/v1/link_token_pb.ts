@@ -195,7 +195,7 @@ export type LinkToken = Message<"patchbay.v1.LinkToken"> & {
   errorMessage?: string | undefined;
 
   /**
-   * Every change of the status, oldest first. Empty in lists.
+   * Every change of the status, oldest first.
    *
    * @generated from field: repeated patchbay.v1.LinkTokenStep steps = 25;
    */

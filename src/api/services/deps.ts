@@ -3,6 +3,7 @@ import type { Clock } from '../../base/index.ts'
 import type { DaemonsDeps } from '../../daemons/index.ts'
 import type { Database } from '../../database/index.ts'
 import type { AccountCascade, InstallationDeleteDeps, IntegrationDeps } from '../../integrations/index.ts'
+import type { LinkDependencies } from '../../links/index.ts'
 import type { CreateRunDeps, RunWatch } from '../../runs/index.ts'
 import type { UpdateDeps } from '../../schedules/index.ts'
 import type { SecretStore } from '../../secrets/index.ts'
@@ -18,6 +19,7 @@ export interface ServiceDeps {
   readonly contents: CascadeDelete
   readonly integrations: IntegrationDeps & InstallationDeleteDeps & { readonly accounts: AccountCascade }
   readonly accounts: AccountDependencies
+  readonly links: LinkDependencies
   readonly triggers: UpdateDeps
   readonly runs: CreateRunDeps
   readonly runWatch: Pick<RunWatch, 'watch'>

@@ -7,6 +7,7 @@ import { environmentIntegrationService } from './environment-integration.ts'
 import { eventService } from './event.ts'
 import { integratedAccountService } from './integrated-account.ts'
 import { integrationService } from './integration.ts'
+import { linkTokenService } from './link-token.ts'
 import { proxyService } from './proxy.ts'
 import { syncJobService } from './sync-job.ts'
 import { syncJobCronTriggerService } from './sync-job-cron-trigger.ts'
@@ -23,6 +24,7 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     integrationService(deps),
     environmentIntegrationService(deps),
     integratedAccountService(deps),
+    linkTokenService(deps),
     syncJobService(deps),
     syncJobCronTriggerService(deps),
     syncJobRunService(deps),

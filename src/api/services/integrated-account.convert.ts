@@ -41,7 +41,7 @@ const METHODS = [
   'vendor_oauth',
 ] as const satisfies readonly AuthenticationMethod[]
 
-const REGIONS = ['wnam', 'enam', 'apac', 'eu'] as const satisfies readonly Region[]
+export const REGIONS = ['wnam', 'enam', 'apac', 'eu'] as const satisfies readonly Region[]
 
 /** An account with its integration. The records have no credentials. */
 export function integratedAccountToProto(

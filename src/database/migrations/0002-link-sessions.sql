@@ -54,6 +54,8 @@ create table link_session (
   ticket_hash bytea,
   ticket_expires_at timestamptz(3),
   sealed_ticket bytea,
+  -- A popup was opened with a ticket.
+  is_popup boolean not null default false,
   -- Of the last attempt that failed.
   error_code text,
   error_message text not null default '',

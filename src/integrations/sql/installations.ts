@@ -113,6 +113,37 @@ export async function findDefinitionVersions(
   )
 }
 
+/** An installation as a customer's choice, with the versions of its definition. */
+export interface InstallationChoice extends DefinitionVersions {
+  readonly environmentId: string
+  readonly environmentIntegrationId: string
+  readonly category: string
+  readonly showInCatalog: boolean
+}
+
+/** Installations of one environment that are read at once. */
+const CHOICES_MAX = 1_000
+
+/** Installations of an environment by name of the integration. @param ids absent: all. Uses the primary key */
+export async function listInstallationChoices(
+  tx: Tx,
+  environmentId: string,
+  ids?: readonly string[],
+): Promise<readonly InstallationChoice[]> {
+  return await query(
+    tx,
+    `select installation.environment_id as "environmentId", installation.id as "environmentIntegrationId",
+       integration.id as "integrationId", integration.name as "integrationName", integration.category,
+       integration.version as "integrationVersion", installation.version as "installationVersion",
+       is_enabled as "isEnabled", show_in_catalog as "showInCatalog"
+     from environment_integration installation join integration on integration.id = integration_id
+     where installation.environment_id = :environmentId
+       and (:ids::uuid[] is null or installation.id = any(:ids))
+     order by integration.name, installation.id limit ${CHOICES_MAX}`,
+    { environmentId, ids: ids ?? null },
+  )
+}
+
 /** A page of the environment's installations. Uses the primary key backwards. */
 export async function selectEnvironmentIntegrations(
   tx: Tx,

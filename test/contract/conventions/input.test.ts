@@ -91,7 +91,8 @@ describe.each(jsonClients)('null over $wire', (client) => {
     const made = await client.ok(kind.create, { ...nulls(kind.create, request), ...request }, sender)
     const read = await client.ok(kind.get, { id: made.id }, sender)
 
-    if (kind.update === undefined) return expect(made).toEqual(read)
+    // A secret is shown once, by the creation.
+    if (kind.update === undefined) return expect(made).toMatchObject(read)
     const { method } = kind.update
     expect(await client.ok(method, { ...nulls(method, { id: '' }), id: made.id }, sender)).toEqual(read)
   })

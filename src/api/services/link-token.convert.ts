@@ -1,0 +1,89 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { LinkTokenSchema, LinkTokenStepSchema } from '../../../gen/patchbay/v1/link_token_pb.ts'
+import type { CreateLinkTokenRequest, ListLinkTokensRequest } from '../../../gen/patchbay/v1/link_token_service_pb.ts'
+import {
+  LINK_STATUSES,
+  type LinkSessionFilter,
+  type LinkSessionHistory,
+  type LinkSessionInput,
+  type LinkTransition,
+} from '../../links/index.ts'
+import { structFrom } from '../messages/struct.ts'
+import { REGIONS } from './integrated-account.convert.ts'
+import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
+
+/** A link without its secret. */
+export function linkTokenToProto({
+  session,
+  transitions,
+}: LinkSessionHistory): MessageInitShape<typeof LinkTokenSchema> & { readonly id: string } {
+  return {
+    id: session.id,
+    environmentId: session.environmentId,
+    status: session.status,
+    step: session.step,
+    tenantId: session.tenantId,
+    isReconnect: session.isReconnect,
+    integratedAccountId: session.integratedAccountId ?? undefined,
+    environmentIntegrationIds: [...(session.allowedInstallationIds ?? [])],
+    environmentIntegrationId: session.environmentIntegrationId ?? undefined,
+    integration: session.integrationName ?? undefined,
+    authenticationMethod: session.authenticationMethod ?? undefined,
+    scopes: [...session.scopes],
+    grantedScopes: [...session.grantedScopes],
+    missingScopes: [...session.missingScopes],
+    context: structFrom(session.context),
+    region: session.region,
+    isSandbox: session.isSandbox,
+    redirectUri: session.redirectUri,
+    origins: [...session.origins],
+    locale: session.locale,
+    persistPreviousContext: session.persistPreviousContext,
+    skipPostConnectForm: session.skipPostConnectForm,
+    errorCode: session.error?.code,
+    errorMessage: session.error?.message,
+    steps: transitions.map(stepToProto),
+    expiresAt: timestampFrom(session.expiresAt),
+    createdAt: timestampFrom(session.createdAt),
+    updatedAt: timestampFrom(session.updatedAt),
+    objectStoreContextFields: [...session.objectStoreContextFields],
+  }
+}
+
+function stepToProto(transition: LinkTransition): MessageInitShape<typeof LinkTokenStepSchema> {
+  return {
+    fromStatus: transition.fromStatus ?? undefined,
+    toStatus: transition.toStatus,
+    cause: transition.cause,
+    errorCode: transition.errorCode ?? undefined,
+    message: transition.message,
+    occurredAt: timestampFrom(transition.occurredAt),
+  }
+}
+
+/** The session to create. The contract guarantees exactly one subject. */
+export function linkSessionInputFromProto(request: CreateLinkTokenRequest): LinkSessionInput {
+  const { case: kind, value = '' } = request.subject
+  return {
+    subject: kind === 'integratedAccountId' ? { integratedAccountId: value } : { tenantId: value },
+    integrations: request.integrations,
+    scopes: request.scopes,
+    context: request.context ?? {},
+    region: parseEnum(REGIONS, request.region),
+    isSandbox: request.isSandbox,
+    objectStoreContextFields: request.objectStoreContextFields,
+    redirectUri: request.redirectUri ?? '',
+    origins: request.origins,
+    locale: request.locale ?? '',
+    expiresAt: dateFrom(request.expiresAt),
+    expiresInSeconds: request.expiresIn,
+    persistPreviousContext: request.persistPreviousContext ?? false,
+    skipPostConnectForm: request.skipPostConnectForm ?? false,
+  }
+}
+
+/** The filter of a list of links; absent fields do not restrict. */
+export function linkSessionFilterFromProto(request: ListLinkTokensRequest): LinkSessionFilter {
+  const { tenantId, integratedAccountId } = request
+  return { tenantId, integratedAccountId, status: parseEnum(LINK_STATUSES, request.status) }
+}

@@ -1,0 +1,63 @@
+import type { AccountDependencies, ActivationChange, LinkSessionPort } from '../accounts/index.ts'
+import { Failure } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import type { Plan } from '../definitions/index.ts'
+import { changeLinkStatus } from './change-status.ts'
+import { type LinkSessionRecord, listActivatingSessions } from './sql/link-session.ts'
+import type { LinkCause } from './status.ts'
+
+/** The action that asks the customer for settings of an account that works. */
+export const SETTINGS_ACTION = 'post_connect_user_form'
+
+/** What follows when the account of a session is active: its settings form, or the end. */
+export function causeOfActive(
+  { skipPostConnectForm }: Pick<LinkSessionRecord, 'skipPostConnectForm'>,
+  { actions }: Pick<Plan, 'actions'>,
+): LinkCause {
+  return actions.has(SETTINGS_ACTION) && !skipPostConnectForm ? 'settings_required' : 'account_active'
+}
+
+/** Records in link sessions how the activation of their account proceeds, in the transaction of each step. */
+export function createLinkSessionPort({ definitions }: Pick<AccountDependencies, 'definitions'>): LinkSessionPort {
+  return {
+    async recordActivation(tx, account, change) {
+      for (const session of await listActivatingSessions(tx, account))
+        await recordInSession({ definitions }, tx, session, change)
+    },
+  }
+}
+
+async function recordInSession(
+  { definitions }: Pick<AccountDependencies, 'definitions'>,
+  tx: Tx,
+  session: LinkSessionRecord,
+  change: ActivationChange,
+): Promise<void> {
+  switch (change.kind) {
+    case 'post_install_passed':
+      await changeLinkStatus(tx, session, 'post_install_passed')
+      return
+    case 'failed':
+      await changeLinkStatus(tx, session, 'attempt_failed', { error: { code: change.code, message: change.message } })
+      return
+    case 'active':
+      await changeLinkStatus(tx, session, await causeByDefinition({ definitions }, tx, session))
+  }
+}
+
+/** The end, where the definition no longer compiles: the account is active all the same. */
+async function causeByDefinition(
+  { definitions }: Pick<AccountDependencies, 'definitions'>,
+  tx: Tx,
+  session: LinkSessionRecord,
+): Promise<LinkCause> {
+  const { environmentId, environmentIntegrationId } = session
+  if (environmentIntegrationId === null) return 'account_active'
+  try {
+    const { plan } = await definitions.get(tx, environmentId, environmentIntegrationId)
+    return causeOfActive(session, plan)
+  } catch (error) {
+    if (error instanceof Failure) return 'account_active'
+    throw error
+  }
+}

@@ -1,0 +1,62 @@
+import { notFound } from '../base/index.ts'
+import type { IdPage, Tx } from '../database/index.ts'
+import type { EnvironmentScope } from '../tenancy/index.ts'
+import { changeLinkStatus, linkError } from './change-status.ts'
+import { type SessionDependencies, settleSession, toLinkSession } from './load-session.ts'
+import type { LinkSession, LinkTransition } from './session.ts'
+import { listLinkTransitions } from './sql/link-change.ts'
+import { findLinkSessionRecord, type LinkSessionFilter, selectLinkSessions } from './sql/link-session.ts'
+
+type Scope = Pick<EnvironmentScope, 'environmentId'>
+
+/** A session with every change of its status, oldest first. */
+export interface LinkSessionHistory {
+  readonly session: LinkSession
+  readonly transitions: readonly LinkTransition[]
+}
+
+/** A session as it is at the moment. @throws Failure RESOURCE_NOT_FOUND */
+export async function getLinkSession(
+  deps: SessionDependencies,
+  { environmentId }: Scope,
+  id: string,
+): Promise<LinkSessionHistory> {
+  const { pool } = deps.database
+  const record = await findLinkSessionRecord(pool, { environmentId, id })
+  if (record === undefined) throw notFound('link_token', id)
+  const session = await settleSession(deps, record)
+  const transitions = await listLinkTransitions(pool, environmentId, [id])
+  return { session: toLinkSession(session), transitions: transitions.get(session.id) ?? [] }
+}
+
+/** At most `limit` sessions below the id `before`, newest first. */
+export async function listLinkSessions(
+  tx: Tx,
+  { environmentId }: Scope,
+  filter: LinkSessionFilter,
+  page: IdPage,
+): Promise<readonly LinkSessionHistory[]> {
+  const sessions = await selectLinkSessions(tx, environmentId, filter, page)
+  const transitions = await listLinkTransitions(
+    tx,
+    environmentId,
+    sessions.map(({ id }) => id),
+  )
+  return sessions.map((session) => ({
+    session: toLinkSession(session),
+    transitions: transitions.get(session.id) ?? [],
+  }))
+}
+
+/** Ends a session that has not ended; one that has ended stays as it is. @throws Failure RESOURCE_NOT_FOUND */
+export async function cancelLinkSession(
+  deps: SessionDependencies,
+  scope: Scope,
+  id: string,
+): Promise<LinkSessionHistory> {
+  const key = { environmentId: scope.environmentId, id }
+  await deps.database.transaction((tx) =>
+    changeLinkStatus(tx, key, 'session_cancelled', { error: linkError('cancelled') }),
+  )
+  return await getLinkSession(deps, scope, id)
+}

@@ -1,0 +1,125 @@
+import { type JsonObject, newId, type Violation } from '../base/index.ts'
+import { collectFields } from '../formats/index.ts'
+import { type AuthorizationTarget, beginAuthorization } from './authorization-seam.ts'
+import { linkError } from './change-status.ts'
+import { type ConnectTarget, findConnectTarget, suppliedValues } from './choices.ts'
+import { callbackUriOf, type LinkDependencies, type LinkSessionRef } from './dependencies.ts'
+import { hashSecret, randomSecret } from './link-token.ts'
+import { loadForBrowser, toLinkSession } from './load-session.ts'
+import { sealValues } from './sealed-values.ts'
+import type { LinkStepResult } from './session.ts'
+import type { LinkSessionRecord } from './sql/link-session.ts'
+import { change, failWithoutChoice } from './steps.ts'
+import { reloadSession, storeAccount } from './store-account.ts'
+
+/** Forms that may be submitted in one session, so that it is no way of trying out passwords. */
+const ATTEMPTS_MAX = 30
+/** How long the customer may take at the third party. */
+const STATE_TTL_MS = 10 * 60_000
+/** Prefix of the fields in findings; taken off. */
+const FIELDS = 'fields'
+
+/**
+ * Submits the form: the customer is sent to the third party, or the account is connected with the values. From the consent, too:
+ * the authorisation so far ends.
+ *
+ * @param values by field name, as texts of a form or of the fields' types
+ */
+export async function submitForm(
+  deps: LinkDependencies,
+  ref: LinkSessionRef,
+  values: JsonObject,
+): Promise<LinkStepResult> {
+  const session = await loadForBrowser(deps, ref)
+  if (session === undefined) return { kind: 'unknown' }
+  if (!['form', 'redirected', 'pending'].includes(session.status)) return progress(session)
+  const target = await findConnectTarget(deps, toLinkSession(session))
+  if (target === undefined) return progress((await failWithoutChoice(deps, session)) ?? session)
+  if (session.attempts >= ATTEMPTS_MAX) return progress(await endAttempts(deps, session))
+  const collected = collectFields(target.connect.fields, values, FIELDS, {
+    sentInHeaders: target.connect.sentInHeaders,
+    supplied: suppliedValues(target.connect, session),
+    isFromCustomer: true,
+  })
+  if (collected.kind === 'invalid')
+    return { kind: 'invalid', session: toLinkSession(session), violations: collected.violations.map(withoutPrefix) }
+  const submitted = { target, visible: collected.visible, secrets: collected.secrets }
+  return target.method.hasConsent
+    ? await requestConsent(deps, session, submitted)
+    : progress(await connectDirectly(deps, session, submitted))
+}
+
+function progress(session: LinkSessionRecord): LinkStepResult {
+  return { kind: 'progress', session: toLinkSession(session) }
+}
+
+function withoutPrefix(violation: Violation): Violation {
+  return { ...violation, field: violation.field.slice(FIELDS.length + 1) }
+}
+
+async function endAttempts(deps: LinkDependencies, session: LinkSessionRecord): Promise<LinkSessionRecord> {
+  const error = linkError('credentials_rejected', 'There were too many attempts: a new link is needed.')
+  return (await change(deps, session, 'connection_failed', { error })) ?? session
+}
+
+/** The valid values of a form. */
+interface SubmittedForm {
+  readonly target: ConnectTarget
+  readonly visible: JsonObject
+  readonly secrets: JsonObject
+}
+
+/** Connects the account with what was entered. Of several submits at once one does. */
+async function connectDirectly(
+  deps: LinkDependencies,
+  session: LinkSessionRecord,
+  { target, visible, secrets }: SubmittedForm,
+): Promise<LinkSessionRecord> {
+  const exchangeId = newId()
+  const patch = { exchangeId, attempts: 1, formValues: visible }
+  const exchanging = await change(deps, session, 'form_submitted', { patch })
+  if (exchanging === undefined) return await reloadSession(deps, session)
+  return await storeAccount(deps, exchanging, exchangeId, { target, fields: { ...visible, ...secrets } })
+}
+
+/** Stores a state and what the callback needs, and sends the customer to the third party. */
+async function requestConsent(
+  deps: LinkDependencies,
+  session: LinkSessionRecord,
+  { target, visible, secrets }: SubmittedForm,
+): Promise<LinkStepResult> {
+  const state = randomSecret()
+  const redirectUri = callbackUriOf(deps)
+  const authorization = authorizationTarget(session, target, { ...visible, ...secrets })
+  const begun = await beginAuthorization(deps.accounts, authorization, { redirectUri, state, scopes: session.scopes })
+  const attempt = { attempts: 1, formValues: visible }
+  if (begun.kind === 'failed') {
+    const { code, message } = begun
+    const failed = await change(deps, session, 'attempt_failed', { patch: attempt, error: { code, message } })
+    return progress(failed ?? (await reloadSession(deps, session)))
+  }
+  const values = { fields: secrets, authorization: begun.secrets }
+  const redirected = await change(deps, session, 'consent_requested', {
+    patch: {
+      ...attempt,
+      stateHash: hashSecret(state),
+      stateTtlMs: STATE_TTL_MS,
+      callbackUri: redirectUri,
+      requestedScopes: begun.requestedScopes,
+      sealedValues: await sealValues(deps, deps.database.pool, session, 'sealed_values', values),
+      isPopup: false,
+    },
+  })
+  if (redirected === undefined) return progress(await reloadSession(deps, session))
+  return { kind: 'redirect', session: toLinkSession(redirected), url: begun.url }
+}
+
+/** The account that is being connected, for its authorisation. @param fields secret ones too */
+export function authorizationTarget(
+  { environmentId, context }: LinkSessionRecord,
+  { definition, connect }: ConnectTarget,
+  fields: JsonObject,
+): AuthorizationTarget {
+  const { plan, environmentVariables } = definition
+  return { plan, format: connect.format, environmentId, environmentVariables, fields, context }
+}

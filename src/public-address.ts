@@ -1,0 +1,27 @@
+import type { Config } from './config.ts'
+
+/**
+ * Address under which clients and browsers reach the server: PATCHBAY_PUBLIC_URL, else where it listens. Never taken from a
+ * request, whose Host header anybody can choose.
+ */
+export class PublicAddress {
+  readonly #config: Pick<Config, 'publicUrl' | 'tlsCert' | 'host' | 'port'>
+  #port: number
+
+  constructor(config: Pick<Config, 'publicUrl' | 'tlsCert' | 'host' | 'port'>) {
+    this.#config = config
+    this.#port = config.port
+  }
+
+  /** Sets the port that was bound, where the configuration takes any free one. */
+  setPort(port: number): void {
+    this.#port = port
+  }
+
+  /** Without a trailing slash. */
+  get url(): string {
+    const { publicUrl, tlsCert, host } = this.#config
+    const name = host.includes(':') ? `[${host}]` : host
+    return (publicUrl ?? `${tlsCert === undefined ? 'http' : 'https'}://${name}:${this.#port}`).replace(/\/+$/, '')
+  }
+}
