@@ -42,6 +42,7 @@ import {
   deleteInstallationsOfEnvironment,
   deleteIntegrationsOfTeam,
 } from './integrations/index.ts'
+import { createFormOptionsCache, createLinkSessionPort, linkSessionCleaner } from './links/index.ts'
 import {
   contextObjectCleaner,
   contextObjectUploader,
@@ -49,7 +50,6 @@ import {
   type ObjectStore,
 } from './object-store/index.ts'
 import { openObjectStore } from './objects.ts'
-import { createFormOptionsCache, createLinkSessionPort, linkSessionCleaner } from './links/index.ts'
 import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
 import { type ApiProxy, createProxy } from './proxy/index.ts'
 import { PublicAddress } from './public-address.ts'

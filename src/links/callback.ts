@@ -1,5 +1,6 @@
+import { completeAuthorization } from '../accounts/index.ts'
 import { isJsonObject, newId } from '../base/index.ts'
-import { type AuthorizationResult, completeAuthorization } from './authorization-seam.ts'
+import type { AuthorizationResult } from '../formats/index.ts'
 import { linkError } from './change-status.ts'
 import { type ConnectTarget, findConnectTarget } from './choices.ts'
 import type { LinkDependencies } from './dependencies.ts'

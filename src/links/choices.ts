@@ -181,11 +181,11 @@ async function toOffered(
 }
 
 /** Whether a customer can connect by it: a token by consent needs a redirect. */
-function isConnectable({ authorization, isTokenImported }: ConnectPlan & { authorization?: unknown }): boolean {
+function isConnectable({ authorization, isTokenImported }: ConnectPlan): boolean {
   return authorization !== undefined || isTokenImported !== true
 }
 
-function toMethod(connect: ConnectPlan & { authorization?: unknown }): LinkMethod {
+function toMethod(connect: ConnectPlan): LinkMethod {
   return {
     authenticationMethod: authenticationMethodOf(connect),
     label: connect.label,

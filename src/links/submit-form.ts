@@ -1,6 +1,6 @@
+import { type AuthorizationTarget, beginAuthorization } from '../accounts/index.ts'
 import { type JsonObject, newId, type Violation } from '../base/index.ts'
 import { collectFields } from '../formats/index.ts'
-import { type AuthorizationTarget, beginAuthorization } from './authorization-seam.ts'
 import { linkError } from './change-status.ts'
 import { type ConnectTarget, findConnectTarget, suppliedValues } from './choices.ts'
 import { callbackUriOf, type LinkDependencies, type LinkSessionRef } from './dependencies.ts'
