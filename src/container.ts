@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
 import {
-  AccountActivator,
   type AccountDependencies,
   createAccountReader,
   createCredentialRefresher,
@@ -11,7 +9,6 @@ import {
   loadAccountForCall,
   loadAccountForDryRun,
   redactAccountSecrets,
-  TokenRefresher,
 } from './accounts/index.ts'
 import {
   BoundPort,
@@ -27,9 +24,9 @@ import {
   type ServiceDeps,
   type TlsKeys,
 } from './api/index.ts'
-import { type Clock, type JsonObject, type PollLoopSpec, systemClock, type Violation } from './base/index.ts'
+import { type Clock, type JsonObject, systemClock, type Violation } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
-import { ClaimLongPolls, pruneDaemons } from './daemons/index.ts'
+import { ClaimLongPolls } from './daemons/index.ts'
 import { mapDatabaseError } from './database/index.ts'
 import { integrationConfigSchema, listAddresses } from './definitions/index.ts'
 import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
@@ -42,13 +39,8 @@ import {
   deleteInstallationsOfEnvironment,
   deleteIntegrationsOfTeam,
 } from './integrations/index.ts'
-import { createFormOptionsCache, createLinkSessionPort, linkSessionCleaner } from './links/index.ts'
-import {
-  contextObjectCleaner,
-  contextObjectUploader,
-  createContextValueStore,
-  type ObjectStore,
-} from './object-store/index.ts'
+import { createFormOptionsCache, createLinkSessionPort } from './links/index.ts'
+import { createContextValueStore, type ObjectStore } from './object-store/index.ts'
 import { openObjectStore } from './objects.ts'
 import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
 import { type ApiProxy, createProxy } from './proxy/index.ts'
@@ -57,10 +49,9 @@ import { createCallLimiter } from './rate-limits/index.ts'
 import { deleteRemainsOfEnvironment, deleteTriggersOf, RunQueue, RunWatch, stopRunsOfAccount } from './runs/index.ts'
 import { CATCH_UP, type CatchUpPolicy } from './schedules/index.ts'
 import type { Storage } from './storage.ts'
-import { type ArgsRules, checkTriggerResources, executeWebhookRun, resolveArgs } from './syncs/index.ts'
+import { type ArgsRules, checkTriggerResources, resolveArgs } from './syncs/index.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
 import { createAuthenticator } from './tenancy/index.ts'
-import { createWorker } from './worker/index.ts'
 
 /** What API and worker of a process are built from. */
 export interface ProcessDeps {
@@ -93,7 +84,7 @@ const triggersOfAccount: AccountDependencies['triggers'] = {
 }
 
 /** How far back missed ticks become runs of their own. */
-function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
+export function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
   return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
 }
 
@@ -250,19 +241,6 @@ export interface Api extends AsyncDisposable {
   drain(): Promise<void>
 }
 
-/** The worker of one process. */
-export interface WorkerProcess extends AsyncDisposable {
-  start(): void
-  /** Stops within the drain time: runs end at their next page and are released for other workers. */
-  drain(): Promise<void>
-}
-
-/** How long a new account waits for its activation to begin while one of the loops is free. */
-const CONNECT_INTERVAL_MS = 1_000
-const CONNECTED_AT_ONCE = 4
-/** Far below the refresh margin of all tokens but those that live for seconds. */
-const REFRESH_INTERVAL_MS = 5_000
-const FORGET_INTERVAL_MS = 10 * 60 * 1_000
 const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
 
 /** Builds the API: every service of the contract and the documents that describe it. */
@@ -329,70 +307,6 @@ export function createApi({
       await domain[Symbol.asyncDispose]()
     },
   }
-}
-
-/** Builds the worker: ticks, webhook runs, account activation, token refresh, maintenance. */
-export function createWorkerProcess({ config, storage, logger, observability }: ProcessDeps): WorkerProcess {
-  const { database, secrets } = storage
-  const domain = createContainer({ config, storage, logger })
-  const { clock, queue } = domain
-  const runDeps = {
-    database,
-    secrets,
-    clock,
-    http: domain.http,
-    proxy: domain.proxy,
-    random: Math.random,
-    loadAccount: (environmentId: string, accountId: string) =>
-      loadAccountForCall(domain.accounts, environmentId, accountId, 'sync'),
-  }
-  const connector = new AccountActivator({ ...domain.accounts, proxy: domain.proxy, regions: config.region })
-  const refresher = new TokenRefresher({ ...domain.accounts, regions: config.region })
-  const worker = createWorker({
-    database,
-    queue,
-    clock,
-    logger,
-    random: Math.random,
-    executeRun: (run, progress, { signal }) => executeWebhookRun(runDeps, run, progress, signal),
-    holder: `${hostname()}:${process.pid}`,
-    concurrency: config.workerConcurrency,
-    regions: config.region,
-    catchUp: catchUpOf(config),
-    retentionDays: config.runRetentionDays,
-    eventRetentionDays: config.eventRetentionDays,
-    onTicks: observability?.metrics?.observeTicks,
-    loops: [
-      ...connectLoops(connector),
-      contextObjectUploader(domain),
-      contextObjectCleaner(domain),
-      { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
-      linkSessionCleaner(domain.links),
-      { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
-    ],
-  })
-  observability?.metrics?.readWorker(() => worker.stats)
-  return {
-    start: () => worker.start(),
-    drain() {
-      connector.stop()
-      return worker.drain(config.drainMs)
-    },
-    async [Symbol.asyncDispose]() {
-      connector.stop()
-      await worker[Symbol.asyncDispose]()
-      await domain[Symbol.asyncDispose]()
-    },
-  }
-}
-
-/** Several loops, so that an upstream that does not answer blocks one of them. */
-function connectLoops(connector: AccountActivator): PollLoopSpec[] {
-  return Array.from({ length: CONNECTED_AT_ONCE }, (_, index) => ({
-    name: `connect-accounts-${index + 1}`,
-    intervalMs: CONNECT_INTERVAL_MS,
-    runOnce: () => connector.runOnce(),
-  }))
 }
 
 /** The certificate and key that are configured. @throws ConfigError when they cannot be read or used */

@@ -84,7 +84,7 @@ async function exchange(
 }
 
 /** An exchange that this process has begun. */
-interface CodeExchange {
+interface OngoingExchange {
   readonly session: LinkSessionRecord
   readonly exchangeId: string
   readonly target: ConnectTarget
@@ -92,7 +92,7 @@ interface CodeExchange {
 
 async function completeExchange(
   deps: LinkDependencies,
-  { session, exchangeId, target }: CodeExchange,
+  { session, exchangeId, target }: OngoingExchange,
   params: CallbackInput['params'],
 ): Promise<void> {
   const sealed = await unsealValues(deps, deps.database.pool, session, 'sealed_values', session.sealedValues)
@@ -109,7 +109,7 @@ async function completeExchange(
 
 async function recordResult(
   deps: LinkDependencies,
-  { session, exchangeId, target }: CodeExchange,
+  { session, exchangeId, target }: OngoingExchange,
   fields: ConnectTarget['definition']['config'],
   result: AuthorizationResult,
 ): Promise<void> {

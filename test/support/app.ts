@@ -1,10 +1,11 @@
 import { afterAll } from 'vitest'
 import { readConfig } from '../../src/config.ts'
-import { createApi, createWorkerProcess } from '../../src/container.ts'
+import { createApi } from '../../src/container.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
 import type { Logger } from '../../src/telemetry/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { bootstrap, type FirstStart } from '../../src/tenancy/index.ts'
+import { createWorkerProcess } from '../../src/worker-process.ts'
 import { type Client, createClient, PROTOCOLS, type Protocol, type Sender } from './client.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
 
