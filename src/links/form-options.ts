@@ -119,12 +119,12 @@ export async function loadFormOptions(
     const listing = { resolved, field, source: field.remote, search: (request.search ?? '').trim(), chosen }
     return await readOptions(deps, listing, position)
   } catch (error) {
-    if (!(error instanceof Failure) || CALLER_ERRORS.has(error.reason)) throw error
+    if (!(error instanceof Failure)) throw error
+    if (error.reason === 'PAGE_TOKEN_INVALID') throw pageTokenInvalid()
+    if (error.reason === 'RESOURCE_NOT_FOUND' || error.reason === 'INVALID_FIELD') throw error
     return sourceError(error)
   }
 }
-
-const CALLER_ERRORS: ReadonlySet<string> = new Set(['RESOURCE_NOT_FOUND', 'INVALID_FIELD', 'PAGE_TOKEN_INVALID'])
 
 function assertRequest({ search = '' }: FormOptionsRequest): void {
   if (search.length <= SEARCH_LENGTH_MAX && search.isWellFormed()) return
@@ -295,6 +295,10 @@ function decodePosition(text: string | undefined): OptionsPosition {
   if (text === undefined || text === '') return { cursor: undefined, offset: 0 }
   const [, offset, cursor] = (text.length > CURSOR_LENGTH_MAX ? null : POSITION.exec(text)) ?? []
   if (offset !== undefined) return { cursor: cursor === '' ? undefined : cursor, offset: Number(offset) }
+  throw pageTokenInvalid()
+}
+
+function pageTokenInvalid(): Failure {
   const violation = { field: 'page_token', description: 'is not a token of this list', rule: 'page_token.invalid' }
-  throw invalidFields([violation], 'PAGE_TOKEN_INVALID')
+  return invalidFields([violation], 'PAGE_TOKEN_INVALID')
 }

@@ -63,6 +63,10 @@ export async function activationFixture() {
     proxy,
     accountPort,
     load: (id: string) => loadAccountForCall({ ...accountDeps, database, tokens }, own.environmentId, id, 'call'),
+    deps: { ...accountDeps, database, tokens, evaluator },
+    async setStatus(id: string, status: string) {
+      await execute(tx, 'update integrated_account set status = :status where id = :id', { status, id })
+    },
     /** What was reported to link sessions in this test. */
     reported,
     worker,

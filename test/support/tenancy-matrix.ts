@@ -138,6 +138,7 @@ const VALUES: Readonly<Record<string, () => Json>> = {
   label: () => 'label',
   kind: () => 'team',
   resource: () => 'repos',
+  field: () => 'channel',
   tenant_id: () => 'acme',
   cron_expression: () => NEVER_FIRES,
   group_key: () => 'group',

@@ -12,13 +12,15 @@ import { file_google_protobuf_empty, file_google_protobuf_struct } from "@bufbui
 import { file_patchbay_v1_access } from "./access_pb.ts";
 import type { IntegratedAccount, IntegratedAccountHistoryEntry, IntegratedAccountSchema } from "./integrated_account_pb.ts";
 import { file_patchbay_v1_integrated_account } from "./integrated_account_pb.ts";
+import type { FormOption, PostConnectFormSchema } from "./post_connect_form_pb.ts";
+import { file_patchbay_v1_post_connect_form } from "./post_connect_form_pb.ts";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file patchbay/v1/integrated_account_service.proto.
  */
 export const file_patchbay_v1_integrated_account_service: GenFile = /*@__PURE__*/
-  fileDesc("CixwYXRjaGJheS92MS9pbnRlZ3JhdGVkX2FjY291bnRfc2VydmljZS5wcm90bxILcGF0Y2hiYXkudjEitwQKHkNyZWF0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBIvChplbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZBgBIAEoCUIL4EECukgFcgOwAQESIAoJdGVuYW50X2lkGAIgASgJQg3gQQK6SAdyBRABGP8BEmYKFWF1dGhlbnRpY2F0aW9uX21ldGhvZBgDIAEoCUJC4EEBukg8cjpSBm9hdXRoMlIHYXBpX2tleVIZb2F1dGgyX2NsaWVudF9jcmVkZW50aWFsc1IMdmVuZG9yX29hdXRoSACIAQESMQoLY3JlZGVudGlhbHMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQQSLQoHY29udGV4dBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIzCgZyZWdpb24YBiABKAlCHuBBAbpIGHIWUgR3bmFtUgRlbmFtUgRhcGFjUgJldUgBiAEBEhwKCmlzX3NhbmRib3gYByABKAhCA+BBAUgCiAEBEjwKG29iamVjdF9zdG9yZV9jb250ZXh0X2ZpZWxkcxgIIAMoCUIX4EEBukgRkgEOEOgHGAEiB3IFEAEY/wESJAoKcmVxdWVzdF9pZBgJIAEoCUIL4EEBukgFcgOwAQFIA4gBAUIYChZfYXV0aGVudGljYXRpb25fbWV0aG9kQgkKB19yZWdpb25CDQoLX2lzX3NhbmRib3hCDQoLX3JlcXVlc3RfaWQiNgobR2V0SW50ZWdyYXRlZEFjY291bnRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASL7AwodTGlzdEludGVncmF0ZWRBY2NvdW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgrgQQG6SAQaAigAEh8KCnBhZ2VfdG9rZW4YAiABKAlCC+BBAbpIBXIDGIAQEiUKCXRlbmFudF9pZBgDIAEoCUIN4EEBukgHcgUQARj/AUgAiAEBEmUKBnN0YXR1cxgEIAEoCUJQ4EEBukhKckhSBmFjdGl2ZVIKY29ubmVjdGluZ1IScG9zdF9pbnN0YWxsX2Vycm9yUhB2YWxpZGF0aW9uX2Vycm9yUgxuZWVkc19yZWF1dGhIAYgBARI0ChplbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZBgFIAEoCUIL4EEBukgFcgOwAQFIAogBARIcCgppc19zYW5kYm94GAYgASgIQgPgQQFIA4gBARIzCgZyZWdpb24YByABKAlCHuBBAbpIGHIWUgR3bmFtUgRlbmFtUgRhcGFjUgJldUgEiAEBEigKBHZpZXcYCCABKAlCFeBBAbpID3INUgViYXNpY1IEZnVsbEgFiAEBQgwKCl90ZW5hbnRfaWRCCQoHX3N0YXR1c0IdChtfZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWRCDQoLX2lzX3NhbmRib3hCCQoHX3JlZ2lvbkIHCgVfdmlldyKAAQoeTGlzdEludGVncmF0ZWRBY2NvdW50c1Jlc3BvbnNlEkAKE2ludGVncmF0ZWRfYWNjb3VudHMYASADKAsyHi5wYXRjaGJheS52MS5JbnRlZ3JhdGVkQWNjb3VudEID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIsYBCh5VcGRhdGVJbnRlZ3JhdGVkQWNjb3VudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiUKCXRlbmFudF9pZBgCIAEoCUIN4EEBukgHcgUQARj/AUgAiAEBEi0KB2NvbnRleHQYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESHgoEZXRhZxgEIAEoCUIL4EEBukgFcgMYgAFIAYgBAUIMCgpfdGVuYW50X2lkQgcKBV9ldGFnIqABCilVcGRhdGVJbnRlZ3JhdGVkQWNjb3VudENyZWRlbnRpYWxzUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESMQoLY3JlZGVudGlhbHMYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQQSHgoEZXRhZxgDIAEoCUIL4EEBukgFcgMYgAFIAIgBAUIHCgVfZXRhZyJFCipSZWZyZXNoSW50ZWdyYXRlZEFjY291bnRDcmVkZW50aWFsc1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIj0KIlJ1bkludGVncmF0ZWRBY2NvdW50QWN0aW9uc1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBInYKHkRlbGV0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnIn4KI0xpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIdCglwYWdlX3NpemUYAiABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgDIAEoCUIL4EEBukgFcgMYgBAijgEKJExpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXNwb25zZRJICg9oaXN0b3J5X2VudHJpZXMYASADKAsyKi5wYXRjaGJheS52MS5JbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlFbnRyeUID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDMrwLChhJbnRlZ3JhdGVkQWNjb3VudFNlcnZpY2USigEKF0NyZWF0ZUludGVncmF0ZWRBY2NvdW50EisucGF0Y2hiYXkudjEuQ3JlYXRlSW50ZWdyYXRlZEFjY291bnRSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiIqC7GAOC0+STAhg6ASoiEy9pbnRlZ3JhdGVkLWFjY291bnQSiQEKFEdldEludGVncmF0ZWRBY2NvdW50EigucGF0Y2hiYXkudjEuR2V0SW50ZWdyYXRlZEFjY291bnRSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiJ5ACAaC7GAOC0+STAhoSGC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfRKVAQoWTGlzdEludGVncmF0ZWRBY2NvdW50cxIqLnBhdGNoYmF5LnYxLkxpc3RJbnRlZ3JhdGVkQWNjb3VudHNSZXF1ZXN0GisucGF0Y2hiYXkudjEuTGlzdEludGVncmF0ZWRBY2NvdW50c1Jlc3BvbnNlIiKQAgGguxgDgtPkkwIVEhMvaW50ZWdyYXRlZC1hY2NvdW50EpIBChdVcGRhdGVJbnRlZ3JhdGVkQWNjb3VudBIrLnBhdGNoYmF5LnYxLlVwZGF0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBoeLnBhdGNoYmF5LnYxLkludGVncmF0ZWRBY2NvdW50IiqQAgKguxgDgtPkkwIdOgEqMhgvaW50ZWdyYXRlZC1hY2NvdW50L3tpZH0StAEKIlVwZGF0ZUludGVncmF0ZWRBY2NvdW50Q3JlZGVudGlhbHMSNi5wYXRjaGJheS52MS5VcGRhdGVJbnRlZ3JhdGVkQWNjb3VudENyZWRlbnRpYWxzUmVxdWVzdBoeLnBhdGNoYmF5LnYxLkludGVncmF0ZWRBY2NvdW50IjaQAgKguxgDgtPkkwIpOgEqMiQvaW50ZWdyYXRlZC1hY2NvdW50L3tpZH0vY3JlZGVudGlhbHMSuwEKI1JlZnJlc2hJbnRlZ3JhdGVkQWNjb3VudENyZWRlbnRpYWxzEjcucGF0Y2hiYXkudjEuUmVmcmVzaEludGVncmF0ZWRBY2NvdW50Q3JlZGVudGlhbHNSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiO6C7GAOC0+STAjE6ASoiLC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfS9yZWZyZXNoLWNyZWRlbnRpYWxzEqMBChtSdW5JbnRlZ3JhdGVkQWNjb3VudEFjdGlvbnMSLy5wYXRjaGJheS52MS5SdW5JbnRlZ3JhdGVkQWNjb3VudEFjdGlvbnNSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiM6C7GAOC0+STAik6ASoiJC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfS9ydW4tYWN0aW9ucxKHAQoXRGVsZXRlSW50ZWdyYXRlZEFjY291bnQSKy5wYXRjaGJheS52MS5EZWxldGVJbnRlZ3JhdGVkQWNjb3VudFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiJ5ACAqC7GAOC0+STAhoqGC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfRK0AQocTGlzdEludGVncmF0ZWRBY2NvdW50SGlzdG9yeRIwLnBhdGNoYmF5LnYxLkxpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXF1ZXN0GjEucGF0Y2hiYXkudjEuTGlzdEludGVncmF0ZWRBY2NvdW50SGlzdG9yeVJlc3BvbnNlIi+QAgGguxgDgtPkkwIiEiAvaW50ZWdyYXRlZC1hY2NvdW50L3tpZH0vaGlzdG9yeWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_patchbay_v1_access, file_patchbay_v1_integrated_account]);
+  fileDesc("CixwYXRjaGJheS92MS9pbnRlZ3JhdGVkX2FjY291bnRfc2VydmljZS5wcm90bxILcGF0Y2hiYXkudjEitwQKHkNyZWF0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBIvChplbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZBgBIAEoCUIL4EECukgFcgOwAQESIAoJdGVuYW50X2lkGAIgASgJQg3gQQK6SAdyBRABGP8BEmYKFWF1dGhlbnRpY2F0aW9uX21ldGhvZBgDIAEoCUJC4EEBukg8cjpSBm9hdXRoMlIHYXBpX2tleVIZb2F1dGgyX2NsaWVudF9jcmVkZW50aWFsc1IMdmVuZG9yX29hdXRoSACIAQESMQoLY3JlZGVudGlhbHMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQQSLQoHY29udGV4dBgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIzCgZyZWdpb24YBiABKAlCHuBBAbpIGHIWUgR3bmFtUgRlbmFtUgRhcGFjUgJldUgBiAEBEhwKCmlzX3NhbmRib3gYByABKAhCA+BBAUgCiAEBEjwKG29iamVjdF9zdG9yZV9jb250ZXh0X2ZpZWxkcxgIIAMoCUIX4EEBukgRkgEOEOgHGAEiB3IFEAEY/wESJAoKcmVxdWVzdF9pZBgJIAEoCUIL4EEBukgFcgOwAQFIA4gBAUIYChZfYXV0aGVudGljYXRpb25fbWV0aG9kQgkKB19yZWdpb25CDQoLX2lzX3NhbmRib3hCDQoLX3JlcXVlc3RfaWQiNgobR2V0SW50ZWdyYXRlZEFjY291bnRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASL7AwodTGlzdEludGVncmF0ZWRBY2NvdW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgrgQQG6SAQaAigAEh8KCnBhZ2VfdG9rZW4YAiABKAlCC+BBAbpIBXIDGIAQEiUKCXRlbmFudF9pZBgDIAEoCUIN4EEBukgHcgUQARj/AUgAiAEBEmUKBnN0YXR1cxgEIAEoCUJQ4EEBukhKckhSBmFjdGl2ZVIKY29ubmVjdGluZ1IScG9zdF9pbnN0YWxsX2Vycm9yUhB2YWxpZGF0aW9uX2Vycm9yUgxuZWVkc19yZWF1dGhIAYgBARI0ChplbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZBgFIAEoCUIL4EEBukgFcgOwAQFIAogBARIcCgppc19zYW5kYm94GAYgASgIQgPgQQFIA4gBARIzCgZyZWdpb24YByABKAlCHuBBAbpIGHIWUgR3bmFtUgRlbmFtUgRhcGFjUgJldUgEiAEBEigKBHZpZXcYCCABKAlCFeBBAbpID3INUgViYXNpY1IEZnVsbEgFiAEBQgwKCl90ZW5hbnRfaWRCCQoHX3N0YXR1c0IdChtfZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWRCDQoLX2lzX3NhbmRib3hCCQoHX3JlZ2lvbkIHCgVfdmlldyKAAQoeTGlzdEludGVncmF0ZWRBY2NvdW50c1Jlc3BvbnNlEkAKE2ludGVncmF0ZWRfYWNjb3VudHMYASADKAsyHi5wYXRjaGJheS52MS5JbnRlZ3JhdGVkQWNjb3VudEID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIsYBCh5VcGRhdGVJbnRlZ3JhdGVkQWNjb3VudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiUKCXRlbmFudF9pZBgCIAEoCUIN4EEBukgHcgUQARj/AUgAiAEBEi0KB2NvbnRleHQYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESHgoEZXRhZxgEIAEoCUIL4EEBukgFcgMYgAFIAYgBAUIMCgpfdGVuYW50X2lkQgcKBV9ldGFnIqABCilVcGRhdGVJbnRlZ3JhdGVkQWNjb3VudENyZWRlbnRpYWxzUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESMQoLY3JlZGVudGlhbHMYAiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQQSHgoEZXRhZxgDIAEoCUIL4EEBukgFcgMYgAFIAIgBAUIHCgVfZXRhZyJFCipSZWZyZXNoSW50ZWdyYXRlZEFjY291bnRDcmVkZW50aWFsc1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIj0KIlJ1bkludGVncmF0ZWRBY2NvdW50QWN0aW9uc1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBInYKHkRlbGV0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnIn4KI0xpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIdCglwYWdlX3NpemUYAiABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgDIAEoCUIL4EEBukgFcgMYgBAijgEKJExpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXNwb25zZRJICg9oaXN0b3J5X2VudHJpZXMYASADKAsyKi5wYXRjaGJheS52MS5JbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlFbnRyeUID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIjQKGUdldFBvc3RDb25uZWN0Rm9ybVJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIroBChZMaXN0Rm9ybU9wdGlvbnNSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIbCgVmaWVsZBgCIAEoCUIM4EECukgGcgQQARhAEhsKBnNlYXJjaBgDIAEoCUIL4EEBukgFcgMYyAESHwoKcGFnZV90b2tlbhgEIAEoCUIL4EEBukgFcgMYgEASLAoGdmFsdWVzGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEBIoMBChdMaXN0Rm9ybU9wdGlvbnNSZXNwb25zZRItCgdvcHRpb25zGAEgAygLMhcucGF0Y2hiYXkudjEuRm9ybU9wdGlvbkID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDEhsKDm1pc3NpbmdfZmllbGRzGAMgAygJQgPgQQMijgEKHFN1Ym1pdFBvc3RDb25uZWN0Rm9ybVJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiwKBnZhbHVlcxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIeCgRldGFnGAMgASgJQgvgQQG6SAVyAxiAAUgAiAEBQgcKBV9ldGFnMpwPChhJbnRlZ3JhdGVkQWNjb3VudFNlcnZpY2USigEKF0NyZWF0ZUludGVncmF0ZWRBY2NvdW50EisucGF0Y2hiYXkudjEuQ3JlYXRlSW50ZWdyYXRlZEFjY291bnRSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiIqC7GAOC0+STAhg6ASoiEy9pbnRlZ3JhdGVkLWFjY291bnQSiQEKFEdldEludGVncmF0ZWRBY2NvdW50EigucGF0Y2hiYXkudjEuR2V0SW50ZWdyYXRlZEFjY291bnRSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiJ5ACAaC7GAOC0+STAhoSGC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfRKVAQoWTGlzdEludGVncmF0ZWRBY2NvdW50cxIqLnBhdGNoYmF5LnYxLkxpc3RJbnRlZ3JhdGVkQWNjb3VudHNSZXF1ZXN0GisucGF0Y2hiYXkudjEuTGlzdEludGVncmF0ZWRBY2NvdW50c1Jlc3BvbnNlIiKQAgGguxgDgtPkkwIVEhMvaW50ZWdyYXRlZC1hY2NvdW50EpIBChdVcGRhdGVJbnRlZ3JhdGVkQWNjb3VudBIrLnBhdGNoYmF5LnYxLlVwZGF0ZUludGVncmF0ZWRBY2NvdW50UmVxdWVzdBoeLnBhdGNoYmF5LnYxLkludGVncmF0ZWRBY2NvdW50IiqQAgKguxgDgtPkkwIdOgEqMhgvaW50ZWdyYXRlZC1hY2NvdW50L3tpZH0StAEKIlVwZGF0ZUludGVncmF0ZWRBY2NvdW50Q3JlZGVudGlhbHMSNi5wYXRjaGJheS52MS5VcGRhdGVJbnRlZ3JhdGVkQWNjb3VudENyZWRlbnRpYWxzUmVxdWVzdBoeLnBhdGNoYmF5LnYxLkludGVncmF0ZWRBY2NvdW50IjaQAgKguxgDgtPkkwIpOgEqMiQvaW50ZWdyYXRlZC1hY2NvdW50L3tpZH0vY3JlZGVudGlhbHMSuwEKI1JlZnJlc2hJbnRlZ3JhdGVkQWNjb3VudENyZWRlbnRpYWxzEjcucGF0Y2hiYXkudjEuUmVmcmVzaEludGVncmF0ZWRBY2NvdW50Q3JlZGVudGlhbHNSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiO6C7GAOC0+STAjE6ASoiLC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfS9yZWZyZXNoLWNyZWRlbnRpYWxzEqMBChtSdW5JbnRlZ3JhdGVkQWNjb3VudEFjdGlvbnMSLy5wYXRjaGJheS52MS5SdW5JbnRlZ3JhdGVkQWNjb3VudEFjdGlvbnNSZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiM6C7GAOC0+STAik6ASoiJC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfS9ydW4tYWN0aW9ucxKHAQoXRGVsZXRlSW50ZWdyYXRlZEFjY291bnQSKy5wYXRjaGJheS52MS5EZWxldGVJbnRlZ3JhdGVkQWNjb3VudFJlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiJ5ACAqC7GAOC0+STAhoqGC9pbnRlZ3JhdGVkLWFjY291bnQve2lkfRK0AQocTGlzdEludGVncmF0ZWRBY2NvdW50SGlzdG9yeRIwLnBhdGNoYmF5LnYxLkxpc3RJbnRlZ3JhdGVkQWNjb3VudEhpc3RvcnlSZXF1ZXN0GjEucGF0Y2hiYXkudjEuTGlzdEludGVncmF0ZWRBY2NvdW50SGlzdG9yeVJlc3BvbnNlIi+QAgGguxgDgtPkkwIiEiAvaW50ZWdyYXRlZC1hY2NvdW50L3tpZH0vaGlzdG9yeRKVAQoSR2V0UG9zdENvbm5lY3RGb3JtEiYucGF0Y2hiYXkudjEuR2V0UG9zdENvbm5lY3RGb3JtUmVxdWVzdBocLnBhdGNoYmF5LnYxLlBvc3RDb25uZWN0Rm9ybSI5kAIBoLsYA4LT5JMCLBIqL2ludGVncmF0ZWQtYWNjb3VudC97aWR9L3Bvc3QtY29ubmVjdC1mb3JtEqIBCg9MaXN0Rm9ybU9wdGlvbnMSIy5wYXRjaGJheS52MS5MaXN0Rm9ybU9wdGlvbnNSZXF1ZXN0GiQucGF0Y2hiYXkudjEuTGlzdEZvcm1PcHRpb25zUmVzcG9uc2UiRJACAqC7GAOC0+STAjc6ASoiMi9pbnRlZ3JhdGVkLWFjY291bnQve2lkfS9wb3N0LWNvbm5lY3QtZm9ybS9vcHRpb25zEqABChVTdWJtaXRQb3N0Q29ubmVjdEZvcm0SKS5wYXRjaGJheS52MS5TdWJtaXRQb3N0Q29ubmVjdEZvcm1SZXF1ZXN0Gh4ucGF0Y2hiYXkudjEuSW50ZWdyYXRlZEFjY291bnQiPJACAqC7GAOC0+STAi86ASoiKi9pbnRlZ3JhdGVkLWFjY291bnQve2lkfS9wb3N0LWNvbm5lY3QtZm9ybWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_patchbay_v1_access, file_patchbay_v1_integrated_account, file_patchbay_v1_post_connect_form]);
 
 /**
  * Asks to connect an account.
@@ -439,6 +441,147 @@ export const ListIntegratedAccountHistoryResponseSchema: GenMessage<ListIntegrat
   messageDesc(file_patchbay_v1_integrated_account_service, 10);
 
 /**
+ * Names an account whose form to read.
+ *
+ * @generated from message patchbay.v1.GetPostConnectFormRequest
+ */
+export type GetPostConnectFormRequest = Message<"patchbay.v1.GetPostConnectFormRequest"> & {
+  /**
+   * The account.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message patchbay.v1.GetPostConnectFormRequest.
+ * Use `create(GetPostConnectFormRequestSchema)` to create a new message.
+ */
+export const GetPostConnectFormRequestSchema: GenMessage<GetPostConnectFormRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account_service, 11);
+
+/**
+ * Asks for options of a field.
+ *
+ * @generated from message patchbay.v1.ListFormOptionsRequest
+ */
+export type ListFormOptionsRequest = Message<"patchbay.v1.ListFormOptionsRequest"> & {
+  /**
+   * The account.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Name of a field with `options_source`.
+   *
+   * @generated from field: string field = 2;
+   */
+  field: string;
+
+  /**
+   * Text that the options contain. Empty: all.
+   *
+   * @generated from field: string search = 3;
+   */
+  search: string;
+
+  /**
+   * The `next_page_token` of the page before, with the same search and values. Empty: the first page.
+   *
+   * @generated from field: string page_token = 4;
+   */
+  pageToken: string;
+
+  /**
+   * Values of the other fields so far, by name. Absent: none.
+   *
+   * @generated from field: google.protobuf.Struct values = 5;
+   */
+  values?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.ListFormOptionsRequest.
+ * Use `create(ListFormOptionsRequestSchema)` to create a new message.
+ */
+export const ListFormOptionsRequestSchema: GenMessage<ListFormOptionsRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account_service, 12);
+
+/**
+ * A page of options.
+ *
+ * @generated from message patchbay.v1.ListFormOptionsResponse
+ */
+export type ListFormOptionsResponse = Message<"patchbay.v1.ListFormOptionsResponse"> & {
+  /**
+   * The options in the order of the third party.
+   *
+   * @generated from field: repeated patchbay.v1.FormOption options = 1;
+   */
+  options: FormOption[];
+
+  /**
+   * Asks for the next page. Empty on the last.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * Names of fields that must have a value first; there are no options then. Empty: none.
+   *
+   * @generated from field: repeated string missing_fields = 3;
+   */
+  missingFields: string[];
+};
+
+/**
+ * Describes the message patchbay.v1.ListFormOptionsResponse.
+ * Use `create(ListFormOptionsResponseSchema)` to create a new message.
+ */
+export const ListFormOptionsResponseSchema: GenMessage<ListFormOptionsResponse> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account_service, 13);
+
+/**
+ * Submits the form of an account.
+ *
+ * @generated from message patchbay.v1.SubmitPostConnectFormRequest
+ */
+export type SubmitPostConnectFormRequest = Message<"patchbay.v1.SubmitPostConnectFormRequest"> & {
+  /**
+   * The account.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Values of the fields, by name. Of a field with `options_source` the id of the option, or `{value, label}` so that its
+   * label is stored too; of a `multi_select` a list of these. Absent: none.
+   *
+   * @generated from field: google.protobuf.Struct values = 2;
+   */
+  values?: JsonObject | undefined;
+
+  /**
+   * The version of the account that the caller saw. Absent: change any stored version.
+   *
+   * @generated from field: optional string etag = 3;
+   */
+  etag?: string | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.SubmitPostConnectFormRequest.
+ * Use `create(SubmitPostConnectFormRequestSchema)` to create a new message.
+ */
+export const SubmitPostConnectFormRequestSchema: GenMessage<SubmitPostConnectFormRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account_service, 14);
+
+/**
  * Connects customers' accounts and keeps them.
  *
  * Every operation concerns one environment: the one an environment token is bound to, or the one a team token names
@@ -566,6 +709,49 @@ export const IntegratedAccountService: GenService<{
     methodKind: "unary";
     input: typeof ListIntegratedAccountHistoryRequestSchema;
     output: typeof ListIntegratedAccountHistoryResponseSchema;
+  },
+  /**
+   * Returns what the integration asks the customer once the account is connected (`post_connect_user_form`), with the
+   * values that the account has. Works in every status; no third party is asked.
+   *
+   * Failures: RESOURCE_NOT_FOUND, DEFINITION_INVALID, EXPRESSION_FAILED. No side effects.
+   *
+   * @generated from rpc patchbay.v1.IntegratedAccountService.GetPostConnectForm
+   */
+  getPostConnectForm: {
+    methodKind: "unary";
+    input: typeof GetPostConnectFormRequestSchema;
+    output: typeof PostConnectFormSchema;
+  },
+  /**
+   * Reads options of a field from the third party, at most 200 at once. Answers may be 60 s old.
+   *
+   * Failures: RESOURCE_NOT_FOUND, INVALID_FIELD for a field without such options, PAGE_TOKEN_INVALID, ACCOUNT_NOT_ACTIVE,
+   * INTEGRATION_DISABLED, and those of a call: UPSTREAM_ERROR, UPSTREAM_RATE_LIMITED, BUDGET_EXHAUSTED,
+   * UPSTREAM_UNREACHABLE, TOKEN_REQUEST_FAILED, METHOD_NOT_DEFINED. Idempotent.
+   *
+   * @generated from rpc patchbay.v1.IntegratedAccountService.ListFormOptions
+   */
+  listFormOptions: {
+    methodKind: "unary";
+    input: typeof ListFormOptionsRequestSchema;
+    output: typeof ListFormOptionsResponseSchema;
+  },
+  /**
+   * Stores the values of the form in the account's context, and returns the account. The labels of options that were read
+   * from the third party are stored beside the ids, as `<name>_label`, of a `multi_select` as `<name>_labels`. Keys of
+   * fields that are empty or not shown are removed. Sends the event
+   * `integrated_account:post_connect_form_submitted`.
+   *
+   * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, INVALID_FIELD with every finding under `values`, CONTEXT_KEY_RESERVED,
+   * DEFINITION_INVALID. Nothing is stored then. Idempotent.
+   *
+   * @generated from rpc patchbay.v1.IntegratedAccountService.SubmitPostConnectForm
+   */
+  submitPostConnectForm: {
+    methodKind: "unary";
+    input: typeof SubmitPostConnectFormRequestSchema;
+    output: typeof IntegratedAccountSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_patchbay_v1_integrated_account_service, 0);

@@ -14,7 +14,8 @@ import {
   withWholeContext,
   withWholeContexts,
 } from '../../accounts/index.ts'
-import type { Failure, JsonObject } from '../../base/index.ts'
+import { type Failure, invalidFields, type JsonObject } from '../../base/index.ts'
+import { checkPostConnectForm, getPostConnectForm, loadFormOptions, storePostConnectForm } from '../../links/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
@@ -29,13 +30,14 @@ import {
 } from './integrated-account.convert.ts'
 import { viewFromProto } from './integration.convert.ts'
 import { pageById, queryOf } from './page.ts'
+import { formOptionsRequestFromProto, formOptionsToProto, postConnectFormToProto } from './post-connect-form.convert.ts'
 import { versionFrom } from './values.convert.ts'
 
 const NO_CONTEXT_ERRORS: ReadonlyMap<string, Failure> = new Map()
 
 /** Connects and administers the accounts of customers. */
 export function integratedAccountService(
-  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'accounts'>,
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'accounts' | 'links'>,
 ): ServiceDefinition {
   const { database, accounts } = deps
   /** After the transaction of a change: values may have to be read from the object store. */
@@ -104,6 +106,19 @@ export function integratedAccountService(
           listIntegratedAccountHistory(database.pool, environmentCallerOf(context), id, range),
         )
         return { historyEntries: page.items.map(historyEntryToProto), nextPageToken: page.nextPageToken }
+      },
+      getPostConnectForm: async ({ id }, context) =>
+        postConnectFormToProto(await getPostConnectForm(accounts, { environmentId: environmentIdOf(context), id })),
+      listFormOptions: async (request, context) => {
+        const account = { environmentId: environmentIdOf(context), id: request.id }
+        return formOptionsToProto(await loadFormOptions(deps.links, account, formOptionsRequestFromProto(request)))
+      },
+      submitPostConnectForm: async ({ id, values = {}, etag }, context) => {
+        const account = { environmentId: environmentIdOf(context), id }
+        const checked = await checkPostConnectForm(accounts, account, values, { path: 'values' })
+        if (checked.kind === 'invalid') throw invalidFields(checked.violations)
+        const form = { context: checked.context, version: versionFrom(etag) }
+        return await shown(await database.transaction((tx) => storePostConnectForm(accounts, tx, account, form)))
       },
     },
     {
