@@ -24,11 +24,11 @@ import {
   type ServiceDeps,
   type TlsKeys,
 } from './api/index.ts'
-import { type Clock, type JsonObject, systemClock, type Violation } from './base/index.ts'
+import { type Clock, type JsonObject, systemClock } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
 import { ClaimLongPolls } from './daemons/index.ts'
 import { mapDatabaseError } from './database/index.ts'
-import { integrationConfigSchema, listAddresses } from './definitions/index.ts'
+import { findAddressViolations, integrationConfigSchema } from './definitions/index.ts'
 import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
 import { deleteEventsOfEnvironment } from './events/index.ts'
 import { createEvaluator, type Evaluator } from './expressions/index.ts'
@@ -126,7 +126,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
   const integrations = {
     secrets,
     checkUrls: (definition: JsonObject, path: string) =>
-      addressViolations(definition, path, (url) => findUrlViolation(policy, url)),
+      findAddressViolations(definition, path, (url) => findUrlViolation(policy, url)),
     accounts: { deleteByInstallation: deleteAccountsByInstallation.bind(undefined, accounts) },
   }
   const publicAddress = new PublicAddress(config)
@@ -215,18 +215,6 @@ export function createContainer({ config, storage: { database, secrets }, logger
       await objects[Symbol.asyncDispose]()
     },
   }
-}
-
-/** A finding for every literal address of a definition that outbound calls may not reach. */
-function addressViolations(
-  definition: JsonObject,
-  prefix: string,
-  findViolation: (url: string) => string | undefined,
-): Violation[] {
-  return listAddresses(definition, prefix).flatMap(({ path, url }) => {
-    const description = findViolation(url)
-    return description === undefined ? [] : [{ field: path, description, rule: 'url.not_allowed' }]
-  })
 }
 
 /** The API of one process. */

@@ -6,31 +6,31 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
+  type Violation,
 } from '../base/index.ts'
 import { findTemplateProblem, listPlaceholderPaths } from '../expressions/index.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { listFields } from './schema-walk.ts'
 
-/** A literal URL in a config. */
-export interface Address {
-  /** JSON path of the setting. */
-  readonly path: string
-  readonly url: string
-}
-
 /**
- * The URLs that calls would go to, as far as they are known before a call: those without placeholders.
+ * A finding for every URL that calls would go to and may not, as far as they are known before a call: those without
+ * placeholders. The config need not be valid; values that are not texts are skipped.
  *
- * The config need not be valid; values that are not texts are skipped.
- *
- * @param prefix of the reported paths, e.g. `override`
+ * @param prefix of the reported fields, e.g. `override`
+ * @param findViolation why a URL may not be called, worded to follow the field's name
  */
-export function listAddresses(config: JsonObject, prefix: string): Address[] {
-  return listFields(resolvedSchema, config).flatMap(({ role, value, path }) =>
-    role.kind === 'url' && typeof value === 'string' && isLiteralAddress(value)
-      ? [{ path: formatDotPath(path, prefix), url: value }]
-      : [],
-  )
+export function findAddressViolations(
+  config: JsonObject,
+  prefix: string,
+  findViolation: (url: string) => string | undefined,
+): Violation[] {
+  return listFields(resolvedSchema, config).flatMap(({ role, value, path }) => {
+    if (role.kind !== 'url' || typeof value !== 'string' || !isLiteralAddress(value)) return []
+    const description = findViolation(value)
+    return description === undefined
+      ? []
+      : [{ field: formatDotPath(path, prefix), description, rule: 'url.not_allowed' }]
+  })
 }
 
 function isLiteralAddress(text: string): boolean {

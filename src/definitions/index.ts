@@ -16,7 +16,7 @@ export {
 } from './check.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
 export { integrationConfigSchema } from './config-schema.ts'
-export { listAddresses, secretPaths, secretTexts } from './config-values.ts'
+export { findAddressViolations, secretPaths, secretTexts } from './config-values.ts'
 export { labelKeyOf } from './form-fields.ts'
 export { type ResolvedConfig, resolveConfig } from './merge.ts'
 export type {

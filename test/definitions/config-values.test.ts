@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
-import { listAddresses, secretPaths } from '../../src/definitions/index.ts'
+import { findAddressViolations, secretPaths } from '../../src/definitions/index.ts'
 
 const paths = (config: JsonObject) => secretPaths(config).map((path) => path.join('.'))
 const method = (settings: JsonObject) => ({ resources: { things: { list: settings } } })
@@ -136,9 +136,18 @@ describe('the addresses of a config', () => {
       resources: { files: { get: { method: 'get', path: '/f', base_url: 'https://files.example.com' } } },
       credentials: { format: 'oauth2', config: { auth: { tokenHost: 'http://10.0.0.1' } } },
     }
-    expect(listAddresses(config, 'override')).toEqual([
-      { path: 'override.resources.files.get.base_url', url: 'https://files.example.com' },
-      { path: 'override.credentials.config.auth.tokenHost', url: 'http://10.0.0.1' },
+    expect(findAddressViolations(config, 'override', (url) => `is ${url}`)).toEqual([
+      {
+        field: 'override.resources.files.get.base_url',
+        description: 'is https://files.example.com',
+        rule: 'url.not_allowed',
+      },
+      {
+        field: 'override.credentials.config.auth.tokenHost',
+        description: 'is http://10.0.0.1',
+        rule: 'url.not_allowed',
+      },
     ])
+    expect(findAddressViolations(config, 'override', () => undefined)).toEqual([])
   })
 })
