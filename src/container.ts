@@ -26,6 +26,7 @@ import {
 } from './api/index.ts'
 import { type Clock, type JsonObject, systemClock } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
+import { connectPageRoutes } from './connect-page/index.ts'
 import { ClaimLongPolls } from './daemons/index.ts'
 import { mapDatabaseError } from './database/index.ts'
 import { findAddressViolations, integrationConfigSchema } from './definitions/index.ts'
@@ -271,6 +272,7 @@ export function createApi({
       documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
       proxyRoute(domain.calls),
       customRoute(domain.calls),
+      ...connectPageRoutes(domain),
       ...healthzRoutes(health),
     ],
     onClosing: () => domain.daemons.longPolls.close(),

@@ -7,6 +7,7 @@ const ROOT = join(import.meta.dirname, '..')
 /** The layers, highest first. A module imports modules of lower layers only. */
 const LAYERS: readonly (readonly string[])[] = [
   ['cli'],
+  ['connect-page'],
   ['api', 'worker', 'daemon-runner'],
   ['client', 'daemons', 'schedules'],
   ['syncs'],

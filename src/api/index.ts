@@ -7,12 +7,16 @@
  * Business rules and SQL of resources never live here.
  */
 
+export { type Exchange, sendResponse } from './exchange.ts'
 export { customRoute } from './http/custom.ts'
 export { healthzRoutes, SCHEDULER } from './http/health.ts'
 export { proxyRoute } from './http/proxy.ts'
-export { documentRoute } from './http/routes.ts'
+export { documentRoute, type HttpExchange, type HttpRoute } from './http/routes.ts'
 export { BoundPort } from './listener/bound-port.ts'
 export { findTlsProblem, type TlsKeys } from './listener/protocol-detection.ts'
+export { limitAddress } from './pipeline/authenticate.ts'
+export { readBody } from './pipeline/body.ts'
+export { restStatus } from './pipeline/errors.ts'
 export { createApiServer } from './server.ts'
 export type { ServiceDeps } from './services/deps.ts'
 export { Health } from './services/health.ts'

@@ -18,6 +18,7 @@ export {
   loadFormOptions,
 } from './form-options.ts'
 export { createHopTicket, redeemHopTicket } from './hop-ticket.ts'
+export { parseLinkToken } from './link-token.ts'
 export { linkSessionCleaner } from './maintenance.ts'
 export { cancelLinkSession, getLinkSession, type LinkSessionHistory, listLinkSessions } from './manage-sessions.ts'
 export { findLinkOrigins, findLinkSession, type OpenResult, openLinkSession, readLinkSummary } from './open-session.ts'

@@ -1,8 +1,9 @@
 import type { StatusCode } from '../../base/index.ts'
 import type { Access } from '../access.ts'
 import type { Exchange } from '../exchange.ts'
-import { authenticate } from '../pipeline/authenticate.ts'
+import { authenticate, limitAddress } from '../pipeline/authenticate.ts'
 import { startDeadline } from '../pipeline/deadline.ts'
+import type { Protocol } from '../pipeline/protocol.ts'
 import { completeExchange, sendError } from '../pipeline/respond.ts'
 import { acquireStreamSlot } from '../pipeline/server-context.ts'
 
@@ -19,9 +20,13 @@ export interface HttpRoute {
   readonly path: string
   readonly isPrefix?: boolean
   readonly access: Access
+  /** Counts every request against the limit of its client address; only where `access` is `public`, which has no token to count. */
+  readonly isAddressLimited?: boolean
+  /** How errors are written; absent: as REST errors. */
+  readonly errors?: Pick<Protocol, 'sendError'>
   /** Deadline when the client names none; absent: none. */
   readonly deadlineDefaultMs?: number
-  /** Writes the response with `context.responseHeaders` among its headers; a `Failure` thrown before that is sent as a REST error. */
+  /** Writes the response with `context.responseHeaders` among its headers; a `Failure` thrown before that is sent by `errors`. */
   handle(exchange: HttpExchange): Promise<void>
 }
 
@@ -56,6 +61,7 @@ export function createHttpRouter(routes: readonly HttpRoute[]): HttpRouter {
 export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path: string, query: string): Promise<void> {
   const { context, server } = exchange
   exchange.operationPath = route.path
+  if (route.errors !== undefined) exchange.protocol = { name: 'rest', sendError: route.errors.sendError }
   let outcome: StatusCode | 'OK' = 'OK'
   try {
     startDeadline(context, { defaultMs: route.deadlineDefaultMs, maxMs: server.limits.deadlineMaxMs })
@@ -67,6 +73,7 @@ export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path:
 }
 
 async function runHttpRoute(exchange: HttpExchange, route: HttpRoute): Promise<void> {
+  if (route.isAddressLimited === true) limitAddress(exchange)
   await authenticate(exchange, route.access)
   if (route.access !== 'public') acquireStreamSlot(exchange, route.access)
   await route.handle(exchange)

@@ -42,6 +42,11 @@ export async function authenticate({ server: { accessControl }, context }: Excha
   accessControl.reauthenticator.start()
 }
 
+/** Counts a public request against the limit of its client address. @throws Failure RATE_LIMITED */
+export function limitAddress({ server: { accessControl }, context }: Pick<Exchange, 'server' | 'context'>): void {
+  consumeAddressLimit(accessControl, context.clientAddress(accessControl.trustedProxies), context)
+}
+
 const ENVIRONMENT_HEADER = 'patchbay-environment'
 const BEARER = /^bearer +([\x21-\x7e]+)$/i
 

@@ -1,0 +1,8 @@
+/**
+ * The connect page: the pages, in a browser, on which a customer connects an account.
+ *
+ * Lives here: routes, markup, style, script, texts and headers of the page. Never here: what a step does (`links/`), or a
+ * statement of a session.
+ */
+
+export { connectPageRoutes } from './routes.ts'

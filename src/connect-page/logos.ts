@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import { type HttpExchange, limitAddress, sendResponse } from '../api/index.ts'
+import type { TtlCache } from '../base/index.ts'
+import type { Database } from '../database/index.ts'
+import type { HttpClient } from '../egress/index.ts'
+import { COMMON_HEADERS, LOGO_POLICY } from './page-headers.ts'
+import { sendRequestError } from './send-page.ts'
+import { claimLogo, findLogo, insertLogos, storeLogo } from './sql.ts'
+
+/** A picture as it is served. */
+interface Logo {
+  readonly contentType: string
+  readonly body: Buffer
+}
+
+/** What fetching and serving logos takes. */
+export interface LogoDeps {
+  readonly database: Pick<Database, 'pool'>
+  readonly http: Pick<HttpClient, 'send'>
+  /** Pictures that were served, by hash in hexadecimal digits. */
+  readonly logos: TtlCache<Logo>
+  /** Addresses that are registered already, by the same key. */
+  readonly registeredLogos: TtlCache<true>
+}
+
+/** Largest picture. */
+const LOGO_BYTES_MAX = 128 * 1024
+const FETCH_TIMEOUT_MS = 5_000
+const REDIRECTS_MAX = 3
+
+/** Types of pictures that browsers show; SVG is served under a policy that disables its scripts. */
+const LOGO_TYPES: ReadonlySet<string> = new Set([
+  'image/avif',
+  'image/gif',
+  'image/jpeg',
+  'image/png',
+  'image/svg+xml',
+  'image/vnd.microsoft.icon',
+  'image/webp',
+  'image/x-icon',
+])
+
+const BROWSER_CACHE = 'public, max-age=86400'
+
+/**
+ * Registers addresses of pictures and returns the paths under which this server shows them, by address. A picture is fetched
+ * when a browser first asks for it.
+ */
+export async function registerLogos(deps: LogoDeps, urls: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const logos = [...new Set(urls)].filter((url) => url !== '').map((url) => ({ url, hash: hashOf(url) }))
+  const unknown = logos.filter(({ hash }) => deps.registeredLogos.get(hash.toString('hex')) === undefined)
+  if (unknown.length > 0) await insertLogos(deps.database.pool, unknown)
+  for (const { hash } of unknown) deps.registeredLogos.set(hash.toString('hex'), true)
+  return new Map(logos.map(({ url, hash }) => [url, `/connect/logo/${hash.toString('hex')}`]))
+}
+
+/** `GET /connect/logo/{hash}`: a registered picture; 404 while there is none, and the page then shows initials. */
+export async function serveLogo(deps: LogoDeps, exchange: HttpExchange): Promise<void> {
+  const key = /^\/connect\/logo\/([0-9a-f]{64})$/.exec(exchange.path)?.[1]
+  if (key === undefined) return sendRequestError(exchange, 404, 'request.not_found')
+  const logo = deps.logos.get(key) ?? (await loadLogo(deps, exchange, Buffer.from(key, 'hex')))
+  if (logo === undefined) return sendRequestError(exchange, 404, 'request.not_found')
+  deps.logos.set(key, logo)
+  const headers = {
+    ...COMMON_HEADERS,
+    'cache-control': BROWSER_CACHE,
+    'content-security-policy': LOGO_POLICY,
+    'cross-origin-resource-policy': 'same-origin',
+  }
+  for (const [name, value] of Object.entries(headers)) exchange.context.setHeader(name, value)
+  sendResponse(exchange, 200, logo.contentType, logo.body)
+}
+
+/** The stored picture, else the one at its address, by one process at a time and at most once an hour. */
+async function loadLogo(deps: LogoDeps, exchange: HttpExchange, hash: Buffer): Promise<Logo | undefined> {
+  limitAddress(exchange)
+  const { pool } = deps.database
+  const stored = await findLogo(pool, hash)
+  if (stored === undefined) return undefined
+  const { url, contentType, body, isDue } = stored
+  if (contentType !== null && body !== null) return { contentType, body }
+  if (!isDue || !(await claimLogo(pool, hash))) return undefined
+  const fetched = await fetchLogo(deps, url)
+  if (fetched !== undefined) await storeLogo(pool, hash, fetched)
+  return fetched
+}
+
+/** Undefined for anything but a picture of an allowed type and size. Why does not matter to a visitor. */
+async function fetchLogo({ http }: LogoDeps, url: string): Promise<Logo | undefined> {
+  try {
+    const response = await http.send({
+      method: 'GET',
+      url,
+      headers: { accept: 'image/*' },
+      timeoutMs: FETCH_TIMEOUT_MS,
+      maxResponseBytes: LOGO_BYTES_MAX,
+      redirects: REDIRECTS_MAX,
+    })
+    const contentType = response.headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? ''
+    if (response.status !== 200 || response.body.length === 0 || !LOGO_TYPES.has(contentType)) return undefined
+    return { contentType, body: Buffer.from(response.body) }
+  } catch {
+    return undefined
+  }
+}
+
+function hashOf(url: string): Buffer {
+  return createHash('sha256').update(url).digest()
+}

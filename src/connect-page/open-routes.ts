@@ -1,0 +1,196 @@
+import { type HttpExchange, readBody } from '../api/index.ts'
+import { Failure, isJsonObject, parseJson } from '../base/index.ts'
+import {
+  findLinkOrigins,
+  handleCallback,
+  type LinkSession,
+  openLinkSession,
+  parseLinkToken,
+  readLinkSummary,
+  redeemHopTicket,
+} from '../links/index.ts'
+import type { ConnectPageDeps } from './dependencies.ts'
+import { readForm, singleValues } from './form-body.ts'
+import { isSameOrigin } from './same-origin.ts'
+import { neutralFrame, type RequestProblem, sendJson, sendPage, sendRedirect, sendRequestError } from './send-page.ts'
+import { pagePreferences, readSessionCookie, type SessionCookie, sessionCookieHeader } from './session-cookie.ts'
+import { repostPage, returnedPage, shellPage, startingPage } from './views/end.ts'
+import { errorAlert } from './visit.ts'
+
+/** Longest link token that is looked at. */
+const TOKEN_LENGTH_MAX = 512
+/** Largest JSON that the script sends. */
+const JSON_BYTES_MAX = 4 * 1024
+
+/** `GET /connect?link_token=`: the address of a link. It is replaced at once by one without the token. */
+export async function openByLink(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
+  const token = new URLSearchParams(exchange.query).get('link_token') ?? ''
+  await open(deps, exchange, token, pagePreferences({}))
+}
+
+/** `POST /connect`: a form of the application's page, in a popup or instead of that page. Comes from another site by nature. */
+export async function openByForm(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
+  const form = singleValues(await readForm(exchange))
+  const { mode, theme, locale } = form
+  await open(deps, exchange, form.link_token ?? '', pagePreferences({ mode, theme, locale }))
+}
+
+async function open(
+  deps: ConnectPageDeps,
+  exchange: HttpExchange,
+  token: string,
+  preferences: Omit<SessionCookie, 'browserKey'>,
+): Promise<void> {
+  const id = sessionIdOf(token)
+  const known = id === undefined ? undefined : readSessionCookie(exchange.context.header('cookie'), id, isSecure(deps))
+  const result =
+    id === undefined
+      ? ({ kind: 'rejected', code: 'invalid_token' } as const)
+      : await openLinkSession(deps.links, token, known?.browserKey)
+  if (result.kind === 'opened') {
+    setSessionCookie(deps, exchange, result.session, { ...preferences, browserKey: result.browserKey })
+    return sendRedirect(exchange, `/connect/${result.session.id}`)
+  }
+  // A form of another site arrives without the cookie that this browser may have; the page of the session tells.
+  if (result.code === 'used_token' && exchange.request.method === 'POST')
+    return sendRedirect(exchange, `/connect/${id}`)
+  sendRequestError(exchange, result.code === 'invalid_token' ? 404 : 410, `error.${result.code}`)
+}
+
+/** `GET /connect/frame/{id}`: the page in an iframe, empty until the host has sent the token. */
+export async function serveFrame(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
+  const origins = await findLinkOrigins(deps.links, frameSessionId(exchange.path))
+  if (origins.length === 0) return sendRequestError(exchange, 404, 'error.invalid_token')
+  const frame = { ...neutralFrame(exchange), isFramed: true }
+  sendPage(exchange, 200, frame, shellPage(frame, origins), origins)
+}
+
+/** `POST /connect/open {token}`: the script of a frame opens the session and keeps the key in its memory. */
+export async function openByScript(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
+  if (!isSameOrigin(exchange, deps.links.publicUrl())) return await rejectScript(exchange, 403, 'request.cross_site')
+  const body = await readBody(exchange, exchange.server.limits, JSON_BYTES_MAX)
+  const { token, key } = readMembers(body)
+  const result =
+    sessionIdOf(token) === undefined
+      ? ({ kind: 'rejected', code: 'invalid_token' } as const)
+      : await openLinkSession(deps.links, token, key === '' ? undefined : key)
+  if (result.kind === 'rejected')
+    return await rejectScript(exchange, result.code === 'invalid_token' ? 404 : 410, `error.${result.code}`)
+  await sendJson(exchange, 200, { key: result.browserKey, path: `/connect/${result.session.id}` })
+}
+
+/** An error that the script shows in the frame. */
+async function rejectScript(exchange: HttpExchange, status: number, problem: RequestProblem): Promise<void> {
+  const { texts } = neutralFrame(exchange)
+  const [title, advice] = [texts.text(`${problem}.title`), texts.text(`${problem}.advice`)]
+  const code = problem.startsWith('error.') ? problem.slice('error.'.length) : 'invalid_token'
+  await sendJson(exchange, status, { error: { code, title, advice } })
+}
+
+/** `GET /connect/hop`: a popup on its way to the third party. Without a ticket it waits for its opener to send it there. */
+export async function serveHop(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
+  const ticket = new URLSearchParams(exchange.query).get('ticket')
+  const frame = neutralFrame(exchange)
+  if (ticket === null) return sendPage(exchange, 200, frame, startingPage(frame))
+  const hop = ticket.length > TOKEN_LENGTH_MAX ? undefined : await redeemHopTicket(deps.links, ticket)
+  if (hop === undefined) return sendRequestError(exchange, 410, 'hop.expired')
+  setSessionCookie(deps, exchange, hop, { ...pagePreferences({ mode: 'popup' }), browserKey: hop.browserKey })
+  sendRedirect(exchange, hop.url)
+}
+
+/** `GET|POST /connect/callback`: the browser comes back from the third party. */
+export async function serveCallback(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
+  const isPost = exchange.request.method === 'POST'
+  const params = singleValues(isPost ? await readForm(exchange) : new URLSearchParams(exchange.query))
+  const cookie = exchange.context.header('cookie')
+  const result = await handleCallback(deps.links, {
+    params,
+    browserKeyOf: (id) => readSessionCookie(cookie, id, isSecure(deps))?.browserKey,
+    canRepost: isPost && !isSameOrigin(exchange, deps.links.publicUrl()),
+  })
+  const frame = neutralFrame(exchange)
+  if (result.kind === 'needs_repost')
+    return sendPage(exchange, 200, frame, repostPage(frame, { action: '/connect/callback', params }))
+  if (result.kind === 'rejected') return sendRequestError(exchange, 400, `error.${result.code}`)
+  if (result.isPopup) return sendPage(exchange, 200, frame, returnedPage(frame))
+  sendRedirect(exchange, `/connect/${result.id}`)
+}
+
+/**
+ * `POST /connect/status`: how the session goes, for the application's page, which has the link token. Other origins than
+ * those of the session cannot read the answer.
+ */
+export async function serveHostStatus(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
+  const { context, request, response } = exchange
+  const origin = context.header('origin')
+  context.setHeader('vary', 'Origin')
+  if (request.method === 'OPTIONS') {
+    // A preflight carries no token, so it is answered alike to all; the answer itself is for the session's origins.
+    if (origin !== undefined) allowOrigin(exchange, origin)
+    context.setHeader('access-control-allow-methods', 'POST')
+    context.setHeader('access-control-allow-headers', 'authorization, content-type')
+    context.setHeader('access-control-max-age', '7200')
+    response.writeHead(204, context.responseHeaders)
+    response.end()
+    return
+  }
+  const token = /^bearer +(\S+)$/i.exec(context.header('authorization') ?? '')?.[1] ?? ''
+  const found = sessionIdOf(token) === undefined ? undefined : await readLinkSummary(deps.links, token)
+  if (found === undefined) {
+    if (origin !== undefined) allowOrigin(exchange, origin)
+    return await rejectScript(exchange, 404, 'error.invalid_token')
+  }
+  if (origin !== undefined && !found.origins.includes(origin))
+    return await sendJson(exchange, 403, {
+      error: { code: 'origin_not_allowed', message: 'the link token does not list this origin' },
+    })
+  if (origin !== undefined) allowOrigin(exchange, origin)
+  const { status, integration, integrated_account_id, error_code } = found.summary
+  const frame = neutralFrame(exchange)
+  const error = error_code && { code: error_code, message: errorAlert(frame, error_code, '').title }
+  await sendJson(exchange, 200, { id: sessionIdOf(token) ?? '', status, integration, integrated_account_id, error })
+}
+
+function allowOrigin({ context }: HttpExchange, origin: string): void {
+  context.setHeader('access-control-allow-origin', origin)
+}
+
+/** The session id in a link token; undefined for text that is none. */
+function sessionIdOf(token: string): string | undefined {
+  return token.length > TOKEN_LENGTH_MAX ? undefined : parseLinkToken(token)?.id
+}
+
+/** The id of the frame's address, which the client takes from the link token, where it has no dashes. */
+function frameSessionId(path: string): string {
+  const id = path.split('/')[3] ?? ''
+  return id.replace(/^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/, '$1-$2-$3-$4-$5')
+}
+
+function readMembers(body: Buffer): { readonly token: string; readonly key: string } {
+  const value = tryParse(body)
+  const { token, key } = isJsonObject(value) ? value : {}
+  return { token: typeof token === 'string' ? token : '', key: typeof key === 'string' ? key : '' }
+}
+
+function tryParse(body: Buffer) {
+  try {
+    return parseJson(body.toString())
+  } catch {
+    throw new Failure('MALFORMED_BODY', 'the body is no JSON')
+  }
+}
+
+function setSessionCookie(
+  deps: ConnectPageDeps,
+  exchange: HttpExchange,
+  { id, expiresAt }: Pick<LinkSession, 'id' | 'expiresAt'>,
+  cookie: SessionCookie,
+): void {
+  const maxAgeSeconds = Math.max(60, Math.ceil((expiresAt.getTime() - Date.now()) / 1_000))
+  const header = sessionCookieHeader(id, cookie, { isSecure: isSecure(deps), maxAgeSeconds })
+  exchange.context.setHeader('set-cookie', header)
+}
+
+function isSecure({ links }: ConnectPageDeps): boolean {
+  return links.publicUrl().startsWith('https:')
+}

@@ -1,0 +1,68 @@
+import type { HttpExchange, HttpRoute } from '../api/index.ts'
+import { TtlCache } from '../base/index.ts'
+import type { ConnectPageDeps, ConnectPageOptions } from './dependencies.ts'
+import { serveLogo } from './logos.ts'
+import {
+  openByForm,
+  openByLink,
+  openByScript,
+  serveCallback,
+  serveFrame,
+  serveHop,
+  serveHostStatus,
+} from './open-routes.ts'
+import { pageErrors } from './send-page.ts'
+import { serveSession } from './session-routes.ts'
+import { staticRoutes } from './static-routes.ts'
+
+/** Longest time for one request; an exchange of a code with a third party has its own, shorter limit. */
+const DEADLINE_MS = 30_000
+
+/** Pictures in memory, 128 KiB each at most. */
+const LOGOS_MAX = 128
+const REGISTERED_LOGOS_MAX = 10_000
+const LOGO_TTL_MS = 10 * 60_000
+
+type Serve = (deps: ConnectPageDeps, exchange: HttpExchange) => Promise<void>
+
+/** Every route of the page: method and path, whether it is a prefix, and its function. */
+const ROUTES: readonly { verbs: readonly string[]; path: string; isPrefix?: boolean; serve: Serve }[] = [
+  { verbs: ['GET'], path: '/connect', serve: openByLink },
+  { verbs: ['POST'], path: '/connect', serve: openByForm },
+  { verbs: ['GET'], path: '/connect/frame/', isPrefix: true, serve: serveFrame },
+  { verbs: ['POST'], path: '/connect/open', serve: openByScript },
+  { verbs: ['GET'], path: '/connect/hop', serve: serveHop },
+  { verbs: ['GET', 'POST'], path: '/connect/callback', serve: serveCallback },
+  { verbs: ['POST', 'OPTIONS'], path: '/connect/status', serve: serveHostStatus },
+  { verbs: ['GET', 'POST'], path: '/connect/', isPrefix: true, serve: serveSession },
+]
+
+/** The HTTP routes of the connect page. None asks for an API token; all but files and cached pictures count against the address limit. */
+export function connectPageRoutes({ links, http, clock }: ConnectPageOptions): readonly HttpRoute[] {
+  const deps: ConnectPageDeps = {
+    links,
+    http,
+    database: links.database,
+    logos: new TtlCache({ max: LOGOS_MAX, ttlMs: LOGO_TTL_MS, clock }),
+    registeredLogos: new TtlCache({ max: REGISTERED_LOGOS_MAX, ttlMs: LOGO_TTL_MS, clock }),
+  }
+  const pages = ROUTES.map(
+    ({ serve, ...route }): HttpRoute => ({
+      ...route,
+      access: 'public',
+      isAddressLimited: true,
+      errors: pageErrors,
+      deadlineDefaultMs: DEADLINE_MS,
+      handle: (exchange) => serve(deps, exchange),
+    }),
+  )
+  const logoRoute: HttpRoute = {
+    verbs: ['GET'],
+    path: '/connect/logo/',
+    isPrefix: true,
+    access: 'public',
+    errors: pageErrors,
+    handle: (exchange) => serveLogo(deps, exchange),
+  }
+  return [...pages, logoRoute, ...staticRoutes()]
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { type Exchange, restStatus, sendResponse } from '../api/index.ts'
+import { type Failure, type FailureReason, type Json, stringifyJson } from '../base/index.ts'
+import { COMMON_HEADERS, pageHeaders } from './page-headers.ts'
+import { acceptedLanguages, type TextKey, type Texts, textsFor } from './texts.ts'
+import { requestErrorPage } from './views/end.ts'
+import { type PageContent, type PageFrame, renderPage } from './views/layout.ts'
+
+/** The style of all pages. */
+export const PAGE_CSS = readFileSync(new URL('assets/page.css', import.meta.url))
+/** The script of all pages. */
+export const PAGE_SCRIPT = readFileSync(new URL('assets/page.js', import.meta.url))
+
+/** Changes with style and script, so that caches may keep both. */
+const ASSET_VERSION = createHash('sha256').update(PAGE_CSS).update(PAGE_SCRIPT).digest('hex').slice(0, 12)
+
+/** Sends a page. @param frameOrigins origins whose pages may show it in a frame; absent: none */
+export function sendPage(
+  exchange: Exchange,
+  status: number,
+  frame: PageFrame,
+  content: PageContent,
+  frameOrigins: readonly string[] = [],
+): void {
+  setHeaders(exchange, pageHeaders({ frameOrigins }))
+  sendResponse(exchange, status, 'text/html; charset=utf-8', renderPage(frame, content))
+}
+
+/** Sends the browser to another page by GET, whatever the method of this request was. */
+export function sendRedirect(exchange: Exchange, location: string): void {
+  setHeaders(exchange, { ...COMMON_HEADERS, location })
+  sendResponse(exchange, 303, 'text/plain; charset=utf-8', '')
+}
+
+/** Answers the script. */
+export async function sendJson(exchange: Exchange, status: number, value: Json): Promise<void> {
+  setHeaders(exchange, COMMON_HEADERS)
+  const body = stringifyJson(value)
+  sendResponse(exchange, status, 'application/json', typeof body === 'string' ? body : await body)
+}
+
+/** Sends a page about a request that cannot be served. */
+export function sendRequestError(exchange: Exchange, status: number, problem: RequestProblem): void {
+  const frame = neutralFrame(exchange)
+  const { texts } = frame
+  sendPage(
+    exchange,
+    status,
+    frame,
+    requestErrorPage(frame, {
+      title: texts.text(`${problem}.title`),
+      advice: texts.text(`${problem}.advice`, { seconds: retrySeconds(exchange) }),
+      reference: status >= 500 ? exchange.context.requestId : undefined,
+    }),
+  )
+}
+
+/** Why a request cannot be served: the prefix of its texts. */
+export type RequestProblem = TextKey extends infer Key
+  ? Key extends `${infer Problem}.title`
+    ? Problem extends `request.${string}` | `error.${string}` | 'hop.expired'
+      ? Problem
+      : never
+    : never
+  : never
+
+/** How errors of these routes are sent: as a page that says what to do, never as JSON. */
+export const pageErrors = {
+  sendError(exchange: Exchange, failure: Failure): void {
+    sendRequestError(exchange, restStatus(failure), PROBLEMS[failure.reason] ?? problemOf(restStatus(failure)))
+  },
+}
+
+const PROBLEMS: Readonly<Partial<Record<FailureReason, RequestProblem>>> = {
+  RATE_LIMITED: 'request.rate_limited',
+  REQUEST_TOO_LARGE: 'request.too_large',
+  ROUTE_NOT_FOUND: 'request.not_found',
+  RESOURCE_NOT_FOUND: 'request.not_found',
+}
+
+function problemOf(status: number): RequestProblem {
+  return status >= 500 ? 'request.unavailable' : 'request.invalid'
+}
+
+/** A page that belongs to no session: no names, in the browser's language. */
+export function neutralFrame(exchange: Exchange, texts: Texts = browserTexts(exchange)): PageFrame {
+  return {
+    texts,
+    brand: undefined,
+    accentColor: undefined,
+    integration: undefined,
+    assetVersion: ASSET_VERSION,
+    isFramed: false,
+    theme: '',
+  }
+}
+
+function browserTexts({ context }: Exchange): Texts {
+  return textsFor(acceptedLanguages(context.header('accept-language')))
+}
+
+function retrySeconds({ context }: Exchange): string {
+  return context.responseHeaders['retry-after'] ?? '10'
+}
+
+function setHeaders({ context }: Exchange, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) context.setHeader(name, value)
+}

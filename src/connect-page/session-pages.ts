@@ -1,0 +1,166 @@
+import type { JsonObject, Violation } from '../base/index.ts'
+import type { LinkPageStep } from '../links/index.ts'
+import { createConnectForm } from '../links/index.ts'
+import { destinationOf, outcomeOf } from './destination.ts'
+import { progressOf, revisionOf } from './progress.ts'
+import { sendRedirect } from './send-page.ts'
+import { settingsContent } from './settings-step.ts'
+import { chooseIntegrationPage, chooseMethodPage } from './views/choose.ts'
+import { donePage, failedPage } from './views/end.ts'
+import { consentPage, credentialsPage } from './views/form.ts'
+import type { PageContent } from './views/layout.ts'
+import { progressPage, waitingPage } from './views/progress.ts'
+import { alertOf, errorAlert, type PageVisit, sendStep, stepPath } from './visit.ts'
+
+/** What the customer has just submitted, where the page shows it again. */
+export interface Submitted {
+  readonly values: JsonObject
+  readonly violations: readonly Violation[]
+}
+
+/** Shows a step, or the session's own step when the session has passed or not reached the asked one. */
+export async function showStep(visit: PageVisit, step: string): Promise<void> {
+  const { session } = visit
+  if (!isOpenStep(visit, step)) return sendRedirect(visit.exchange, stepPath(session, session.step))
+  const content = await stepContent(visit, step)
+  if (content === undefined) return sendRedirect(visit.exchange, stepPath(session, 'integration'))
+  sendStep(visit, 200, content)
+}
+
+/** Shows the form with what was entered and what is wrong with it. */
+export async function showRejectedForm(visit: PageVisit, submitted: Submitted): Promise<void> {
+  const content = await formContent(visit, submitted)
+  if (content === undefined) return sendRedirect(visit.exchange, stepPath(visit.session, visit.session.step))
+  sendStep(visit, 422, content)
+}
+
+/** Whether a step can be shown now: the session's own, and those before it while nothing is under way. */
+function isOpenStep({ session, choices, choice }: PageVisit, step: string): step is LinkPageStep {
+  if (step === session.step) return true
+  const isUndecided = ['opened', 'form', 'redirected', 'pending'].includes(session.status)
+  if (!isUndecided) return false
+  switch (step) {
+    case 'integration':
+      return choices.length > 1
+    case 'method':
+      return choice !== undefined && choice.methods.length > 1
+    case 'form':
+      return session.authenticationMethod !== null
+    default:
+      return false
+  }
+}
+
+/** The page of a step; undefined when what it is about is no longer offered. */
+async function stepContent(visit: PageVisit, step: LinkPageStep): Promise<PageContent | undefined> {
+  switch (step) {
+    case 'integration':
+      return integrationContent(visit)
+    case 'method':
+      return methodContent(visit)
+    case 'form':
+      return await formContent(visit)
+    case 'consent':
+      return await waitingContent(visit)
+    case 'progress':
+      return progressContent(visit)
+    case 'settings':
+      return await settingsContent(visit)
+    case 'done':
+      return endContent(visit)
+  }
+}
+
+function integrationContent({ frame, session, choices, logoPaths }: PageVisit): PageContent {
+  return chooseIntegrationPage(
+    { ...frame, integration: undefined },
+    {
+      action: stepPath(session, 'integration'),
+      choices: choices.map(({ environmentIntegrationId, label, logoUrl }) => ({
+        value: environmentIntegrationId,
+        name: label,
+        logoPath: logoPaths.get(logoUrl ?? ''),
+      })),
+      cancelPath: stepPath(session, 'cancel'),
+    },
+  )
+}
+
+function methodContent({ frame, session, choice, choices }: PageVisit): PageContent | undefined {
+  if (choice === undefined) return undefined
+  return chooseMethodPage(frame, {
+    action: stepPath(session, 'method'),
+    methods: choice.methods.map(({ authenticationMethod, label, hasConsent }) => ({
+      value: authenticationMethod,
+      label: label ?? frame.texts.text(hasConsent ? 'method.oauth.label' : 'method.fields.label'),
+      hasConsent,
+    })),
+    backPath: choices.length > 1 ? stepPath(session, 'integration') : undefined,
+    cancelPath: stepPath(session, 'cancel'),
+  })
+}
+
+async function formContent(visit: PageVisit, submitted?: Submitted): Promise<PageContent | undefined> {
+  const { deps, frame, session } = visit
+  const form = await createConnectForm(deps.links, session)
+  if (form === undefined) return undefined
+  const { fields } = form
+  const common = {
+    action: stepPath(session, 'form'),
+    alert: submitted === undefined ? alertOf(visit, session.error) : undefined,
+    cancelPath: stepPath(session, 'cancel'),
+    backPath: backFromForm(visit),
+  }
+  const { hasConsent } = form.method
+  if (hasConsent && fields.every(({ isHidden }) => isHidden))
+    return consentPage(frame, { ...common, host: undefined, scopes: session.scopes })
+  return credentialsPage(frame, {
+    ...common,
+    fields,
+    values: submitted?.values ?? form.values,
+    violations: submitted?.violations ?? [],
+    hasConsent,
+    isReconnect: session.isReconnect,
+  })
+}
+
+function backFromForm({ session, choices, choice }: PageVisit): string | undefined {
+  if ((choice?.methods.length ?? 0) > 1) return stepPath(session, 'method')
+  return choices.length > 1 ? stepPath(session, 'integration') : undefined
+}
+
+/** The page while the customer is at the third party. @param popupPath opens the consent page in a popup of a frame */
+export async function waitingContent(visit: PageVisit, popupPath?: string): Promise<PageContent | undefined> {
+  const { deps, frame, session } = visit
+  const form = await createConnectForm(deps.links, session)
+  if (form === undefined) return undefined
+  return waitingPage(frame, {
+    action: stepPath(session, 'consent'),
+    statusPath: stepPath(session, 'status'),
+    revision: revisionOf(session),
+    popupPath,
+    callbackUri: form.callbackUri,
+    isPending: session.status === 'pending',
+    alert: alertOf(visit, session.error),
+    backPath: stepPath(session, 'form'),
+    cancelPath: stepPath(session, 'cancel'),
+  })
+}
+
+function progressContent({ frame, session }: PageVisit): PageContent {
+  return progressPage(frame, {
+    steps: progressOf(session, new Date()),
+    statusPath: stepPath(session, 'status'),
+    revision: revisionOf(session),
+    cancelPath: stepPath(session, 'cancel'),
+  })
+}
+
+function endContent(visit: PageVisit): PageContent {
+  const { frame, session } = visit
+  const destination = destinationOf(visit)
+  const data = { outcome: JSON.stringify(outcomeOf(session)) }
+  if (session.status === 'completed') return donePage(frame, { isReconnect: session.isReconnect, destination, data })
+  const code = session.error?.code ?? (session.status === 'expired' ? 'expired_token' : 'cancelled')
+  return failedPage(frame, { alert: errorAlert(frame, code, session.error?.message ?? ''), destination, data })
+}

@@ -1,0 +1,68 @@
+import german from './texts/de.json' with { type: 'json' }
+import english from './texts/en.json' with { type: 'json' }
+
+/** The key of a text; every language has the same ones. */
+export type TextKey = keyof typeof english
+
+/** A language of the page, as a language tag. */
+export type Language = 'en' | 'de'
+
+const TEXTS: Readonly<Record<Language, Readonly<Record<TextKey, string>>>> = { en: english, de: german }
+
+const DEFAULT_LANGUAGE: Language = 'en'
+
+/** The texts of one language. */
+export interface Texts {
+  readonly language: Language
+  readonly direction: 'ltr' | 'rtl'
+  /** The text with its `{parameters}` filled in; it is plain text, not markup. */
+  text(key: TextKey, parameters?: Readonly<Record<string, string | number>>): string
+  /** One of the texts `<prefix>.one` and `<prefix>.other`, by the plural rules of the language. */
+  plural(prefix: PluralPrefix, count: number): string
+  /** Whether there is a text of the key. */
+  has(key: string): key is TextKey
+}
+
+/** Prefixes of keys that have the plural forms `one` and `other`. */
+export type PluralPrefix = TextKey extends infer Key ? (Key extends `${infer Prefix}.other` ? Prefix : never) : never
+
+/** The texts in the first of the given languages that the page has; English without one. */
+export function textsFor(tags: readonly string[]): Texts {
+  const language = tags.map(languageOf).find((found) => found !== undefined) ?? DEFAULT_LANGUAGE
+  const texts = TEXTS[language]
+  const text: Texts['text'] = (key, parameters = {}) =>
+    texts[key].replace(/\{(\w+)\}/g, (placeholder, name) => String(parameters[name] ?? placeholder))
+  const rules = new Intl.PluralRules(language)
+  return {
+    language,
+    direction: texts['language.direction'] === 'rtl' ? 'rtl' : 'ltr',
+    text,
+    plural(prefix, count) {
+      const form = rules.select(count) === 'one' ? 'one' : 'other'
+      const key = `${prefix}.${form}`
+      return this.has(key) ? text(key, { count: new Intl.NumberFormat(language).format(count) }) : ''
+    },
+    has: (key): key is TextKey => Object.hasOwn(texts, key),
+  }
+}
+
+/** Most languages of an `Accept-Language` that are looked at. */
+const ACCEPTED_MAX = 20
+
+/** The language tags of a header `Accept-Language`, the most wanted first (RFC 9110, 12.5.4). */
+export function acceptedLanguages(header: string | undefined): readonly string[] {
+  const ranges = (header ?? '').split(',', ACCEPTED_MAX).map((range) => {
+    const [tag = '', ...parameters] = range.split(';').map((part) => part.trim())
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))
+    return { tag, weight: weight === undefined ? 1 : Number(weight.slice(2)) }
+  })
+  return ranges
+    .filter(({ tag, weight }) => tag !== '' && weight > 0)
+    .sort((one, other) => other.weight - one.weight)
+    .map(({ tag }) => tag)
+}
+
+function languageOf(tag: string): Language | undefined {
+  const [language = ''] = tag.toLowerCase().split('-')
+  return Object.hasOwn(TEXTS, language) ? (language as Language) : undefined
+}

@@ -1,0 +1,145 @@
+import type { HttpExchange } from '../api/index.ts'
+import {
+  findLinkSession,
+  LINK_ERRORS,
+  type LinkChoice,
+  type LinkError,
+  type LinkSession,
+  type LinkSessionRef,
+  listChoices,
+} from '../links/index.ts'
+import { findBranding } from '../tenancy/index.ts'
+import type { ConnectPageDeps } from './dependencies.ts'
+import { registerLogos } from './logos.ts'
+import { neutralFrame, sendPage } from './send-page.ts'
+import {
+  isBrowserKey,
+  type OpenMode,
+  pagePreferences,
+  readSessionCookie,
+  type SessionCookie,
+} from './session-cookie.ts'
+import { acceptedLanguages, type TextKey, type Texts, textsFor } from './texts.ts'
+import type { AlertModel } from './views/form.ts'
+import type { PageContent, PageFrame } from './views/layout.ts'
+
+/** Header with which the script of a frame, which has no cookie, proves that it opened the session. */
+const KEY_HEADER = 'patchbay-link-key'
+/** Headers with what the application asked for, where there is no cookie. */
+const THEME_HEADER = 'patchbay-link-theme'
+const LOCALE_HEADER = 'patchbay-link-locale'
+
+/** A request of a browser for its session. */
+export interface PageVisit {
+  readonly deps: ConnectPageDeps
+  readonly exchange: HttpExchange
+  readonly ref: LinkSessionRef
+  readonly session: LinkSession
+  readonly choices: readonly LinkChoice[]
+  /** The chosen one; undefined until then. */
+  readonly choice: LinkChoice | undefined
+  /** Paths of pictures on this server, by their addresses. */
+  readonly logoPaths: ReadonlyMap<string, string>
+  readonly frame: PageFrame
+  readonly mode: OpenMode | 'iframe'
+}
+
+/** Reads who asks for a session, and the session; undefined when this browser did not open it. */
+export async function openVisit(
+  deps: ConnectPageDeps,
+  exchange: HttpExchange,
+  id: string,
+): Promise<PageVisit | undefined> {
+  const browser = browserOf(deps, exchange, id)
+  if (browser === undefined) return undefined
+  const ref = { id, browserKey: browser.browserKey }
+  const session = await findLinkSession(deps.links, ref)
+  return session && (await visitOf(deps, exchange, ref, session, browser))
+}
+
+/** The same visit after a step changed the session. */
+export async function continueVisit(visit: PageVisit, session: LinkSession): Promise<PageVisit> {
+  const { deps, exchange, ref, frame, mode } = visit
+  const browser = { mode, theme: frame.theme, locale: frame.texts.language }
+  return await visitOf(deps, exchange, ref, session, browser)
+}
+
+/** Sends the page of a step with the facts that the script needs on each. */
+export function sendStep(visit: PageVisit, status: number, content: PageContent): void {
+  const { session, frame, exchange } = visit
+  const data = {
+    session: session.id,
+    status: session.status,
+    origins: JSON.stringify(session.origins),
+    leaving: frame.texts.text('page.leave'),
+    ...content.data,
+  }
+  sendPage(exchange, status, frame, { ...content, data })
+}
+
+/** The path of a step of the session. */
+export function stepPath({ id }: Pick<LinkSession, 'id'>, step: string): string {
+  return `/connect/${id}/${step}`
+}
+
+/** The text of the session's error for the customer; undefined without one. */
+export function alertOf({ frame }: Pick<PageVisit, 'frame'>, error: LinkError | null): AlertModel | undefined {
+  return error === null ? undefined : errorAlert(frame, error.code, error.message)
+}
+
+/** The text for an error code, with what the third party said. */
+export function errorAlert(
+  { texts, integration }: Pick<PageFrame, 'texts' | 'integration'>,
+  code: LinkError['code'],
+  details: string,
+): AlertModel {
+  const { textKey } = LINK_ERRORS[code]
+  const parameters = { integration: integration?.name ?? texts.text('error.provider') }
+  return {
+    title: errorText(texts, `${textKey}.title`, parameters),
+    advice: errorText(texts, `${textKey}.advice`, parameters),
+    details,
+  }
+}
+
+function errorText(texts: Texts, key: TextKey, parameters: Readonly<Record<string, string>>): string {
+  return texts.text(key, parameters)
+}
+
+async function visitOf(
+  deps: ConnectPageDeps,
+  exchange: HttpExchange,
+  ref: LinkSessionRef,
+  session: LinkSession,
+  browser: Pick<Browser, 'mode' | 'theme' | 'locale'>,
+): Promise<PageVisit> {
+  const choices = await listChoices(deps.links, session)
+  const branding = await findBranding(deps.database.pool, session.environmentId)
+  const logoPaths = await registerLogos(deps, [branding.logoUrl, ...choices.map(({ logoUrl }) => logoUrl ?? '')])
+  const choice = choices.find((each) => each.environmentIntegrationId === session.environmentIntegrationId)
+  const texts = textsFor([
+    ...[browser.locale, session.locale].filter((tag) => tag !== ''),
+    ...acceptedLanguages(exchange.context.header('accept-language')),
+  ])
+  const frame: PageFrame = {
+    ...neutralFrame(exchange, texts),
+    brand:
+      branding.displayName === ''
+        ? undefined
+        : { name: branding.displayName, logoPath: logoPaths.get(branding.logoUrl) },
+    accentColor: branding.accentColor === '' ? undefined : branding.accentColor,
+    integration: choice && { name: choice.label, logoPath: logoPaths.get(choice.logoUrl ?? '') },
+    isFramed: browser.mode === 'iframe',
+    theme: browser.theme,
+  }
+  return { deps, exchange, ref, session, choices, choice, logoPaths, frame, mode: browser.mode }
+}
+
+type Browser = Omit<SessionCookie, 'mode'> & { readonly mode: PageVisit['mode'] }
+
+function browserOf({ links }: ConnectPageDeps, { context }: HttpExchange, id: string): Browser | undefined {
+  const key = context.header(KEY_HEADER)
+  if (!isBrowserKey(key)) return readSessionCookie(context.header('cookie'), id, links.publicUrl().startsWith('https:'))
+  const preferences = pagePreferences({ theme: context.header(THEME_HEADER), locale: context.header(LOCALE_HEADER) })
+  return { ...preferences, browserKey: key, mode: 'iframe' }
+}
