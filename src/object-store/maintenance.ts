@@ -9,7 +9,7 @@ export interface ObjectMaintenanceDeps {
   readonly objects: Pick<ObjectStore, 'put' | 'delete'>
 }
 
-const UPLOAD_INTERVAL_MS = 5_000
+const UPLOAD_INTERVAL_MS = 2_000
 /** Few, because each may have a megabyte. */
 const UPLOAD_BATCH = 8
 /** An upload that failed, or whose worker died, is tried again after this. */
