@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
-import { AccountActivator, loadAccountForCall, TokenRefresher } from './accounts/index.ts'
-import type { PollLoopSpec } from './base/index.ts'
+import { createAccountWork, loadAccountForCall } from './accounts/index.ts'
 import { catchUpOf, createContainer, type ProcessDeps } from './container.ts'
 import { pruneDaemons } from './daemons/index.ts'
 import { linkSessionCleaner } from './links/index.ts'
@@ -15,11 +14,6 @@ export interface WorkerProcess extends AsyncDisposable {
   drain(): Promise<void>
 }
 
-/** How long a new account waits for its activation to begin while one of the loops is free. */
-const CONNECT_INTERVAL_MS = 1_000
-const CONNECTED_AT_ONCE = 4
-/** Far below the refresh margin of all tokens but those that live for seconds. */
-const REFRESH_INTERVAL_MS = 5_000
 const FORGET_INTERVAL_MS = 10 * 60 * 1_000
 
 /** Builds the worker: ticks, webhook runs, account activation, token refresh, maintenance. */
@@ -37,8 +31,13 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     loadAccount: (environmentId: string, accountId: string) =>
       loadAccountForCall(domain.accounts, environmentId, accountId, 'sync'),
   }
-  const connector = new AccountActivator({ ...domain.accounts, proxy: domain.proxy, regions: config.region })
-  const refresher = new TokenRefresher({ ...domain.accounts, regions: config.region })
+  const accountWork = createAccountWork({
+    ...domain.accounts,
+    proxy: domain.proxy,
+    regions: config.region,
+    onRevocationFailure: ({ integratedAccountId: integrated_account_id, cause, message: error }) =>
+      logger.warn({ integrated_account_id, cause, error }, 'the grant of a deleted account was not revoked'),
+  })
   const worker = createWorker({
     database,
     queue,
@@ -54,10 +53,9 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     eventRetentionDays: config.eventRetentionDays,
     onTicks: observability?.metrics?.observeTicks,
     loops: [
-      ...connectLoops(connector),
+      ...accountWork.loops,
       contextObjectUploader(domain),
       contextObjectCleaner(domain),
-      { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
       linkSessionCleaner(domain.links),
       { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
     ],
@@ -66,22 +64,13 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
   return {
     start: () => worker.start(),
     drain() {
-      connector.stop()
+      accountWork.stop()
       return worker.drain(config.drainMs)
     },
     async [Symbol.asyncDispose]() {
-      connector.stop()
+      accountWork.stop()
       await worker[Symbol.asyncDispose]()
       await domain[Symbol.asyncDispose]()
     },
   }
-}
-
-/** Several loops, so that an upstream that does not answer blocks one of them. */
-function connectLoops(connector: AccountActivator): PollLoopSpec[] {
-  return Array.from({ length: CONNECTED_AT_ONCE }, (_, index) => ({
-    name: `connect-accounts-${index + 1}`,
-    intervalMs: CONNECT_INTERVAL_MS,
-    runOnce: () => connector.runOnce(),
-  }))
 }

@@ -5,6 +5,7 @@ import type { EnvironmentScope } from '../tenancy/index.ts'
 import { appendEventOf } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
+import { scheduleRevocation } from './revoke-token.ts'
 import { type AccountHistoryRecord, listAccountHistory } from './sql/account-history.ts'
 import {
   type AccountFilter,
@@ -161,13 +162,17 @@ function integrationMissing(integrationId: string): never {
 
 const DELETE_BATCH_MAX = 500
 
+/** What deleting accounts takes. */
+type DeleteDependencies = Pick<AccountDependencies, 'secrets' | 'contextValues' | 'definitions' | 'triggers'>
+
 /**
- * Deletes an account and its credentials, with `force` its triggers too. `tx` is a transaction.
+ * Deletes an account and its credentials, with `force` its triggers too. Its grant is revoked at the third party after the
+ * transaction, by a worker. `tx` is a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it has triggers and `force` is not set
  */
 export async function deleteIntegratedAccount(
-  deps: Pick<AccountDependencies, 'secrets' | 'contextValues' | 'triggers'>,
+  deps: DeleteDependencies,
   tx: Tx,
   scope: EnvironmentRef,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
@@ -176,6 +181,7 @@ export async function deleteIntegratedAccount(
   const { id, version, force = false } = input
   const account = await getAccount(tx, scope, id)
   if (force) await deps.triggers.deleteByAccount(tx, environmentId, id)
+  await scheduleRevocation(deps, tx, account)
   const why = 'triggers run for this account: delete them first, or set force to delete them with it'
   const deleteRow = () => deleteIntegratedAccountRow(tx, environmentId, id, version)
   if (!(await mapForeignKeyToInUse({ type: 'integrated_account', id, why }, deleteRow)))
@@ -187,7 +193,7 @@ export async function deleteIntegratedAccount(
 
 /** Deletes every account of an installation with its triggers. `tx` is a transaction. */
 export async function deleteAccountsByInstallation(
-  deps: Pick<AccountDependencies, 'secrets' | 'contextValues' | 'triggers'>,
+  deps: DeleteDependencies,
   tx: Tx,
   environmentId: string,
   environmentIntegrationId: string,

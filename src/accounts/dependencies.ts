@@ -11,7 +11,10 @@ import type { AccountRef, AccountWithSecrets } from './sql/integrated-account.ts
 /** Dependencies of this module, built once per process; a function names the part that it uses. */
 export interface AccountDependencies {
   readonly database: Pick<Database, 'pool' | 'transaction'>
-  readonly secrets: Pick<SecretStore, 'get' | 'put' | 'remove' | 'decryptAll'>
+  readonly secrets: Pick<
+    SecretStore,
+    'get' | 'put' | 'remove' | 'decryptAll' | 'encryptFor' | 'decryptFor' | 'destroyKeys'
+  >
   readonly definitions: DefinitionCache
   /** The context keys that live in the object store. */
   readonly contextValues: ContextValueStore

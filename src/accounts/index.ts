@@ -16,8 +16,9 @@ export {
   listIntegratedAccounts,
   updateIntegratedAccount,
 } from './account.ts'
-export { AccountActivator, runAccountActions } from './account-activator.ts'
+export { runAccountActions } from './account-activator.ts'
 export { appendAccountEvent } from './account-events.ts'
+export { type AccountWork, createAccountWork } from './account-work.ts'
 export {
   type AuthorizationTarget,
   beginAuthorization,
@@ -58,4 +59,3 @@ export {
   type Region,
 } from './sql/integrated-account.ts'
 export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
-export { TokenRefresher } from './token-refresher.ts'

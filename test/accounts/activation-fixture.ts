@@ -1,7 +1,6 @@
 import { afterAll, afterEach } from 'vitest'
-import type { AccountActivatorOptions } from '../../src/accounts/account-activator.ts'
+import { AccountActivator, type AccountActivatorOptions } from '../../src/accounts/account-activator.ts'
 import {
-  AccountActivator,
   type ActivationChange,
   createCredentialRefresher,
   createTokenProvider,

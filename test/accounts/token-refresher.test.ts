@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { TokenRefresher } from '../../src/accounts/index.ts'
+import { TokenRefresher } from '../../src/accounts/token-refresher.ts'
 import { updateIntegration } from '../../src/integrations/index.ts'
 import { CLIENT_CREDENTIALS, errorResponse, tokensFixture } from './token-fixture.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest'
-import { AccountActivator } from '../../src/accounts/index.ts'
+import { AccountActivator } from '../../src/accounts/account-activator.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
 import { createContainer } from '../../src/container.ts'

@@ -1,0 +1,51 @@
+import type { PollLoopSpec } from '../base/index.ts'
+import type { ApiProxy } from '../proxy/index.ts'
+import { AccountActivator } from './account-activator.ts'
+import type { AccountDependencies } from './dependencies.ts'
+import { type RevocationFailure, TokenRevoker } from './revoke-token.ts'
+import { TokenRefresher } from './token-refresher.ts'
+
+/** How long a new account waits for its activation to begin while one of the loops is free. */
+const ACTIVATE_INTERVAL_MS = 1_000
+/** Loops, so that a third party that does not answer blocks one of them. */
+const ACTIVATED_AT_ONCE = 4
+/** Far below the refresh margin of all tokens but those that live for seconds. */
+const REFRESH_INTERVAL_MS = 5_000
+const REVOKE_INTERVAL_MS = 5_000
+
+/** What the work of accounts takes. */
+export interface AccountWorkOptions extends AccountDependencies {
+  /** With credential refresh, for the steps of activations. */
+  readonly proxy: Pick<ApiProxy, 'runAction'>
+  /** Only accounts of these regions. Absent: all. */
+  readonly regions?: readonly string[] | undefined
+  /** Called when the grant of a deleted account was not revoked. */
+  readonly onRevocationFailure: (failure: RevocationFailure) => void
+}
+
+/** What a worker does for accounts, as loops. */
+export interface AccountWork {
+  readonly loops: readonly PollLoopSpec[]
+  /** Aborts activations under way; another worker repeats them. */
+  stop(): void
+}
+
+/** Activation, token refresh and revocation. Any number of workers share them. */
+export function createAccountWork(options: AccountWorkOptions): AccountWork {
+  const activator = new AccountActivator(options)
+  const refresher = new TokenRefresher(options)
+  const revoker = new TokenRevoker({ ...options, onFailure: options.onRevocationFailure })
+  const activations = Array.from({ length: ACTIVATED_AT_ONCE }, (_, index) => ({
+    name: `connect-accounts-${index + 1}`,
+    intervalMs: ACTIVATE_INTERVAL_MS,
+    runOnce: () => activator.runOnce(),
+  }))
+  return {
+    loops: [
+      ...activations,
+      { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
+      { name: 'revoke-tokens', intervalMs: REVOKE_INTERVAL_MS, runOnce: () => revoker.runOnce() },
+    ],
+    stop: () => activator.stop(),
+  }
+}

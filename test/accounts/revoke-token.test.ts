@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest'
+import { deleteAccountsByInstallation, deleteIntegratedAccount } from '../../src/accounts/index.ts'
+import { type RevocationFailure, TokenRevoker } from '../../src/accounts/revoke-token.ts'
+import type { JsonObject } from '../../src/base/index.ts'
+import { execute, query } from '../../src/database/database.ts'
+import { deleteEnvironmentIntegration } from '../../src/integrations/index.ts'
+import { triggersOfTests } from './fixture.ts'
+import { CLIENT_CREDENTIALS, errorResponse, OAUTH2, type TokenServerAnswer, tokensFixture } from './token-fixture.ts'
+
+const fixture = await tokensFixture()
+const { database, tx, own, secrets, accountDeps, tokenDeps, server, installed, addConsent, addClient } = fixture
+
+const AUTH = { tokenHost: 'https://auth.example.com', tokenPath: '/token', revokePath: '/revoke' }
+const CONSENT = { access_token: 'first-token', refresh_token: 'first-refresh', expires_in: 3600 }
+/** `OAUTH2` with an address for revocations. */
+const REVOCABLE = withRevocation(OAUTH2)
+const NO_ACCOUNTS = { deleteByInstallation: () => Promise.resolve() }
+const DONE: TokenServerAnswer = { status: 200, text: '' }
+const DOWN: TokenServerAnswer = { status: 503, text: '' }
+
+function withRevocation(config: JsonObject): JsonObject {
+  const { format, config: rest } = config.credentials as { format: string; config: JsonObject }
+  return { ...config, credentials: { format, config: { ...rest, auth: AUTH } } }
+}
+
+const deleteDeps = { ...accountDeps, triggers: triggersOfTests }
+const remove = (id: string) => database.transaction((each) => deleteIntegratedAccount(deleteDeps, each, own, { id }))
+const failures: RevocationFailure[] = []
+const revoker = (regions?: readonly string[]) =>
+  new TokenRevoker({ ...tokenDeps, regions, onFailure: (failure) => failures.push(failure) })
+const waiting = () => query<{ id: string; attempts: number }>(tx, 'select * from token_revocation')
+/** Lets time pass for all that waits. */
+const pass = () => execute(tx, 'update token_revocation set due_at = now()', {})
+
+/** Revokes until nothing is due. */
+async function revokeAll(): Promise<void> {
+  for (const one = revoker(); await one.runOnce(); );
+}
+
+describe('the grant of a deleted account', () => {
+  it('is revoked by its refresh token after the deletion; nothing of it stays', async () => {
+    const id = await addConsent(CONSENT, REVOCABLE)
+    server.answer(DONE)
+    await remove(id)
+    expect(server.asked).toEqual([])
+    const [{ id: waitingId } = { id: '' }] = await waiting()
+    expect(JSON.stringify(await waiting())).not.toContain('first-refresh')
+    await revokeAll()
+    expect(server.asked).toMatchObject([{ token: 'first-refresh', token_type_hint: 'refresh_token' }])
+    expect(await waiting()).toEqual([])
+    expect(await query(tx, 'select 1 from data_key where owner_id = :waitingId', { waitingId })).toEqual([])
+  })
+
+  it('is revoked also when the installation and the keys of the environment are gone', async () => {
+    const config = { ...REVOCABLE, label: 'Gone' }
+    await addConsent(CONSENT, config)
+    const id = await installed(config)
+    server.answer(DONE)
+    await database.transaction(async (each) => {
+      await deleteAccountsByInstallation(deleteDeps, each, own.environmentId, id)
+      await deleteEnvironmentIntegration({ secrets, accounts: NO_ACCOUNTS }, each, own, { id })
+      await secrets.destroyKeys(each, own.environmentId)
+    })
+    await revokeAll()
+    expect(server.asked).toMatchObject([{ token: 'first-refresh' }])
+  })
+
+  it('is tried again while the third party is down, for about a day', async () => {
+    await remove(await addConsent(CONSENT, REVOCABLE))
+    server.answer(DOWN, DOWN, DONE)
+    await revokeAll()
+    expect(server.asked).toHaveLength(1)
+    for (let attempt = 2; attempt <= 3; attempt++) {
+      await pass()
+      await revokeAll()
+    }
+    expect(server.asked).toHaveLength(3)
+    expect(await waiting()).toEqual([])
+  })
+
+  it.each<[string, TokenServerAnswer, number, RevocationFailure['cause'][]]>([
+    ['never answers', DOWN, 8, ['transient']],
+    ['rejects the client', errorResponse(401, { error: 'invalid_client' }), 1, ['client_refused']],
+    ['knows the token no more', errorResponse(400, { error: 'invalid_token' }), 1, []],
+  ])('is given up when the third party %s', async (_, answer, requests, causes) => {
+    failures.length = 0
+    const id = await addConsent(CONSENT, REVOCABLE)
+    await remove(id)
+    server.answer(answer)
+    for (let attempt = 0; attempt < 10; attempt++) {
+      await revokeAll()
+      await pass()
+    }
+    expect(server.asked).toHaveLength(requests)
+    expect(failures).toMatchObject(causes.map((cause) => ({ integratedAccountId: id, cause })))
+    expect(await waiting()).toEqual([])
+  })
+
+  it.each<[string, () => Promise<string>]>([
+    ['the definition has no address for it', () => addConsent(CONSENT)],
+    ['the account has no token', () => addClient(CLIENT_CREDENTIALS)],
+  ])('is not revoked when %s', async (_, add) => {
+    await remove(await add())
+    expect(await waiting()).toEqual([])
+  })
+
+  it('is not revoked when the deletion is rolled back', async () => {
+    const id = await addConsent(CONSENT, REVOCABLE)
+    const rolledBack = database.transaction(async (each) => {
+      await deleteIntegratedAccount(deleteDeps, each, own, { id })
+      throw new Error('rolled back')
+    })
+    await expect(rolledBack).rejects.toThrow('rolled back')
+    expect(await waiting()).toEqual([])
+  })
+
+  it('does not keep an account whose credentials cannot be read from being deleted', async () => {
+    const id = await addConsent(CONSENT, REVOCABLE)
+    await execute(tx, `update secret set sealed = '\\x00' where subject_id = :id`, { id })
+    await remove(id)
+    expect(await waiting()).toEqual([])
+  })
+
+  it('is revoked by a worker of its region', async () => {
+    await remove(await addConsent(CONSENT, REVOCABLE))
+    server.answer(DONE)
+    expect(await revoker(['eu']).runOnce()).toBe(false)
+    expect(await revoker(['wnam']).runOnce()).toBe(true)
+  })
+})
