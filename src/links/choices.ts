@@ -1,5 +1,5 @@
 import { authenticationMethodOf, connectPlansOf, findIntegratedAccount } from '../accounts/index.ts'
-import { Failure, type JsonObject } from '../base/index.ts'
+import { Failure, isUuid, type JsonObject } from '../base/index.ts'
 import type { ConnectPlan } from '../definitions/index.ts'
 import { type AuthenticationMethod, type FormField, isSecretField, listFormFields } from '../formats/index.ts'
 import { type EffectiveDefinition, type InstallationChoice, listInstallationChoices } from '../integrations/index.ts'
@@ -17,7 +17,7 @@ export interface LinkChoice {
   readonly category: string
   /** Address at the third party, for the page to fetch and serve; absent where the definition has none. */
   readonly logoUrl: string | undefined
-  /** In the order of the definition; at least one. */
+  /** At least one. */
   readonly methods: readonly LinkMethod[]
 }
 
@@ -74,7 +74,7 @@ export async function findOffered(
   environmentIntegrationId: string,
 ): Promise<OfferedInstallation | undefined> {
   const fixed = fixedInstallations(session)
-  if (fixed !== undefined && !fixed.includes(environmentIntegrationId)) return undefined
+  if (!isUuid(environmentIntegrationId) || fixed?.includes(environmentIntegrationId) === false) return undefined
   const [offered] = await listOffered(deps, session, [environmentIntegrationId])
   return offered
 }
