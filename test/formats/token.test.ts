@@ -13,7 +13,8 @@ import { NOW, TOKEN_ROWS, type TokenRow } from './rows/token.ts'
 const evaluator = createEvaluator()
 afterAll(() => evaluator[Symbol.asyncDispose]())
 
-const WITHOUT_TOKEN = ['api_key']
+/** Formats whose tokens are not requested without the customer. */
+const WITHOUT_TOKEN = ['api_key', 'oauth1']
 
 async function outcomeOf(format: string, row: TokenRow) {
   const sent: Json[] = []

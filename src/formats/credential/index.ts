@@ -13,6 +13,7 @@ import { plainText } from '../schema-types.ts'
 import { apiKey } from './api-key.ts'
 import type { CredentialChoice, CredentialFormat, CredentialPlan } from './credential.ts'
 import { jwt } from './jwt.ts'
+import { oauth1Consent } from './oauth1.ts'
 import { oauth2, oauth2ClientCredentials } from './oauth2.ts'
 import { vendorOauth } from './vendor-oauth.ts'
 
@@ -20,6 +21,7 @@ export const CREDENTIAL_FORMATS: readonly CredentialFormat[] = [
   apiKey,
   oauth2,
   oauth2ClientCredentials,
+  oauth1Consent,
   vendorOauth,
   jwt,
 ]

@@ -39,7 +39,7 @@ const ERROR_KINDS: Readonly<Record<string, TokenErrorKind>> = {
 const CLIENT_ERROR_CODES: ReadonlySet<string> = new Set(['invalid_client', 'incorrect_client_credentials'])
 const GRANT_ERROR_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 422])
 
-const CODE_PATHS = ['error', 'error.code', 'error.type'].map(parseDotPath)
+const CODE_PATHS = ['error', 'error.code', 'error.type', 'oauth_problem'].map(parseDotPath)
 const MESSAGE_PATHS = ['error_description', 'error.message', 'message', 'error_message', 'detail'].map(parseDotPath)
 const MESSAGE_LENGTH_MAX = 300
 const RETRY_AFTER_SECONDS_MAX = 3_600
@@ -232,6 +232,7 @@ export const IMPORTED_FIELDS: readonly Field[] = [
   { name: 'access_token', label: 'Access token', type: 'password', required: true },
   { name: 'refresh_token', label: 'Refresh token', type: 'password', required: false },
   { name: 'expires_in', label: 'Lifetime in seconds', type: 'text', required: false, format: 'number' },
+  { name: 'token_secret', label: 'Secret of an OAuth 1.0a token', type: 'password', required: false },
 ]
 
 /** The token of collected values. One with a lifetime of zero or less has expired and is refreshed before its first use. */
@@ -243,7 +244,8 @@ export function importedToken(values: JsonObject, now: Date): TokenSet {
     refreshToken: tokenText(values.refresh_token),
     expiresAt: isExpired(values.expires_in) ? now : parseExpiry(values.expires_in, now),
   }
-  return grantedToken(found, {}, undefined).token
+  const tokenSecret = tokenText(values.token_secret)
+  return grantedToken(found, tokenSecret === undefined ? {} : { token_secret: tokenSecret }, undefined).token
 }
 
 function isExpired(seconds: Json | undefined): boolean {

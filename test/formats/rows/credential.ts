@@ -131,6 +131,19 @@ export const CREDENTIAL_ROWS: Readonly<Record<string, readonly CredentialRow[]>>
       visible: { client_id: 'i' },
     },
   ],
+  oauth1: [
+    {
+      promise: 'asks for fields before the redirect',
+      config: {
+        request_token_url: 'https://api.example.com/request',
+        authorize_url: 'https://api.example.com/authorize',
+        access_token_url: 'https://api.example.com/access',
+        fields: [{ name: 'team', required: true }],
+      },
+      given: { team: 'acme' },
+      visible: { team: 'acme' },
+    },
+  ],
   vendor_oauth: [
     {
       promise: 'asks for what the exchange needs',
