@@ -3,18 +3,16 @@ import { Failure } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { Plan } from '../definitions/index.ts'
 import { changeLinkStatus } from './change-status.ts'
+import { hasSettings } from './post-connect-form.ts'
 import { type LinkSessionRecord, listActivatingSessions } from './sql/link-session.ts'
 import type { LinkCause } from './status.ts'
 
-/** The action that asks the customer for settings of an account that works. */
-export const SETTINGS_ACTION = 'post_connect_user_form'
-
 /** What follows when the account of a session is active: its settings form, or the end. */
 export function causeOfActive(
-  { skipPostConnectForm }: Pick<LinkSessionRecord, 'skipPostConnectForm'>,
-  { actions }: Pick<Plan, 'actions'>,
+  { skipPostConnectForm, context }: Pick<LinkSessionRecord, 'skipPostConnectForm' | 'context'>,
+  plan: Pick<Plan, 'actions'>,
 ): LinkCause {
-  return actions.has(SETTINGS_ACTION) && !skipPostConnectForm ? 'settings_required' : 'account_active'
+  return !skipPostConnectForm && hasSettings(plan, context) ? 'settings_required' : 'account_active'
 }
 
 /** Records in link sessions how the activation of their account proceeds, in the transaction of each step. */

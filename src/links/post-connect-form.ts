@@ -8,7 +8,7 @@ import {
 } from '../accounts/index.ts'
 import { Failure, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import { FORM_ACTION, type FormFieldPlan, labelKeyOf } from '../definitions/index.ts'
+import { FORM_ACTION, type FormFieldPlan, labelKeyOf, type Plan } from '../definitions/index.ts'
 import { collectFields, type FieldsSource, type FormField, isTruthy, listFormFields } from '../formats/index.ts'
 import { cleanLabel } from './form-option.ts'
 
@@ -58,6 +58,12 @@ export async function getPostConnectForm(
     fields: listFormFields(fields, supplied),
     values: Object.fromEntries(values),
   }
+}
+
+/** Whether a definition asks the customer for anything that the application has not supplied; conditions are not evaluated. */
+export function hasSettings({ actions }: Pick<Plan, 'actions'>, supplied: JsonObject): boolean {
+  const fields = actions.get(FORM_ACTION)?.steps.flatMap((step) => (step.type === 'form' ? step.fields : [])) ?? []
+  return listFormFields(fields, supplied).some(({ isHidden }) => !isHidden)
 }
 
 /** The fields of all form steps whose condition holds for the account. @throws Failure EXPRESSION_FAILED */

@@ -1,19 +1,45 @@
-import type { JsonObject } from '../base/index.ts'
+import { Failure, invalidFields, type JsonObject, type Violation } from '../base/index.ts'
+import { changeLinkStatus, linkError } from './change-status.ts'
 import type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
-import type { FormOptionsRequest, FormOptionsResult } from './form-options.ts'
-import type { PostConnectForm } from './post-connect-form.ts'
+import { type FormOptionsRequest, type FormOptionsResult, loadFormOptions } from './form-options.ts'
+import { loadForBrowser, toLinkSession } from './load-session.ts'
+import {
+  checkPostConnectForm,
+  type FormAccountRef,
+  getPostConnectForm,
+  type PostConnectForm,
+  storePostConnectForm,
+} from './post-connect-form.ts'
 import type { LinkSession, LinkStepResult } from './session.ts'
+import type { LinkSessionRecord } from './sql/link-session.ts'
+import { change } from './steps.ts'
+import { reloadSession } from './store-account.ts'
+
+/** Prefix of the fields in findings; taken off. */
+const FIELDS = 'fields'
 
 /**
  * The form of a session in `post_connect_form`, with the present values; `undefined` in any other status.
  *
  * A field with `remote` has no options here: `loadSettingsOptions` reads them.
+ *
+ * @throws Failure DEFINITION_INVALID, SECRET_UNREADABLE, EXPRESSION_FAILED
  */
 export async function findSettingsForm(
-  _deps: LinkDependencies,
-  _session: LinkSession,
+  { accounts }: LinkDependencies,
+  session: LinkSession,
 ): Promise<PostConnectForm | undefined> {
-  return await Promise.reject(new Error('not yet'))
+  const account = accountOf(session)
+  return account && (await getPostConnectForm(accounts, account, session.context))
+}
+
+/** The account whose settings are asked for. */
+function accountOf({
+  environmentId,
+  integratedAccountId: id,
+  status,
+}: Pick<LinkSession, 'environmentId' | 'integratedAccountId' | 'status'>): FormAccountRef | undefined {
+  return status === 'post_connect_form' && id !== null ? { environmentId, id } : undefined
 }
 
 /**
@@ -23,11 +49,14 @@ export async function findSettingsForm(
  * @throws Failure INVALID_FIELD, PAGE_TOKEN_INVALID
  */
 export async function loadSettingsOptions(
-  _deps: LinkDependencies,
-  _ref: LinkSessionRef,
-  _request: FormOptionsRequest,
+  deps: LinkDependencies,
+  ref: LinkSessionRef,
+  request: FormOptionsRequest,
 ): Promise<FormOptionsResult | { readonly kind: 'unknown' }> {
-  return await Promise.reject(new Error('not yet'))
+  const session = await loadForBrowser(deps, ref)
+  const account = session && accountOf(session)
+  if (session === undefined || account === undefined) return { kind: 'unknown' }
+  return await loadFormOptions(deps, account, { ...request, values: { ...request.values, ...session.context } })
 }
 
 /**
@@ -38,9 +67,55 @@ export async function loadSettingsOptions(
  * multi_select a list of these
  */
 export async function submitSettings(
-  _deps: LinkDependencies,
-  _ref: LinkSessionRef,
-  _values: JsonObject,
+  deps: LinkDependencies,
+  ref: LinkSessionRef,
+  values: JsonObject,
 ): Promise<LinkStepResult> {
-  return await Promise.reject(new Error('not yet'))
+  const session = await loadForBrowser(deps, ref)
+  if (session === undefined) return { kind: 'unknown' }
+  const account = accountOf(session)
+  if (account === undefined) return { kind: 'progress', session: toLinkSession(session) }
+  try {
+    return { kind: 'progress', session: toLinkSession(await storeSettings(deps, session, account, values)) }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return await rejectedSettings(deps, session, error)
+  }
+}
+
+/** @throws Failure INVALID_FIELD with findings about `fields`; those of storing */
+async function storeSettings(
+  deps: LinkDependencies,
+  session: LinkSessionRecord,
+  account: FormAccountRef,
+  values: JsonObject,
+): Promise<LinkSessionRecord> {
+  const source = { path: FIELDS, supplied: session.context, isFromCustomer: true }
+  const checked = await checkPostConnectForm(deps.accounts, account, values, source)
+  if (checked.kind === 'invalid') throw invalidFields(checked.violations)
+  const completed = await deps.database.transaction(async (tx) => {
+    const changed = await changeLinkStatus(tx, session, 'settings_submitted')
+    if (changed !== undefined) await storePostConnectForm(deps.accounts, tx, account, { context: checked.context })
+    return changed
+  })
+  return completed ?? (await reloadSession(deps, session))
+}
+
+/** Values that do not fit change nothing; after any other failure the customer may submit again. */
+async function rejectedSettings(
+  deps: LinkDependencies,
+  session: LinkSessionRecord,
+  failure: Failure,
+): Promise<LinkStepResult> {
+  if (failure.violations.length > 0)
+    return { kind: 'invalid', session: toLinkSession(session), violations: failure.violations.map(withoutPrefix) }
+  // The session was deleted with its account.
+  if (failure.reason === 'RESOURCE_NOT_FOUND') return { kind: 'unknown' }
+  const error = linkError('form_source_error', failure.publicMessage)
+  const failed = await change(deps, session, 'attempt_failed', { error })
+  return { kind: 'progress', session: toLinkSession(failed ?? (await reloadSession(deps, session))) }
+}
+
+function withoutPrefix(violation: Violation): Violation {
+  return { ...violation, field: violation.field.replace(/^(?:fields|context)\./, '') }
 }
