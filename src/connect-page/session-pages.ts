@@ -1,6 +1,5 @@
 import type { JsonObject, Violation } from '../base/index.ts'
-import type { LinkPageStep } from '../links/index.ts'
-import { createConnectForm } from '../links/index.ts'
+import { createConnectForm, getLinkSession, type LinkPageStep } from '../links/index.ts'
 import { destinationOf, outcomeOf } from './destination.ts'
 import { progressOf, revisionOf } from './progress.ts'
 import { sendRedirect } from './send-page.ts'
@@ -63,7 +62,7 @@ async function stepContent(visit: PageVisit, step: LinkPageStep): Promise<PageCo
     case 'consent':
       return await waitingContent(visit)
     case 'progress':
-      return progressContent(visit)
+      return await progressContent(visit)
     case 'settings':
       return await settingsContent(visit)
     case 'done':
@@ -107,13 +106,13 @@ async function formContent(visit: PageVisit, submitted?: Submitted): Promise<Pag
   const { fields } = form
   const common = {
     action: stepPath(session, 'form'),
-    alert: submitted === undefined ? alertOf(visit, session.error) : undefined,
+    alert: submitted === undefined ? alertOf(visit) : undefined,
     cancelPath: stepPath(session, 'cancel'),
     backPath: backFromForm(visit),
   }
   const { hasConsent } = form.method
   if (hasConsent && fields.every(({ isHidden }) => isHidden))
-    return consentPage(frame, { ...common, host: undefined, scopes: session.scopes })
+    return consentPage(frame, { ...common, scopes: session.scopes })
   return credentialsPage(frame, {
     ...common,
     fields,
@@ -141,15 +140,17 @@ export async function waitingContent(visit: PageVisit, popupPath?: string): Prom
     popupPath,
     callbackUri: form.callbackUri,
     isPending: session.status === 'pending',
-    alert: alertOf(visit, session.error),
+    alert: alertOf(visit),
     backPath: stepPath(session, 'form'),
     cancelPath: stepPath(session, 'cancel'),
   })
 }
 
-function progressContent({ frame, session }: PageVisit): PageContent {
+async function progressContent({ deps, frame, session, choice }: PageVisit): Promise<PageContent> {
+  const { transitions } = await getLinkSession(deps.links, session, session.id)
+  const method = choice?.methods.find((each) => each.authenticationMethod === session.authenticationMethod)
   return progressPage(frame, {
-    steps: progressOf(session, new Date()),
+    steps: progressOf(session, transitions, { now: new Date(), hasConsent: method?.hasConsent === true }),
     statusPath: stepPath(session, 'status'),
     revision: revisionOf(session),
     cancelPath: stepPath(session, 'cancel'),

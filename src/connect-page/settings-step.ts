@@ -27,7 +27,7 @@ export async function settingsContent(visit: PageVisit, entered?: EnteredSetting
     values: entered?.values ?? form.values,
     violations: entered?.violations ?? [],
     loaded: entered?.loaded ?? new Map(),
-    alert: entered === undefined ? alertOf(visit, session.error) : undefined,
+    alert: entered === undefined ? alertOf(visit) : undefined,
     cancelPath: stepPath(session, 'cancel'),
     backPath: undefined,
   })

@@ -5,7 +5,7 @@ import english from './texts/en.json' with { type: 'json' }
 export type TextKey = keyof typeof english
 
 /** A language of the page, as a language tag. */
-export type Language = 'en' | 'de'
+type Language = 'en' | 'de'
 
 const TEXTS: Readonly<Record<Language, Readonly<Record<TextKey, string>>>> = { en: english, de: german }
 
@@ -24,7 +24,7 @@ export interface Texts {
 }
 
 /** Prefixes of keys that have the plural forms `one` and `other`. */
-export type PluralPrefix = TextKey extends infer Key ? (Key extends `${infer Prefix}.other` ? Prefix : never) : never
+type PluralPrefix = TextKey extends infer Key ? (Key extends `${infer Prefix}.other` ? Prefix : never) : never
 
 /** The texts in the first of the given languages that the page has; English without one. */
 export function textsFor(tags: readonly string[]): Texts {

@@ -82,9 +82,13 @@ export function stepPath({ id }: Pick<LinkSession, 'id'>, step: string): string 
   return `/connect/${id}/${step}`
 }
 
-/** The text of the session's error for the customer; undefined without one. */
-export function alertOf({ frame }: Pick<PageVisit, 'frame'>, error: LinkError | null): AlertModel | undefined {
-  return error === null ? undefined : errorAlert(frame, error.code, error.message)
+/** The session's error for the customer; undefined without one. */
+export function alertOf({ frame, session }: Pick<PageVisit, 'frame' | 'session'>): AlertModel | undefined {
+  const { error } = session
+  if (error === null) return undefined
+  const alert = errorAlert(frame, error.code, error.message)
+  if (error.code !== 'identity_changed') return alert
+  return { ...alert, action: { path: stepPath(session, 'identity'), label: frame.texts.text('identity.confirm') } }
 }
 
 /** The text for an error code, with what the third party said. */

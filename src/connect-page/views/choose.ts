@@ -81,7 +81,7 @@ ${backAction(texts, input.backPath)}`,
 }
 
 /** A link to the previous step, on a line of its own. */
-export function backAction(texts: PageFrame['texts'], backPath: string | undefined): Html | false {
+function backAction(texts: PageFrame['texts'], backPath: string | undefined): Html | false {
   return (
     backPath !== undefined &&
     html`<p class="actions"><a class="button secondary" href="${backPath}">${texts.text('page.back')}</a></p>`

@@ -1,5 +1,5 @@
 import { type Html, html } from '../html.ts'
-import { type AlertModel, alertBox } from './form.ts'
+import type { AlertModel } from './form.ts'
 import { detailsOf, type PageContent, type PageFrame } from './layout.ts'
 
 /** Where the customer goes from an end. */
@@ -73,19 +73,6 @@ export function requestErrorPage(
     data: { step: 'error' },
     body: html`<p class="intro">${model.advice}</p>
 ${reference}`,
-  }
-}
-
-/** An error that the customer can act on by one of several buttons. */
-export function decisionPage(
-  frame: PageFrame,
-  model: { title: string; alert: AlertModel; actions: readonly Html[]; cancelPath: string },
-): PageContent {
-  return {
-    title: model.title,
-    cancelPath: model.cancelPath,
-    data: { step: 'form' },
-    body: html`${alertBox(frame, model.alert)}<div class="actions">${model.actions}</div>`,
   }
 }
 

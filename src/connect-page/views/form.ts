@@ -24,6 +24,8 @@ export interface AlertModel {
   readonly advice: string
   /** What the third party said. */
   readonly details: string | undefined
+  /** A decision that the customer may take instead of trying again. */
+  readonly action?: { readonly path: string; readonly label: string } | undefined
 }
 
 /** The form with the credentials of an account. */
@@ -66,12 +68,15 @@ export function problemsOf(frame: PageFrame, { fields, violations, alert }: Form
 /** An error with its advice, and what the third party said. */
 export function alertBox(frame: PageFrame, alert: AlertModel | undefined): Html | false {
   if (alert === undefined) return false
-  const { title, advice, details } = alert
-  return html`<div class="alert" role="alert" tabindex="-1" data-focus><h2>${title}</h2><p>${advice}</p>${detailsOf(frame.texts, details, frame.integration)}</div>\n`
+  const { title, advice, details, action } = alert
+  const decision =
+    action !== undefined &&
+    html`<form method="post" action="${action.path}" data-guard><p><button class="button secondary" type="submit">${action.label}</button></p></form>`
+  return html`<div class="alert" role="alert" tabindex="-1" data-focus><h2>${title}</h2><p>${advice}</p>${detailsOf(frame.texts, details, frame.integration)}${decision}</div>\n`
 }
 
 /** Every field that is shown, with its value and its problem. */
-export function renderFields(texts: Texts, { fields, values, violations }: FormModel): Html {
+function renderFields(texts: Texts, { fields, values, violations }: FormModel): Html {
   const shown = fields.filter(({ isHidden }) => !isHidden)
   return html`<div class="stack">${shown.map((field) => {
     const violation = violations.find((each) => each.field === field.name)
@@ -92,8 +97,6 @@ export function submitActions(texts: Texts, submit: string, backPath: string | u
 /** What a customer sees before signing in at the third party when there is nothing to fill in, or while that is under way. */
 export interface ConsentModel {
   readonly action: string
-  /** Host of the consent page, where it is known. */
-  readonly host: string | undefined
   readonly scopes: readonly string[]
   readonly alert: AlertModel | undefined
   readonly cancelPath: string
@@ -104,13 +107,12 @@ export interface ConsentModel {
 export function consentPage(frame: PageFrame, model: ConsentModel): PageContent {
   const { texts } = frame
   const integration = frame.integration?.name ?? ''
-  const host = model.host ?? integration
   return {
     title: texts.text('consent.title', { integration }),
     cancelPath: model.cancelPath,
     backPath: model.backPath,
     data: { step: 'consent' },
-    body: html`<p class="intro">${brandedText(frame, { plain: 'consent.intro', branded: 'consent.intro.brand' }, { host })}</p>
+    body: html`<p class="intro">${brandedText(frame, { plain: 'consent.intro', branded: 'consent.intro.brand' }, { integration })}</p>
 ${alertBox(frame, model.alert)}${scopeList(texts, model.scopes)}<form class="body" method="post" action="${model.action}" data-guard data-hop>
 ${frame.isFramed && html`<p class="note">${texts.text('consent.popup')}</p>`}
 ${submitActions(texts, texts.text('consent.submit', { integration }), model.backPath)}

@@ -95,7 +95,7 @@ function noneInput(texts: Texts, field: FormField, isChosen: boolean): Html {
 }
 
 /** The value of an option's input: id and label, so that both are stored. */
-export function optionValue({ value, label }: Pick<FormOption, 'value' | 'label'>): string {
+function optionValue({ value, label }: Pick<FormOption, 'value' | 'label'>): string {
   return JSON.stringify({ value, label })
 }
 
