@@ -91,11 +91,11 @@ export const SETTINGS = {
     z.string().prefault('us-east-1'),
   ),
   objectStoreAccessKeyId: setting(
-    'PATCHBAY_OBJECT_STORE_ACCESS_KEY_ID',
+    'PATCHBAY_OBJECT_STORE_ACCESS_KEY',
     'Identifies the key that signs requests to it; the key must be allowed to put, get and delete objects.',
     z.string().optional(),
   ),
-  objectStoreSecretAccessKey: setting('PATCHBAY_OBJECT_STORE_SECRET_ACCESS_KEY', 'That key.', z.string().optional()),
+  objectStoreSecretAccessKey: setting('PATCHBAY_OBJECT_STORE_SECRET_KEY', 'That key.', z.string().optional()),
   objectStorePathStyle: setting(
     'PATCHBAY_OBJECT_STORE_PATH_STYLE',
     '`true`: the bucket is part of the path; `false`: of the host name.',
@@ -124,7 +124,7 @@ export const SETTINGS = {
   ),
   region: setting(
     'PATCHBAY_REGION',
-    'Regions, comma-separated, whose runs this worker takes. Default: all.',
+    'Regions, comma-separated, of the accounts that this worker serves: activation, token refresh, ticks, runs. Default: all.',
     list()
       .pipe(z.array(z.enum(REGIONS, `takes a comma-separated list of ${REGIONS.join(', ')}`)))
       .optional(),

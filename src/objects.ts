@@ -39,7 +39,7 @@ function bucketOf(config: Config): S3Bucket | undefined {
   if (endpoint === undefined) return undefined
   if (bucket === undefined || accessKeyId === undefined || secretAccessKey === undefined)
     throw new ConfigError(
-      'PATCHBAY_OBJECT_STORE_ENDPOINT needs PATCHBAY_OBJECT_STORE_BUCKET, PATCHBAY_OBJECT_STORE_ACCESS_KEY_ID and PATCHBAY_OBJECT_STORE_SECRET_ACCESS_KEY',
+      'PATCHBAY_OBJECT_STORE_ENDPOINT needs PATCHBAY_OBJECT_STORE_BUCKET, PATCHBAY_OBJECT_STORE_ACCESS_KEY and PATCHBAY_OBJECT_STORE_SECRET_KEY',
     )
   return {
     endpoint,

@@ -6,7 +6,18 @@ const DATABASE: readonly Variable[] = ['databaseUrl', 'dataDir', 'encryptionKeys
 const FIRST_START: readonly Variable[] = [...DATABASE, 'bootstrapToken']
 const METRICS: readonly Variable[] = ['metricsHost', 'metricsPort']
 /** Settings that only workers read. */
-const WORKER_ONLY: readonly Variable[] = ['region', 'workerConcurrency', 'runRetentionDays']
+const WORKER_ONLY: readonly Variable[] = ['region', 'workerConcurrency', 'runRetentionDays', 'eventRetentionDays']
+const OBJECT_STORE: readonly Variable[] = [
+  'objectStoreDirectory',
+  'objectStoreEndpoint',
+  'objectStoreBucket',
+  'objectStoreRegion',
+  'objectStoreAccessKeyId',
+  'objectStoreSecretAccessKey',
+  'objectStorePathStyle',
+  'objectStorePrefix',
+  'objectStoreAllow',
+]
 const SERVER: readonly Variable[] = ALL_SETTINGS.filter((name) => !WORKER_ONLY.includes(name))
 const WORKER: readonly Variable[] = [
   'region',
@@ -14,7 +25,9 @@ const WORKER: readonly Variable[] = [
   'egressAllow',
   'catchupWindowSeconds',
   'runRetentionDays',
+  'eventRetentionDays',
   'drainMs',
+  ...OBJECT_STORE,
 ]
 const LOCAL_SERVER: readonly Variable[] = ['PATCHBAY_TOKEN', 'publicUrl', 'host', 'port', 'tlsCert', 'dataDir']
 
