@@ -29,15 +29,15 @@ export interface Consent {
   readonly scopes?: readonly string[]
 }
 
-/** The functions of a consent over real sockets, and a third party that answers what a test wrote down. */
-export async function consentFixture() {
+/** The functions of a consent over real sockets, and a third party that answers what a test wrote down. @param now default: `NOW` */
+export async function consentFixture(now: () => Date = () => NOW) {
   const upstream = await startUpstream()
   const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
   const evaluator = createEvaluator()
   let elapsedMs = 0
   let stepMs = 0
   const clock = {
-    now: () => NOW,
+    now,
     monotonicMs: () => {
       elapsedMs += stepMs
       return elapsedMs
@@ -72,7 +72,7 @@ export async function consentFixture() {
       context: consent.fields ?? {},
     } as unknown as AccountWithDefinition
     const definition = { plan, environmentVariables } as unknown as Parameters<typeof resolveAccount>[1]
-    return withToken(resolveAccount(account, definition, {}), { ...token, version: 1, obtainedAt: NOW })
+    return withToken(resolveAccount(account, definition, {}), { ...token, version: 1, obtainedAt: now() })
   }
 
   return {
