@@ -4,6 +4,7 @@ import { catchUpOf, createContainer, type ProcessDeps } from './container.ts'
 import { pruneDaemons } from './daemons/index.ts'
 import { linkSessionCleaner } from './links/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
+import { unservedRegionMonitor } from './runs/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
 import { createWorker } from './worker/index.ts'
 
@@ -57,6 +58,9 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
       contextObjectUploader(domain),
       contextObjectCleaner(domain),
       linkSessionCleaner(domain.links),
+      unservedRegionMonitor(database, (work) =>
+        logger.warn({ work }, 'accounts wait in regions that no worker serves: start one with --region'),
+      ),
       { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
     ],
   })

@@ -71,3 +71,4 @@ export {
   type NewTick,
   type TickLedgerEntry,
 } from './sql/tick.ts'
+export { findUnservedWork, unservedRegionMonitor } from './unserved-regions.ts'

@@ -44,6 +44,12 @@ export const METRICS = {
     labels: ['group', 'state'],
     help: 'Runs of the whole installation for `webhook` or `daemon` groups: `ready` to be claimed, `later` (a retry or a rate limit), `held` under a lease. Counted every 10 s at most.',
   },
+  unservedWork: {
+    name: 'patchbay_unserved_work',
+    type: 'gauge',
+    labels: ['region', 'work'],
+    help: 'What has waited for over a minute in a region that no worker serves, of the whole installation: `activation`, `token` (a refresh), `revocation`, `tick`, `run`. Absent while every region with work is served. Counted every 10 s at most.',
+  },
   runsHeld: {
     name: 'patchbay_runs_held',
     type: 'gauge',

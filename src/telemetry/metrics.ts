@@ -62,6 +62,13 @@ export interface QueueDepthCount {
   readonly runs: number
 }
 
+/** How much work of one kind waits in a region that no worker serves. */
+export interface UnservedWorkCount {
+  readonly region: string
+  readonly work: string
+  readonly count: number
+}
+
 /** A finished call. */
 export interface CallObservation {
   /** The operation's path as the contract names it, never the client's text. */
@@ -119,6 +126,16 @@ export class Metrics {
       const found = await figures()
       gauge.reset()
       for (const { group, state, runs } of found ?? []) gauge.set({ group, state }, runs)
+    })
+  }
+
+  /** Shows the work in regions that no worker serves; `read` is throttled. */
+  readUnservedWork(read: () => Promise<readonly UnservedWorkCount[]>): void {
+    const figures = throttledRead(read, QUEUE_DEPTH_THROTTLE)
+    this.#gauge(METRICS.unservedWork, async (gauge) => {
+      const found = await figures()
+      gauge.reset()
+      for (const { region, work, count } of found ?? []) gauge.set({ region, work }, count)
     })
   }
 
