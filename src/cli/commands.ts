@@ -159,7 +159,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'catalog',
-    summary: 'list the shipped definitions',
+    summary: 'list the shipped definitions and how their accounts connect',
     description: 'Prints name, label and resources of each definition that `install NAME` accepts, one per line.',
     examples: ['patchbay catalog'],
     dataDirectory: 'unused',

@@ -80,3 +80,10 @@ describe('the command line', () => {
     expect(misspelt).toMatchObject({ exitCode: 1, err: expect.stringContaining('did you mean PATCHBAY_TOKEN?') })
   })
 })
+
+it('`patchbay catalog` names the formats in which accounts of each definition connect', async () => {
+  const { exitCode, out } = await run(['catalog'])
+  expect(exitCode).toBe(0)
+  expect(out).toMatch(/^hubspot +HubSpot \(oauth2, api_key\): account, contacts/m)
+  expect(out).toMatch(/^amazon-s3 +Amazon S3 \(api_key\): /m)
+})
