@@ -5,7 +5,7 @@ import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/
 import type { Logger } from '../../src/telemetry/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { bootstrap, type FirstStart } from '../../src/tenancy/index.ts'
-import { createWorkerProcess } from '../../src/worker-process.ts'
+import { createWorkerProcess, type WorkerProcess } from '../../src/worker-process.ts'
 import { type Client, createClient, PROTOCOLS, type Protocol, type Sender } from './client.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
 
@@ -19,8 +19,12 @@ export interface TestApp {
   client(wire: Protocol, sender?: Sender): Client
   /** One client per protocol. */
   clients(sender?: Sender): readonly Client[]
-  /** Starts a worker over the same database, until the file ends: accounts are connected, ticks fire, runs run. */
-  startWorker(): void
+  /**
+   * Starts a worker over the same database, until the file ends or it is drained: accounts are connected, ticks fire, runs run.
+   *
+   * @param also environment variables over those of the app
+   */
+  startWorker(also?: Readonly<Record<string, string>>): Pick<WorkerProcess, 'drain'>
 }
 
 const CONFIG = { PATCHBAY_PORT: '0', PATCHBAY_RATE_LIMIT: '0', PATCHBAY_RATE_LIMIT_ADDRESS: '0' }
@@ -53,10 +57,11 @@ export async function startTestApp(
     open.push(created)
     return created
   }
-  const startWorker = () => {
-    const worker = createWorkerProcess(process)
+  const startWorker: TestApp['startWorker'] = (also = {}) => {
+    const worker = createWorkerProcess({ ...process, config: readConfig({ ...CONFIG, ...settings, ...also }) })
     afterAll(() => worker[Symbol.asyncDispose]())
     worker.start()
+    return worker
   }
   const clients = (sender?: Sender) => PROTOCOLS.map((wire) => client(wire, sender))
   return { url, database, first, client, clients, startWorker }
