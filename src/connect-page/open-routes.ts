@@ -136,15 +136,13 @@ export async function serveHostStatus(deps: ConnectPageDeps, exchange: HttpExcha
   }
   const token = /^bearer +(\S+)$/i.exec(context.header('authorization') ?? '')?.[1] ?? ''
   const found = sessionIdOf(token) === undefined ? undefined : await readLinkSummary(deps.links, token)
-  if (found === undefined) {
-    if (origin !== undefined) allowOrigin(exchange, origin)
-    return await rejectScript(exchange, 404, 'error.invalid_token')
-  }
+  // An error names no session, so that any page may read why it gets no answer.
+  if (origin !== undefined) allowOrigin(exchange, origin)
+  if (found === undefined) return await rejectScript(exchange, 404, 'error.invalid_token')
   if (origin !== undefined && !found.origins.includes(origin))
     return await sendJson(exchange, 403, {
       error: { code: 'origin_not_allowed', message: 'the link token does not list this origin' },
     })
-  if (origin !== undefined) allowOrigin(exchange, origin)
   const { status, integration, integrated_account_id, error_code } = found.summary
   const frame = neutralFrame(exchange)
   const error = error_code && { code: error_code, message: errorAlert(frame, error_code, '').title }
