@@ -1,7 +1,10 @@
 import { createEmulator } from 'emulate'
 import { callRest, expectJson } from '../support/rest.ts'
 
-const OWNER = 'octocat'
+/** The account that the demo connects. */
+export const OWNER = 'octocat'
+/** With which application a customer signs in; the emulation takes any while none is registered. */
+export const OAUTH_APP = { client_id: 'patchbay-demo', client_secret: 'the-secret-of-patchbay-demo' } as const
 const TOKEN = 'ghp_the-token-of-octocat'
 /** Another account, with one repository and many issues. */
 const ARCHIVIST = { login: 'archivist', token: 'ghp_the-token-of-archivist', repository: 'history' } as const

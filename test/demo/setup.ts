@@ -1,6 +1,7 @@
 import { findShippedDefinition } from '../../src/catalog/index.ts'
 import type { RunningProduct } from '../support/product.ts'
 import { expectJson, type JsonAnswer } from '../support/rest.ts'
+import { connectByLink, consentOverride, hasBrowser } from './connect-page.ts'
 import type { GitHub } from './github.ts'
 import type { Receiver } from './receiver.ts'
 import { printFact, timeOf } from './report.ts'
@@ -41,6 +42,7 @@ export async function createSetup({ session, product, github, receiver }: DemoSe
   const post = (path: string, body: object) => expectJson('POST', `${url}${path}`, bootstrap.environment_token, body)
   const get = (path: string) => expectJson('GET', `${url}${path}`, bootstrap.environment_token)
 
+  const canConsent = hasBrowser()
   const integration = await expectJson('POST', `${url}/integration`, bootstrap.team_token, {
     name: 'github',
     config: findShippedDefinition('github')?.config,
@@ -49,11 +51,16 @@ export async function createSetup({ session, product, github, receiver }: DemoSe
 
   const installation = await post('/environment-integration', {
     integration_id: integration.id,
-    override: overrideFor(github.url),
+    override: { ...overrideFor(github.url), ...(canConsent ? consentOverride(github) : {}) },
   })
-  printFact('environment integration', `overridden: base_url, ${PAGE_SIZE} records a page`)
+  const overridden = canConsent ? 'base_url, consent' : 'base_url'
+  printFact('environment integration', `overridden: ${overridden}, ${PAGE_SIZE} records a page`)
 
-  const account = await connectAccount({ session, get, post, installationId: installation.id }, 'acme', github.token)
+  const connecting = { session, get, post, installationId: installation.id }
+  if (!canConsent) printFact('connect page', 'no Chromium here: the account is connected with its key')
+  const account = canConsent
+    ? await connectByLink(connecting, 'acme')
+    : await connectAccount(connecting, 'acme', github.token)
 
   const job = await post('/sync-job', { label: 'Issues', integration_name: 'github', resources: RESOURCES })
   printFact('sync job', 'repositories, then the issues of each through depends_on')
