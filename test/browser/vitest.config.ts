@@ -8,8 +8,10 @@ export default defineConfig({
     globalSetup: ['test/browser/support/global-product.ts'],
     // Each file has a Chromium of its own.
     maxWorkers: 2,
-    maxConcurrency: 6,
-    testTimeout: 45_000,
+    maxConcurrency: 5,
+    // oidc-provider prints warnings about its development mode.
+    silent: 'passed-only',
+    testTimeout: 90_000,
     hookTimeout: 60_000,
   },
 })

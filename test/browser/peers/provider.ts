@@ -40,8 +40,11 @@ const PAGE_SIZE = 20
 export interface Provider extends Peer {
   /** Codes, tokens and keys that the provider issued or received, by kind. */
   readonly secrets: readonly { readonly kind: string; readonly value: string }[]
-  /** Number of code exchanges that reached the token endpoint. */
-  exchanges(): number
+  /** How often a code reached the token endpoint. */
+  exchangesOf(code: string): number
+  /** A key that is accepted until it is revoked. */
+  issueKey(): string
+  revokeKey(key: string): void
   /** False: calls with a token or key are answered 503. */
   setReachable(isReachable: boolean): void
 }
@@ -54,11 +57,11 @@ interface Grant {
 }
 
 /** An OAuth 2 provider with an API, on one port; each profile is a provider of its own under its path. */
-export async function startProvider(): Promise<Provider> {
+export async function startProvider(host: 'localhost' | '127.0.0.1' = 'localhost'): Promise<Provider> {
   const secrets: { kind: string; value: string }[] = []
   const grants = new Map<string, Grant>()
-  const accountOfToken = new Map<string, string>()
-  let exchanges = 0
+  const accountOfToken = new Map([[RIGHT_KEY as string, 'acme']])
+  const exchanged: string[] = []
   let isReachable = true
   const issue = (kind: string): string => {
     const value = `${kind}_${randomBytes(18).toString('base64url')}`
@@ -91,7 +94,7 @@ export async function startProvider(): Promise<Provider> {
 
   function answerToken(profile: Profile, form: URLSearchParams): Reply {
     const isExchange = form.get('grant_type') === 'authorization_code'
-    if (isExchange) exchanges += 1
+    if (isExchange) exchanged.push(form.get('code') ?? '')
     const verifier = form.get('code_verifier')
     if (verifier !== null) secrets.push({ kind: 'verifier', value: verifier })
     const grant = grants.get(form.get('code') ?? '')
@@ -120,7 +123,7 @@ export async function startProvider(): Promise<Provider> {
     if (profile === 'slow') await new Promise((resolve) => setTimeout(resolve, SLOW_MS))
     if (!isReachable) return jsonReply(503, { message: 'Down for maintenance.' })
     const token = request.headers.authorization?.replace(/^Bearer /, '') ?? ''
-    const account = token === RIGHT_KEY ? 'acme' : accountOfToken.get(token)
+    const account = accountOfToken.get(token)
     if (account === undefined) return jsonReply(401, { message: 'Unknown key.' })
     if (profile === 'forbidden') return jsonReply(403, { message: 'This plan has no API.' })
     if (action === 'me') return jsonReply(200, { id: account, name: `Account ${account}` })
@@ -129,11 +132,17 @@ export async function startProvider(): Promise<Provider> {
     return jsonReply(404, { message: 'Not found.' })
   }
 
-  const peer = await listen(async (request, response) => send(response, await replyTo(request)))
+  const peer = await listen(async (request, response) => send(response, await replyTo(request)), host)
   return {
     ...peer,
     secrets,
-    exchanges: () => exchanges,
+    exchangesOf: (code) => exchanged.filter((each) => each === code).length,
+    issueKey: () => {
+      const key = issue('key')
+      accountOfToken.set(key, 'acme')
+      return key
+    },
+    revokeKey: (key) => accountOfToken.delete(key),
     setReachable: (value) => {
       isReachable = value
     },

@@ -20,17 +20,20 @@ export function hasFont(): boolean {
   return existsSync(FONT_FILE)
 }
 
-/** Only the DejaVu fonts, for every family: what text looks like does not depend on which fonts a machine has. */
+/** Replaces every family whose name matches by one of the DejaVu fonts, so that text does not depend on the machine's fonts. */
+function fontRule(compare: 'contains' | 'not_contains', font: string): string {
+  return `<match target="pattern"><test qual="all" name="family" compare="${compare}"><string>mono</string></test>
+<edit name="family" mode="prepend" binding="strong"><string>${font}</string></edit></match>`
+}
+
 function writeFontConfig(): string {
   const folder = mkdtempSync(join(tmpdir(), 'patchbay-fonts-'))
   const path = join(folder, 'fonts.conf')
+  const rules = fontRule('not_contains', 'DejaVu Sans') + fontRule('contains', 'DejaVu Sans Mono')
+  const folders = `<dir>${FONT_FOLDER}</dir><cachedir>${folder}</cachedir>`
   writeFileSync(
     path,
-    `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig><dir>${FONT_FOLDER}</dir><cachedir>${folder}</cachedir>
-<match target="pattern"><test qual="all" name="family" compare="not_contains"><string>Mono</string></test>
-<edit name="family" mode="prepend" binding="strong"><string>DejaVu Sans</string></edit></match>
-</fontconfig>`,
+    `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig>${folders}${rules}</fontconfig>`,
   )
   return path
 }

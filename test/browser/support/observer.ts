@@ -65,7 +65,7 @@ function isCarrier(url: string, kind: string, productUrl: string): boolean {
   const { origin, pathname } = new URL(url)
   if (kind === 'link token') return origin === productUrl && pathname === '/connect'
   if (kind === 'code') return origin === productUrl && pathname === '/connect/callback'
-  if (kind === 'state') return pathname.endsWith('/authorize') || pathname === '/connect/callback'
+  if (kind === 'state') return /\/auth(orize)?$/.test(pathname) || pathname === '/connect/callback'
   return false
 }
 
@@ -80,16 +80,26 @@ export function findCanaries(
   },
 ): string[] {
   const { productUrl, canaries, received, logFile } = context
-  const places: { readonly name: string; readonly text: string; readonly url?: string }[] = [
+  const places: { readonly name: string; readonly text: string; readonly url?: string; readonly isHop?: boolean }[] = [
     ...observer.urls.map((url) => ({ name: `address ${withoutQuery(url)}`, text: url, url })),
-    ...received.map(({ url, referer }) => ({ name: `referrer of ${withoutQuery(url)}`, text: referer ?? '' })),
+    ...received.map(({ url, referer }) => ({ name: `referrer of ${withoutQuery(url)}`, text: referrerOf(referer) })),
     ...observer.messages.map((text) => ({ name: 'message', text })),
-    ...observer.documents.map(({ url, html }) => ({ name: `document ${withoutQuery(url)}`, text: html })),
+    ...observer.documents.map(({ url, html }) => ({
+      name: `document ${withoutQuery(url)}`,
+      text: html,
+      isHop: html.includes(' data-continue="'),
+    })),
     { name: 'log', text: readFileSync(logFile, 'utf8') },
   ]
+  /** Pages of a third party name each other; what they say about the product is what counts. */
+  function referrerOf(referer: string | undefined): string {
+    return referer?.startsWith(productUrl) ? referer : ''
+  }
   return canaries.flatMap(({ kind, value }) => {
     const forms = new Set(Object.values(SECRET_ENCODINGS).map((encode) => encode(value)))
-    const found = places.filter(({ text, url }) => {
+    const found = places.filter(({ text, url, isHop = false }) => {
+      // A page on the way to the third party holds its address, with the state that is still to be used.
+      if (isHop && kind === 'state') return false
       if (url !== undefined && isCarrier(url, kind, productUrl)) return false
       return [...forms].some((form) => text.includes(form))
     })

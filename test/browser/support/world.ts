@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, expect, inject } from 'vitest'
 import { callRest, expectJson, type JsonAnswer } from '../../support/rest.ts'
@@ -18,6 +19,7 @@ export interface Link {
 /** An environment of its own, its third party and its application, and a browser. */
 export interface World {
   readonly productUrl: string
+  readonly environmentToken: string
   readonly provider: Provider
   readonly host: Peer
   readonly browser: Browser
@@ -25,7 +27,7 @@ export interface World {
   readonly canaries: Canary[]
   /** A call with the environment's token that must succeed. */
   call(method: string, path: string, body?: object): Promise<JsonAnswer>
-  /** Installs a definition. @returns the name of the integration */
+  /** Installs a definition once. @returns the name of the integration */
   install(name: string, definition: object): Promise<string>
   /** Installs a profile of the provider. @returns the name of the integration */
   installProfile(profile: Profile): Promise<string>
@@ -53,20 +55,29 @@ export async function createWorld(): Promise<World> {
   const environment = await createEnvironment(product.url, product.teamToken)
   const call: World['call'] = (method, path, body) =>
     expectJson(method, `${product.url}${path}`, environment.token, body)
+  const installed = new Map<string, Promise<string>>()
+  const installNew = async (name: string, definition: object): Promise<string> => {
+    const unique = `${name}-${host.port}`
+    const integration = await expectJson('POST', `${product.url}/integration`, product.teamToken, {
+      name: unique,
+      config: definition,
+    })
+    await call('POST', '/environment-integration', { integration_id: integration.id, show_in_catalog: true })
+    return unique
+  }
   const world: World = {
     productUrl: product.url,
+    environmentToken: environment.token,
     provider,
     host,
     browser,
     observer,
     canaries,
     call,
-    async install(name, definition) {
-      const unique = `${name}-${host.port}`
-      const config = { name: unique, config: definition }
-      const integration = await expectJson('POST', `${product.url}/integration`, product.teamToken, config)
-      await call('POST', '/environment-integration', { integration_id: integration.id, show_in_catalog: true })
-      return unique
+    install(name, definition) {
+      const known = installed.get(name) ?? installNew(name, definition)
+      installed.set(name, known)
+      return known
     },
     installProfile: (profile) => world.install(`acme-${profile}`, definitionOf(profile, provider.url)),
     async createLink(body) {
@@ -87,8 +98,14 @@ export async function createWorld(): Promise<World> {
     await stack.disposeAsync()
     expect(findCanaries(observer, { productUrl: product.url, canaries: all, received, logFile })).toEqual([])
     expect(observer.problems).toEqual([])
+    expect(serverErrors(readFileSync(logFile, 'utf8'))).toEqual([])
   })
   return world
+}
+
+/** Log lines of level error and above: a customer's mistake is none. */
+function serverErrors(log: string): string[] {
+  return log.split('\n').filter((line) => /"level":"?(?:error|fatal|[56]0)/.test(line))
 }
 
 async function newContext(
@@ -97,18 +114,19 @@ async function newContext(
   options: BrowserContextOptions | undefined,
 ): Promise<BrowserContext> {
   const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(20_000)
   await observer.watch(context)
   return context
 }
 
-async function createEnvironment(
-  url: string,
-  teamToken: string,
-): Promise<{ readonly id: string; readonly token: string }> {
+async function createEnvironment(url: string, teamToken: string): Promise<{ readonly token: string }> {
   const name = `browser-${crypto.randomUUID().slice(0, 8)}`
   const environment = await expectJson('POST', `${url}/environment`, teamToken, { name })
-  const answer = await callRest('POST', `${url}/api-token`, teamToken, { name, environment_id: environment.id })
+  const answer = await callRest('POST', `${url}/api-token`, teamToken, {
+    kind: 'environment',
+    name,
+    environment_id: environment.id,
+  })
   if (answer.status !== 200) throw new Error(`no token: ${JSON.stringify(answer.body)}`)
-  return { id: environment.id, token: answer.body.token }
+  return { token: answer.body.token }
 }
