@@ -3,33 +3,12 @@
  * without internet access. Prints shell variables for `eval`.
  */
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { startGitHub } from './github.ts'
+import { runStandIn } from './stand-in.ts'
 
-/** It exits by itself after this. */
-const LIFETIME_MS = 3_600_000
-
-if (process.send === undefined) await startInBackground()
-else await serve(process.send.bind(process))
-
-async function startInBackground(): Promise<void> {
-  const child = spawn(process.execPath, [import.meta.filename], {
-    detached: true,
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  })
-  const [variables] = await once(child, 'message')
-  child.disconnect()
-  child.unref()
-  // Commands that open the database themselves, such as `install`, check addresses too.
-  const egress = { PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }
-  for (const [name, value] of Object.entries({ ...variables, STAND_IN_PID: child.pid, ...egress }))
-    process.stdout.write(`export ${name}=${value}\n`)
-}
-
-async function serve(tell: (variables: Readonly<Record<string, string>>) => void): Promise<void> {
+await runStandIn(import.meta.filename, 'STAND_IN_PID', async () => {
   const github = await startGitHub()
   const receiver = createServer((request, response) => {
     request.resume()
@@ -37,7 +16,5 @@ async function serve(tell: (variables: Readonly<Record<string, string>>) => void
   })
   await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
   const { port } = receiver.address() as AddressInfo
-  process.on('SIGTERM', () => process.exit())
-  setTimeout(() => process.exit(), LIFETIME_MS)
-  tell({ GITHUB_URL: github.url, GITHUB_TOKEN: github.token, WEBHOOK_URL: `http://127.0.0.1:${port}/hooks/patchbay` })
-}
+  return { GITHUB_URL: github.url, GITHUB_TOKEN: github.token, WEBHOOK_URL: `http://127.0.0.1:${port}/hooks/patchbay` }
+})
