@@ -40,7 +40,7 @@ import {
   deleteInstallationsOfEnvironment,
   deleteIntegrationsOfTeam,
 } from './integrations/index.ts'
-import { createFormOptionsCache, createLinkSessionPort } from './links/index.ts'
+import { callbackUriOf, createFormOptionsCache, createLinkSessionPort } from './links/index.ts'
 import { createContextValueStore, type ObjectStore } from './object-store/index.ts'
 import { openObjectStore } from './objects.ts'
 import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
@@ -99,7 +99,9 @@ export function createContainer({ config, storage: { database, secrets }, logger
     onQuarantine: ({ owner, hash }) =>
       logger.warn({ owner, hash }, 'an expression is blocked: it kept killing its sandbox'),
   })
-  const definitions = createDefinitionCache(secrets)
+  const publicAddress = new PublicAddress(config)
+  const publicUrl = () => publicAddress.url
+  const definitions = createDefinitionCache(secrets, () => ({ redirect_uri: callbackUriOf({ publicUrl }) }))
   const objects = openObjectStore(config)
   const contextValues = createContextValueStore(secrets, objects)
   // Token requests made by an action go through an engine without credential refresh, or a 401 there would recurse.
@@ -130,7 +132,6 @@ export function createContainer({ config, storage: { database, secrets }, logger
       findAddressViolations(definition, path, (url) => findUrlViolation(policy, url)),
     accounts: { deleteByInstallation: deleteAccountsByInstallation.bind(undefined, accounts) },
   }
-  const publicAddress = new PublicAddress(config)
   const queue = new RunQueue({ database, random: Math.random })
   const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)
   const runs = { queue, resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given) }
@@ -170,7 +171,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
       accounts,
       proxy,
       formOptions: createFormOptionsCache(clock),
-      publicUrl: () => publicAddress.url,
+      publicUrl,
     },
     publicAddress,
     integrations,

@@ -23,7 +23,7 @@ export const REFRESH_ACTION = 'refresh_token'
 /** @param secrets of the account in plain text, JSON by name; the token is one of them */
 export function resolveAccount(
   account: AccountWithDefinition,
-  { plan, environmentVariables }: EffectiveDefinition,
+  { plan, environmentVariables, connection }: EffectiveDefinition,
   secrets: Readonly<Record<string, string>>,
 ): ResolvedAccount {
   const { [TOKEN_SECRET]: tokenText, ...texts } = secrets
@@ -35,6 +35,7 @@ export function resolveAccount(
     tenantId,
     context,
     environmentVariables,
+    connection,
     isSandbox,
     credentials: parseCredentials(texts),
     needsReauth: account.status === 'needs_reauth',

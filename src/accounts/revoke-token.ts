@@ -155,6 +155,7 @@ export class TokenRevoker {
       plan: compilePlan(config),
       config,
       environmentVariables: isJsonObject(variables) ? variables : {},
+      connection: {},
     }
     return resolveAccount(account, definition, secrets)
   }

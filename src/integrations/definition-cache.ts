@@ -18,6 +18,8 @@ export interface EffectiveDefinition {
   /** Holds secrets in plain text. */
   readonly config: JsonObject
   readonly environmentVariables: JsonObject
+  /** Values of `{{connection.<name>}}`. */
+  readonly connection: JsonObject
 }
 
 /** An effective definition, and the current state of its installation. */
@@ -44,8 +46,13 @@ interface InstallationVersions extends Pick<DefinitionVersions, 'integrationVers
  * Merges and compiles a definition once per version of integration and installation.
  *
  * `tx` must not be a transaction that has changed the integration or the installation: what it reads is cached for others.
+ *
+ * @param connection values of `{{connection.<name>}}`, which are the same for all accounts; absent: none
  */
-export function createDefinitionCache(secrets: Pick<SecretStore, 'get'>): DefinitionCache {
+export function createDefinitionCache(
+  secrets: Pick<SecretStore, 'get'>,
+  connection: () => JsonObject = () => ({}),
+): DefinitionCache {
   const definitions = new LRUCache<string, EffectiveDefinition>({ max: PLANS_CACHED_MAX })
 
   async function getVersion(tx: Tx, installation: InstallationVersions): Promise<EffectiveDefinition> {
@@ -57,7 +64,7 @@ export function createDefinitionCache(secrets: Pick<SecretStore, 'get'>): Defini
     const config = await readConfig(secrets, tx, environmentId, environmentIntegrationId)
     const variables = config.environment_variables
     const environmentVariables = isJsonObject(variables) ? variables : {}
-    const definition = { plan: compilePlan(config), config, environmentVariables }
+    const definition = { plan: compilePlan(config), config, environmentVariables, connection: connection() }
     definitions.set(key, definition)
     return definition
   }

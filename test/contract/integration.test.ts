@@ -136,12 +136,20 @@ describe.each(clients)('checking a definition over $wire', (client) => {
     expect(valid).toBe(false)
     expect(found.map(({ path }) => path).toSorted()).toEqual(BROKEN_AT)
     expect(found.find(({ path }) => path === 'lable')?.message).toContain('label')
-    expect(await client.ok(check, { config: EXAMPLE_CONFIG })).toEqual({ valid: true, findings: [] })
+    expect(await client.ok(check, { config: EXAMPLE_CONFIG })).toEqual({
+      valid: true,
+      findings: [],
+      redirect_uri: `${app.url}/connect/callback`,
+    })
   })
 
   it('knows what only an override may hold', async () => {
     const config = { tags: ['crm'], environment_variables: { A: 1 } }
-    expect(await client.ok(check, { config, kind: 'override' })).toEqual({ valid: true, findings: [] })
+    expect(await client.ok(check, { config, kind: 'override' })).toEqual({
+      valid: true,
+      findings: [],
+      redirect_uri: `${app.url}/connect/callback`,
+    })
     expect(await client.ok(check, { config })).toMatchObject({ valid: false })
   })
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { getIntegratedAccount } from '../../src/accounts/index.ts'
+import { getIntegratedAccount, loadAccountForCall } from '../../src/accounts/index.ts'
 import { query } from '../../src/database/database.ts'
 import { handleCallback, type LinkSessionRef, submitForm } from '../../src/links/index.ts'
 import { jsonReply } from '../browser/peers/listen.ts'
@@ -81,6 +81,15 @@ describe('a consent', () => {
   it('asks for the scopes of the session', async () => {
     const ref = await open({ integrations: [name], scopes: ['admin'] })
     expect((await begin(ref)).searchParams.get('scope')).toContain('admin')
+  })
+
+  it('lets calls of the account read the callback address', async () => {
+    const { ref, state } = await redirected()
+    await comeBack(ref, { code: 'c', state })
+    await activate()
+    const id = (await read(ref.id)).integratedAccountId ?? ''
+    const { access } = await loadAccountForCall(links.accounts, scope.environmentId, id, 'call')
+    expect(access.connection).toEqual({ redirect_uri: 'https://patchbay.example.com/connect/callback' })
   })
 
   it('leaves no secret in the session when the account is stored', async () => {

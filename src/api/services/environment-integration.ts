@@ -9,6 +9,7 @@ import {
   resolveEnvironmentIntegration,
   updateEnvironmentIntegration,
 } from '../../integrations/index.ts'
+import { callbackUriOf } from '../../links/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
@@ -26,7 +27,7 @@ import { versionFrom } from './values.convert.ts'
 
 /** Installs integrations in an environment and overrides their config there. */
 export function environmentIntegrationService(
-  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'integrations'>,
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'integrations' | 'links'>,
 ): ServiceDefinition {
   const { database, integrations } = deps
   return defineService(
@@ -68,8 +69,10 @@ export function environmentIntegrationService(
         )
         return {}
       },
-      resolveEnvironmentIntegration: async ({ id }, context) =>
-        resolvedConfigToProto(await resolveEnvironmentIntegration(database.pool, environmentCallerOf(context), id)),
+      resolveEnvironmentIntegration: async ({ id }, context) => ({
+        ...resolvedConfigToProto(await resolveEnvironmentIntegration(database.pool, environmentCallerOf(context), id)),
+        redirectUri: callbackUriOf(deps.links),
+      }),
     },
     { createEnvironmentIntegration: ({ override }) => overrideFindings(override) },
   )

@@ -14,6 +14,7 @@ import {
   listIntegrations,
   updateIntegration,
 } from '../../integrations/index.ts'
+import { callbackUriOf } from '../../links/index.ts'
 import { teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { IdempotencyDeps, ServiceDeps } from './deps.ts'
@@ -32,7 +33,7 @@ import { versionFrom } from './values.convert.ts'
 
 /** Administers and checks definitions, and grants them to other teams. */
 export function integrationService(
-  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'integrations'>,
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'integrations' | 'links'>,
 ): ServiceDefinition {
   const { database, integrations } = deps
   return defineService(IntegrationService, {
@@ -64,7 +65,8 @@ export function integrationService(
     },
     checkIntegration: async ({ config = {}, kind }) => {
       const findings = await checkDefinition(integrations, config, kind === 'override' ? 'override' : 'integration')
-      return { valid: findings.length === 0, findings: findings.map(findingToProto) }
+      const redirectUri = callbackUriOf(deps.links)
+      return { valid: findings.length === 0, findings: findings.map(findingToProto), redirectUri }
     },
     listIntegrationTools: async ({ id, methods, tags }, context) => {
       const { config = {} } = await getIntegration(database.pool, teamIdOf(context), id)
