@@ -1,14 +1,15 @@
 import { Failure, isTransient, type Json, type JsonObject } from '../base/index.ts'
 import type { ConnectPlan, MethodPlan, Plan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
-import type {
-  AuthorizationFailure,
-  AuthorizationRedirect,
-  AuthorizationResult,
-  AuthorizationReturn,
-  AuthorizationRules,
-  AuthorizationStart,
-  RevocationResult,
+import {
+  type AuthorizationFailure,
+  type AuthorizationRedirect,
+  type AuthorizationResult,
+  type AuthorizationReturn,
+  type AuthorizationRules,
+  type AuthorizationStart,
+  isSecretField,
+  type RevocationResult,
 } from '../formats/index.ts'
 import { accountSecrets, createRedaction, tokensIn } from '../proxy/index.ts'
 import { Redactor } from '../redaction/index.ts'
@@ -120,14 +121,14 @@ function scopeOf(
   { plan, format, fields, context, environmentVariables }: AuthorizationTarget,
   redirectUri: string,
 ): TemplateScope {
-  const passwords = new Set(
-    connectPlan(plan, format)?.fields.flatMap(({ name, type }) => (type === 'password' ? [name] : [])),
+  const secretNames = new Set(
+    connectPlan(plan, format)?.fields.flatMap((field) => (isSecretField(field) ? [field.name] : [])),
   )
   const entries: readonly [string, Json][] = Object.entries(fields)
   return {
     account: {
-      credentials: Object.fromEntries(entries.filter(([name]) => passwords.has(name))),
-      context: { ...Object.fromEntries(entries.filter(([name]) => !passwords.has(name))), ...context },
+      credentials: Object.fromEntries(entries.filter(([name]) => secretNames.has(name))),
+      context: { ...Object.fromEntries(entries.filter(([name]) => !secretNames.has(name))), ...context },
       environmentVariables,
       connection: { redirect_uri: redirectUri },
     },

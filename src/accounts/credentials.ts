@@ -2,7 +2,7 @@ import { type Failure, invalidFields, type Json, type JsonObject, type Violation
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import {
   type AuthenticationMethod,
-  CREDENTIAL_FORMATS,
+  authenticationMethodOfFormat,
   collectFields,
   IMPORTED_FIELDS,
   isSecretField,
@@ -119,9 +119,9 @@ export function chooseMethod(
 
 /** The authentication method that accounts connected by a credential format have. */
 export function authenticationMethodOf({ format }: Pick<ConnectPlan, 'format'>): AuthenticationMethod {
-  const known = CREDENTIAL_FORMATS.find((entry) => entry.format === format)
-  if (known === undefined) throw new Error(`no credential format ${format} in the registry`)
-  return known.authenticationMethod
+  const method = authenticationMethodOfFormat(format)
+  if (method === undefined) throw new Error(`no credential format ${format} in the registry`)
+  return method
 }
 
 function methodError(description: string, rule: string): Failure {

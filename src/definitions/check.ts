@@ -9,6 +9,7 @@ import {
   WorkerThread,
 } from '../base/index.ts'
 import { findActionProblems } from './check-actions.ts'
+import { findCredentialProblems } from './check-credentials.ts'
 import { findFormProblems } from './check-forms.ts'
 import { findHiddenEmptyPages, findKeylessPaginations } from './check-pagination.ts'
 import { findPlaceholderProblems } from './check-placeholders.ts'
@@ -79,6 +80,7 @@ function findSemanticProblems(config: JsonObject, path: string): Violation[] {
     ...findHiddenEmptyPages(config, path),
     ...findActionProblems(config, path),
     ...findFormProblems(config, path),
+    ...findCredentialProblems(config, path),
   ]
 }
 

@@ -48,7 +48,13 @@ export {
   fieldListOf,
   isSecretField,
 } from './credential/fields.ts'
-export { CREDENTIAL_FORMATS, compileCredential, credentialsSchema, listCredentials } from './credential/index.ts'
+export {
+  authenticationMethodOfFormat,
+  CREDENTIAL_FORMATS,
+  compileCredential,
+  credentialsSchema,
+  listCredentials,
+} from './credential/index.ts'
 export { IMPORTED_FIELDS, importedToken, readStandardTokenResponse } from './credential/token-response.ts'
 export { type FormatChoice, isTruthy } from './format.ts'
 export { compilePagination, paginationSchema } from './pagination/index.ts'

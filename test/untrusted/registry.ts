@@ -17,6 +17,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'definitions/check-placeholders.ts#findPlaceholderProblems': 'a part of checkConfig',
   'formats/schema-types.ts#findHeaderNameProblem': 'one anchored expression over a name',
   'formats/pagination/rules.ts#findParamNameProblem': 'a part of the schema that checkConfig parses with',
+  'definitions/check-credentials.ts#findCredentialProblems': 'a part of checkConfig',
   'definitions/findings.ts#findSchemaViolations': 'a part of checkConfig',
   'accounts/stored-credentials.ts#parseStoredToken': 'reads what this product sealed',
   'accounts/request-token.ts#parseTokenError': 'reads what this product stored',

@@ -11,7 +11,7 @@ import { isJsonObject, type Json } from '../../base/index.ts'
 import { formatUnion, getFormat } from '../format.ts'
 import { plainText } from '../schema-types.ts'
 import { apiKey } from './api-key.ts'
-import type { CredentialChoice, CredentialFormat, CredentialPlan } from './credential.ts'
+import type { AuthenticationMethod, CredentialChoice, CredentialFormat, CredentialPlan } from './credential.ts'
 import { jwt } from './jwt.ts'
 import { oauth1Consent } from './oauth1.ts'
 import { oauth2, oauth2ClientCredentials } from './oauth2.ts'
@@ -44,6 +44,11 @@ export function listCredentials(credentials: Json | undefined): readonly Credent
     if (!isJsonObject(entry)) return []
     return [{ format: name, config: entry.config, label: typeof entry.label === 'string' ? entry.label : undefined }]
   })
+}
+
+/** The authentication method that accounts connected by a format have; `undefined` for an unknown format. */
+export function authenticationMethodOfFormat(format: string): AuthenticationMethod | undefined {
+  return CREDENTIAL_FORMATS.find((entry) => entry.format === format)?.authenticationMethod
 }
 
 /** Compiles one of the credential formats of a definition. */

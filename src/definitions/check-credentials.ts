@@ -1,0 +1,141 @@
+import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { listPlaceholderPaths } from '../expressions/index.ts'
+import { authenticationMethodOfFormat, listCredentials } from '../formats/index.ts'
+import { type ConfigFinding, toViolations } from './findings.ts'
+
+/** A credential format with its path in the config. */
+interface CredentialAt {
+  readonly format: string
+  readonly settings: JsonObject
+  readonly path: DotPath
+}
+
+/**
+ * Rules between settings of a credential format, and between the formats of a definition.
+ *
+ * @param path prefix of the reported fields: `config`, `override`
+ */
+export function findCredentialProblems(config: JsonObject, path: string): Violation[] {
+  const credentials = listCredentialsAt(config.credentials ?? null)
+  const findings = [...credentials.flatMap(findSettingProblems), ...findSameMethods(credentials)]
+  return toViolations(findings, path)
+}
+
+function listCredentialsAt(credentials: Json): CredentialAt[] {
+  const isSingle = isJsonObject(credentials) && typeof credentials.format === 'string'
+  return listCredentials(credentials).map(({ format, config }) => ({
+    format,
+    settings: isJsonObject(config) ? config : {},
+    path: isSingle ? ['credentials', 'config'] : ['credentials', format, 'config'],
+  }))
+}
+
+function findSettingProblems(at: CredentialAt): ConfigFinding[] {
+  return [
+    ...findUncheckedHosts(at),
+    ...findSecretParameters(at),
+    ...findUnrequestedScopes(at),
+    ...findIdentityProblems(at),
+    ...findLifetimeProblems(at),
+    ...findIssuerProblems(at),
+  ]
+}
+
+/** Addresses that receive the client's secret. */
+const SECRET_HOSTS = ['tokenHost', 'refreshHost', 'revokeHost'] as const
+
+/**
+ * Hosts that a parameter of the redirect decides: the customer can change the redirect, and would receive the client's secret
+ * and the code.
+ */
+function findUncheckedHosts({ settings, path }: CredentialAt): ConfigFinding[] {
+  const { auth, context_from_redirect: mapping } = settings
+  if (!isJsonObject(auth) || !isJsonObject(mapping)) return []
+  const unchecked = new Set(Object.keys(mapping).filter((key) => typeof mapping[key] === 'string'))
+  return SECRET_HOSTS.flatMap((name) => {
+    const key = namesInHost(auth[name]).find((each) => unchecked.has(each))
+    if (key === undefined) return []
+    const description = `is decided by the redirect, which the customer can change: give context_from_redirect.${key} as {parameter, pattern}`
+    return [{ at: [...path, 'auth', name], description, rule: 'credentials.redirect_host' }]
+  })
+}
+
+/** Names of the placeholders before the path of an address. */
+function namesInHost(address: Json | undefined): readonly string[] {
+  if (typeof address !== 'string') return []
+  const [host = ''] = address.replace(/^https?:\/\//i, '').split(/\/(?![^{]*\}\})/, 1)
+  return listPlaceholderPaths(host).flatMap(({ root, steps: [name] }) =>
+    (root === undefined || root === 'context' || root === 'credentials') && typeof name === 'string' ? [name] : [],
+  )
+}
+
+/** Parameters of the redirect that never become context. */
+const SECRET_PARAMETERS: readonly Json[] = ['code', 'state', 'id_token', 'access_token', 'refresh_token']
+
+function findSecretParameters({ settings, path }: CredentialAt): ConfigFinding[] {
+  const { context_from_redirect: mapping, authorize } = settings
+  if (!isJsonObject(mapping)) return []
+  const codeParameter = isJsonObject(authorize) ? authorize.code_parameter : undefined
+  const isConsentAlone = settings.grant === 'client_credentials'
+  return Object.entries(mapping).flatMap(([key, source]) => {
+    const parameter = isJsonObject(source) ? source.parameter : source
+    if (parameter === undefined) return []
+    const isSecret = SECRET_PARAMETERS.includes(parameter) || (parameter === codeParameter && !isConsentAlone)
+    if (!isSecret) return []
+    const description = `reads ${parameter}, which is a secret: the context can be read by everyone with access to the environment`
+    return [{ at: [...path, 'context_from_redirect', key], description, rule: 'credentials.redirect_secret' }]
+  })
+}
+
+function findUnrequestedScopes({ settings, path }: CredentialAt): ConfigFinding[] {
+  const { scope, optional_scope, required_scope } = settings
+  if (!Array.isArray(required_scope)) return []
+  const requested = [scope, optional_scope].flatMap((list) => (Array.isArray(list) ? list : []))
+  return required_scope.flatMap((name: Json, index) =>
+    requested.includes(name)
+      ? []
+      : [
+          {
+            at: [...path, 'required_scope', index],
+            description: 'is never requested: add it to scope or optional_scope',
+            rule: 'credentials.scope_unrequested',
+          },
+        ],
+  )
+}
+
+function findIdentityProblems({ format, settings, path }: CredentialAt): ConfigFinding[] {
+  const { identity } = settings
+  if (format !== 'api_key' || !isJsonObject(identity) || identity.request !== undefined) return []
+  const description = 'is required: without a token endpoint only a request tells who the account is'
+  return [{ at: [...path, 'identity', 'request'], description, rule: 'required' }]
+}
+
+function findLifetimeProblems({ settings: { lifetimes }, path }: CredentialAt): ConfigFinding[] {
+  if (!isJsonObject(lifetimes)) return []
+  const { refresh_token_idle_days: idle, refresh_token_max_days: max } = lifetimes
+  if (typeof idle !== 'number' || typeof max !== 'number' || idle <= max) return []
+  const description = 'is larger than refresh_token_max_days, so that it has no effect'
+  return [{ at: [...path, 'lifetimes', 'refresh_token_idle_days'], description, rule: 'credentials.lifetimes' }]
+}
+
+function findIssuerProblems({ settings: { auth }, path }: CredentialAt): ConfigFinding[] {
+  if (!isJsonObject(auth) || auth.issuerRequired !== true || auth.issuer !== undefined) return []
+  const description = 'is required, because issuerRequired is true: the issuer is compared with it'
+  return [{ at: [...path, 'auth', 'issuer'], description, rule: 'required' }]
+}
+
+/** An account records its authentication method alone: of two formats with the same one, only the first could be found again. */
+function findSameMethods(credentials: readonly CredentialAt[]): ConfigFinding[] {
+  const formats = new Map<string, string>()
+  return credentials.flatMap(({ format }) => {
+    const method = authenticationMethodOfFormat(format) ?? format
+    const first = formats.get(method)
+    if (first === undefined) {
+      formats.set(method, format)
+      return []
+    }
+    const description = `is recorded as ${method} like ${first}, so that accounts of the two cannot be told apart: offer one of them`
+    return [{ at: ['credentials', format], description, rule: 'credentials.same_method' }]
+  })
+}

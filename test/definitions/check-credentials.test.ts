@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
+import { checkConfig } from '../../src/definitions/index.ts'
+
+/** `field rule` of every finding about one credential format. */
+function lines(config: JsonObject, format = 'oauth2'): string[] {
+  return checkConfig({ credentials: { format, config } }, 'integration', 'c').map(
+    ({ field, rule }) => `${field} ${rule}`,
+  )
+}
+
+const AT = 'c.credentials.config'
+const FROM_REDIRECT = { accounts: 'accounts-server' }
+const CHECKED = { accounts: { parameter: 'accounts-server', pattern: 'https://accounts\\.example\\.(com|eu)' } }
+
+describe('settings of a credential format', () => {
+  test.each<[string, JsonObject, string[]]>([
+    [
+      'a token host from the redirect',
+      { auth: { tokenHost: '{{accounts}}' }, context_from_redirect: FROM_REDIRECT },
+      [`${AT}.auth.tokenHost credentials.redirect_host`],
+    ],
+    [
+      'labels of hosts from the redirect',
+      {
+        auth: {
+          tokenHost: 'https://a.example.com/{{accounts}}',
+          refreshHost: 'https://accounts.{{context.accounts}}/x',
+          revokeHost: 'https://{{accounts}}.example.com',
+        },
+        context_from_redirect: FROM_REDIRECT,
+      },
+      [`${AT}.auth.refreshHost credentials.redirect_host`, `${AT}.auth.revokeHost credentials.redirect_host`],
+    ],
+    [
+      'a token host from the redirect with a pattern',
+      { auth: { tokenHost: '{{accounts}}' }, context_from_redirect: CHECKED },
+      [],
+    ],
+    [
+      'a secret as context',
+      {
+        context_from_redirect: { a: 'code', b: 'spapi', c: 'state', d: 'shop' },
+        authorize: { code_parameter: 'spapi' },
+      },
+      ['a', 'b', 'c'].map((key) => `${AT}.context_from_redirect.${key} credentials.redirect_secret`),
+    ],
+    [
+      'a required scope that is not requested',
+      { scope: ['a'], optional_scope: ['b'], required_scope: ['a', 'b', 'c'] },
+      [`${AT}.required_scope[2] credentials.scope_unrequested`],
+    ],
+    ['an issuer that is required and not named', { auth: { issuerRequired: true } }, [`${AT}.auth.issuer required`]],
+    [
+      'an idle limit beyond the end',
+      { lifetimes: { refresh_token_idle_days: 90, refresh_token_max_days: 30 } },
+      [`${AT}.lifetimes.refresh_token_idle_days credentials.lifetimes`],
+    ],
+    [
+      'an end of the client that is no date',
+      { lifetimes: { client_secret_expires_at: 'next year' } },
+      [`${AT}.lifetimes.client_secret_expires_at date`],
+    ],
+    ['an end of the client', { lifetimes: { client_secret_expires_at: '2027-03-01' } }, []],
+    ['an end of the client by variable', { lifetimes: { client_secret_expires_at: '{{env.EXPIRES}}' } }, []],
+    ['an identity in the token response', { identity: { path: 'team.id' } }, []],
+    [
+      'a pattern that is no regular expression',
+      { context_from_redirect: { a: { parameter: 'p', pattern: '(' } } },
+      [`${AT}.context_from_redirect.a.pattern field.pattern`],
+    ],
+    [
+      'an unknown standard parameter',
+      { token: { parameter_names: { client: 'x' } } },
+      [`${AT}.token.parameter_names.client unknown_field`],
+    ],
+    ['an unknown root', { token: { values: { a: 'secret' } } }, [`${AT}.token.values.a expression.unknown_name`]],
+  ])('%s', (_what, config, expected) => {
+    expect(lines(config)).toEqual(expected)
+  })
+
+  test('an identity of a key needs a request', () => {
+    expect(lines({ identity: { path: 'id' } }, 'api_key')).toEqual([`${AT}.identity.request required`])
+    expect(lines({ identity: { path: 'id', request: { path: '/me' } } }, 'api_key')).toEqual([])
+  })
+})
+
+test('two formats that are recorded alike are a finding', () => {
+  const jwt = { config: { algorithm: 'HS256', key: 'x', claims: {} } }
+  const vendor_oauth = { config: { token_request: { path: '/login' }, token_expression: 'body.token' } }
+  const found = checkConfig({ credentials: { jwt, vendor_oauth } }, 'integration', 'c')
+  expect(found.map(({ field, rule }) => `${field} ${rule}`)).toEqual([
+    'c.credentials.vendor_oauth credentials.same_method',
+  ])
+})
