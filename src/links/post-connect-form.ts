@@ -66,7 +66,11 @@ export function hasSettings({ actions }: Pick<Plan, 'actions'>, supplied: JsonOb
   return listFormFields(fields, supplied).some(({ isHidden }) => !isHidden)
 }
 
-/** The fields of all form steps whose condition holds for the account. @throws Failure EXPRESSION_FAILED */
+/**
+ * The fields of all form steps whose condition holds for the account. What they depend on in other steps has its value already.
+ *
+ * @throws Failure EXPRESSION_FAILED
+ */
 export async function listFields(
   { evaluator }: Pick<AccountDependencies, 'evaluator'>,
   { plan, access }: Pick<ResolvedAccount, 'plan' | 'access'>,
@@ -79,7 +83,8 @@ export async function listFields(
     if (step.runIf === undefined || isTruthy(await evaluator.evaluate(step.runIf, roots, options)))
       fields.push(...step.fields)
   }
-  return fields
+  const names = new Set(fields.map(({ name }) => name))
+  return fields.map((field) => ({ ...field, dependsOn: field.dependsOn.filter((name) => names.has(name)) }))
 }
 
 /** A stored value of a select with remote options as `{value, label}`; any other value as it is. */

@@ -19,18 +19,23 @@ import { reloadSession } from './store-account.ts'
 const FIELDS = 'fields'
 
 /**
- * The form of a session in `post_connect_form`, with the present values; `undefined` in any other status.
+ * The form of a session in `post_connect_form`, with the present values; `undefined` in any other status. A session whose form
+ * asks for nothing, because no condition of its steps holds, is completed.
  *
  * A field with `remote` has no options here: `loadSettingsOptions` reads them.
  *
  * @throws Failure DEFINITION_INVALID, SECRET_UNREADABLE, EXPRESSION_FAILED
  */
 export async function findSettingsForm(
-  { accounts }: LinkDependencies,
+  deps: LinkDependencies,
   session: LinkSession,
 ): Promise<PostConnectForm | undefined> {
   const account = accountOf(session)
-  return account && (await getPostConnectForm(accounts, account, session.context))
+  if (account === undefined) return undefined
+  const form = await getPostConnectForm(deps.accounts, account, session.context)
+  if (form.fields.some(({ isHidden }) => !isHidden)) return form
+  await storeSettings(deps, session, account, {})
+  return undefined
 }
 
 /** The account whose settings are asked for. */
@@ -76,29 +81,32 @@ export async function submitSettings(
   const account = accountOf(session)
   if (account === undefined) return { kind: 'progress', session: toLinkSession(session) }
   try {
-    return { kind: 'progress', session: toLinkSession(await storeSettings(deps, session, account, values)) }
+    const completed = await storeSettings(deps, session, account, values)
+    return { kind: 'progress', session: toLinkSession(completed ?? (await reloadSession(deps, session))) }
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     return await rejectedSettings(deps, session, error)
   }
 }
 
-/** @throws Failure INVALID_FIELD with findings about `fields`; those of storing */
+/**
+ * @returns the session after it; `undefined` when it is no longer in `post_connect_form`
+ * @throws Failure INVALID_FIELD with findings about `fields`; those of storing
+ */
 async function storeSettings(
   deps: LinkDependencies,
-  session: LinkSessionRecord,
+  session: Pick<LinkSession, 'environmentId' | 'id' | 'context'>,
   account: FormAccountRef,
   values: JsonObject,
-): Promise<LinkSessionRecord> {
+): Promise<LinkSessionRecord | undefined> {
   const source = { path: FIELDS, supplied: session.context, isFromCustomer: true }
   const checked = await checkPostConnectForm(deps.accounts, account, values, source)
   if (checked.kind === 'invalid') throw invalidFields(checked.violations)
-  const completed = await deps.database.transaction(async (tx) => {
+  return await deps.database.transaction(async (tx) => {
     const changed = await changeLinkStatus(tx, session, 'settings_submitted')
     if (changed !== undefined) await storePostConnectForm(deps.accounts, tx, account, { context: checked.context })
     return changed
   })
-  return completed ?? (await reloadSession(deps, session))
 }
 
 /** Values that do not fit change nothing; after any other failure the customer may submit again. */

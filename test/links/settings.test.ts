@@ -30,11 +30,15 @@ const TEAM = { name: 'team', required: true }
 
 /** A session of an account that works and whose form waits for the customer. */
 async function settings(fields: readonly Json[] = [TEAM, CHANNEL], input: Partial<LinkSessionInput> = {}) {
+  return await settingsOf([{ type: 'form', config: { fields } }], input)
+}
+
+async function settingsOf(steps: readonly Json[], input: Partial<LinkSessionInput> = {}) {
   const { name } = await install({
     ...KEY_CONFIG,
     base_url: upstream.url,
     resources: { channels: { list: { path: '/channels' } } },
-    actions: { post_connect_user_form: { type: 'form', config: { fields } } },
+    actions: { post_connect_user_form: { steps } },
   })
   const ref = await open({ integrations: [name], ...input })
   await submitForm(links, ref, { api_key: 'k-canary', subdomain: 'acme' })
@@ -128,6 +132,30 @@ describe('the settings of an account', () => {
     const { session } = await settings(fields, input)
     expect(session.status).toBe('completed')
     expect(await findSettingsForm(links, session)).toBeUndefined()
+  })
+
+  it('that no condition asks for are skipped: the session is completed when its form is looked at', async () => {
+    const hidden = { name: 'plan', type: 'hidden', default: 'free' }
+    const steps = [
+      { type: 'form', run_if: 'context.subdomain = "other"', config: { fields: [TEAM] } },
+      { type: 'form', config: { fields: [hidden] } },
+    ]
+    const { ref, session, accountId } = await settingsOf(steps)
+    expect(session.status).toBe('post_connect_form')
+    expect(await findSettingsForm(links, session)).toBeUndefined()
+    expect(await findLinkSession(links, ref)).toMatchObject({ status: 'completed', error: null })
+    expect(await contextOf(accountId)).toMatchObject({ plan: 'free' })
+  })
+
+  it('may depend on a field of a step that is not asked for', async () => {
+    const steps = [
+      { type: 'form', run_if: 'context.subdomain = "other"', config: { fields: [TEAM] } },
+      { type: 'form', config: { fields: [CHANNEL] } },
+    ]
+    const { ref } = await settingsOf(steps)
+    upstream.script({ request: 'GET /channels', answer: { json: [{ id: 'C1' }] } })
+    expect(await loadSettingsOptions(links, ref, { field: 'channel' })).toMatchObject({ options: [{ value: 'C1' }] })
+    expect(await submitSettings(links, ref, { channel: 'C1' })).toMatchObject({ session: { status: 'completed' } })
   })
 
   it('are for the browser that opened the session, until the link expires', async () => {
