@@ -79,6 +79,8 @@ const QUIRKS: readonly Quirk[] = [
   ['grants that end', 'lifetimes.refresh_token_max_days'],
   ['a client secret that ends', 'lifetimes.client_secret_expires_at'],
   ['revocation by another method', 'revoke.method'],
+  ['OAuth 1.0a', 'request_token_url'],
+  ['signatures by SHA-256', 'signature_method', (value) => value === 'HMAC-SHA256'],
 ]
 
 const QUIRK_ROWS = QUIRKS.map(([quirk, setting, isUnusual = isGiven]) => [quirk, { setting, isUnusual }] as const)
