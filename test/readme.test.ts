@@ -3,8 +3,11 @@ import { join } from 'node:path'
 import { getOption } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { Access, access } from '../gen/patchbay/v1/access_pb.ts'
+import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../src/catalog/index.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { SETTINGS } from '../src/config.ts'
+import { listPlaceholderPaths } from '../src/expressions/index.ts'
+import { listCredentials } from '../src/formats/index.ts'
 import { METRICS } from '../src/telemetry/metric-table.ts'
 import { readJourneys } from './support/journeys.ts'
 import { SERVICES } from './support/operations.ts'
@@ -62,6 +65,40 @@ function accessTable(): string {
   const head = ['| service | team token | environment token or header | either kind of token | no token |']
   return [...head, '| --- | --- | --- | --- | --- |', ...rows].join('\n')
 }
+
+const CATALOG_README = join(import.meta.dirname, '../src/catalog/README.md')
+const DEFINITIONS_TABLE = /(<!-- definitions -->\n)[\s\S]*?(<!-- \/definitions -->)/
+
+/** The shipped definitions with the formats of their accounts and the variables that they read. */
+function definitionsTable(): string {
+  const rows = SHIPPED_NAMES.map((name) => {
+    const definition = findShippedDefinition(name)
+    if (definition === undefined) throw new Error(`no shipped definition ${name}`)
+    const { config, category } = definition
+    const formats = listCredentials(config.credentials).map(({ format }) => format)
+    const variables = listPlaceholderPaths(config).flatMap(({ root, steps: [variable] }) =>
+      root === 'env' || root === 'environment_variables' ? [`\`${variable}\``] : [],
+    )
+    const cells = [`\`${name}\``, labelOf(definition), category, formats.join(', '), [...new Set(variables)].join(', ')]
+    return `| ${cells.join(' | ')} |`
+  })
+  return [
+    '| name | API | category | accounts connect by | variables |',
+    '| --- | --- | --- | --- | --- |',
+    ...rows,
+    '',
+  ].join('\n')
+}
+
+describe('the README of the catalog', () => {
+  it('lists every shipped definition (npm run docs writes the table anew)', () => {
+    const text = readFileSync(CATALOG_README, 'utf8')
+    expect(text).toMatch(DEFINITIONS_TABLE)
+    const fresh = text.replace(DEFINITIONS_TABLE, (_, open, close) => `${open}${definitionsTable()}${close}`)
+    if (process.env.WRITE_DOCS === '1') writeFileSync(CATALOG_README, fresh)
+    else expect(text).toBe(fresh)
+  })
+})
 
 describe('the README of the contract', () => {
   it('lists who may call each RPC, as its option says (npm run docs writes the table anew)', () => {
