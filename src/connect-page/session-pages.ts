@@ -120,6 +120,7 @@ async function formContent(visit: PageVisit, submitted?: Submitted): Promise<Pag
     violations: submitted?.violations ?? [],
     hasConsent,
     isReconnect: session.isReconnect,
+    isSandbox: session.isSandbox,
   })
 }
 

@@ -32,6 +32,7 @@ export function textsFor(tags: readonly string[]): Texts {
   const texts = TEXTS[language]
   const text: Texts['text'] = (key, parameters = {}) =>
     texts[key].replace(/\{(\w+)\}/g, (placeholder, name) => String(parameters[name] ?? placeholder))
+  const has = (key: string): key is TextKey => Object.hasOwn(texts, key)
   const rules = new Intl.PluralRules(language)
   return {
     language,
@@ -40,9 +41,9 @@ export function textsFor(tags: readonly string[]): Texts {
     plural(prefix, count) {
       const form = rules.select(count) === 'one' ? 'one' : 'other'
       const key = `${prefix}.${form}`
-      return this.has(key) ? text(key, { count: new Intl.NumberFormat(language).format(count) }) : ''
+      return has(key) ? text(key, { count: new Intl.NumberFormat(language).format(count) }) : ''
     },
-    has: (key): key is TextKey => Object.hasOwn(texts, key),
+    has,
   }
 }
 

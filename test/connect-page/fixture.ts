@@ -84,7 +84,7 @@ export async function startConnectPage(settings: Readonly<Record<string, string>
   return {
     app,
     browser: () => new Browser(app.url),
-    /** Installs an integration of the config. @returns id of the installation */
+    /** Installs an integration of the config. @returns its name */
     install: (config: JsonObject = KEY_CONFIG, name = freshName('example')) => install(app, config, name),
     /** Makes a link. */
     link: (input: JsonObject = {}) =>
@@ -96,9 +96,9 @@ export async function startConnectPage(settings: Readonly<Record<string, string>
 async function install(app: TestApp, config: JsonObject, name: string): Promise<string> {
   const { teamToken, environmentToken } = app.first
   const integration = await expectJson('POST', `${app.url}/integration`, teamToken, { name, config })
-  const { id } = await expectJson('POST', `${app.url}/environment-integration`, environmentToken, {
+  await expectJson('POST', `${app.url}/environment-integration`, environmentToken, {
     integration_id: integration.id,
     show_in_catalog: true,
   })
-  return id
+  return name
 }

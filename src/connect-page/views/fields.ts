@@ -10,6 +10,8 @@ export interface FieldState {
   readonly value: Json | undefined
   /** What is wrong with the value that was submitted. */
   readonly problem: string | undefined
+  /** It is a secret that was sent before, and has to be entered again. */
+  readonly isCleared?: boolean
 }
 
 /** Prefix of the names of inputs, which keeps names of definitions apart from those of the page. */
@@ -50,7 +52,8 @@ function labelled(texts: Texts, field: FormField, state: FieldState): readonly H
     field.type === 'multi_select'
       ? html`<legend>${field.label}${optional}</legend>`
       : html`<label for="${inputId(field.name)}">${field.label}${optional}</label>`
-  return [label, help(texts, field), input(texts, field, state), problem(field, state)]
+  const cleared = state.isCleared === true && html`<p class="help">${texts.text('form.kept')}</p>`
+  return [label, help(texts, field), cleared, input(texts, field, state), problem(field, state)]
 }
 
 type HtmlPart = Html | false

@@ -31,7 +31,7 @@ export interface AlertModel {
 /** The form with the credentials of an account. */
 export function credentialsPage(
   frame: PageFrame,
-  model: FormModel & { readonly hasConsent: boolean; readonly isReconnect: boolean },
+  model: FormModel & { readonly hasConsent: boolean; readonly isReconnect: boolean; readonly isSandbox: boolean },
 ): PageContent {
   const { texts } = frame
   const integration = frame.integration?.name ?? ''
@@ -45,7 +45,7 @@ export function credentialsPage(
     cancelPath: model.cancelPath,
     data: { step: 'form' },
     body: html`<p class="intro">${intro}</p>
-${problemsOf(frame, model)}<form class="body" method="post" action="${model.action}" novalidate data-guard${model.hasConsent && html` data-hop`}>
+${model.isSandbox && html`<p class="note">${texts.text('page.sandbox', { integration })}</p>\n`}${problemsOf(frame, model)}<form class="body" method="post" action="${model.action}" novalidate data-guard${model.hasConsent && html` data-hop`}>
 ${renderFields(texts, model)}
 ${submitActions(texts, submit, model.backPath)}
 </form>`,
@@ -76,13 +76,15 @@ export function alertBox(frame: PageFrame, alert: AlertModel | undefined): Html 
 }
 
 /** Every field that is shown, with its value and its problem. */
-function renderFields(texts: Texts, { fields, values, violations }: FormModel): Html {
+function renderFields(texts: Texts, { fields, values, violations, alert }: FormModel): Html {
+  const isRepeated = violations.length > 0 || alert !== undefined
   const shown = fields.filter(({ isHidden }) => !isHidden)
   return html`<div class="stack">${shown.map((field) => {
     const violation = violations.find((each) => each.field === field.name)
     return renderField(texts, field, {
       value: values[field.name],
       problem: violation && violationText(texts, field, violation.rule, violation.description),
+      isCleared: isRepeated && field.isSecret && violation === undefined,
     })
   })}</div>`
 }
