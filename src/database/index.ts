@@ -23,8 +23,6 @@ export {
   isDatabaseUnavailable,
   isDataError,
   isForeignKeyViolation,
-  isLockTimeout,
-  isStatementTimeout,
   isUniqueViolation,
   logLoopErrors,
   mapDatabaseError,

@@ -6,11 +6,10 @@
  */
 
 export { appendEvents, type NewEvent } from './append-events.ts'
-export { checkEventTypes, EVENT_TYPES, type EventType } from './catalog.ts'
+export { checkEventTypes, type EventType } from './catalog.ts'
 export {
   deleteEventsOfEnvironment,
   EVENT_DAYS,
-  type EventFilter,
   type EventRecord,
   findEvent,
   listEvents,

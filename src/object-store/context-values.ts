@@ -21,7 +21,7 @@ import {
 } from './sql.ts'
 
 /** Largest value of a key, as JSON text in UTF-8. */
-export const CONTEXT_VALUE_BYTES_MAX = 1024 * 1024
+const CONTEXT_VALUE_BYTES_MAX = 1024 * 1024
 /** What encryption adds at most, see `secrets/encryption.ts`. */
 export const CONTEXT_OBJECT_BYTES_MAX = CONTEXT_VALUE_BYTES_MAX + 1024
 /** Values read for one page of a list; a key beyond it is an error of that key. */
@@ -46,7 +46,7 @@ export interface ContextValueStore {
    * Stores values, in the transaction that changes the account's row, whose lock orders writers. The object store is not
    * asked: the encrypted value is in the database until a worker has stored it as an object.
    *
-   * @throws Failure INVALID_FIELD with every value that is larger than `CONTEXT_VALUE_BYTES_MAX`
+   * @throws Failure INVALID_FIELD with every value that is larger than 1 MiB
    */
   put(tx: Tx, owner: ContextOwner, values: JsonObject): Promise<void>
   /** Removes values, in the transaction that changes or deletes the account. @param keys absent: all */

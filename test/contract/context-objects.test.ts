@@ -1,12 +1,16 @@
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { DaemonService } from '../../gen/patchbay/v1/daemon_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
+import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
 import { statusOver } from '../support/matchers.ts'
 import { S3_BUCKET, S3_KEY, startS3Server } from '../support/s3-server.ts'
-import { firstTenant } from '../support/seeded-tenant.ts'
+import { firstTenant, idOf } from '../support/seeded-tenant.ts'
 import { readOne } from '../support/tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { connectAccount, LOCAL_UPSTREAM } from './calls.ts'
@@ -89,14 +93,15 @@ describe.each(clients)('a context key in a bucket over $wire', (client) => {
 })
 
 describe('an object that the bucket does not have', () => {
+  /** This process has read the values: the row names another object, which it has to ask for. */
+  async function lose(id: string): Promise<void> {
+    const sql = 'update context_object set id = gen_random_uuid(), content = null where integrated_account_id = :id'
+    await execute(app.database.pool, sql, { id })
+  }
+
   it('is an error of its key in answers, and of calls that read it', async () => {
     const id = await connectStored()
-    // This process has read the values: as in one that has not, the object is asked for.
-    await execute(
-      app.database.pool,
-      'update context_object set id = gen_random_uuid() where integrated_account_id = :id',
-      { id },
-    )
+    await lose(id)
     for (const client of clients) {
       const account = await client.ok(get, { id })
       expect(account).toMatchObject({
@@ -107,5 +112,33 @@ describe('an object that the bucket does not have', () => {
       const error = await client.callError(ProxyService.method.call, call)
       expect(error).toMatchObject({ reason: 'CONTEXT_OBJECT_MISSING', metadata: { key: 'archive' } })
     }
+  })
+
+  it('fails the run of a daemon, which is sent the whole context', async () => {
+    const fields = { context: CONTEXT, object_store_context_fields: ['archive'] }
+    const { accountId, integrationId } = await connectAccount(app, firstTenant(app), DEFINITION, fields)
+    const [client] = clients
+    if (client === undefined) throw new Error('no client')
+    const admin = app.client('connect', { token: app.first.teamToken })
+    const { name } = await admin.ok(IntegrationService.method.getIntegration, { id: integrationId })
+    const resources = [{ resource: 'items', method: 'list' }]
+    const job = { label: 'items', integration_name: String(name), resources }
+    const sync_job_id = await idOf(client, SyncJobService.method.createSyncJob, job)
+    const { daemon_id } = await client.ok(DaemonService.method.registerDaemon, { label: 'host', group_key: 'g' })
+    const plan = { sync_job_id, integrated_account_id: accountId, daemon_group_key: 'g' }
+    const claim = async () => {
+      const id = await idOf(client, SyncJobRunService.method.createSyncJobRun, plan)
+      const { runs } = await client.ok(DaemonService.method.claimRuns, { daemon_id: daemon_id ?? '' })
+      return { id, runs: runs as unknown as readonly JsonObject[] }
+    }
+    expect((await claim()).runs).toMatchObject([{ context: CONTEXT }])
+    await execute(app.database.pool, 'delete from run_lease')
+    await lose(accountId)
+    const { id, runs } = await claim()
+    expect(runs).toEqual([])
+    expect(await client.ok(SyncJobRunService.method.getSyncJobRun, { id })).toMatchObject({
+      status: 'failed',
+      error: { reason: 'CONTEXT_OBJECT_MISSING' },
+    })
   })
 })

@@ -190,6 +190,7 @@ async function startScenario(product: RunningProduct, canaries: Canaries, partyU
         '/integration',
         '/environment-integration',
         '/webhook',
+        '/event',
         '/sync-job',
         '/sync-job-run',
         '/api-token',
