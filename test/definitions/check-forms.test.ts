@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { checkConfig, checkOverride, compilePlan } from '../../src/definitions/index.ts'
@@ -42,6 +44,13 @@ describe('a form without findings', () => {
     ['mixes them with plain fields', [{ name: 'note', type: 'textarea' }, CHANNEL]],
   ])('%s', (_what, fields) => {
     expect(lines(definition(...fields))).toEqual([])
+  })
+
+  test('is the one that the documentation shows', async () => {
+    const page = await readFile(join(import.meta.dirname, '../../src/accounts/README.md'), 'utf8')
+    const [, example = ''] = /```json\n("post_connect_user_form": [\s\S]*?)```/.exec(page) ?? []
+    const resources = { workspaces: { list: { path: '/w' } }, projects: { list: { path: '/p' } } }
+    expect(lines({ base_url: 'https://api.example.com', resources, actions: JSON.parse(`{${example}}`) })).toEqual([])
   })
 
   test('names the label of a choice as a key of the context', () => {

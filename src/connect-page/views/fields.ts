@@ -43,7 +43,8 @@ export function violationText(texts: Texts, field: FormField, rule: string, desc
   const isChoice = field.type === 'single_select' || field.type === 'multi_select'
   if (rule === 'required' && isChoice) return texts.text('violation.required.choice')
   const key = `violation.${rule}`
-  return texts.has(key) ? texts.text(key) : texts.text('violation.unusable', { description })
+  const { min = '', max = '' } = field
+  return texts.has(key) ? texts.text(key, { min, max }) : texts.text('violation.unusable', { description })
 }
 
 function labelled(texts: Texts, field: FormField, state: FieldState): readonly HtmlPart[] {
