@@ -1,15 +1,10 @@
 import { assertNever, type BackoffPolicy, backoffMs, Failure, type JsonObject, newId } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { type EnvironmentRef, getIntegratedAccount, type IntegratedAccount } from './account.ts'
-import {
-  type ActivationDependencies,
-  type ActivationError,
-  type ActivationPhase,
-  type PhaseResult,
-  phaseResultJson,
-  runActivationSteps,
-} from './activation-steps.ts'
+import type { ActivationError, ActivationPhase, PhaseResult } from './activation-outcome.ts'
+import { type ActivationDependencies, phaseResultJson, runActivationSteps } from './activation-steps.ts'
 import type { AccountDependencies, ActivationChange } from './dependencies.ts'
+import { forgetExternalId } from './sql/account-state.ts'
 import {
   type ActivationLease,
   type ActivationPostponement,
@@ -158,7 +153,10 @@ export class AccountActivator {
 }
 
 /**
- * Repeats the steps of an account after they failed: it is `connecting` from then on, and every step runs again.
+ * Repeats the steps of an account after they failed: it is `connecting` from then on, and every step runs again. `tx` is a
+ * transaction.
+ *
+ * @param input.isIdentityChangeConfirmed the account may be another one at the third party than before
  *
  * @throws Failure RESOURCE_NOT_FOUND; ACCOUNT_STATUS_CONFLICT, with the status in its metadata, for an account whose steps have
  * not failed
@@ -167,9 +165,11 @@ export async function runAccountActions(
   deps: Pick<AccountDependencies, 'integrations'>,
   tx: Tx,
   scope: EnvironmentRef,
-  { id }: { readonly id: string },
+  { id, isIdentityChangeConfirmed = false }: { readonly id: string; readonly isIdentityChangeConfirmed?: boolean },
 ): Promise<IntegratedAccount> {
-  const change = await changeAccountStatus(tx, { environmentId: scope.environmentId, id }, 'steps_repeated')
+  const account = { environmentId: scope.environmentId, id }
+  if (isIdentityChangeConfirmed) await forgetExternalId(tx, account)
+  const change = await changeAccountStatus(tx, account, 'steps_repeated')
   if (change.kind === 'impossible') throw stepsNotFailed(id, change.from)
   return await getIntegratedAccount(deps, tx, scope, id)
 }

@@ -2,6 +2,7 @@ import type { PollLoopSpec } from '../base/index.ts'
 import type { ApiProxy } from '../proxy/index.ts'
 import { AccountActivator } from './account-activator.ts'
 import type { AccountDependencies } from './dependencies.ts'
+import { warnOfReauthorization } from './reauthorization-warner.ts'
 import { type RevocationFailure, TokenRevoker } from './revoke-token.ts'
 import { TokenRefresher } from './token-refresher.ts'
 
@@ -12,6 +13,7 @@ const ACTIVATED_AT_ONCE = 4
 /** Far below the refresh margin of all tokens but those that live for seconds. */
 const REFRESH_INTERVAL_MS = 5_000
 const REVOKE_INTERVAL_MS = 5_000
+const WARN_INTERVAL_MS = 60_000
 
 /** What the work of accounts takes. */
 export interface AccountWorkOptions extends AccountDependencies {
@@ -30,7 +32,7 @@ export interface AccountWork {
   stop(): void
 }
 
-/** Activation, token refresh and revocation. Any number of workers share them. */
+/** Activation, token refresh, warnings and revocation. Any number of workers share them. */
 export function createAccountWork(options: AccountWorkOptions): AccountWork {
   const activator = new AccountActivator(options)
   const refresher = new TokenRefresher(options)
@@ -44,6 +46,7 @@ export function createAccountWork(options: AccountWorkOptions): AccountWork {
     loops: [
       ...activations,
       { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
+      { name: 'reauthorization', intervalMs: WARN_INTERVAL_MS, runOnce: () => warnOfReauthorization(options) },
       { name: 'revoke-tokens', intervalMs: REVOKE_INTERVAL_MS, runOnce: () => revoker.runOnce() },
     ],
     stop: () => activator.stop(),

@@ -97,6 +97,7 @@ export async function reconnectAccount(
     credentials,
     token: grant?.token,
     contextOf: (collected) => contextOf(collected, input),
+    isIdentityChangeConfirmed: input.isIdentityChangeConfirmed,
   })
 }
 

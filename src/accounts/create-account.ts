@@ -17,7 +17,7 @@ import {
 } from './sql/integrated-account.ts'
 import { ACCOUNT_TRANSITIONS } from './status.ts'
 import { splitContext } from './stored-context.ts'
-import { accountSecretRef, storeGrantedToken } from './stored-credentials.ts'
+import { accountSecretRef, storeGrantedToken, tokenPolicyOf } from './stored-credentials.ts'
 
 const STATUS_ON_CREATION = ACCOUNT_TRANSITIONS.new.created
 const STATUS_AFTER_STEPS = ACCOUNT_TRANSITIONS.connecting.steps_passed
@@ -122,7 +122,8 @@ export async function storeNewAccount(
   await insertAccount(tx, { ...account, context: inline })
   if (Object.keys(stored).length > 0) await deps.contextValues.put(tx, account, stored)
   await deps.secrets.put(tx, accountSecretRef(account), collected.secrets)
-  if (token !== undefined) await storeGrantedToken(deps, tx, account, collected.connect, token)
+  if (token !== undefined)
+    await storeGrantedToken(deps, tx, account, tokenPolicyOf(definition.plan, collected.connect, token), token)
   await writeFirstHistory(tx, account)
   await appendAccountEvent(tx, account, 'created')
   if (account.status === STATUS_AFTER_STEPS) await appendAccountEvent(tx, account, 'active')
@@ -135,7 +136,8 @@ function isActiveImmediately(
   { connect }: CollectedCredentials,
 ): boolean {
   const actions = isJsonObject(config.actions) ? config.actions : {}
-  const hasNothingToVerify = connect.verification === undefined && connect.token === undefined
+  const { verification, token, identity } = connect
+  const hasNothingToVerify = verification === undefined && token === undefined && identity === undefined
   return hasNothingToVerify && actions.post_install === undefined && actions.validation === undefined
 }
 

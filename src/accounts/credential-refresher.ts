@@ -6,12 +6,8 @@ import { appendAccountEvent, appendEventOf } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
-import {
-  type AccountRef,
-  findIntegratedAccount,
-  lockAccountCredentials,
-  storeForbiddenError,
-} from './sql/integrated-account.ts'
+import { storeForbiddenError } from './sql/account-state.ts'
+import { type AccountRef, findIntegratedAccount, lockAccountCredentials } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { type ContextDependencies, updateAccount, withWholeContext } from './stored-context.ts'
 

@@ -7,7 +7,7 @@ import { contextKeysFromToken } from './context.ts'
 import type { AccountDependencies, TokenProvider } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
 import { parseTokenError, requestToken, tokenErrorJson, tokenFailure, tokenRetryDelayMs } from './request-token.ts'
-import { type ResolvedAccount, tokenRulesOf, withToken } from './resolved-account.ts'
+import { connectPlanOf, type ResolvedAccount, tokenRulesOf, withToken } from './resolved-account.ts'
 import {
   acquireTokenLease,
   completeTokenRefresh,
@@ -180,7 +180,8 @@ async function storeToken(
   const { rules, lease, token } = granted
   const { account } = resolved
   const obtainedAt = clock.now()
-  const times = tokenTimes({ obtainedAt, expiresAt: token.expiresAt }, rules.canRequestToken(token), random)
+  const policy = { canRefresh: rules.canRequestToken(token), lifetimes: connectPlanOf(resolved)?.lifetimes }
+  const times = tokenTimes({ obtainedAt, expiresAt: token.expiresAt }, policy, random)
   const version = await completeTokenRefresh(tx, lease, times)
   if (version === undefined) return undefined
   const stored: StoredToken = { ...token, version, obtainedAt }

@@ -1,22 +1,25 @@
 import { etagMismatch, type JsonObject, notFound, parseJson } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import type { ConnectPlan } from '../definitions/index.ts'
+import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import { type AuthenticationMethod, importedToken, isSecretField, type TokenSet } from '../formats/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './account.ts'
 import { contextPatchFrom } from './context.ts'
 import { authenticationMethodOf, type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
+import { forgetExternalId, storeReauthorization } from './sql/account-state.ts'
 import { resetToken } from './sql/account-token.ts'
 import { type AccountWithDefinition, findIntegratedAccount } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { updateAccount, withContextForCall } from './stored-context.ts'
-import { accountSecretRef, storeGrantedToken, TOKEN_SECRET } from './stored-credentials.ts'
+import { accountSecretRef, storeGrantedToken, TOKEN_SECRET, tokenPolicyOf } from './stored-credentials.ts'
 
 /** New values for an account's fields. */
 export interface CredentialsChange {
   readonly id: string
   /** By name; null takes an optional one away, a field left out keeps its value. A token as in `createIntegratedAccount`. */
   readonly credentials: JsonObject
+  /** The new credentials may be of another account of the third party. */
+  readonly isIdentityChangeConfirmed?: boolean
   /** The version the caller read; absent: any. */
   readonly version?: number | undefined
 }
@@ -38,11 +41,11 @@ export async function updateCredentials(
   deps: ReplaceDependencies,
   tx: Tx,
   { environmentId }: EnvironmentRef,
-  { id, credentials, version }: CredentialsChange,
+  { id, credentials, isIdentityChangeConfirmed, version }: CredentialsChange,
 ): Promise<IntegratedAccount> {
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
-  return await replaceCredentials(deps, tx, account, { credentials, version })
+  return await replaceCredentials(deps, tx, account, { credentials, isIdentityChangeConfirmed, version })
 }
 
 /** What replaces the credentials of an account. */
@@ -55,6 +58,8 @@ export interface CredentialsReplacement {
   readonly token?: TokenSet | undefined
   /** Context keys to change beside the visible fields, over which they take precedence; null removes one. */
   readonly contextOf?: (collected: CollectedCredentials) => JsonObject
+  /** The new credentials may be of another account of the third party. */
+  readonly isIdentityChangeConfirmed?: boolean | undefined
   readonly version?: number | undefined
 }
 
@@ -72,9 +77,15 @@ export async function replaceCredentials(
     authenticationMethodOf(connect) === account.authenticationMethod
       ? storedValues(connect, stored, (await withContextForCall(deps, tx, account)).context)
       : {}
-  const replacement = { ...given, stored, collected: collectForMethod(connect, { ...kept, ...given.credentials }) }
+  const replacement = {
+    ...given,
+    plan,
+    stored,
+    collected: collectForMethod(connect, { ...kept, ...given.credentials }),
+  }
   await replaceToken(deps, tx, account, replacement)
   await replaceFields(deps, tx, account, replacement)
+  if (given.isIdentityChangeConfirmed === true) await forgetExternalId(tx, account)
   await changeAccountStatus(tx, account, 'reconnected')
   const changed = await findIntegratedAccount(tx, account.environmentId, account.id)
   if (changed === undefined) throw notFound('integrated_account', account.id)
@@ -82,6 +93,7 @@ export async function replaceCredentials(
 }
 
 interface CollectedReplacement extends CredentialsReplacement {
+  readonly plan: Plan
   readonly collected: CollectedCredentials
   /** Secrets of the account so far, JSON texts by name. */
   readonly stored: Readonly<Record<string, string>>
@@ -103,20 +115,22 @@ function storedValues(
 }
 
 const NO_TOKEN = { expiresAt: null, dueAt: null }
+const NEVER = { dueAt: null, warningAt: null }
 
 /** Runs first: a token refresh locks the token's row before the account's, and the other order could deadlock. */
 async function replaceToken(
   deps: ReplaceDependencies,
   tx: Tx,
   account: AccountWithDefinition,
-  { collected: { connect, importedToken: imported }, token: granted }: CollectedReplacement,
+  { plan, collected: { connect, importedToken: imported }, token: granted }: CollectedReplacement,
 ): Promise<void> {
   const token = granted ?? (imported === undefined ? undefined : importedToken(imported, deps.clock.now()))
-  if (token !== undefined) return await storeGrantedToken(deps, tx, account, connect, token)
+  if (token !== undefined) return await storeGrantedToken(deps, tx, account, tokenPolicyOf(plan, connect, token), token)
   // A token by the customer's consent is kept until another one is given, or another method needs none.
   const isKept = connect.isTokenImported === true || connect.token === undefined
   if (isKept && authenticationMethodOf(connect) === account.authenticationMethod) return
   await resetToken(tx, account, NO_TOKEN)
+  await storeReauthorization(tx, account, NEVER)
   await deps.secrets.remove(tx, accountSecretRef(account), [TOKEN_SECRET])
 }
 

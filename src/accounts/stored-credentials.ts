@@ -1,8 +1,9 @@
 import { type Clock, type JsonObject, parseJson, type Random } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import type { ConnectPlan } from '../definitions/index.ts'
-import type { TokenSet } from '../formats/index.ts'
+import type { ConnectPlan, Plan } from '../definitions/index.ts'
+import type { Lifetimes, TokenSet } from '../formats/index.ts'
 import type { SecretRef, SecretStore } from '../secrets/index.ts'
+import { type ReauthorizationTimes, storeReauthorization } from './sql/account-state.ts'
 import { resetToken, type TokenTimes } from './sql/account-token.ts'
 import type { IntegratedAccountRecord } from './sql/integrated-account.ts'
 
@@ -29,6 +30,13 @@ const MARGIN_MS_MAX = 5 * 60_000
 const MARGIN_SHARE = 0.2
 /** The background refreshes earlier than calls, by up to this share of the margin: jitter that spreads the refreshes. */
 const EARLY_SHARE = 0.5
+const DAY_MS = 24 * 3_600_000
+/** Keep-alive: an idle refresh token is used after this share of the time that it may be idle, or a little earlier. */
+const KEEP_ALIVE_SHARE = 0.75
+const KEEP_ALIVE_JITTER = 0.1
+/** The customer is asked to connect again so long before the end, or this share of the whole time, the shorter of both. */
+const WARNING_MS_MAX = 14 * DAY_MS
+const WARNING_SHARE = 0.2
 
 /** The secret that holds the token, by name. */
 export function tokenSecret({ version, obtainedAt, expiresAt, fields }: StoredToken): Readonly<Record<string, string>> {
@@ -66,16 +74,56 @@ export function isUsable({ expiresAt }: StoredToken, now: Date): boolean {
   return expiresAt === undefined || now < expiresAt
 }
 
-/** When the token expires and is due in the background. @param canRefresh whether the next one needs no customer */
+/** What is known about the tokens of an account beside the token itself. */
+export interface TokenPolicy {
+  /** Whether the next token needs no customer. */
+  readonly canRefresh: boolean
+  readonly lifetimes: Lifetimes | undefined
+}
+
+/** @param plan the definition, whose action `refresh_token` can refresh any token */
+export function tokenPolicyOf(
+  { actions }: Pick<Plan, 'actions'>,
+  { token: rules, lifetimes }: Pick<ConnectPlan, 'token' | 'lifetimes'>,
+  token: TokenSet,
+): TokenPolicy {
+  return { canRefresh: actions.has('refresh_token') || rules?.canRequestToken(token) === true, lifetimes }
+}
+
+/**
+ * When the token expires and is due in the background: before it expires, and before its refresh token has been idle for so
+ * long that the third party forgets it (keep-alive), whichever comes first.
+ */
 export function tokenTimes(
   token: Pick<StoredToken, 'obtainedAt' | 'expiresAt'>,
-  canRefresh: boolean,
+  { canRefresh, lifetimes }: TokenPolicy,
   random: Random,
 ): TokenTimes {
-  const { expiresAt } = token
-  if (expiresAt === undefined) return { expiresAt: null, dueAt: null }
-  const earlyMs = marginMs(token, expiresAt) * (1 + EARLY_SHARE * random())
-  return { expiresAt, dueAt: canRefresh ? new Date(expiresAt.getTime() - earlyMs) : null }
+  const { obtainedAt, expiresAt } = token
+  const idleDays = lifetimes?.refreshTokenIdleDays
+  const expiryDueMs =
+    expiresAt === undefined ? Infinity : expiresAt.getTime() - marginMs(token, expiresAt) * (1 + EARLY_SHARE * random())
+  const idleShare = KEEP_ALIVE_SHARE - KEEP_ALIVE_JITTER * random()
+  const idleDueMs = idleDays === undefined ? Infinity : obtainedAt.getTime() + idleDays * DAY_MS * idleShare
+  const dueMs = Math.min(expiryDueMs, idleDueMs)
+  return { expiresAt: expiresAt ?? null, dueAt: canRefresh && dueMs < Infinity ? new Date(dueMs) : null }
+}
+
+/**
+ * When the customer has to connect an account again, and when that is announced: the end of the grant, or of a token that
+ * cannot be refreshed. Null: never, as far as is known.
+ */
+export function reauthorizationTimes(
+  { obtainedAt, expiresAt }: Pick<StoredToken, 'obtainedAt' | 'expiresAt'>,
+  { canRefresh, lifetimes }: TokenPolicy,
+): ReauthorizationTimes {
+  const maxDays = lifetimes?.refreshTokenMaxDays
+  const grantEndsAt = maxDays === undefined ? undefined : new Date(obtainedAt.getTime() + maxDays * DAY_MS)
+  const dueAt = canRefresh ? grantEndsAt : expiresAt
+  if (dueAt === undefined) return { dueAt: null, warningAt: null }
+  const lifetimeMs = dueAt.getTime() - obtainedAt.getTime()
+  const earlyMs = Math.min(WARNING_MS_MAX, WARNING_SHARE * lifetimeMs)
+  return { dueAt, warningAt: new Date(dueAt.getTime() - earlyMs) }
 }
 
 function marginMs({ obtainedAt }: Pick<StoredToken, 'obtainedAt'>, expiresAt: Date): number {
@@ -91,11 +139,11 @@ export async function storeGrantedToken(
   }: { readonly secrets: Pick<SecretStore, 'put'>; readonly clock: Clock; readonly random: Random },
   tx: Tx,
   account: Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'region'>,
-  { token: rules }: Pick<ConnectPlan, 'token'>,
+  policy: TokenPolicy,
   token: TokenSet,
 ): Promise<void> {
-  const obtainedAt = clock.now()
-  const times = tokenTimes({ obtainedAt, expiresAt: token.expiresAt }, rules?.canRequestToken(token) === true, random)
-  const version = await resetToken(tx, account, times)
-  await secrets.put(tx, accountSecretRef(account), tokenSecret({ ...token, version, obtainedAt }))
+  const obtained = { obtainedAt: clock.now(), expiresAt: token.expiresAt }
+  const version = await resetToken(tx, account, tokenTimes(obtained, policy, random))
+  await secrets.put(tx, accountSecretRef(account), tokenSecret({ ...token, ...obtained, version }))
+  await storeReauthorization(tx, account, reauthorizationTimes(obtained, policy))
 }

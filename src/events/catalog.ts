@@ -13,6 +13,7 @@ const EVENT_CATALOG = {
     'authentication_error',
     'forbidden_error',
     'reactivated',
+    'reauthorization_due',
   ],
   link_token: ['completed', 'connection_error'],
   environment_integration: ['created', 'updated', 'deleted'],

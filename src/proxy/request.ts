@@ -74,7 +74,7 @@ interface SampleResponse {
 export type CallTarget =
   | { readonly kind: 'method'; readonly resource: string; readonly method: string }
   | { readonly kind: 'path'; readonly verb: string; readonly path: string }
-  | { readonly kind: 'verification'; readonly format: string }
+  | { readonly kind: 'verification'; readonly format: string; readonly of?: 'identity' }
   | { readonly kind: 'action'; readonly action: string }
 
 /** A target that is run step by step. The verification of a credential is an action of one step, named `verification`. */

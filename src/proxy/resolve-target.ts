@@ -3,6 +3,8 @@ import { type ActionPlan, isWritingVerb, type MethodPlan, type Plan, RESERVED_AC
 import { assertNoDotSegments } from '../expressions/index.ts'
 import type { AccountAccess, ActionTarget, CallTarget } from './request.ts'
 
+type VerificationTarget = Extract<CallTarget, { readonly kind: 'verification' }>
+
 /** The method of a call, compiled from the definition. */
 export interface ResolvedTarget {
   readonly method: MethodPlan
@@ -40,7 +42,7 @@ export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
     case 'path':
       return { method: passthroughMethod(plan, target.verb), path: normalizePath(target.path) }
     case 'verification':
-      return { method: findVerification(plan, target.format), path: '' }
+      return { method: findVerification(plan, target), path: '' }
     case 'action':
       throw new Failure(
         'METHOD_NOT_DEFINED',
@@ -49,10 +51,11 @@ export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
   }
 }
 
-/** The verification request of a credential format. @throws Failure METHOD_NOT_DEFINED */
-function findVerification(plan: Plan, format: string): MethodPlan {
-  const verification = plan.credentials.find((credential) => credential.format === format)?.verification
-  if (verification !== undefined) return verification
+/** The request that verifies the credentials of a format, or names their owner. @throws Failure METHOD_NOT_DEFINED */
+function findVerification(plan: Plan, { format, of }: VerificationTarget): MethodPlan {
+  const credential = plan.credentials.find((each) => each.format === format)
+  const request = of === 'identity' ? credential?.identity?.request : credential?.verification
+  if (request !== undefined) return request
   throw new Failure('METHOD_NOT_DEFINED', `the definition has no verification request for ${format}`)
 }
 
@@ -98,7 +101,7 @@ const CREDENTIAL_ACTIONS: readonly string[] = [
  * OPTIONS, unless the action is about the credential itself
  */
 export function findAction(plan: Plan, account: AccountAccess, target: ActionTarget): ActionPlan {
-  if (target.kind === 'verification') return verificationAction(findVerification(plan, target.format))
+  if (target.kind === 'verification') return verificationAction(target, findVerification(plan, target))
   const action = plan.actions.get(target.action)
   if (action === undefined) throw actionNotDefined(target.action, [...plan.actions.keys()])
   if (account.isSandbox && action.isWrite && !CREDENTIAL_ACTIONS.includes(action.name)) throw sandboxReadOnly()
@@ -111,8 +114,8 @@ export function assertNotReserved(name: string): void {
   throw new Failure('METHOD_NOT_DEFINED', `the action ${name} belongs to connecting an account: it cannot be called`)
 }
 
-function verificationAction(request: MethodPlan): ActionPlan {
-  const step = { name: 'verification', type: 'request', runIf: undefined, request } as const
+function verificationAction({ of }: VerificationTarget, request: MethodPlan): ActionPlan {
+  const step = { name: of ?? 'verification', type: 'request', runIf: undefined, request } as const
   return { name: step.name, steps: [step], isWrite: false, parentPaths: [] }
 }
 

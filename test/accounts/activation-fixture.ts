@@ -76,7 +76,8 @@ export async function activationFixture() {
       return await connect({ environmentIntegrationId, credentials: { api_key: 'key-canary' }, ...input })
     },
     read: (id: string) => getIntegratedAccount(accountDeps, tx, own, id),
-    repeat: (id: string) => database.transaction((each) => runAccountActions(accountDeps, each, own, { id })),
+    repeat: (id: string, isIdentityChangeConfirmed = false) =>
+      database.transaction((each) => runAccountActions(accountDeps, each, own, { id, isIdentityChangeConfirmed })),
     async causes(id: string) {
       const history = await listIntegratedAccountHistory(tx, own, id, { before: undefined, limit: 50 })
       return history.map(({ cause }) => cause).reverse()

@@ -51,6 +51,7 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
    * `integrated_account:active`, `integrated_account:post_connect_form_submitted`,
    * `integrated_account:post_install_error`, `integrated_account:validation_error`,
    * `integrated_account:authentication_error`, `integrated_account:forbidden_error`, `integrated_account:reactivated`,
+   * `integrated_account:reauthorization_due`,
    * `link_token:completed`, `link_token:connection_error`, `environment_integration:created`,
    * `environment_integration:updated`, `environment_integration:deleted`, `sync_job_run:created`,
    * `sync_job_run:updated`, `sync_job_run:started`, `sync_job_run:record`, `sync_job_run:record_error`,

@@ -68,6 +68,16 @@ export async function storePhaseResult(
   return stored > 0
 }
 
+/** Stores the id that the third party gives the account, while the lease is held. Uses the primary key. */
+export async function storeExternalId(
+  tx: Tx,
+  { environmentId, id, leaseId }: ActivationLease,
+  externalId: string,
+): Promise<void> {
+  const sql = `update integrated_account set external_id = :externalId where ${UNDER_LEASE} and external_id is null`
+  await execute(tx, sql, { externalId, environmentId, id, leaseId })
+}
+
 /** When a connecting account is tried again. */
 export interface ActivationPostponement {
   readonly delayMs: number

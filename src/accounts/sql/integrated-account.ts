@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import { jsonb, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import type { EncryptedSecret } from '../../secrets/index.ts'
@@ -30,6 +30,8 @@ export interface IntegratedAccountRecord {
   readonly lastForbiddenError: ForbiddenError | null
   /** When the steps of a connecting account are tried next; null while they run and in any other status. */
   readonly nextAttemptAt: Date | null
+  /** Id that the third party gives the account; null: unknown. */
+  readonly externalId: string | null
   /** When the customer has to connect the account again at the latest; null: never, as far as is known. */
   readonly reauthorizationDueAt: Date | null
   readonly isSandbox: boolean
@@ -59,6 +61,7 @@ export type NewIntegratedAccount = Omit<
   | 'lastActionResult'
   | 'lastForbiddenError'
   | 'nextAttemptAt'
+  | 'externalId'
   | 'reauthorizationDueAt'
   | 'createdAt'
   | 'updatedAt'
@@ -102,7 +105,7 @@ const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.last_forbidden_error as "lastForbiddenError",
   case when account.status = 'connecting' and account.connecting_lease_id is null
     then account.connecting_due_at end as "nextAttemptAt",
-  account.reauthorization_due_at as "reauthorizationDueAt",
+  account.external_id as "externalId", account.reauthorization_due_at as "reauthorizationDueAt",
   account.is_sandbox as "isSandbox", account.region,
   account.object_store_context_fields as "objectStoreContextFields",
   account.created_at as "createdAt", account.updated_at as "updatedAt", account.version`
@@ -312,36 +315,6 @@ export async function transitionAccountStatus(
       lastError,
     },
   )
-}
-
-/**
- * Stores the last 403 and returns whether it did; the account's version (etag) stays. The same error within `dedupWindowMs` is not written again, because
- * a sync without permissions would write its account for every page. Uses the primary key.
- */
-export async function storeForbiddenError(
-  tx: Tx,
-  { environmentId, id }: AccountRef,
-  error: ForbiddenError,
-  dedupWindowMs: number,
-): Promise<boolean> {
-  const changed = await execute(
-    tx,
-    `update integrated_account set last_forbidden_error = :error::jsonb
-     where environment_id = :environmentId and id = :id and (last_forbidden_error is null
-       or last_forbidden_error ->> 'resource' <> :resource or last_forbidden_error ->> 'method' <> :method
-       or (last_forbidden_error ->> 'occurred_at')::timestamptz
-         < :occurredAt::timestamptz - :dedupWindowMs * interval '1 millisecond')`,
-    {
-      error: jsonb({ ...error }),
-      environmentId,
-      id,
-      resource: error.resource,
-      method: error.method,
-      occurredAt: error.occurred_at,
-      dedupWindowMs,
-    },
-  )
-  return changed > 0
 }
 
 /**

@@ -71,6 +71,9 @@ export function integratedAccountToProto(
     etag: toEtag(account.version),
     lastForbiddenError:
       account.lastForbiddenError === null ? undefined : forbiddenErrorToProto(account.lastForbiddenError),
+    reauthorizationDueAt:
+      account.reauthorizationDueAt === null ? undefined : timestampFrom(account.reauthorizationDueAt),
+    externalId: account.externalId ?? '',
     nextAttemptAt: account.nextAttemptAt === null ? undefined : timestampFrom(account.nextAttemptAt),
   }
 }
@@ -104,8 +107,8 @@ export function integratedAccountChangeFromProto(request: UpdateIntegratedAccoun
 
 /** New credentials for an account. */
 export function credentialsChangeFromProto(request: UpdateIntegratedAccountCredentialsRequest): CredentialsChange {
-  const { id, credentials = {}, etag } = request
-  return { id, credentials, version: versionFrom(etag) }
+  const { id, credentials = {}, confirmIdentityChange: isIdentityChangeConfirmed, etag } = request
+  return { id, credentials, isIdentityChangeConfirmed, version: versionFrom(etag) }
 }
 
 /** The filter of a list of accounts; absent fields do not restrict. */

@@ -90,10 +90,12 @@ export function integratedAccountService(
       },
       refreshIntegratedAccountCredentials: async ({ id }, context) =>
         shown(await refreshCredentials(accounts, environmentIdOf(context), id)),
-      runIntegratedAccountActions: async ({ id }, context) =>
-        shown(
-          await database.transaction((tx) => runAccountActions(accounts, tx, environmentCallerOf(context), { id })),
-        ),
+      runIntegratedAccountActions: async ({ id, confirmIdentityChange: isIdentityChangeConfirmed }, context) => {
+        const input = { id, isIdentityChangeConfirmed }
+        return await shown(
+          await database.transaction((tx) => runAccountActions(accounts, tx, environmentCallerOf(context), input)),
+        )
+      },
       deleteIntegratedAccount: async ({ id, etag, force }, context) => {
         const input = { id, version: versionFrom(etag), force }
         await database.transaction((tx) => deleteIntegratedAccount(accounts, tx, environmentCallerOf(context), input))

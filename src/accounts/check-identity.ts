@@ -1,0 +1,77 @@
+import { getAtPath, type Json } from '../base/index.ts'
+import type { ActionStepResult, ApiProxy } from '../proxy/index.ts'
+import {
+  type ActivationTarget,
+  catchFailure,
+  outcomeOfAction,
+  outcomeOfFailure,
+  type PhaseOutcome,
+  type PhaseResult,
+  STEP_LIMITS,
+} from './activation-outcome.ts'
+import type { AccountDependencies } from './dependencies.ts'
+import { connectPlanOf, type ResolvedAccount } from './resolved-account.ts'
+import { type ActivationLease, storeExternalId } from './sql/activation.ts'
+
+type IdentityDependencies = Pick<AccountDependencies, 'database'> & { readonly proxy: Pick<ApiProxy, 'runAction'> }
+
+/** What the third party says about the owner of the credentials. */
+interface IdentityAnswer {
+  /** Absent when the request failed, as `outcome` says. */
+  readonly value?: Json | undefined
+  readonly outcome: PhaseOutcome
+  readonly steps: readonly ActionStepResult[]
+}
+
+/**
+ * Compares the id that the third party gives the account with the one from when it was connected first, and stores it when
+ * there is none. Without `identity` in the definition there is nothing to compare.
+ *
+ * @returns the failed or inconclusive phase; `undefined` when the account is the same
+ */
+export async function checkIdentity(
+  deps: IdentityDependencies,
+  resolved: ResolvedAccount,
+  lease: ActivationLease,
+  signal: AbortSignal,
+): Promise<PhaseResult | undefined> {
+  const identity = connectPlanOf(resolved)?.identity
+  if (identity === undefined) return undefined
+  const { value, outcome, steps } = await askIdentity(deps, resolved, signal)
+  if (outcome.kind !== 'passed') return { phase: 'validation', outcome, steps }
+  const found = getAtPath(value ?? null, identity.path)
+  const externalId = typeof found === 'string' || typeof found === 'number' ? String(found) : ''
+  const error = findIdentityError(resolved, externalId)
+  if (error !== undefined) return { phase: 'validation', outcome: error, steps }
+  if (resolved.account.externalId === null) await storeExternalId(deps.database.pool, lease, externalId)
+  return undefined
+}
+
+/** The response that contains the id: to a request of its own, or that of the token endpoint. */
+async function askIdentity(
+  { proxy }: IdentityDependencies,
+  resolved: ResolvedAccount,
+  signal: AbortSignal,
+): Promise<IdentityAnswer> {
+  const connect = connectPlanOf(resolved)
+  if (connect?.identity?.request === undefined)
+    return { value: resolved.token?.fields, outcome: { kind: 'passed' }, steps: [] }
+  const target: ActivationTarget = { kind: 'verification', format: connect.format, of: 'identity' }
+  const { plan, access } = resolved
+  const run = await catchFailure(() => proxy.runAction(plan, access, { target, signal, limits: STEP_LIMITS }))
+  if (run instanceof Error) return { outcome: outcomeOfFailure(run, 'validation'), steps: [] }
+  const { outcome, steps } = run
+  const value = outcome.kind === 'ok' ? outcome.result : undefined
+  return { value, outcome: outcomeOfAction(outcome, { phase: 'validation', target }, steps.at(-1)), steps }
+}
+
+function findIdentityError({ account }: ResolvedAccount, externalId: string): PhaseOutcome | undefined {
+  if (externalId === '') {
+    const error = 'validation failed at identity: the response has no id of the account where the definition expects it'
+    return { kind: 'failed', code: 'validation_error', error }
+  }
+  if (account.externalId === null || account.externalId === externalId) return undefined
+  const error =
+    'validation failed at identity: the credentials are of another account of the third party than the one that was connected: connect that one, or confirm the change'
+  return { kind: 'failed', code: 'identity_changed', error }
+}
