@@ -14,6 +14,7 @@ export {
   checkOverrideAsync,
   isLargeConfig,
 } from './check.ts'
+export { isClientConfigured } from './client-settings.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
 export { integrationConfigSchema } from './config-schema.ts'
 export { findAddressViolations, secretPaths, secretTexts } from './config-values.ts'

@@ -19,7 +19,6 @@ const ENDS_ATTEMPT: ReadonlySet<LinkCause> = new Set<LinkCause>([
   'token_opened',
   'method_chosen',
   'choice_reopened',
-  'form_reopened',
   'account_connected',
   'settings_required',
   'account_active',
@@ -34,7 +33,6 @@ const ENDS_AUTHORIZATION: ReadonlySet<LinkCause> = new Set<LinkCause>([
   'token_opened',
   'method_chosen',
   'choice_reopened',
-  'form_reopened',
   'form_submitted',
 ])
 

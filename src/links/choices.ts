@@ -1,6 +1,6 @@
 import { authenticationMethodOf, connectPlansOf, findIntegratedAccount } from '../accounts/index.ts'
 import { Failure, isUuid, type JsonObject } from '../base/index.ts'
-import type { ConnectPlan } from '../definitions/index.ts'
+import { type ConnectPlan, isClientConfigured } from '../definitions/index.ts'
 import { type AuthenticationMethod, type FormField, isSecretField, listFormFields } from '../formats/index.ts'
 import { type EffectiveDefinition, type InstallationChoice, listInstallationChoices } from '../integrations/index.ts'
 import { callbackUriOf, type LinkDependencies } from './dependencies.ts'
@@ -22,7 +22,7 @@ export interface LinkChoice {
 }
 
 /** One way of connecting an account. */
-export interface LinkMethod {
+interface LinkMethod {
   readonly authenticationMethod: AuthenticationMethod
   /** Absent where the definition has none. */
   readonly label: string | undefined
@@ -165,7 +165,7 @@ async function toOffered(
 ): Promise<OfferedInstallation | undefined> {
   const definition = await ignoreFailure(() => accounts.definitions.getVersion(database.pool, installation))
   if (definition === undefined) return undefined
-  const plans = connectPlansOf(definition.plan).filter(isConnectable)
+  const plans = connectPlansOf(definition.plan).filter((connect) => isConnectable(connect, definition.config))
   if (plans.length === 0) return undefined
   const { environmentIntegrationId, integrationName: name, category } = installation
   const { label, logo } = definition.config
@@ -180,9 +180,9 @@ async function toOffered(
   return { choice, definition, plans }
 }
 
-/** Whether a customer can connect by it: a token by consent needs a redirect. */
-function isConnectable({ authorization, isTokenImported }: ConnectPlan): boolean {
-  return authorization !== undefined || isTokenImported !== true
+/** Whether a customer can connect by it: a token by consent needs a redirect, and that a client which is set up. */
+function isConnectable({ format, authorization, isTokenImported }: ConnectPlan, config: JsonObject): boolean {
+  return authorization === undefined ? isTokenImported !== true : isClientConfigured(config, format)
 }
 
 function toMethod(connect: ConnectPlan): LinkMethod {

@@ -28,7 +28,8 @@ export const LINK_ERRORS = {
   integration_disabled: {
     textKey: 'error.integration_disabled',
     isRepeatable: false,
-    advice: 'The installation is disabled: set is_enabled.',
+    advice:
+      'The installation is disabled, or the client of its consent is not set up: see is_enabled and environment_variables.',
   },
   popup_blocked: {
     textKey: 'error.popup_blocked',

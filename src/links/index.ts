@@ -6,11 +6,11 @@
  */
 
 export { createLinkSessionPort } from './activation.ts'
-export { type CallbackInput, type CallbackResult, handleCallback } from './callback.ts'
-export { type ConnectForm, createConnectForm, type LinkChoice, type LinkMethod, listChoices } from './choices.ts'
+export { handleCallback } from './callback.ts'
+export { createConnectForm, type LinkChoice, listChoices } from './choices.ts'
 export { createLinkSession, type LinkSessionInput } from './create-session.ts'
 export { callbackUriOf, type LinkDependencies, type LinkSessionRef } from './dependencies.ts'
-export { LINK_ERRORS, type LinkError, type LinkErrorCode } from './error-codes.ts'
+export { LINK_ERRORS, type LinkError } from './error-codes.ts'
 export {
   createFormOptionsCache,
   type FormOptionsRequest,
@@ -21,7 +21,7 @@ export { createHopTicket, redeemHopTicket } from './hop-ticket.ts'
 export { parseLinkToken } from './link-token.ts'
 export { linkSessionCleaner } from './maintenance.ts'
 export { cancelLinkSession, getLinkSession, type LinkSessionHistory, listLinkSessions } from './manage-sessions.ts'
-export { findLinkOrigins, findLinkSession, type OpenResult, openLinkSession, readLinkSummary } from './open-session.ts'
+export { findLinkOrigins, findLinkSession, openLinkSession, readLinkSummary } from './open-session.ts'
 export {
   checkPostConnectForm,
   getPostConnectForm,
@@ -31,13 +31,12 @@ export {
 export type { LinkSession, LinkStepResult, LinkSummary, LinkTransition } from './session.ts'
 export { findSettingsForm, loadSettingsOptions, submitSettings } from './settings.ts'
 export type { LinkSessionFilter } from './sql/link-session.ts'
-export { LINK_STATUSES, type LinkPageStep, type LinkStatus } from './status.ts'
+export { LINK_STATUSES, type LinkPageStep } from './status.ts'
 export {
   cancelByBrowser,
   chooseIntegration,
   chooseMethod,
   confirmIdentityChange,
   reopenChoice,
-  reopenForm,
 } from './steps.ts'
 export { submitForm } from './submit-form.ts'

@@ -25,7 +25,6 @@ export type LinkCause =
   | 'choice_reopened'
   | 'form_submitted'
   | 'consent_requested'
-  | 'form_reopened'
   | 'callback_received'
   | 'approval_pending'
   | 'account_connected'
@@ -83,7 +82,6 @@ export const LINK_TRANSITIONS = {
     form_submitted: 'exchanging',
     consent_requested: 'redirected',
     method_chosen: 'form',
-    form_reopened: 'form',
     choice_reopened: 'opened',
     attempt_failed: 'form',
     ...WAITING,
@@ -93,7 +91,6 @@ export const LINK_TRANSITIONS = {
     form_submitted: 'exchanging',
     consent_requested: 'redirected',
     method_chosen: 'form',
-    form_reopened: 'form',
     choice_reopened: 'opened',
     ...WAITING,
   },
@@ -112,11 +109,6 @@ export const LINK_TRANSITIONS = {
 } as const satisfies LinkTransitionTable
 
 const TRANSITIONS: LinkTransitionTable = LINK_TRANSITIONS
-
-/** Statuses that a session does not leave. */
-export const ENDED_STATUSES: readonly LinkStatus[] = LINK_STATUSES.filter(
-  (status) => Object.keys(TRANSITIONS[status]).length === 0,
-)
 
 /** The statuses from which a cause leads on, with the status that each leads to. */
 export function transitionsOf(cause: LinkCause): readonly { readonly from: LinkStatus; readonly to: LinkStatus }[] {

@@ -67,11 +67,6 @@ export async function reopenChoice(deps: ChoiceDependencies, ref: LinkSessionRef
   })
 }
 
-/** Goes back to the form from the consent; the authorisation under way ends. */
-export async function reopenForm(deps: SessionDependencies, ref: LinkSessionRef): Promise<LinkStepResult> {
-  return await withSession(deps, ref, (session) => change(deps, session, 'form_reopened'))
-}
-
 /** Accepts that the account has another identity at the third party; the form can then be submitted again. */
 export async function confirmIdentityChange(
   { database }: SessionDependencies,

@@ -186,6 +186,18 @@ describe('a callback', () => {
     expect(await read(ref.id)).toMatchObject({ status: 'completed', error: null })
   })
 
+  it('that waits for an administrator keeps the session, and a later one connects the account', async () => {
+    const pending = await install(peer.oauth({ authorize: { pending_when: { setup_action: 'request' } } }))
+    const ref = await open({ integrations: [pending.name] })
+    const state = stateOf(await begin(ref))
+    await comeBack(ref, { setup_action: 'request', state })
+    expect(await read(ref.id)).toMatchObject({ status: 'pending', step: 'consent', error: null })
+    expect(peer.exchanges).toHaveLength(0)
+    await comeBack(ref, { code: 'c', state: stateOf(await begin(ref)) })
+    await activate()
+    expect(await read(ref.id)).toMatchObject({ status: 'completed' })
+  })
+
   it('whose code is rejected tells it, without the code', async () => {
     peer.answers.token = (form) =>
       jsonReply(400, { error: 'invalid_grant', error_description: `bad ${form.get('code')}` })

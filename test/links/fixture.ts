@@ -74,7 +74,7 @@ export async function linksFixture() {
   /** Installs an integration of the config, shown in the catalogue. @returns id of the installation */
   async function install(
     config: JsonObject = KEY_CONFIG,
-    fields: { isEnabled?: boolean; showInCatalog?: boolean } = {},
+    fields: { readonly isEnabled?: boolean; readonly showInCatalog?: boolean; readonly override?: JsonObject } = {},
   ) {
     return await database.transaction(async (tx) => {
       const integration = await createIntegration(domain.integrations, tx, scope.teamId, {

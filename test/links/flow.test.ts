@@ -150,6 +150,18 @@ describe('the choice', () => {
     })
   })
 
+  it.each([
+    ['has no value', {}, []],
+    ['is empty', { CLIENT_ID: '', CLIENT_SECRET: 's' }, []],
+    ['has its values', { CLIENT_ID: 'c', CLIENT_SECRET: 's' }, ['oauth2']],
+  ])('offers a consent only where its client is set up: it %s', async (_, environment_variables, methods) => {
+    const client = { id: '{{env.CLIENT_ID}}', secret: '{{environment_variables.CLIENT_SECRET}}' }
+    const { name } = await install(peer.oauth({ client }), { override: { environment_variables } })
+    const ref = await open()
+    const choice = (await listChoices(links, await read(ref.id))).find((each) => each.name === name)
+    expect(choice?.methods.map(({ authenticationMethod }) => authenticationMethod) ?? []).toEqual(methods)
+  })
+
   it('leads from the integration over the method to the form, and back', async () => {
     const ref = await open()
     expect(await read(ref.id)).toMatchObject({ status: 'opened', step: 'integration' })
