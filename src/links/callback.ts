@@ -42,7 +42,7 @@ const STATE_LENGTH_MAX = 128
  * A browser that has not begun the authorisation changes nothing (login CSRF).
  */
 export async function handleCallback(deps: LinkDependencies, input: CallbackInput): Promise<CallbackResult> {
-  const { state = '' } = input.params
+  const { state = findRenamedState(input.params) } = input.params
   const isPossible = state !== '' && state.length <= STATE_LENGTH_MAX
   const stateHash = hashSecret(state)
   const found = isPossible ? await findLinkSessionByState(deps.database.pool, stateHash) : undefined
@@ -57,6 +57,14 @@ export async function handleCallback(deps: LinkDependencies, input: CallbackInpu
   if (session.isStateExpired) await expireState(deps, session, stateHash)
   else await exchange(deps, session, stateHash, input.params)
   return result
+}
+
+/** A state as this service makes them. */
+const STATE = /^[\w-]{43}$/
+
+/** The state where a definition renames it (`authorize.parameter_names`): the integration is not known before its session. */
+function findRenamedState(params: CallbackInput['params']): string {
+  return Object.entries(params).find(([name, value]) => name !== 'code' && STATE.test(value))?.[1] ?? ''
 }
 
 async function expireState(deps: LinkDependencies, session: LinkSessionRecord, stateHash: Uint8Array): Promise<void> {

@@ -3,7 +3,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.t
 import type { TokenSet } from '../../src/formats/index.ts'
 import { consentFixture, grantOf, NOW, STATE } from './consent-fixture.ts'
 import { ADDRESS_ROWS, type ConsentRow, EXCHANGE_ROWS } from './rows/consent.ts'
-import { REFRESH_ROWS, RESPONSE_ROWS, RETURN_ROWS, REVOCATION_ROWS } from './rows/consent-response.ts'
+import { PENDING_ROW, REFRESH_ROWS, RESPONSE_ROWS, RETURN_ROWS, REVOCATION_ROWS } from './rows/consent-response.ts'
 
 const fixture = await consentFixture()
 const { upstream } = fixture
@@ -62,6 +62,15 @@ describe.each([
     await expectRefresh(row, token)
     await expectRevocation(row, token)
   })
+})
+
+it(`waits for ${PENDING_ROW.quirk}`, async () => {
+  const { secrets } = await fixture.begin(PENDING_ROW)
+  const waiting = await fixture.complete(PENDING_ROW, PENDING_ROW.returned ?? {}, secrets)
+  expect(waiting).toEqual({ kind: 'pending', context: { installation_id: '5' } })
+  upstream.script({ request: 'POST /token', answer: { json: { access_token: 'access-1' } } })
+  const returned = { code: 'the-code', state: STATE, setup_action: 'install' }
+  expect(grantOf(await fixture.complete(PENDING_ROW, returned, secrets)).token.accessToken).toBe('access-1')
 })
 
 async function expectRefresh(row: ConsentRow, token: TokenSet): Promise<void> {

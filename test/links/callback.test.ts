@@ -146,6 +146,12 @@ describe('a callback', () => {
     expect(peer.exchanges).toHaveLength(1)
   })
 
+  it('finds the session by a state that came back under another name', async () => {
+    const { ref, state } = await redirected()
+    expect(await comeBack(ref, { code: 'c', customField: state })).toMatchObject({ kind: 'session', id: ref.id })
+    expect(peer.exchanges).toHaveLength(1)
+  })
+
   it('by POST without a cookie is to be posted again', async () => {
     const { ref, state } = await redirected()
     const input = { params: { state, code: 'c' }, browserKeyOf: () => undefined, canRepost: true }

@@ -15,7 +15,7 @@ import { matchesPattern } from './field-pattern.ts'
 import type { OAuth2Config } from './oauth2.ts'
 import { failed, type RedirectParameter, readRedirect, readRedirectContext } from './redirect.ts'
 import { compareScopes } from './scopes.ts'
-import { compileTokenRequest, type RequestToken, scopeParam, tokenEndpoint } from './token-endpoint.ts'
+import { compileTokenRequest, extendEndpoint, type RequestToken, scopeParam, tokenEndpoint } from './token-endpoint.ts'
 
 /** What `begin` keeps for `complete`. */
 interface AuthorizationMemory {
@@ -32,7 +32,13 @@ export function authorizationCodeRules(settings: OAuth2Config): CompileAuthoriza
   const readBack = compileReturn(settings)
   return (compileRequest, baseUrl) => {
     const authorizeUrl = writeUrl(baseUrl)
-    const ask = compileTokenRequest(settings, tokenEndpoint(settings), 'integration', compileRequest)
+    const requests = {
+      exchange: compileTokenRequest(settings, tokenEndpoint(settings), 'integration', compileRequest),
+      extend:
+        settings.extend === undefined
+          ? undefined
+          : compileTokenRequest(settings, extendEndpoint(settings, settings.extend), 'integration', compileRequest),
+    }
     return {
       async begin(context, scope, { redirectUri, state, scopes }): Promise<AuthorizationRedirect> {
         const requestedScopes = [...new Set([...(settings.scope ?? []), ...scopes])]
@@ -48,7 +54,7 @@ export function authorizationCodeRules(settings: OAuth2Config): CompileAuthoriza
         if (read.kind !== 'code') return read
         const grant = exchangeParams(settings, read.code, back, memory)
         const withRedirect = addContext(scope, read.context)
-        return await exchange(ask, settings, { context, scope: withRedirect, grant, memory, found: read.context })
+        return await exchange(requests, settings, { context, scope: withRedirect, grant, memory, found: read.context })
       },
     }
   }
@@ -116,13 +122,16 @@ interface CodeExchange<Request> {
 }
 
 async function exchange<Request>(
-  ask: RequestToken<Request>,
+  requests: { readonly exchange: RequestToken<Request>; readonly extend: RequestToken<Request> | undefined },
   settings: OAuth2Config,
   { context, scope, grant, memory, found }: CodeExchange<Request>,
 ): Promise<AuthorizationResult> {
-  const result = await ask(context, scope, grant, undefined)
+  const result = await requests.exchange(context, scope, grant, undefined)
   if (result.kind !== 'granted') return exchangeFailure(result)
-  return grantedWith(settings, result.token, found, memory.scopes)
+  const { accessToken: access_token } = result.token
+  const last =
+    requests.extend === undefined ? result : await requests.extend(context, scope, { access_token }, result.token)
+  return last.kind === 'granted' ? grantedWith(settings, last.token, found, memory.scopes) : exchangeFailure(last)
 }
 
 function grantedWith(

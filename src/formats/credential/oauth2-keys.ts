@@ -154,6 +154,21 @@ const revoke = z
   .optional()
   .describe('Where revocations depart from RFC 7009.')
 
+/** `extend`, a setting of grants with consent. */
+export const extend = z
+  .strictObject({
+    host: urlText().optional().describe('Default: tokenHost.'),
+    path: templateText().describe('Path of the second exchange.'),
+    method: z.enum(['POST', 'GET']).optional().describe('Default: that of `token`.'),
+    params: templateMap().optional().describe('Further parameters, for example `grant_type`.'),
+    parameter_names: parameterNames.describe('Over those of `token`.'),
+    omit: omit.describe('Beside those of `token`.'),
+  })
+  .optional()
+  .describe(
+    'A second request right after the exchange, which exchanges the access token for one that lives longer. It is sent as `access_token`.',
+  )
+
 /** Settings of all OAuth 2 grants. */
 export const oauth2Keys = {
   client,
@@ -199,3 +214,6 @@ const settings = z.strictObject(oauth2Keys)
 
 /** The parsed settings of an OAuth 2 grant. */
 export type OAuth2Settings = z.output<typeof settings>
+
+/** The parsed settings of a second exchange. */
+export type ExtendSettings = NonNullable<z.output<typeof extend>>

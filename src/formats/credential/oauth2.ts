@@ -7,7 +7,7 @@ import { connectionOf, contextPaths } from './config-keys.ts'
 import type { CompileTokenRules, CredentialFormat, TokenRules } from './credential.ts'
 import { fieldList } from './fields.ts'
 import { compileLifetimes } from './lifetimes.ts'
-import { oauth2Keys } from './oauth2-keys.ts'
+import { extend, oauth2Keys } from './oauth2-keys.ts'
 import { revocationOf } from './revocation.ts'
 import { compileTokenRequest, refreshEndpoint, scopeParam, tokenEndpoint } from './token-endpoint.ts'
 
@@ -19,6 +19,7 @@ const oauth2Config = z.strictObject({
     .describe(
       "What follows the consent: an exchange of the code, or, where the redirect confirms the consent alone, tokens by the client's own credentials.",
     ),
+  extend,
   pkce: z.boolean().default(true).describe('Proof key for code exchange, S256.'),
   required_scope: listOf(rawText())
     .optional()

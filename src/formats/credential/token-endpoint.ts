@@ -4,7 +4,7 @@ import type { EvaluateExpression } from '../format.ts'
 import type { RequestDefinition } from '../request-keys.ts'
 import { compileClientAuthentication } from './client-authentication.ts'
 import type { TokenContext, TokenResponse, TokenResult, TokenSet } from './credential.ts'
-import { type OAuth2Settings, TOKEN_PARAMETERS } from './oauth2-keys.ts'
+import { type ExtendSettings, type OAuth2Settings, TOKEN_PARAMETERS } from './oauth2-keys.ts'
 import { type ClientOwner, readTokenResponse, tokenPaths } from './token-response.ts'
 
 /** One kind of request to the authorisation server: token, refresh or revocation. */
@@ -152,6 +152,20 @@ export function refreshEndpoint(settings: OAuth2Settings): EndpointSettings {
     extra: settings.refreshParams,
     parameterNames: { ...standard.parameterNames, ...refresh.parameter_names },
     omitted: [...standard.omitted, ...(refresh.omit ?? [])],
+  }
+}
+
+/** The endpoint that exchanges a token for one that lives longer. */
+export function extendEndpoint(settings: OAuth2Settings, extend: ExtendSettings): EndpointSettings {
+  const standard = tokenEndpoint(settings)
+  return {
+    ...standard,
+    host: extend.host ?? standard.host,
+    path: extend.path,
+    method: extend.method ?? standard.method,
+    extra: extend.params,
+    parameterNames: { ...standard.parameterNames, ...extend.parameter_names },
+    omitted: [...standard.omitted, ...(extend.omit ?? [])],
   }
 }
 

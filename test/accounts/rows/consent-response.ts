@@ -242,6 +242,16 @@ export const RETURN_ROWS: readonly ConsentRow[] = [
   },
 ]
 
+export const PENDING_ROW: ConsentRow = {
+  quirk: 'an administrator who has to confirm: GitHub, Entra',
+  config: {
+    ...BASE,
+    authorize: { pending_when: { setup_action: 'request' } },
+    context_from_redirect: { installation_id: 'installation_id' },
+  },
+  returned: { setup_action: 'request', installation_id: '5', state: STATE },
+}
+
 const REFRESH = { grant_type: 'refresh_token', refresh_token: 'refresh-1' }
 
 export const REFRESH_ROWS: readonly ConsentRow[] = [
@@ -286,6 +296,39 @@ export const REFRESH_ROWS: readonly ConsentRow[] = [
       },
     ],
     refreshed: { access: 'access-2', lifetime: 5_184_000 },
+  },
+  {
+    quirk: 'a second exchange for a token that lives longer: Instagram, Facebook',
+    config: {
+      ...BASE,
+      extend: {
+        path: '/access_token',
+        method: 'GET',
+        omit: ['client_id'],
+        params: { grant_type: 'ig_exchange_token' },
+      },
+    },
+    exchange: [
+      ...granted({ access_token: 'access-1', expires_in: 3600, user_id: 7 }),
+      {
+        request: 'GET /access_token?grant_type=ig_exchange_token&access_token=access-1&client_secret=app-secret',
+        answer: { json: { access_token: 'access-2', expires_in: 5_184_000 } },
+      },
+    ],
+    granted: { access: 'access-2', lifetime: 5_184_000 },
+  },
+  {
+    quirk: 'a second exchange that fails',
+    config: { ...BASE, extend: { path: '/longer' } },
+    exchange: [
+      ...granted({ access_token: 'access-1' }),
+      {
+        request: 'POST /longer',
+        body: form({ access_token: 'access-1', ...BODY }),
+        answer: { status: 400, json: { error: { message: 'not access-1', code: 'x' } } },
+      },
+    ],
+    failed: ['token_exchange_failed', 'x: not ***'],
   },
   {
     quirk: 'further and other parameters of refreshes: BambooHR, Basecamp, Zendesk, Clover',

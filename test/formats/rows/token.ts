@@ -127,6 +127,39 @@ export const TOKEN_ROWS: Readonly<Record<string, readonly TokenRow[]>> = {
       token: { access: 'a1', lifetime: 3600 },
     },
     {
+      promise: 'signs an assertion with claims of its own: Revolut',
+      config: {
+        client: {
+          id: 'app',
+          private_key: KEY.privateKey,
+          key_id: '{{kid}}',
+          claims: { iss: '{{domain}}', aud: 'https://revolut.com', jti: '{{none}}' },
+        },
+        auth: AUTH,
+        options: { authorizationMethod: 'private_key_jwt' },
+        token: { omit: ['client_id'] },
+      },
+      context: { domain: 'patchbay.example', kid: 'k' },
+      answers: [{ body: TOKEN }],
+      sent: [
+        {
+          body: {
+            ...GRANT,
+            client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+            client_assertion: {
+              iss: 'patchbay.example',
+              sub: 'app',
+              aud: 'https://revolut.com',
+              jti: 'nonce',
+              iat: 1767225600,
+              exp: 1767225900,
+            },
+          },
+        },
+      ],
+      token: { access: 'a1', lifetime: 3600 },
+    },
+    {
       promise: 'reads tokens where the answer has them, and takes a lifetime that is a text',
       config: { auth: AUTH, token_response: { access_token: 'data.token', expires_in: 'data.ttl' } },
       credentials: CLIENT,
