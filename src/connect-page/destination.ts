@@ -1,5 +1,6 @@
 import type { JsonObject } from '../base/index.ts'
 import type { LinkSession } from '../links/index.ts'
+import { linkUrl } from './html.ts'
 import type { Destination } from './views/end.ts'
 import type { PageVisit } from './visit.ts'
 
@@ -12,8 +13,8 @@ export function outcomeOf({ status, integratedAccountId, integrationName, error 
 
 /** Where the customer goes in the end: the application's address with the result in its query, or nowhere. */
 export function destinationOf({ session, mode }: Pick<PageVisit, 'session' | 'mode'>): Destination {
-  const url =
-    session.redirectUri === '' || mode === 'popup' || mode === 'iframe' ? null : URL.parse(session.redirectUri)
+  const address = mode === 'popup' || mode === 'iframe' ? undefined : linkUrl(session.redirectUri)
+  const url = address === undefined ? null : URL.parse(address)
   if (url === null) return { url: undefined, isAutomatic: false }
   const { status, integrated_account_id: accountId, integration, code } = outcomeOf(session)
   const result = { status, integrated_account_id: accountId, integration, error_code: code }

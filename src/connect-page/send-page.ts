@@ -44,13 +44,14 @@ export async function sendJson(exchange: Exchange, status: number, value: Json):
 export function sendRequestError(exchange: Exchange, status: number, problem: RequestProblem): void {
   const frame = neutralFrame(exchange)
   const { texts } = frame
+  const parameters = { seconds: retrySeconds(exchange), integration: texts.text('error.provider') }
   sendPage(
     exchange,
     status,
     frame,
     requestErrorPage(frame, {
-      title: texts.text(`${problem}.title`),
-      advice: texts.text(`${problem}.advice`, { seconds: retrySeconds(exchange) }),
+      title: texts.text(`${problem}.title`, parameters),
+      advice: texts.text(`${problem}.advice`, parameters),
       reference: status >= 500 ? exchange.context.requestId : undefined,
     }),
   )

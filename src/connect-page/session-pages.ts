@@ -164,5 +164,10 @@ function endContent(visit: PageVisit): PageContent {
   const data = { outcome: JSON.stringify(outcomeOf(session)) }
   if (session.status === 'completed') return donePage(frame, { isReconnect: session.isReconnect, destination, data })
   const code = session.error?.code ?? (session.status === 'expired' ? 'expired_token' : 'cancelled')
-  return failedPage(frame, { alert: errorAlert(frame, code, session.error?.message ?? ''), destination, data })
+  return failedPage(frame, {
+    alert: errorAlert(frame, code, session.error?.message ?? ''),
+    isCancelled: code === 'cancelled',
+    destination,
+    data,
+  })
 }

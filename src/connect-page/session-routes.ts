@@ -13,6 +13,7 @@ import {
 } from '../links/index.ts'
 import type { ConnectPageDeps } from './dependencies.ts'
 import { fieldValues, readForm } from './form-body.ts'
+import { linkUrl } from './html.ts'
 import { revisionOf } from './progress.ts'
 import { isSameOrigin } from './same-origin.ts'
 import { sendJson, sendRedirect, sendRequestError } from './send-page.ts'
@@ -110,6 +111,8 @@ async function respond(visit: PageVisit, result: LinkStepResult, values: JsonObj
 /** To the third party's consent page: in this window, or from a frame in a popup. */
 async function leave(visit: PageVisit, url: string): Promise<void> {
   const { deps, ref, frame, mode, exchange, session } = visit
+  // A definition says where the consent page is: only a web address becomes a link.
+  if (linkUrl(url) === undefined) return sendRequestError(exchange, 400, 'error.provider_error')
   if (mode !== 'iframe') return sendStep(visit, 200, hopPage(frame, url))
   const ticket = await createHopTicket(deps.links, ref, url)
   const content = ticket === undefined ? undefined : await waitingContent(visit, `/connect/hop?ticket=${ticket}`)

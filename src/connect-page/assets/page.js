@@ -149,6 +149,7 @@ function show(page) {
 function enhance() {
   const content = main()
   content.querySelector('[data-focus]')?.focus()
+  for (const logo of content.querySelectorAll('img[data-initials]')) enhanceLogo(logo)
   enhanceSearch(content)
   enhanceConditions(content)
   for (const button of content.querySelectorAll('[data-reveal]')) enhanceReveal(button)
@@ -304,6 +305,20 @@ function enhanceConditions(content) {
 function valuesOf(input) {
   if (input.type !== 'checkbox') return [input.value]
   return input.checked ? [input.value] : input.value === 'true' ? ['false'] : []
+}
+
+/** A picture that this server does not have is replaced by initials. */
+function enhanceLogo(logo) {
+  const replace = () => {
+    const initials = Object.assign(document.createElement('span'), {
+      className: 'logo initials',
+      textContent: logo.dataset.initials,
+    })
+    initials.setAttribute('aria-hidden', 'true')
+    logo.replaceWith(initials)
+  }
+  logo.addEventListener('error', replace)
+  if (logo.complete && logo.naturalWidth === 0 && logo.getAttribute('src')) replace()
 }
 
 function enhanceReveal(button) {

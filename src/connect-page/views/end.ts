@@ -43,6 +43,8 @@ export function failedPage(
   model: {
     alert: AlertModel
     destination: Destination
+    /** The customer ended it: that is no failure. */
+    isCancelled: boolean
     data: Readonly<Record<string, string | undefined>>
   },
 ): PageContent {
@@ -51,7 +53,7 @@ export function failedPage(
     title: alert.title,
     isEnd: true,
     ...refreshTo(destination),
-    mark: 'failed',
+    ...(model.isCancelled ? {} : { mark: 'failed' }),
     data: { step: 'done', ...leaveData(destination), ...model.data },
     body: html`<p class="intro">${alert.advice}</p>
 ${detailsOf(frame.texts, alert.details, frame.integration)}${destinationAction(frame, destination)}`,

@@ -75,7 +75,7 @@ ${footOf(texts, content)}
 export function logoOf({ name, logoPath }: NamedLogo): Html {
   return logoPath === undefined
     ? html`<span class="logo initials" aria-hidden="true">${initials(name)}</span>`
-    : html`<img class="logo" src="${logoPath}" alt="" width="40" height="40" loading="lazy">`
+    : html`<img class="logo" src="${logoPath}" alt="" width="40" height="40" loading="lazy" data-initials="${initials(name)}">`
 }
 
 /** What a third party said, unchanged, behind a fold. */
