@@ -7,7 +7,7 @@ import {
   type suggest,
   type Violation,
 } from '../base/index.ts'
-import { isSecretField, listCredentials } from '../formats/index.ts'
+import { FIELDS_MAX, findPatternsProblem, isSecretField, listCredentials } from '../formats/index.ts'
 import { ACTION_RESOURCE, FORM_ACTION, RESERVED_ACTIONS } from './actions.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 import { labelKeyOf, listFieldsRead } from './form-fields.ts'
@@ -26,14 +26,30 @@ interface FormFieldAt {
  */
 export function findFormProblems(config: JsonObject, path: string): Violation[] {
   const fields = listFormFields(config)
+  const findings = [...findSizeProblems(fields), ...findFieldProblems(config, fields)]
+  return toViolations(findings, path)
+}
+
+/** Limits of one form hold for all its steps together, which are checked and shown at once. Those of one step are in its schema. */
+function findSizeProblems(fields: readonly FormFieldAt[]): ConfigFinding[] {
+  if (new Set(fields.map(({ path }) => path[3])).size < 2) return []
+  const at = ['actions', FORM_ACTION]
+  if (fields.length > FIELDS_MAX)
+    return [{ at, description: `must have at most ${FIELDS_MAX} fields in all steps`, rule: 'max' }]
+  const problem = findPatternsProblem(fields.map(({ field }) => field))
+  return problem === undefined ? [] : [{ at, description: problem, rule: 'field.pattern' }]
+}
+
+function findFieldProblems(config: JsonObject, fields: readonly FormFieldAt[]): ConfigFinding[] {
   const suggester = createSuggester()
   const secretNames = new Set(listSecretNames(config))
-  const findings = fields.flatMap((at, index) => [
-    ...findNameProblems(at, fields.slice(0, index), fields, secretNames),
-    ...findSourceProblems(config, at, suggester),
-    ...findDependencyProblems(at, index, fields),
-  ])
-  return toViolations(findings, path)
+  return fields
+    .slice(0, FIELDS_MAX)
+    .flatMap((at, index) => [
+      ...findNameProblems(at, fields.slice(0, index), fields, secretNames),
+      ...findSourceProblems(config, at, suggester),
+      ...findDependencyProblems(at, index, fields),
+    ])
 }
 
 function listFormFields({ actions }: JsonObject): FormFieldAt[] {

@@ -16,7 +16,7 @@ export { type AwsSigningKey, signAwsRequest } from './authorization/aws-signatur
 export { authorizationSchema, compileAuthorization } from './authorization/index.ts'
 export type { BodyFormat } from './body/body.ts'
 export { bodyFormat } from './body/index.ts'
-export { FIELD_RULES, type FieldRule } from './credential/check-field-value.ts'
+export { FIELD_RULES } from './credential/check-field-value.ts'
 export { collectFields, type FieldsSource } from './credential/collect-fields.ts'
 export type {
   AuthenticationMethod,
@@ -42,10 +42,12 @@ export { type FormField, type FormOption, listFormFields, type RemoteOptions } f
 export {
   checkField,
   FIELD_FORMATS,
+  FIELDS_MAX,
   type Field,
   fieldKeys,
   fieldList,
   fieldListOf,
+  findPatternsProblem,
   isSecretField,
 } from './credential/fields.ts'
 export {

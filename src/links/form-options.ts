@@ -83,7 +83,7 @@ export type FormOptionsResult =
   | FormSourceError
 
 /** An error of the source of options. */
-export interface FormSourceError {
+interface FormSourceError {
   readonly kind: 'error'
   readonly code: 'form_source_error'
   /** For developers; secrets are redacted. */

@@ -123,6 +123,21 @@ describe('createIntegratedAccount', () => {
     expect(await connect({ environmentIntegrationId: id, credentials: { pem } })).toMatchObject({ status: 'active' })
   })
 
+  it('keeps the content of a file, which is a secret unless it is said to be none', async () => {
+    const fields = [
+      { name: 'key', type: 'file', required: true },
+      { name: 'note', type: 'textarea', is_secret: true },
+      { name: 'certificate', type: 'file', is_secret: false },
+      { name: 'days', type: 'number' },
+      { name: 'trial', type: 'checkbox' },
+      { name: 'regions', type: 'multi_select', options: [{ value: 'eu' }, { value: 'us' }] },
+    ]
+    const { id } = await addInstallation({ credentials: { format: 'api_key', config: { fields } } })
+    const given = { key: 'k-canary', note: 'n-canary', certificate: 'CERT', days: '7', trial: 'on', regions: ['us'] }
+    const account = await connect({ environmentIntegrationId: id, credentials: given })
+    expect(account.context).toEqual({ certificate: 'CERT', days: 7, trial: true, regions: ['us'] })
+  })
+
   it('rejects the mask of a secret', async () => {
     const attempt = connect({ credentials: { ...CREDENTIALS, api_key: '***' } })
     await expect(attempt).rejects.toMatchObject({

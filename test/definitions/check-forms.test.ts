@@ -140,6 +140,26 @@ describe('a finding names the field', () => {
     ])
   })
 
+  test.each<[string, (index: number) => JsonObject, string]>([
+    ['more fields than a form may have', (index) => ({ name: `f${index}` }), 'max'],
+    [
+      'patterns that together repeat too much',
+      (index) => ({ name: `f${index}`, pattern: 'x.{1,99}' }),
+      'field.pattern',
+    ],
+  ])('%s, in all steps', (_what, fieldOf, rule) => {
+    const stepOf = (from: number, count: number) => {
+      const fields = Array.from({ length: count }, (_item, index) => fieldOf(from + index))
+      return { type: 'form', config: { fields } }
+    }
+    const withSteps = (...steps: Json[]) => ({ ...definition(), actions: { post_connect_user_form: { steps } } })
+    const count = rule === 'max' ? 60 : 5
+    expect(lines(withSteps(stepOf(0, count)))).toEqual([])
+    expect(lines(withSteps(stepOf(0, count), stepOf(count, count)))).toEqual([
+      `config.actions.post_connect_user_form ${rule}`,
+    ])
+  })
+
   test('of an override that changes the source', () => {
     const override = {
       actions: { post_connect_user_form: { config: { fields: [{ ...CHANNEL, depends_on: ['x'] }] } } },

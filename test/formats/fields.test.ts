@@ -64,6 +64,7 @@ describe('a value has the JSON type of its field', () => {
     [{ type: 'multi_select', options: CHOICES, default: ['eu'] }, [], ['eu']],
     [{ type: 'multi_select', options: CHOICES }, [''], undefined],
     [{ type: 'single_select', options: CHOICES }, 'us', 'us'],
+    [{ type: 'single_select', options: [{ value: ' a\u200b' }] }, ' a\u200b', ' a\u200b'],
     [{ type: 'text' }, 12, '12'],
     [{ type: 'hidden', default: 'x' }, null, 'x'],
     [{ type: 'hidden', default: 'x' }, 'y', 'y'],

@@ -466,7 +466,7 @@ const CREDENTIALS: readonly Reader[] = [
   },
   {
     name: 'field of a form',
-    covers: ['formats/credential/fields.ts#checkField'],
+    covers: ['formats/credential/fields.ts#checkField', 'formats/credential/fields.ts#findPatternsProblem'],
     lengthMax: 64 * KIB,
     read: (input) =>
       fieldList().safeParse([{ name: 'a', type: 'single_select', options: [{ value: input }], default: input }])

@@ -32,7 +32,7 @@ export const FIELD_RULES = [
   'number.max',
 ] as const
 
-export type FieldRule = (typeof FIELD_RULES)[number]
+type FieldRule = (typeof FIELD_RULES)[number]
 
 /** Why a value is not accepted; the description is worded to follow the name of the field. */
 export interface ValueProblem extends Omit<Violation, 'field'> {

@@ -5,13 +5,13 @@ import { listOf, plainText, rawText, refineWith, webAddress } from '../schema-ty
 import { areTooLargeTogether, findPatternProblem, PATTERN_LENGTH_MAX } from './field-pattern.ts'
 
 /** Most fields of one form. */
-const FIELDS_MAX = 100
+export const FIELDS_MAX = 100
 
 /** A key that placeholders can name: `{{subdomain}}`, `{{credentials.subdomain}}`. */
 const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 
 /** Types of fields; each one says which JSON type its values have. */
-export const FIELD_TYPES = [
+const FIELD_TYPES = [
   'text',
   'password',
   'textarea',
@@ -97,7 +97,7 @@ export const fieldKeys = {
     .strictObject({
       field: z.string().max(64).describe('Name of a field that is listed before.'),
       equals: z
-        .union([scalar, listOf(scalar).min(1)])
+        .union([rawText(), z.boolean(), z.number(), listOf(scalar).min(1)])
         .describe('The value, or one of the values, that it must have; a `multi_select` must hold one of them.'),
     })
     .optional()
@@ -223,9 +223,10 @@ function findUnknownOption({ options }: AnyField, given: Json): string | undefin
   return unknown === undefined ? undefined : `has the default ${JSON.stringify(unknown)}, which is none of its options`
 }
 
-function findPatternsProblem(fields: readonly { readonly pattern?: string | undefined }[]): string | undefined {
+/** The problem of the patterns of one form, which are matched one after the other; those that are none are left out. */
+export function findPatternsProblem(fields: readonly { readonly pattern?: unknown }[]): string | undefined {
   const patterns = fields.flatMap(({ pattern }) =>
-    pattern === undefined || findPatternProblem(pattern) !== undefined ? [] : [pattern],
+    typeof pattern !== 'string' || findPatternProblem(pattern) !== undefined ? [] : [pattern],
   )
   return areTooLargeTogether(patterns) ? 'has patterns that together repeat too much' : undefined
 }
