@@ -7,10 +7,10 @@
 
 export { appendEvents, type NewEvent } from './append-events.ts'
 export { checkEventTypes, type EventType } from './catalog.ts'
+export { listEvents } from './list-events.ts'
 export {
   deleteEventsOfEnvironment,
   EVENT_DAYS,
   type EventRecord,
   findEvent,
-  listEvents,
 } from './sql.ts'

@@ -40,8 +40,9 @@ export const EVENT_DAYS: DayTable = {
 export async function insertEvents(tx: Tx, events: readonly Omit<EventRecord, 'createdAt'>[]): Promise<void> {
   await execute(
     tx,
-    `insert into event (environment_id, id, type, subject_id, payload)
-     select * from unnest(:environmentIds::uuid[], :ids::uuid[], :types::text[], :subjectIds::uuid[], :payloads::jsonb[])`,
+    `insert into event (environment_id, id, type, subject_id, payload, payload_bytes)
+     select v.*, octet_length(v.payload::text) from unnest(:environmentIds::uuid[], :ids::uuid[], :types::text[], :subjectIds::uuid[], :payloads::jsonb[])
+       as v (environment_id, id, type, subject_id, payload)`,
     {
       environmentIds: events.map(({ environmentId }) => environmentId),
       ids: events.map(({ id }) => id),
@@ -52,20 +53,40 @@ export async function insertEvents(tx: Tx, events: readonly Omit<EventRecord, 'c
   )
 }
 
+/** An event of a list, before it is read whole. */
+export interface EventHead {
+  readonly id: string
+  /** Of its payload. */
+  readonly bytes: number
+}
+
 /**
- * At most `limit` events of the environment below the id `before`, newest first. Uses the primary key, event_of_type or
- * event_of_subject of each day, newest day first, until the page is full.
+ * At most `limit` events of the environment below the id `before`, newest first, without their payloads. Uses the primary key,
+ * event_of_type or event_of_subject of each day, newest day first, until the page is full.
  */
-export async function listEvents(
+export async function listEventHeads(
   tx: Tx,
   environmentId: string,
   { type, subjectId }: EventFilter,
   page: { readonly before: string | undefined; readonly limit: number },
-): Promise<readonly EventRecord[]> {
+): Promise<readonly EventHead[]> {
   const events = tx('event').where({ environment_id: environmentId })
   if (type !== undefined) events.where({ type })
   if (subjectId !== undefined) events.where({ subject_id: subjectId })
-  return await events.modify(newestFirst, page).select(COLUMNS)
+  return await events.modify(newestFirst, page).select(['id', 'payload_bytes as bytes'])
+}
+
+/** The events of a page, newest first. Uses the primary keys of the partitions of the ids. */
+export async function findEvents(
+  tx: Tx,
+  environmentId: string,
+  ids: readonly string[],
+): Promise<readonly EventRecord[]> {
+  return await tx('event')
+    .where({ environment_id: environmentId })
+    .whereIn('id', ids)
+    .orderBy('id', 'desc')
+    .select(COLUMNS)
 }
 
 /** Uses the primary key of the partition of the id. */

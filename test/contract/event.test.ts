@@ -5,6 +5,7 @@ import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb
 import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
+import { appendEvents } from '../../src/events/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
@@ -109,6 +110,21 @@ describe('events', () => {
     expect((await eventsOf(admin, { subject_id: String(id) }, token)).map(({ type }) => type)).toEqual([
       'environment_integration:created',
     ])
+  })
+
+  it('are listed in shorter pages when their payloads are large, and none is left out', async () => {
+    const { environmentId, environmentToken: token } = await freshEnvironment()
+    const payload = { text: 'x'.repeat(1_500_000) }
+    const events = Array.from({ length: 5 }, () => ({ environmentId, type: 'webhook:disabled' as const, payload }))
+    await app.database.transaction((tx) => appendEvents(tx, events))
+    const sizes: number[] = []
+    for (let page_token = ''; ; ) {
+      const page = await admin.ok(list, { type: 'webhook:disabled', page_size: 4, page_token }, { token })
+      sizes.push((page.events as unknown as readonly unknown[]).length)
+      page_token = String(page.next_page_token ?? '')
+      if (page_token === '') break
+    }
+    expect(sizes).toEqual([2, 2, 1])
   })
 
   it('are deleted with their environment', async () => {

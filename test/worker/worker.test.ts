@@ -80,7 +80,7 @@ describe('housekeeping', () => {
     const insertAt = (time: string) =>
       execute(
         database.pool,
-        `insert into event (environment_id, id, type, payload) values (:environmentId, :id, 't', '{}')`,
+        `insert into event (environment_id, id, type, payload, payload_bytes) values (:environmentId, :id, 't', '{}', 2)`,
         {
           environmentId,
           id: newId(Date.parse(time)),

@@ -131,7 +131,8 @@ export const EventService: GenService<{
     output: typeof EventSchema;
   },
   /**
-   * Lists the environment's events, newest first. A caller that polls reads pages until it meets an event it has seen.
+   * Lists the environment's events, newest first. A caller that polls reads pages until it meets an event it has seen. A
+   * page has fewer events than asked for when their payloads exceed 4 MiB.
    *
    * Failures: PAGE_TOKEN_INVALID. No side effects.
    *

@@ -7,7 +7,7 @@ import { environmentIdOf } from '../caller.ts'
 import { structFrom } from '../messages/struct.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
-import { pageById, queryOf } from './page.ts'
+import { queryOf } from './page.ts'
 import { timestampFrom } from './values.convert.ts'
 
 /** Reads the events of an environment. */
@@ -21,9 +21,7 @@ export function eventService({ database }: Pick<ServiceDeps, 'database'>): Servi
     listEvents: async (request, context) => {
       const { type, subjectId } = request
       const query = queryOf('event', environmentIdOf(context), { type, subjectId })
-      const page = await pageById(query, request, (range) =>
-        listEvents(database.pool, environmentIdOf(context), { type, subjectId }, range),
-      )
+      const page = await listEvents(database.pool, environmentIdOf(context), { type, subjectId }, query, request)
       return { events: page.items.map(eventToProto), nextPageToken: page.nextPageToken }
     },
   })

@@ -12,6 +12,8 @@ create table event (
   -- The resource that the event is about; null when it has no id.
   subject_id uuid,
   payload jsonb not null,
+  -- Of the payload as text: a page of a list is limited by it.
+  payload_bytes integer not null,
   created_at timestamptz(3) not null default now(),
   primary key (environment_id, id)
 ) partition by range (id);
