@@ -23,7 +23,6 @@ export {
   type AuthorizationTarget,
   beginAuthorization,
   completeAuthorization,
-  revokeAuthorization,
 } from './authorization.ts'
 export {
   type ConnectAccountInput,

@@ -20,7 +20,6 @@ export { FIELD_RULES } from './credential/check-field-value.ts'
 export { collectFields, type FieldsSource } from './credential/collect-fields.ts'
 export type {
   AuthenticationMethod,
-  AuthorizationErrorCode,
   AuthorizationFailure,
   AuthorizationRedirect,
   AuthorizationResult,

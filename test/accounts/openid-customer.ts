@@ -2,7 +2,6 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
-import { REDIRECT_URI } from './consent-fixture.ts'
 
 /** Clients of the provider, by the way they authenticate. */
 export const CLIENT_SECRET = 'a-client-secret-of-the-openid-provider'
@@ -24,13 +23,13 @@ interface BrowserReturn {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Starts oidc-provider: PKCE is required, refresh tokens rotate, tokens can be revoked. */
-export async function startOpenIdProvider(): Promise<OpenIdProvider> {
+/** Starts oidc-provider: PKCE is required, refresh tokens rotate, tokens can be revoked. @param redirectUri of its clients */
+export async function startOpenIdProvider(redirectUri: string): Promise<OpenIdProvider> {
   let serve: ReturnType<Provider['callback']> | undefined
   const server = createServer((request, response) => void serve?.(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const client = { grant_types: ['authorization_code', 'refresh_token'], redirect_uris: [REDIRECT_URI] }
+  const client = { grant_types: ['authorization_code', 'refresh_token'], redirect_uris: [redirectUri] }
   const provider = new Provider(url, {
     clients: [
       { ...client, client_id: 'header', client_secret: CLIENT_SECRET },
@@ -51,8 +50,11 @@ export async function startOpenIdProvider(): Promise<OpenIdProvider> {
   serve = provider.callback()
   return {
     url,
-    consent: (address) => visit(address, url, (page) => submit(page, url)),
-    cancel: (address) => visit(address, url, (page) => ({ url: new URL(linkTo(page, 'abort'), url).href })),
+    consent: (address) => visit({ first: address, origin: url, redirectUri }, (page) => submit(page, url)),
+    cancel: (address) =>
+      visit({ first: address, origin: url, redirectUri }, (page) => ({
+        url: new URL(linkTo(page, 'abort'), url).href,
+      })),
     statusOf: async (address) => (await fetch(address, { redirect: 'manual' })).status,
     [Symbol.asyncDispose]: () => {
       server.closeAllConnections()
@@ -70,7 +72,10 @@ interface Step {
 const HOPS_MAX = 20
 
 /** Follows the provider with its cookies until it sends the browser back. */
-async function visit(first: string, origin: string, act: (page: string) => Step): Promise<BrowserReturn> {
+async function visit(
+  { first, origin, redirectUri }: { readonly first: string; readonly origin: string; readonly redirectUri: string },
+  act: (page: string) => Step,
+): Promise<BrowserReturn> {
   const cookies = new Map<string, string>()
   let step: Step = { url: first }
   for (let hop = 0; hop < HOPS_MAX; hop++) {
@@ -85,9 +90,9 @@ async function visit(first: string, origin: string, act: (page: string) => Step)
     }
     const location = response.headers.get('location')
     const page = await response.text()
-    if (location?.startsWith(REDIRECT_URI))
+    if (location?.startsWith(redirectUri))
       return { method: 'GET', params: Object.fromEntries(new URL(location).searchParams) }
-    if (location === null && page.includes(`action="${REDIRECT_URI}"`)) return { method: 'POST', params: inputs(page) }
+    if (location === null && page.includes(`action="${redirectUri}"`)) return { method: 'POST', params: inputs(page) }
     if (location === null && response.status >= 400) throw new Error(`the provider answers ${response.status}: ${page}`)
     step = location === null ? act(page) : { url: new URL(location, origin).href }
   }

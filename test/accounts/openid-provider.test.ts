@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
-import { type Consent, consentFixture, grantOf, STATE } from './consent-fixture.ts'
+import { type Consent, consentFixture, grantOf, REDIRECT_URI, STATE } from './consent-fixture.ts'
 import { CLIENT_KEY, CLIENT_SECRET, startOpenIdProvider } from './openid-customer.ts'
 
 const fixture = await consentFixture(() => new Date())
 const { begin, complete, refresh, revoke } = fixture
-const provider = await startOpenIdProvider()
+const provider = await startOpenIdProvider(REDIRECT_URI)
 afterAll(() => provider[Symbol.asyncDispose]())
 
 /** A definition for the provider. A refresh token needs the scope and the prompt. */

@@ -171,7 +171,7 @@ export interface AuthorizationReturn {
 export type AuthorizationResult = AuthorizationGrant | AuthorizationPending | AuthorizationFailure
 
 /** A consent with its token. */
-export interface AuthorizationGrant {
+interface AuthorizationGrant {
   readonly kind: 'granted'
   readonly token: TokenSet
   /** Context keys of `context_from_redirect`. */
@@ -183,7 +183,7 @@ export interface AuthorizationGrant {
 }
 
 /** A consent that another person has to confirm, for example an administrator. */
-export interface AuthorizationPending {
+interface AuthorizationPending {
   readonly kind: 'pending'
   /** Context keys of `context_from_redirect`. */
   readonly context: JsonObject
