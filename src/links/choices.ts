@@ -193,7 +193,8 @@ function toMethod(connect: ConnectPlan): LinkMethod {
   }
 }
 
-async function ignoreFailure<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
+/** `undefined` instead of a Failure. */
+export async function ignoreFailure<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
   try {
     return await read()
   } catch (error) {

@@ -39,7 +39,6 @@ export interface LinkSession {
   readonly locale: string
   readonly persistPreviousContext: boolean
   readonly skipPostConnectForm: boolean
-  readonly isIdentityChangeConfirmed: boolean
   /** Forms that were submitted. */
   readonly attempts: number
   /** Of the last attempt, when it failed. */

@@ -28,6 +28,7 @@ export type LinkCause =
   | 'callback_received'
   | 'approval_pending'
   | 'account_connected'
+  | 'identity_confirmed'
   | 'post_install_passed'
   | 'settings_required'
   | 'account_active'
@@ -74,6 +75,7 @@ export const LINK_TRANSITIONS = {
     method_chosen: 'form',
     form_submitted: 'exchanging',
     consent_requested: 'redirected',
+    identity_confirmed: 'post_install',
     attempt_failed: 'form',
     ...WAITING,
   },

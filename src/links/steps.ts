@@ -1,7 +1,7 @@
-import { findIntegratedAccount } from '../accounts/index.ts'
+import { findIntegratedAccount, runAccountActions } from '../accounts/index.ts'
 import type { AuthenticationMethod } from '../formats/index.ts'
 import { changeLinkStatus, linkError, type StatusChangeInput } from './change-status.ts'
-import { type ChoiceDependencies, findOffered, listChoices } from './choices.ts'
+import { type ChoiceDependencies, findOffered, ignoreFailure, listChoices } from './choices.ts'
 import type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
 import { loadForBrowser, type SessionDependencies, toLinkSession } from './load-session.ts'
 import type { LinkStepResult } from './session.ts'
@@ -67,16 +67,25 @@ export async function reopenChoice(deps: ChoiceDependencies, ref: LinkSessionRef
   })
 }
 
-/** Accepts that the account has another identity at the third party; the form can then be submitted again. */
+/**
+ * Accepts that the account has another identity at the third party: its activation runs again, with the credentials that it has.
+ * Without that error nothing is changed.
+ */
 export async function confirmIdentityChange(
-  { database }: SessionDependencies,
+  deps: Pick<LinkDependencies, 'database' | 'accounts'>,
   ref: LinkSessionRef,
 ): Promise<LinkStepResult> {
-  return await withSession({ database }, ref, (session) =>
-    session.errorCode === 'identity_changed'
-      ? updateLinkSessionRow(database.pool, session, ['form'], { isIdentityChangeConfirmed: true })
-      : Promise.resolve(session),
-  )
+  return await withSession(deps, ref, async (session) => {
+    const { environmentId, integratedAccountId: id, errorCode } = session
+    if (errorCode !== 'identity_changed' || id === null) return session
+    return await ignoreFailure(() =>
+      deps.database.transaction(async (tx) => {
+        // The account before the session, as activations lock them.
+        await runAccountActions(deps.accounts, tx, { environmentId }, { id, isIdentityChangeConfirmed: true })
+        return await changeLinkStatus(tx, session, 'identity_confirmed')
+      }),
+    )
+  })
 }
 
 /** Ends the session for the customer. One that has ended stays as it is. */

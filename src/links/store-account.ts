@@ -92,7 +92,7 @@ async function writeAccount(
   session: LinkSessionRecord,
   { target, fields, grant }: ConnectionInput,
 ) {
-  const { environmentId, integratedAccountId: id, isIdentityChangeConfirmed } = session
+  const { environmentId, integratedAccountId: id } = session
   const { authenticationMethod } = target.method
   if (id === null) {
     const { tenantId, context, region, isSandbox, objectStoreContextFields } = session
@@ -106,7 +106,7 @@ async function writeAccount(
     )
   }
   const context = await contextForReconnect(tx, session, id, fields)
-  const input = { id, authenticationMethod, fields, grant, context, isIdentityChangeConfirmed }
+  const input = { id, authenticationMethod, fields, grant, context }
   return await reconnectAccount(accounts, tx, { environmentId }, input)
 }
 

@@ -105,7 +105,9 @@ describe('the contract', () => {
     expect([...new Set(namesOf(free))].toSorted()).toEqual([
       'CallRequest.id',
       'CreateIntegratedAccountRequest.tenant_id',
+      'CreateLinkTokenRequest.tenant_id',
       'ListIntegratedAccountsRequest.tenant_id',
+      'ListLinkTokensRequest.tenant_id',
       'ListPagesRequest.id',
       'UpdateIntegratedAccountRequest.tenant_id',
     ])

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { getIntegratedAccount, loadAccountForCall } from '../../src/accounts/index.ts'
 import { query } from '../../src/database/database.ts'
-import { handleCallback, type LinkSessionRef, submitForm } from '../../src/links/index.ts'
+import { confirmIdentityChange, handleCallback, type LinkSessionRef, submitForm } from '../../src/links/index.ts'
 import { jsonReply } from '../browser/peers/listen.ts'
 import { linksFixture } from './fixture.ts'
 import { startThirdParty } from './third-party.ts'
@@ -251,6 +251,27 @@ describe('an account that is reconnected', () => {
     }
     expect(await again({ context: { b: 3 }, persistPreviousContext: true })).toEqual({ a: 1, b: 3 })
     expect(await again({ context: { c: 4 } })).toEqual({ c: 4 })
+  })
+
+  it('with another identity is active when the customer has confirmed it, without another consent', async () => {
+    const identified = await install(peer.oauth({ identity: { path: 'team_id' } }))
+    const tokenOf = (team_id: string) => () => jsonReply(200, { access_token: 'at', token_type: 'bearer', team_id })
+    peer.answers.token = tokenOf('one')
+    const first = await open({ integrations: [identified.name] })
+    await comeBack(first, { code: 'c', state: stateOf(await begin(first)) })
+    await activate()
+    const { integratedAccountId } = await read(first.id)
+
+    peer.answers.token = tokenOf('other')
+    const ref = await open({ subject: { integratedAccountId: integratedAccountId ?? '' } })
+    await comeBack(ref, { code: 'c', state: stateOf(await begin(ref)) })
+    await activate()
+    expect(await read(ref.id)).toMatchObject({ status: 'form', error: { code: 'identity_changed' } })
+    await Promise.all([confirmIdentityChange(links, ref), confirmIdentityChange(links, ref)])
+    expect(await read(ref.id)).toMatchObject({ status: 'post_install', error: null })
+    await activate()
+    expect(await read(ref.id)).toMatchObject({ status: 'completed', integratedAccountId })
+    expect(peer.exchanges).toHaveLength(2)
   })
 })
 

@@ -216,7 +216,7 @@ describe('a session', () => {
   it('takes no confirmation of an identity that did not change', async () => {
     const ref = await open({ integrations: [keys.name] })
     await confirmIdentityChange(links, ref)
-    expect(await read(ref.id)).toMatchObject({ isIdentityChangeConfirmed: false })
+    expect(await causes(ref.id)).toEqual(['token_created', 'token_opened', 'method_chosen'])
   })
 
   it('is unknown to another browser', async () => {

@@ -34,7 +34,6 @@ create table link_session (
   authentication_method text
     check (authentication_method in ('oauth2', 'api_key', 'oauth2_client_credentials', 'vendor_oauth')),
   form_values jsonb not null default '{}',
-  is_identity_change_confirmed boolean not null default false,
   -- Forms that were submitted.
   attempts integer not null default 0,
   -- SHA-256 of the key of the browser that opened it.

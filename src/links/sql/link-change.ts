@@ -19,7 +19,6 @@ export interface LinkPatch {
   readonly environmentIntegrationId?: string | null
   readonly authenticationMethod?: AuthenticationMethod | null
   readonly formValues?: JsonObject
-  readonly isIdentityChangeConfirmed?: boolean
   /** To be added. */
   readonly attempts?: number
   readonly browserKeyHash?: Uint8Array
@@ -55,7 +54,6 @@ const ASSIGNMENTS: Readonly<Record<keyof LinkPatch, string>> = {
   environmentIntegrationId: 'environment_integration_id = :environmentIntegrationId::uuid',
   authenticationMethod: 'authentication_method = :authenticationMethod::text',
   formValues: 'form_values = :formValues::jsonb',
-  isIdentityChangeConfirmed: 'is_identity_change_confirmed = :isIdentityChangeConfirmed::boolean',
   attempts: 'attempts = attempts + :attempts::integer',
   browserKeyHash: 'browser_key_hash = :browserKeyHash::bytea',
   stateHash: 'state_hash = :stateHash::bytea',
