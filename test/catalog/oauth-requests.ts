@@ -6,8 +6,9 @@ import { getAtPath, type Json, type JsonObject } from '../../src/base/index.ts'
 import { type ConnectPlan, compilePlan, resolveConfig } from '../../src/definitions/index.ts'
 import type { EgressResponse } from '../../src/egress/index.ts'
 import type { EgressRequest } from '../../src/egress/request.ts'
-import { createEvaluator, type TemplateScope } from '../../src/expressions/index.ts'
+import { type AccountValues, createEvaluator, type TemplateScope } from '../../src/expressions/index.ts'
 import type { TokenSet } from '../../src/formats/index.ts'
+import { createProxy } from '../../src/proxy/index.ts'
 import type { GoldenRequest } from './golden-file.ts'
 import { shipped } from './shipped.ts'
 
@@ -34,8 +35,10 @@ export interface OAuthGoldenFile {
   readonly scopes_missing?: readonly string[]
   /** Context keys that the redirect and the answer fill. */
   readonly context?: JsonObject
-  /** Id of the customer's account, where the answer holds it. */
+  /** Id of the customer's account, from the answer to the request below, or to the exchange. */
   readonly identity?: Json
+  readonly identity_request?: GoldenRequest
+  readonly identity_answer?: Json
   /** Absent: the token cannot be refreshed. */
   readonly refresh?: GoldenRequest
   /** Absent: the definition names no address for it. */
@@ -45,7 +48,7 @@ export interface OAuthGoldenFile {
 /** What a test gives; all else is computed. */
 export type OAuthGoldenInput = Pick<
   OAuthGoldenFile,
-  'environment' | 'fields' | 'scopes' | 'request_token_answer' | 'redirect' | 'answer'
+  'environment' | 'fields' | 'scopes' | 'request_token_answer' | 'redirect' | 'answer' | 'identity_answer'
 >
 
 const FOLDER = new URL('golden/oauth/', import.meta.url)
@@ -107,7 +110,7 @@ export async function showOAuth(name: string, input: OAuthGoldenInput): Promise<
   const context = { ...fields, ...done.context, ...contextFromToken(connect, token) }
   const account = { credentials: { oauth: { token: token.fields } }, context, environmentVariables }
   const later = await laterRequests(connect, { account, call: {} }, token)
-  const identity = connect.identity
+  const identity = await identityOf(name, account, token, input.identity_answer)
   return {
     ...input,
     ...(requestToken === undefined ? {} : { request_token: show(requestToken) }),
@@ -118,15 +121,33 @@ export async function showOAuth(name: string, input: OAuthGoldenInput): Promise<
     ...(token.expiresAt === undefined ? {} : { expires_in: (token.expiresAt.getTime() - NOW.getTime()) / 1000 }),
     ...(done.missingScopes.length === 0 ? {} : { scopes_missing: done.missingScopes }),
     ...(Object.keys(context).length === Object.keys(fields).length ? {} : { context: without(context, fields) }),
-    ...(identity === undefined || identity.request !== undefined
-      ? {}
-      : { identity: getAtPath(token.fields, identity.path) ?? null }),
+    ...identity,
     ...later,
   }
 }
 
 function planOf(name: string) {
   return compilePlan(resolveConfig(shipped(name).config, {}).config)
+}
+
+/** Asks who the account is; without a request, reads it from the token answer. */
+async function identityOf(
+  name: string,
+  account: AccountValues,
+  token: TokenSet,
+  answer: Json = {},
+): Promise<Pick<OAuthGoldenFile, 'identity' | 'identity_request'>> {
+  const { identity, format } = redirectPlan(name) ?? {}
+  if (identity === undefined || format === undefined) return {}
+  if (identity.request === undefined) return { identity: getAtPath(token.fields, identity.path) ?? null }
+  const sent: EgressRequest[] = []
+  const access = { id: 'a', isSandbox: false, ...account }
+  const target = { kind: 'verification', format, of: 'identity' } as const
+  const proxy = createProxy({ ...depsAnswering(sent, answer), nonce: () => 'n0nce' })
+  const { outcome } = await proxy.runAction(planOf(name), access, { target })
+  if (outcome.kind !== 'ok') throw new Error(JSON.stringify(outcome))
+  const found = getAtPath(outcome.result, identity.path) ?? null
+  return { identity: found, identity_request: shownRequest(requireSent(sent[0])) }
 }
 
 async function laterRequests(
@@ -146,7 +167,7 @@ async function laterRequests(
   }
 }
 
-function depsAnswering(sent: EgressRequest[], answer: JsonObject | string) {
+function depsAnswering(sent: EgressRequest[], answer: Json) {
   const send = async (request: EgressRequest): Promise<EgressResponse> => {
     sent.push(request)
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
