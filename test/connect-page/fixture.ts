@@ -21,7 +21,7 @@ export const KEY_CONFIG: JsonObject = {
 }
 
 /** A page that a browser got. */
-export interface Page {
+interface Page {
   readonly status: number
   readonly headers: Headers
   readonly html: string
@@ -30,7 +30,7 @@ export interface Page {
 }
 
 /** A browser: keeps cookies, follows redirects of this server, and says where a request comes from. */
-export class Browser {
+class Browser {
   readonly cookies = new Map<string, string>()
   readonly #url: string
 

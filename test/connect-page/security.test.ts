@@ -45,6 +45,84 @@ describe('every page', () => {
   })
 })
 
+describe('what a browser loads', () => {
+  it('is below 60 kB with style and script, comes from this origin alone, and is cached by its content', async () => {
+    const { page } = await openForm()
+    const paths = [...page.html.matchAll(/<(?:script|link|img)[^>]* (?:src|href)="([^"]+)"/g)].map(
+      ([, path]) => path ?? '',
+    )
+    const files = paths.filter((path) => path !== 'data:,')
+    expect(files.map((path) => path.replace(/\?.*/, ''))).toEqual(['/connect/page.css', '/connect/page.js'])
+    let bytes = Buffer.byteLength(page.html)
+    for (const path of files) {
+      const answer = await fetch(app.url + path)
+      bytes += (await answer.arrayBuffer()).byteLength
+      expect(answer.headers.get('cache-control')).toBe('public, max-age=86400, immutable')
+      const etag = answer.headers.get('etag') ?? ''
+      expect((await fetch(app.url + path, { headers: { 'if-none-match': etag } })).status).toBe(304)
+    }
+    expect(bytes).toBeLessThan(60_000)
+  })
+
+  it('of the client is open to modules of other origins', async () => {
+    const { status, headers } = await fetch(`${app.url}/connect/client.js`)
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
+    expect(headers.get('access-control-allow-origin')).toBe('*')
+    expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin')
+  })
+})
+
+describe('the status for the application', () => {
+  const origin = 'https://app.example.com'
+  const ask = (token: string, from?: string) =>
+    fetch(`${app.url}/connect/status`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, ...(from === undefined ? {} : { origin: from }) },
+    })
+
+  it('is read with the token, by pages of the origins of the link alone', async () => {
+    const { id, link_token: token } = await link({ integrations: [keys], origins: [origin] })
+    const answer = await ask(token, origin)
+    expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
+    expect(answer.headers.get('vary')).toContain('Origin')
+    expect(await answer.json()).toEqual({
+      id,
+      status: 'created',
+      integration: null,
+      integrated_account_id: null,
+      error: null,
+    })
+    const foreign = await ask(token, 'https://evil.example')
+    expect(foreign.status).toBe(403)
+    expect(await foreign.json()).toMatchObject({ error: { code: 'origin_not_allowed' } })
+  })
+
+  it('of a session that failed a step names the error', async () => {
+    const { visitor, id, token } = await openForm({ origins: [origin] })
+    await visitor.post(`/connect/${id}/cancel`, {})
+    expect(await (await ask(token, origin)).json()).toMatchObject({
+      status: 'cancelled',
+      error: { code: 'cancelled', message: expect.any(String) },
+    })
+  })
+
+  it('is asked for after a preflight', async () => {
+    const { status, headers } = await fetch(`${app.url}/connect/status`, { method: 'OPTIONS', headers: { origin } })
+    expect(status).toBe(204)
+    expect(headers.get('access-control-allow-headers')).toContain('authorization')
+    expect(headers.has('access-control-allow-credentials')).toBe(false)
+  })
+
+  it.each(['', 'x', `lnk_${'0'.repeat(32)}_x`])(
+    'without a valid token (%j) is an error that pages can read',
+    async (token) => {
+      const answer = await ask(token, origin)
+      expect(answer.status).toBe(404)
+      expect(await answer.json()).toMatchObject({ error: { code: 'invalid_token' } })
+    },
+  )
+})
+
 describe('the frame', () => {
   const origins = ['https://app.example.com', 'https://other.example.com']
 

@@ -83,7 +83,7 @@ export function waitingPage(
     data: { step: 'consent', poll: model.statusPath, revision: model.revision, popup: model.popupPath },
     body: html`<p class="intro">${texts.text(model.isPending ? 'pending.intro' : frame.isFramed ? 'waiting.intro' : 'waiting.here.intro', { integration })}</p>
 ${alertBox(frame, model.alert)}<div class="body stack">
-<p class="note" hidden data-blocked>${texts.text('waiting.blocked')} <a href="/connect/hop" target="_blank" rel="noreferrer">${texts.text('waiting.here')}</a></p>
+<p class="note" role="status" hidden data-blocked>${texts.text('waiting.blocked')} <a href="/connect/hop" target="_blank" rel="noreferrer">${texts.text('waiting.here')}</a></p>
 <form method="post" action="${model.action}" data-guard data-hop>
 <div class="actions"><button class="button primary" type="submit">${texts.text(frame.isFramed ? 'waiting.reopen' : 'consent.submit', { integration })}</button><a class="button secondary" href="${model.backPath}">${texts.text('page.back')}</a></div>
 </form>
