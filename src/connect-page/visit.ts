@@ -18,6 +18,7 @@ import {
   pagePreferences,
   readSessionCookie,
   type SessionCookie,
+  sessionCookieHeader,
 } from './session-cookie.ts'
 import { acceptedLanguages, type TextKey, type Texts, textsFor } from './texts.ts'
 import type { AlertModel } from './views/form.ts'
@@ -54,7 +55,19 @@ export async function openVisit(
   if (browser === undefined) return undefined
   const ref = { id, browserKey: browser.browserKey }
   const session = await findLinkSession(deps.links, ref)
+  if (session?.step === 'done') shortenCookie(deps, exchange, id, browser)
   return session && (await visitOf(deps, exchange, ref, session, browser))
+}
+
+/** How long the end of a session can be read again: a browser that opens many links must not collect their cookies. */
+const ENDED_COOKIE_SECONDS = 600
+
+function shortenCookie({ links }: ConnectPageDeps, { context }: HttpExchange, id: string, browser: Browser): void {
+  const { mode } = browser
+  if (mode === 'iframe') return
+  const isSecure = links.publicUrl().startsWith('https:')
+  const header = sessionCookieHeader(id, { ...browser, mode }, { isSecure, maxAgeSeconds: ENDED_COOKIE_SECONDS })
+  context.setHeader('set-cookie', header)
 }
 
 /** The same visit after a step changed the session. */

@@ -247,6 +247,13 @@ describe('the end', () => {
     expect(ended.html).toContain('<noscript><meta http-equiv="refresh" content="2;url=https://app.example.com/done?')
   })
 
+  it('can be read for ten minutes, after which the browser forgets the session', async () => {
+    const { visitor, id } = await openLink({ integrations: [keys] })
+    const { headers } = await visitor.post(`/connect/${id}/cancel`, {})
+    expect(headers.get('set-cookie')).toMatch(/^patchbay-link-.*; Max-Age=600$/)
+    expect((await visitor.get(`/connect/${id}`)).html).toContain('Cancelled')
+  })
+
   it('in a popup closes the window instead', async () => {
     const { link_token } = await link({ integrations: [keys], redirect_uri: 'https://app.example.com/done' })
     const visitor = browser()

@@ -157,10 +157,13 @@ function file(texts: Texts, field: FormField, state: FieldState): Html {
 <div class="tools" hidden data-file="${id}" data-bytes-max="${FILE_KILOBYTES_MAX * 1024}" data-too-large="${tooLarge}"><label>${texts.text('form.file')} <input type="file"${accept}></label><span role="status"></span></div>`
 }
 
+/** What browsers may fill in (WCAG 2.2, 1.3.5): facts about the person, never a credential. */
+const PURPOSES: Readonly<Record<string, string>> = { email: 'email', tel: 'tel' }
+
 function attributes(field: FormField, state: FieldState): readonly HtmlPart[] {
   return [
     html` id="${inputId(field.name)}" name="${INPUT_PREFIX}${field.name}"`,
-    html` autocomplete="off" autocapitalize="none" spellcheck="false"`,
+    html` autocomplete="${PURPOSES[field.format ?? ''] ?? 'off'}" autocapitalize="none" spellcheck="false"`,
     field.isRequired && html` required`,
     field.placeholder !== undefined && field.type !== 'single_select' && html` placeholder="${field.placeholder}"`,
     invalid(state),
