@@ -17,7 +17,7 @@ import { findReservedKeys } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { tokenErrorOf } from './request-token.ts'
 import { type ResolvedAccount, tokenRulesOf } from './resolved-account.ts'
-import { createTokenContext } from './token-context.ts'
+import { createTokenContext, secretLeaves, sentSecrets } from './token-context.ts'
 
 type AuthorizationDependencies = Pick<AccountDependencies, 'http' | 'evaluator' | 'clock'>
 
@@ -66,7 +66,7 @@ export async function completeAuthorization(
   const scope = scopeOf(target, back.redirectUri)
   const rules = rulesOf(target)
   const { code = '', state = '' } = back.params
-  const known = [code, state, ...leavesOf(back.secrets)]
+  const known = [code, state, ...secretLeaves(back.secrets)]
   const secrets = [...known, ...returnedTokens(back.params)]
   const result = await withRedaction(deps, target, scope, secrets, 'token_exchange_failed', (context) =>
     rules.complete(context, scope, back),
@@ -101,7 +101,7 @@ export async function revokeAuthorization(
 
   function redact(message: string): string {
     const redaction = createRedaction(plan, access)
-    redaction.setSecrets('requests', () => sent.flatMap(({ call }) => leavesOf(call.args ?? null)))
+    redaction.setSecrets('requests', () => sentSecrets(sent))
     return redaction.redactText(message)
   }
 }
@@ -149,12 +149,7 @@ async function withRedaction<Result extends { readonly kind: string }>(
   const context = createTokenContext(deps, { environmentId }, (each) => sent.push(each))
   const result = await catchFailure(() => run(context), otherwise)
   if (!isFailure(result)) return result
-  const redaction = new Redactor(() => [
-    ...known,
-    ...plan.secrets,
-    ...accountSecrets(account),
-    ...sent.flatMap(({ call }) => leavesOf(call.args ?? null)),
-  ])
+  const redaction = new Redactor(() => [...known, ...plan.secrets, ...accountSecrets(account), ...sentSecrets(sent)])
   const { providerError } = result
   return {
     ...result,
@@ -178,28 +173,6 @@ async function catchFailure<Result>(
     const code = isTransient(error) ? 'provider_unreachable' : otherwise
     return { kind: 'failed', code, message: error.publicMessage }
   }
-}
-
-/** Parameters of token requests that are no secrets, under their standard names. */
-const PUBLIC_PARAMETERS: ReadonlySet<string> = new Set([
-  'grant_type',
-  'redirect_uri',
-  'scope',
-  'client_id',
-  'token_type_hint',
-  'client_assertion_type',
-  'scopes',
-  'issuer',
-  // The parameters again, by position.
-  'query',
-])
-
-/** Every text of a value but those under public names: the parameters of a request. */
-function leavesOf(value: Json): string[] {
-  if (typeof value === 'string') return value === '' ? [] : [value]
-  if (Array.isArray(value)) return value.flatMap((item: Json) => leavesOf(item))
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, item]) => (PUBLIC_PARAMETERS.has(name) ? [] : leavesOf(item)))
 }
 
 /** Parameters of a redirect that describe it; long texts in all others may be codes and tokens. */

@@ -2,10 +2,10 @@ import { type BackoffPolicy, backoffMs, Failure, isTransient, type JsonObject, t
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
 import { readStandardTokenResponse, type TokenError, type TokenResult, type TokenRules } from '../formats/index.ts'
-import { type ActionOutcome, createRedaction, tokensIn } from '../proxy/index.ts'
+import { type ActionOutcome, createRedaction } from '../proxy/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { REFRESH_ACTION, type ResolvedAccount, usesRefreshAction } from './resolved-account.ts'
-import { createTokenContext, TOKEN_REQUESTS_TIMEOUT_MS } from './token-context.ts'
+import { createTokenContext, sentSecrets, TOKEN_REQUESTS_TIMEOUT_MS } from './token-context.ts'
 
 type RequestDependencies = Pick<AccountDependencies, 'http' | 'evaluator' | 'engine' | 'clock'>
 
@@ -34,8 +34,7 @@ export async function requestToken(
   )
   if (result.kind === 'granted') return result
   const redaction = createRedaction(resolved.plan, access)
-  // Values computed for the requests, such as an assertion, and the responses to earlier ones.
-  redaction.setSecrets('requests', () => sent.flatMap(({ call }) => tokensIn(call.args ?? null)))
+  redaction.setSecrets('requests', () => sentSecrets(sent))
   return { ...result, message: redaction.redactText(result.message) }
 }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { Failure, newId } from '../base/index.ts'
+import { Failure, isJsonObject, type Json, newId } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
 import type { TokenContext } from '../formats/index.ts'
-import { type AccountAccess, sendRaw } from '../proxy/index.ts'
+import { type AccountAccess, authorizationSecrets, sendRaw, tokensIn } from '../proxy/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
 
 const REQUEST_TIMEOUT_MS = 10_000
@@ -38,4 +38,38 @@ export function createTokenContext(
     nonce: newId,
     randomSecret: () => randomBytes(SECRET_BYTES).toString('base64url'),
   }
+}
+
+/** Parameters of token requests that are no secrets, under their standard names. */
+const PUBLIC_PARAMETERS: ReadonlySet<string> = new Set([
+  'grant_type',
+  'redirect_uri',
+  'scope',
+  'client_id',
+  'token_type_hint',
+  'client_assertion_type',
+  'scopes',
+  'issuer',
+])
+
+/**
+ * The secrets of requests that were sent: every parameter but the public ones, computed values, and what looks like a token in
+ * the responses to earlier ones.
+ *
+ * @param sent variables of the requests
+ */
+export function sentSecrets(sent: readonly TemplateScope[]): string[] {
+  return sent.flatMap(({ call }) => {
+    const { params = null, values = null, authorization, ...others } = call.args ?? {}
+    const headers = typeof authorization === 'string' ? { authorization } : {}
+    return [...secretLeaves({ params, values }), ...authorizationSecrets({ headers, query: {} }), ...tokensIn(others)]
+  })
+}
+
+/** Every text of a value but those under public names. */
+export function secretLeaves(value: Json): string[] {
+  if (typeof value === 'string') return value === '' ? [] : [value]
+  if (Array.isArray(value)) return value.flatMap((item: Json) => secretLeaves(item))
+  if (!isJsonObject(value)) return []
+  return Object.entries(value).flatMap(([name, item]) => (PUBLIC_PARAMETERS.has(name) ? [] : secretLeaves(item)))
 }
