@@ -11,6 +11,7 @@ import type { Tx } from '../database/index.ts'
 import { collectFields, isSecretField } from '../formats/index.ts'
 import { type InstallationChoice, listInstallationChoices } from '../integrations/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
+import { ignoreFailure } from './choices.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import { mintLinkToken } from './link-token.ts'
 import { toLinkSession } from './load-session.ts'
@@ -233,8 +234,10 @@ async function assertContextFits(
   const credentials = new Map<string, Violation>()
   const values = new Map<string, Violation>()
   for (const installation of installations) {
-    const { plan } = await accounts.definitions.getVersion(tx, installation)
-    const fields = connectPlansOf(plan).flatMap((connect) =>
+    // One that does not compile is not offered.
+    const definition = await ignoreFailure(() => accounts.definitions.getVersion(tx, installation))
+    const plans = definition === undefined ? [] : connectPlansOf(definition.plan)
+    const fields = plans.flatMap((connect) =>
       connect.fields
         .filter(({ name }) => Object.hasOwn(context, name))
         .map((field) => ({ field, of: `${installation.integrationName} (${authenticationMethodOf(connect)})` })),

@@ -87,8 +87,8 @@ export async function linksFixture() {
     })
   }
 
-  async function create(input: Partial<LinkSessionInput> = {}) {
-    return await database.transaction((tx) => createLinkSession(links, tx, scope, { ...INPUT, ...input }))
+  async function create(input: Partial<LinkSessionInput> = {}, within = scope) {
+    return await database.transaction((tx) => createLinkSession(links, tx, within, { ...INPUT, ...input }))
   }
 
   /** A session that is opened in a browser. */

@@ -12,6 +12,7 @@ import {
   redeemHopTicket,
   submitForm,
 } from '../../src/links/index.ts'
+import { createEnvironment, deleteEnvironment } from '../../src/tenancy/index.ts'
 import { linksFixture } from './fixture.ts'
 import { startThirdParty } from './third-party.ts'
 
@@ -170,6 +171,15 @@ describe('a ticket', () => {
 })
 
 describe('deleting', () => {
+  it('an environment deletes its sessions', async () => {
+    const { teamId } = scope
+    const environment = await database.transaction((tx) => createEnvironment(tx, teamId, { name: 'short-lived' }))
+    const { session } = await create({}, { teamId, environmentId: environment.id })
+    const remove = { id: environment.id, force: true }
+    await database.transaction((tx) => deleteEnvironment(fixture.domain, tx, teamId, remove))
+    expect(await query(database.pool, 'select from link_session where id = :id', { id: session.id })).toEqual([])
+  })
+
   it('an account deletes its sessions', async () => {
     const ref = await open({ integrations: [keys.name] })
     await submitForm(links, ref, VALUES)
