@@ -31,6 +31,9 @@ export interface OAuthGoldenFile {
   readonly exchange: GoldenRequest
   /** Its answer as the provider documents it: JSON, or a form. */
   readonly answer: JsonObject | string
+  /** A second exchange, for a token that lives longer, and its answer. */
+  readonly extend?: GoldenRequest
+  readonly extend_answer?: JsonObject
   readonly expires_in?: number
   readonly scopes_missing?: readonly string[]
   /** Context keys that the redirect and the answer fill. */
@@ -48,7 +51,14 @@ export interface OAuthGoldenFile {
 /** What a test gives; all else is computed. */
 export type OAuthGoldenInput = Pick<
   OAuthGoldenFile,
-  'environment' | 'fields' | 'scopes' | 'request_token_answer' | 'redirect' | 'answer' | 'identity_answer'
+  | 'environment'
+  | 'fields'
+  | 'scopes'
+  | 'request_token_answer'
+  | 'redirect'
+  | 'answer'
+  | 'extend_answer'
+  | 'identity_answer'
 >
 
 const FOLDER = new URL('golden/oauth/', import.meta.url)
@@ -99,13 +109,13 @@ export async function showOAuth(name: string, input: OAuthGoldenInput): Promise<
   if (begun.kind !== 'redirect') throw new Error(`${begun.code}: ${begun.message}`)
   const show = replacing(begun.url, begun.secrets)
   const [requestToken] = sent.splice(0)
-  const done = await completeAuthorization(depsAnswering(sent, answer), target, {
+  const done = await completeAuthorization(depsAnswering(sent, answer, input.extend_answer), target, {
     params: redirect,
     redirectUri: REDIRECT_URI,
     secrets: begun.secrets,
   })
   if (done.kind !== 'granted') throw new Error(JSON.stringify(done))
-  const [exchange] = sent.splice(0)
+  const [exchange, extend] = sent.splice(0)
   const { token } = done
   const context = { ...fields, ...done.context, ...contextFromToken(connect, token) }
   const account = { credentials: { oauth: { token: token.fields } }, context, environmentVariables }
@@ -118,6 +128,7 @@ export async function showOAuth(name: string, input: OAuthGoldenInput): Promise<
     redirect,
     exchange: show(requireSent(exchange)),
     answer,
+    ...(extend === undefined ? {} : { extend: show(extend) }),
     ...(token.expiresAt === undefined ? {} : { expires_in: (token.expiresAt.getTime() - NOW.getTime()) / 1000 }),
     ...(done.missingScopes.length === 0 ? {} : { scopes_missing: done.missingScopes }),
     ...(Object.keys(context).length === Object.keys(fields).length ? {} : { context: without(context, fields) }),
@@ -167,9 +178,9 @@ async function laterRequests(
   }
 }
 
-function depsAnswering(sent: EgressRequest[], answer: Json) {
+function depsAnswering(sent: EgressRequest[], first: Json, second: Json = first) {
   const send = async (request: EgressRequest): Promise<EgressResponse> => {
-    sent.push(request)
+    const answer = sent.push(request) === 1 ? first : second
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
     const type = typeof answer === 'string' ? 'application/x-www-form-urlencoded' : 'application/json'
     return { status: 200, headers: { 'content-type': type }, body: Buffer.from(text), url: request.url }
