@@ -164,10 +164,8 @@ function endContent(visit: PageVisit): PageContent {
   const data = { outcome: JSON.stringify(outcomeOf(session)) }
   if (session.status === 'completed') return donePage(frame, { isReconnect: session.isReconnect, destination, data })
   const code = session.error?.code ?? (session.status === 'expired' ? 'expired_token' : 'cancelled')
-  return failedPage(frame, {
-    alert: errorAlert(frame, code, session.error?.message ?? ''),
-    isCancelled: code === 'cancelled',
-    destination,
-    data,
-  })
+  const isCancelled = code === 'cancelled'
+  // What the customer did needs no message of the third party.
+  const details = isCancelled ? '' : (session.error?.message ?? '')
+  return failedPage(frame, { alert: errorAlert(frame, code, details), isCancelled, destination, data })
 }

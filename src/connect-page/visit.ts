@@ -96,10 +96,21 @@ export function stepPath({ id }: Pick<LinkSession, 'id'>, step: string): string 
 }
 
 /** The session's error for the customer; undefined without one. */
-export function alertOf({ frame, session }: Pick<PageVisit, 'frame' | 'session'>): AlertModel | undefined {
+export function alertOf({
+  frame,
+  session,
+  choice,
+}: Pick<PageVisit, 'frame' | 'session' | 'choice'>): AlertModel | undefined {
   const { error } = session
+  const { authenticationMethod: name } = session
+  // After a consent there is no value to check.
+  const hasConsent = choice?.methods.some((method) => method.authenticationMethod === name && method.hasConsent)
   if (error === null) return undefined
   const alert = errorAlert(frame, error.code, error.message)
+  if (error.code === 'credentials_rejected' && hasConsent) {
+    const integration = frame.integration?.name ?? frame.texts.text('error.provider')
+    return { ...alert, advice: frame.texts.text('error.credentials_rejected.advice.consent', { integration }) }
+  }
   if (error.code !== 'identity_changed') return alert
   return { ...alert, action: { path: stepPath(session, 'identity'), label: frame.texts.text('identity.confirm') } }
 }
