@@ -25,14 +25,14 @@ const TEXTS = {
     title: 'Connect an account',
     close: 'Close',
     ask: 'Discard what you have entered?',
-    keep: 'Continue',
+    keep: 'Keep editing',
     drop: 'Discard',
   },
   de: {
     title: 'Konto verbinden',
     close: 'Schließen',
     ask: 'Ihre Eingaben verwerfen?',
-    keep: 'Weiter',
+    keep: 'Weiter bearbeiten',
     drop: 'Verwerfen',
   },
 }
@@ -333,14 +333,14 @@ function createDialog({ frame, width, theme, texts, close, drop }) {
   dialog.setAttribute('aria-label', texts.title)
   const colors = /^(light|dark)$/.test(theme) ? theme : 'light dark'
   const box = element('div', {}, `${BOX};max-width:${width}px;color-scheme:${colors}`)
-  const question = element('div', { hidden: true, role: 'alertdialog' }, QUESTION)
+  const question = element('div', { role: 'alertdialog' }, QUESTION)
   question.setAttribute('aria-label', texts.ask)
   const hide = () => {
-    question.hidden = true
+    question.style.display = 'none'
     frame.focus()
   }
   const keep = button(texts.keep, hide)
-  question.append(element('span', { textContent: texts.ask }, 'flex:1 1 12em'), keep, button(texts.drop, drop))
+  question.append(element('span', { textContent: texts.ask }, 'flex:1 0 100%'), keep, button(texts.drop, drop))
   const cross = button('×', close)
   cross.setAttribute('aria-label', texts.close)
   cross.style.cssText += ';margin-left:auto;min-width:32px;border-color:transparent;font-size:20px'
@@ -350,7 +350,7 @@ function createDialog({ frame, width, theme, texts, close, drop }) {
   dialog.append(box)
   dialog.addEventListener('cancel', (event) => {
     event.preventDefault()
-    if (question.hidden) close()
+    if (question.style.display === 'none') close()
     else hide()
   })
   // Browsers close a dialog on a second Escape even when the first one was prevented.
@@ -360,7 +360,7 @@ function createDialog({ frame, width, theme, texts, close, drop }) {
   frame.focus()
   return {
     ask() {
-      question.hidden = false
+      question.style.display = 'flex'
       keep.focus()
     },
     remove() {
@@ -374,8 +374,9 @@ function createDialog({ frame, width, theme, texts, close, drop }) {
 const FULL_SCREEN =
   'border:0;margin:0;padding:8px;width:100vw;height:100dvh;max-width:none;max-height:none;box-sizing:border-box;background:rgb(0 0 0/.5);overflow:auto'
 const BOX =
-  'margin:auto;max-height:100%;display:flex;flex-direction:column;overflow:auto;border-radius:12px;background:Canvas;color:CanvasText'
-const QUESTION = 'flex-wrap:wrap;align-items:center;gap:8px;padding:8px 16px;font:15px/1.5 system-ui,sans-serif'
+  'margin:auto;max-height:100%;display:flex;flex-direction:column;overflow:auto;border-radius:12px;background:light-dark(#fff,#1b1d22);color:light-dark(#16181d,#f2f3f5)'
+const QUESTION =
+  'display:none;flex-wrap:wrap;align-items:center;gap:8px;padding:8px 16px;font:15px/1.5 system-ui,sans-serif'
 const BUTTON =
   'min-height:32px;padding:0 12px;font:inherit;border:1px solid currentColor;border-radius:6px;background:none;color:inherit;cursor:pointer'
 
