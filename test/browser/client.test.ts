@@ -256,7 +256,7 @@ describe.concurrent('the connect client in a frame', () => {
     await frame.fill('input', 'something')
     await frame.press('input', 'Escape')
     const question = application.getByRole('alertdialog', { name: 'Discard what you have entered?' })
-    await question.getByRole('button', { name: 'Continue' }).click()
+    await question.getByRole('button', { name: 'Keep editing' }).click()
     expect(await question.count()).toBe(0)
     expect(await frame.inputValue('input')).toBe('something')
     await application.getByRole('button', { name: 'Close' }).click()

@@ -41,8 +41,8 @@ export async function startHost(productUrl: string): Promise<Peer> {
       'content-security-policy': policy,
       ...(coop === null ? {} : { 'cross-origin-opener-policy': coop }),
     }
-    const body = `<h1>An application</h1><button id="connect">Connect</button> <a href="#elsewhere">A link</a>
-      <div id="container"></div><script type="module" src="/host.js"></script>`
+    const body = `<main><h1>An application</h1><button id="connect">Connect</button> <a href="#elsewhere">A link</a>
+      <div id="container"></div></main><script type="module" src="/host.js"></script>`
     send(response, htmlReply(200, body, headers))
   })
 }

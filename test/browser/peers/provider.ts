@@ -24,6 +24,8 @@ export const PROFILES = [
   'forbidden',
   /** Calls with the token take SLOW_MS. */
   'slow',
+  /** Calls with the token wait for release(). */
+  'held',
   /** Two accounts: the consent page asks which. */
   'accounts',
 ] as const
@@ -45,7 +47,9 @@ export interface Provider extends Peer {
   /** A key that is accepted until it is revoked. */
   issueKey(): string
   revokeKey(key: string): void
-  /** False: calls with a token or key are answered 503. */
+  /** Answers the calls that wait. */
+  release(): void
+  /** False: token requests and calls are answered 503. */
   setReachable(isReachable: boolean): void
 }
 
@@ -63,6 +67,7 @@ export async function startProvider(host: 'localhost' | '127.0.0.1' = 'localhost
   const accountOfToken = new Map([[RIGHT_KEY as string, 'acme']])
   const exchanged: string[] = []
   let isReachable = true
+  let held = Promise.withResolvers<void>()
   const issue = (kind: string): string => {
     const value = `${kind}_${randomBytes(18).toString('base64url')}`
     secrets.push({ kind, value })
@@ -93,6 +98,7 @@ export async function startProvider(host: 'localhost' | '127.0.0.1' = 'localhost
   }
 
   function answerToken(profile: Profile, form: URLSearchParams): Reply {
+    if (!isReachable) return jsonReply(503, { message: 'Down for maintenance.' })
     const isExchange = form.get('grant_type') === 'authorization_code'
     if (isExchange) exchanged.push(form.get('code') ?? '')
     const verifier = form.get('code_verifier')
@@ -121,6 +127,7 @@ export async function startProvider(host: 'localhost' | '127.0.0.1' = 'localhost
     request: IncomingMessage,
   ): Promise<Reply> {
     if (profile === 'slow') await new Promise((resolve) => setTimeout(resolve, SLOW_MS))
+    if (profile === 'held') await held.promise
     if (!isReachable) return jsonReply(503, { message: 'Down for maintenance.' })
     const token = request.headers.authorization?.replace(/^Bearer /, '') ?? ''
     const account = accountOfToken.get(token)
@@ -143,6 +150,10 @@ export async function startProvider(host: 'localhost' | '127.0.0.1' = 'localhost
       return key
     },
     revokeKey: (key) => accountOfToken.delete(key),
+    release: () => {
+      held.resolve()
+      held = Promise.withResolvers()
+    },
     setReachable: (value) => {
       isReachable = value
     },
