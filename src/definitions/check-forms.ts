@@ -69,9 +69,16 @@ function listStepFields(step: Json, path: DotPath): FormFieldAt[] {
   )
 }
 
+/** Secret fields of formats whose `fields` are left out. */
+const DEFAULT_SECRETS: Readonly<Record<string, readonly string[]>> = {
+  api_key: ['api_key'],
+  oauth2_client_credentials: ['client_secret'],
+}
+
 function listSecretNames({ credentials }: JsonObject): string[] {
-  return listCredentials(credentials).flatMap(({ config }) => {
-    const fields = isJsonObject(config) && Array.isArray(config.fields) ? config.fields : []
+  return listCredentials(credentials).flatMap(({ format, config }) => {
+    const fields = isJsonObject(config) ? config.fields : undefined
+    if (!Array.isArray(fields)) return DEFAULT_SECRETS[format] ?? []
     return fields.filter(isSecret).map((field: JsonObject) => String(field.name))
   })
 }
@@ -92,8 +99,14 @@ function findNameProblems(
     ...(isSecret(field)
       ? [finding('type', 'is a secret, but values of this form become part of the readable context', 'form.secret')]
       : []),
-    ...(secretNames.has(name)
-      ? [finding('name', 'is the name of a credential, which no key of the context may have', 'form.credential_name')]
+    ...(secretNames.has(name) || (labelKey !== undefined && secretNames.has(labelKey))
+      ? [
+          finding(
+            'name',
+            'or its label has the name of a credential, which no key of the context may have',
+            'form.credential_name',
+          ),
+        ]
       : []),
     ...(before.some((other) => other.name === name && other.path[3] !== path[3])
       ? [finding('name', 'is the name of a field of an earlier step too', 'field.duplicate')]

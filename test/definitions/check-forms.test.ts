@@ -11,7 +11,12 @@ const CHANNEL = { name: 'channel', type: 'single_select', data_source: SOURCE, o
 function definition(...fields: Json[]): JsonObject {
   return {
     base_url: 'https://api.example.com',
-    credentials: { format: 'api_key', config: { fields: [{ name: 'api_key', type: 'password' }, { name: 'site' }] } },
+    credentials: {
+      format: 'api_key',
+      config: {
+        fields: [{ name: 'api_key', type: 'password' }, { name: 'pin_label', type: 'password' }, { name: 'site' }],
+      },
+    },
     resources: {
       workspaces: { list: { path: '/workspaces' } },
       channels: { list: { path: '/channels' }, create: { method: 'post', path: '/channels' } },
@@ -122,6 +127,7 @@ describe('a finding names the field', () => {
     ['a secret', [{ name: 'a', type: 'password' }], ['fields[0].type form.secret']],
     ['a secret file', [{ name: 'a', type: 'file' }], ['fields[0].type form.secret']],
     ['the name of a credential', [{ name: 'api_key' }], ['fields[0].name form.credential_name']],
+    ['a label with the name of a credential', [{ ...CHANNEL, name: 'pin' }], ['fields[0].name form.credential_name']],
     ['the key of a label', [CHANNEL, { name: 'channel_label' }], ['fields[0].name form.label_key']],
     [
       'an unknown placeholder',
@@ -130,6 +136,11 @@ describe('a finding names the field', () => {
     ],
   ])('%s', (_what, fields, expected) => {
     expect(lines(definition(...fields))).toEqual(expected)
+  })
+
+  test('the name of a credential that a format has by default', () => {
+    const config = { ...definition({ name: 'api_key' }), credentials: { format: 'api_key' } }
+    expect(lines(config)).toEqual(['fields[0].name form.credential_name'])
   })
 
   test('a name of an earlier step', () => {
