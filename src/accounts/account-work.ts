@@ -4,6 +4,7 @@ import { AccountActivator } from './account-activator.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { warnOfReauthorization } from './reauthorization-warner.ts'
 import { type RevocationFailure, TokenRevoker } from './revoke-token.ts'
+import { deleteIdleHosts } from './sql/token-host.ts'
 import { TokenRefresher } from './token-refresher.ts'
 
 /** How long a new account waits for its activation to begin while one of the loops is free. */
@@ -12,8 +13,12 @@ const ACTIVATE_INTERVAL_MS = 1_000
 const ACTIVATED_AT_ONCE = 4
 /** Far below the refresh margin of all tokens but those that live for seconds. */
 const REFRESH_INTERVAL_MS = 5_000
+/** Loops, so that the slowest token of a round delays one of them. */
+const REFRESH_LOOPS = 2
 const REVOKE_INTERVAL_MS = 5_000
 const WARN_INTERVAL_MS = 60_000
+const CLEAN_INTERVAL_MS = 10 * 60_000
+const CLEAN_BATCH = 1_000
 
 /** What the work of accounts takes. */
 export interface AccountWorkOptions extends AccountDependencies {
@@ -42,13 +47,23 @@ export function createAccountWork(options: AccountWorkOptions): AccountWork {
     intervalMs: ACTIVATE_INTERVAL_MS,
     runOnce: () => activator.runOnce(),
   }))
+  const refreshes = Array.from({ length: REFRESH_LOOPS }, (_, index) => ({
+    name: `refresh-tokens-${index + 1}`,
+    intervalMs: REFRESH_INTERVAL_MS,
+    runOnce: () => refresher.runOnce(),
+  }))
   return {
     loops: [
       ...activations,
-      { name: 'refresh-tokens', intervalMs: REFRESH_INTERVAL_MS, runOnce: () => refresher.runOnce() },
+      ...refreshes,
       { name: 'reauthorization', intervalMs: WARN_INTERVAL_MS, runOnce: () => warnOfReauthorization(options) },
+      { name: 'token-hosts', intervalMs: CLEAN_INTERVAL_MS, runOnce: () => cleanHosts(options) },
       { name: 'revoke-tokens', intervalMs: REVOKE_INTERVAL_MS, runOnce: () => revoker.runOnce() },
     ],
     stop: () => activator.stop(),
   }
+}
+
+async function cleanHosts({ database }: Pick<AccountDependencies, 'database'>): Promise<boolean> {
+  return (await deleteIdleHosts(database.pool, CLEAN_BATCH)) === CLEAN_BATCH
 }

@@ -58,3 +58,4 @@ export {
   type Region,
 } from './sql/integrated-account.ts'
 export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
+export { createTokenHttp } from './token-http.ts'

@@ -23,3 +23,13 @@ create table token_revocation (
   attempts integer not null default 0
 ) with (fillfactor = 80);
 create index token_revocation_due on token_revocation (due_at);
+
+-- What requests for tokens to one host share: its rate, and how long it asked to be left alone.
+create table token_host (
+  -- Host and port, lower case.
+  host text primary key,
+  -- Generic cell rate algorithm: when the next request would come if all were evenly spaced.
+  next_at timestamptz(3) not null,
+  -- No request before this time.
+  blocked_until timestamptz(3)
+) with (fillfactor = 50);

@@ -1,9 +1,17 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { query, queryOne } from '../../../src/database/database.ts'
 import type { Database } from '../../../src/database/index.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing, type SecretStore } from '../../../src/secrets/index.ts'
 import { type DurableDatabase, startDurableDatabase } from '../../support/durable-database.ts'
-import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../../support/product.ts'
+import {
+  bareEnvironment,
+  type RunningProduct,
+  removeDataDir,
+  startProduct,
+  temporaryDataDir,
+} from '../../support/product.ts'
 import { callRest, expectJson } from '../../support/rest.ts'
 
 const MAIN = join(import.meta.dirname, '../../../src/main.ts')
@@ -46,7 +54,7 @@ export class RefreshCluster implements AsyncDisposable {
   static async start(servers: number, endpoints: { readonly tokenUrl: string; readonly apiUrl: string }) {
     const cluster = new RefreshCluster(await startDurableDatabase(8))
     for (let started = 0; started < servers; started++) cluster.servers.push(await cluster.startServer())
-    await cluster.#install(endpoints)
+    await cluster.install('faults', endpoints)
     return cluster
   }
 
@@ -64,13 +72,22 @@ export class RefreshCluster implements AsyncDisposable {
     return first
   }
 
-  /** Starts one more process, which is not among `servers`. @param command of the product */
-  async startServer(command = 'serve'): Promise<RunningProduct> {
+  /** Starts one more process, which is not among `servers`. */
+  async startServer(): Promise<RunningProduct> {
     const options = { dataDir: this.#dataDir, environment: this.#environment }
-    return await startProduct({ ...options, command: [process.execPath, MAIN, command] })
+    return await startProduct({ ...options, command: [process.execPath, MAIN, 'serve'] })
   }
 
-  async #install({ tokenUrl, apiUrl }: { readonly tokenUrl: string; readonly apiUrl: string }): Promise<void> {
+  /** Starts a worker process, which ends on SIGTERM; resolves when it works. */
+  async startWorker(): Promise<ChildProcess> {
+    const env = { ...bareEnvironment(), ...this.#environment, PATCHBAY_DATA_DIR: this.#dataDir }
+    const child = spawn(process.execPath, [MAIN, 'worker'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(child.stdout, 'data')
+    return child
+  }
+
+  /** Installs a third party; accounts that are added later are of it. */
+  async install(name: string, { tokenUrl, apiUrl }: { readonly tokenUrl: string; readonly apiUrl: string }) {
     const { origin, pathname } = new URL(tokenUrl)
     const { url, bootstrap } = this.#first
     const config = {
@@ -84,14 +101,14 @@ export class RefreshCluster implements AsyncDisposable {
       retry: { max_attempts: 1 },
       resources: { items: { get: { method: 'get', path: '/items/{{id}}' } } },
     }
-    const integration = await expectJson('POST', `${url}/integration`, bootstrap.team_token, { name: 'faults', config })
+    const integration = await expectJson('POST', `${url}/integration`, bootstrap.team_token, { name, config })
     const installation = { integration_id: integration.id }
     this.#installationId = (await expectJson('POST', `${url}/environment-integration`, this.#token, installation)).id
   }
 
-  /** An active account whose access token has expired. */
-  async addAccount(refreshToken: string): Promise<string> {
-    const credentials = { access_token: `old ${refreshToken}`, refresh_token: refreshToken, expires_in: 0 }
+  /** An active account; by default its access token has expired. */
+  async addAccount(refreshToken: string, expiresIn = 0): Promise<string> {
+    const credentials = { access_token: `old ${refreshToken}`, refresh_token: refreshToken, expires_in: expiresIn }
     const body = { environment_integration_id: this.#installationId, tenant_id: 'acme', credentials }
     const { id } = await expectJson('POST', `${this.#first.url}/integrated-account`, this.#token, body)
     await query(this.database.pool, `update integrated_account set status = 'active' where id = :id returning id`, {
