@@ -1,7 +1,11 @@
-import { type JsonObject, notFound } from '../base/index.ts'
+import { exceedsJsonSize, type JsonObject, notFound } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { appendEvents, type EventType } from '../events/index.ts'
 import { type AccountRef, type AccountWithDefinition, findIntegratedAccount } from './sql/integrated-account.ts'
+import { splitContext } from './stored-context.ts'
+
+/** Longest context that an event repeats, in characters of JSON. */
+const CONTEXT_LENGTH_MAX = 64 * 1024
 
 /** An event about an account, without its subject. */
 export type AccountEventName =
@@ -45,10 +49,11 @@ function identityPayload(account: AccountWithDefinition): JsonObject {
  *
  * `{id, environment_id, environment_integration_id, integration: {id, name}, tenant_id, authentication_method, status,
  * last_error, last_action_result, last_forbidden_error, reauthorization_due_at, context, region, is_sandbox,
- * object_store_context_fields, created_at, updated_at}`. Context keys in the object store are left out: read the account.
+ * object_store_context_fields, created_at, updated_at}`. Context keys in the object store are left out, and a context of more
+ * than 64 KiB is left out whole: read the account.
  */
 function accountEventPayload(account: AccountWithDefinition): JsonObject {
-  const stored = Object.entries(account.context).filter(([key]) => !account.objectStoreContextFields.includes(key))
+  const { inline: context } = splitContext(account, account.context)
   return {
     ...identityPayload(account),
     authentication_method: account.authenticationMethod,
@@ -57,7 +62,7 @@ function accountEventPayload(account: AccountWithDefinition): JsonObject {
     last_action_result: account.lastActionResult,
     last_forbidden_error: account.lastForbiddenError === null ? null : { ...account.lastForbiddenError },
     reauthorization_due_at: account.reauthorizationDueAt?.toISOString() ?? null,
-    context: Object.fromEntries(stored),
+    ...(exceedsJsonSize(context, CONTEXT_LENGTH_MAX) ? {} : { context }),
     region: account.region,
     is_sandbox: account.isSandbox,
     object_store_context_fields: account.objectStoreContextFields,

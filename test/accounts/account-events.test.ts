@@ -101,6 +101,16 @@ describe('the events of an account', () => {
     expect(JSON.stringify(await eventsOf(id))).not.toContain('key-canary')
   })
 
+  it.each([
+    [60_000, true],
+    [70_000, false],
+  ])('repeat a context of %i characters: %s', async (length, isRepeated) => {
+    const { id } = await connect({ context: { text: 'x'.repeat(length) } })
+    const [created] = await eventsOf(id)
+    expect(Object.hasOwn(created?.payload ?? {}, 'context')).toBe(isRepeated)
+    expect(created?.payload).toMatchObject({ id, region: 'wnam' })
+  })
+
   it('leave out context keys that live in the object store', async () => {
     const context = { huge: 'reference', small: 1 }
     const { id } = await connect({ context, objectStoreContextFields: ['huge'] })
