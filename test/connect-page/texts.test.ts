@@ -43,8 +43,9 @@ describe('the keys', () => {
     const isUsed = (key: string) => {
       const [stem = '', last = ''] = [key.slice(0, key.lastIndexOf('.')), key.slice(key.lastIndexOf('.') + 1)]
       const isDerived = ['title', 'advice', 'one', 'other'].includes(last) && sources.includes(`'${stem}'`)
-      const isTable = /^(?:error|request|violation|progress|pending|waiting)\./.test(key)
-      return isDerived || isTable || sources.includes(`'${key}'`)
+      const isTable = /^(?:error|request|violation)\.|^progress\.(?:state|exchanging|post_install|validating)/.test(key)
+      const isKind = ['pending.title', 'waiting.title'].includes(key)
+      return isDerived || isTable || isKind || sources.includes(`'${key}'`)
     }
     expect(Object.keys(english).filter((key) => !isUsed(key))).toEqual([])
   })

@@ -9,6 +9,8 @@
 const POLL_MS = 1_000
 const POLL_MAX_MS = 10_000
 const POLL_GROWTH = 1.3
+/** From then on the page says that the third party takes long. */
+const SLOW_MS = 10_000
 const CLOSE_MS = 500
 const LEAVE_MS = 1_200
 const PROTOCOL = { source: 'patchbay', v: 1 }
@@ -18,6 +20,8 @@ const HOP = '/connect/hop'
 let frame
 let isDirty = false
 let isBusy = false
+/** When the present content was shown. */
+let shownAtMs = 0
 let poll = { timer: 0, delayMs: POLL_MS }
 /** The popup in which the customer consents, opened by a click in the frame. */
 let consentPopup
@@ -148,6 +152,7 @@ function show(page) {
 /** Adds behaviour to the present content. */
 function enhance() {
   const content = main()
+  shownAtMs = performance.now()
   content.querySelector('[data-focus]')?.focus()
   for (const logo of content.querySelectorAll('img[data-initials]')) enhanceLogo(logo)
   enhanceSearch(content)
@@ -365,7 +370,10 @@ async function askStatus() {
   const content = main()
   const { poll: path, revision, step: shown } = content.dataset
   if (!path) return
-  const offline = content.querySelector('[data-offline]')
+  const [offline, slow, closed] = ['offline', 'slow', 'closed'].map((name) => content.querySelector(`[data-${name}]`))
+  if (slow && performance.now() - shownAtMs > SLOW_MS) slow.hidden = false
+  // Only a hint: a third party's opener policy makes an open window seem closed.
+  if (closed && consentPopup?.closed) closed.hidden = false
   try {
     const response = await fetch(path, { headers: frame?.headers ?? {}, cache: 'no-store' })
     if (!response.ok && response.status < 500 && response.status !== 429) return

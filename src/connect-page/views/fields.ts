@@ -42,6 +42,7 @@ export function violationText(texts: Texts, field: FormField, rule: string, desc
   if (rule === 'string.pattern' && field.patternMessage !== undefined) return field.patternMessage
   const isChoice = field.type === 'single_select' || field.type === 'multi_select'
   if (rule === 'required' && isChoice) return texts.text('violation.required.choice')
+  if (rule === 'required' && field.type === 'checkbox') return texts.text('violation.required.checkbox')
   const key = `violation.${rule}`
   const { min = '', max = '' } = field
   return texts.has(key) ? texts.text(key, { min, max }) : texts.text('violation.unusable', { description })

@@ -31,7 +31,8 @@ export function progressPage(
 <p class="visually-hidden" role="status" data-live>${current && stepName(texts, current, integration)}</p>
 <ol class="steps">
 ${model.steps.map((step) => stepItem(texts, step, integration))}</ol>
-<p class="note" hidden data-offline></p>`,
+<p class="note" role="status" hidden data-slow>${texts.text('progress.slow', { integration })}</p>
+<p class="note" role="status" hidden data-offline></p>`,
   }
 }
 
@@ -84,7 +85,7 @@ export function waitingPage(
     body: html`<p class="intro">${texts.text(model.isPending ? 'pending.intro' : frame.isFramed ? 'waiting.intro' : 'waiting.here.intro', { integration })}</p>
 ${alertBox(frame, model.alert)}<div class="body stack">
 <p class="note" role="status" hidden data-blocked>${texts.text('waiting.blocked')} <a href="/connect/hop" target="_blank" rel="noreferrer">${texts.text('waiting.here')}</a></p>
-<form method="post" action="${model.action}" data-guard data-hop>
+${frame.isFramed && html`<p class="note" role="status" hidden data-closed>${texts.text('waiting.closed')}</p>\n`}<form method="post" action="${model.action}" data-guard data-hop>
 <div class="actions"><button class="button primary" type="submit">${texts.text(frame.isFramed ? 'waiting.reopen' : 'consent.submit', { integration })}</button><a class="button secondary" href="${model.backPath}">${texts.text('page.back')}</a></div>
 </form>
 ${redirectHint(texts, model.callbackUri, integration)}</div>`,
