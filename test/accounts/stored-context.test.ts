@@ -86,6 +86,9 @@ describe('context keys in the object store', () => {
     await upload()
     const { version } = await update({ id, context })
     expect(version).toBe(2)
+    const { plain = null } = expected
+    const row = await readOne(database, 'select context from integrated_account where id = :id', { id })
+    expect(row).toEqual({ context: { plain } })
     expect(await show(id)).toEqual({ context: expected, errors: [] })
     await upload()
     expect(await show(id)).toEqual({ context: expected, errors: [] })

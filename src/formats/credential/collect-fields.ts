@@ -141,8 +141,9 @@ function textOf(field: Field, given: Json): Json | undefined {
   const value = isJsonNumber(given) ? String(given) : given
   // Too long for any field: it is rejected as it is.
   if (typeof value !== 'string' || value.length > 2 * VALUE_LENGTH_MAX) return value
-  // A choice is not typed: its value stays as it is in the definition or at the third party.
-  const typed = field.type === 'single_select' ? value : normalisePasted(field, value)
+  const pasted = normalisePasted(field, value)
+  // A choice is not typed: unless it is empty it stays as it is in the definition or at the third party.
+  const typed = field.type === 'single_select' && pasted !== '' ? value : pasted
   const text = stripAffixes(field, transform(field, typed))
   return text === '' ? undefined : text
 }
