@@ -285,6 +285,7 @@ describe('loadAccountForCall', () => {
       context: { subdomain: 'acme' },
       credentials: { api_key: 'the-accounts-secret' },
       environmentVariables: { API_TOKEN: 'variable-secret', N: 1 },
+      connection: {},
       isSandbox: true,
       needsReauth: false,
     })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
+import { secretPaths } from '../../src/definitions/config-values.ts'
 import { checkConfig } from '../../src/definitions/index.ts'
 
 /** `field rule` of every finding about one credential format. */
@@ -91,5 +92,12 @@ test('two formats that are recorded alike are a finding', () => {
   const found = checkConfig({ credentials: { jwt, vendor_oauth } }, 'integration', 'c')
   expect(found.map(({ field, rule }) => `${field} ${rule}`)).toEqual([
     'c.credentials.vendor_oauth credentials.same_method',
+  ])
+})
+
+test('the end of a client secret is no secret itself', () => {
+  const config = { client: { secret: 's' }, lifetimes: { client_secret_expires_at: '2027-03-01' } }
+  expect(secretPaths({ credentials: { format: 'oauth2', config } })).toEqual([
+    ['credentials', 'config', 'client', 'secret'],
   ])
 })
