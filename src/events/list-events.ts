@@ -10,7 +10,7 @@ import {
 import { type EventFilter, type EventHead, type EventRecord, findEvents, listEventHeads } from './sql.ts'
 
 /** Payloads of one page together; a page has one event at least. */
-const PAGE_BYTES_MAX = 1024 * 1024
+const PAGE_BYTES_MAX = 256 * 1024
 
 /**
  * One page of events, newest first; it ends early when the payloads are large.

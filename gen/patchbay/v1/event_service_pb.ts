@@ -132,7 +132,7 @@ export const EventService: GenService<{
   },
   /**
    * Lists the environment's events, newest first. A caller that polls reads pages until it meets an event it has seen. A
-   * page has fewer events than asked for when their payloads exceed 1 MiB.
+   * page has fewer events than asked for when their payloads exceed 256 KiB.
    *
    * Failures: PAGE_TOKEN_INVALID. No side effects.
    *
