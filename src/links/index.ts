@@ -28,7 +28,7 @@ export {
   type PostConnectForm,
   storePostConnectForm,
 } from './post-connect-form.ts'
-export type { LinkSession, LinkStepResult, LinkSummary, LinkTransition } from './session.ts'
+export type { LinkSession, LinkStepResult, LinkTransition } from './session.ts'
 export { findSettingsForm, loadSettingsOptions, submitSettings } from './settings.ts'
 export type { LinkSessionFilter } from './sql/link-session.ts'
 export { LINK_STATUSES, type LinkPageStep } from './status.ts'
