@@ -2,6 +2,7 @@ import { hostname } from 'node:os'
 import { createAccountWork, loadAccountForCall } from './accounts/index.ts'
 import { catchUpOf, createContainer, type ProcessDeps } from './container.ts'
 import { pruneDaemons } from './daemons/index.ts'
+import { clientSecretWatch } from './integrations/index.ts'
 import { linkSessionCleaner } from './links/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
 import { unservedRegionMonitor } from './runs/index.ts'
@@ -55,6 +56,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     onTicks: observability?.metrics?.observeTicks,
     loops: [
       ...accountWork.loops,
+      clientSecretWatch(domain),
       contextObjectUploader(domain),
       contextObjectCleaner(domain),
       linkSessionCleaner(domain.links),

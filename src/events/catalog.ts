@@ -16,7 +16,7 @@ const EVENT_CATALOG = {
     'reauthorization_due',
   ],
   link_token: ['completed', 'connection_error'],
-  environment_integration: ['created', 'updated', 'deleted'],
+  environment_integration: ['created', 'updated', 'deleted', 'client_secret_expiring'],
   sync_job_run: [
     'created',
     'updated',

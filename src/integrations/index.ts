@@ -5,6 +5,7 @@
  * run on. Never here: what a definition means (`definitions/`), or calling an API (`proxy/`).
  */
 
+export { clientSecretWatch } from './client-secret-expiry.ts'
 export {
   createDefinitionCache,
   createIntegrationCache,

@@ -8,13 +8,14 @@ export async function recordInstallationEvent(
   type: Extract<EventType, `environment_integration:${string}`>,
   installation: EnvironmentIntegrationRecord,
 ): Promise<void> {
-  const { id, environmentId, integrationId, showInCatalog, isEnabled } = installation
+  const { id, environmentId, integrationId, showInCatalog, isEnabled, clientSecretExpiresAt } = installation
   const payload = {
     id,
     environment_id: environmentId,
     integration_id: integrationId,
     show_in_catalog: showInCatalog,
     is_enabled: isEnabled,
+    ...(clientSecretExpiresAt === null ? {} : { client_secret_expires_at: clientSecretExpiresAt.toISOString() }),
   }
   await appendEvents(tx, [{ environmentId, type, subjectId: id, payload }])
 }

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/environment_integration.proto.
  */
 export const file_patchbay_v1_environment_integration: GenFile = /*@__PURE__*/
-  fileDesc("CilwYXRjaGJheS92MS9lbnZpcm9ubWVudF9pbnRlZ3JhdGlvbi5wcm90bxILcGF0Y2hiYXkudjEikwMKFkVudmlyb25tZW50SW50ZWdyYXRpb24SFwoCaWQYASABKAlCC+BBCLpIBXIDsAEBEiMKDmludGVncmF0aW9uX2lkGAIgASgJQgvgQQW6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgDIAEoCUIL4EEDukgFcgOwAQESHAoPc2hvd19pbl9jYXRhbG9nGAQgASgIQgPgQQESFwoKaXNfZW5hYmxlZBgFIAEoCEID4EEBEjMKCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIyCgtpbnRlZ3JhdGlvbhgIIAEoCzIYLnBhdGNoYmF5LnYxLkludGVncmF0aW9uQgPgQQMSLgoIb3ZlcnJpZGUYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESEQoEZXRhZxgKIAEoCUID4EEDYgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
+  fileDesc("CilwYXRjaGJheS92MS9lbnZpcm9ubWVudF9pbnRlZ3JhdGlvbi5wcm90bxILcGF0Y2hiYXkudjEi1gMKFkVudmlyb25tZW50SW50ZWdyYXRpb24SFwoCaWQYASABKAlCC+BBCLpIBXIDsAEBEiMKDmludGVncmF0aW9uX2lkGAIgASgJQgvgQQW6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgDIAEoCUIL4EEDukgFcgOwAQESHAoPc2hvd19pbl9jYXRhbG9nGAQgASgIQgPgQQESFwoKaXNfZW5hYmxlZBgFIAEoCEID4EEBEjMKCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIyCgtpbnRlZ3JhdGlvbhgIIAEoCzIYLnBhdGNoYmF5LnYxLkludGVncmF0aW9uQgPgQQMSLgoIb3ZlcnJpZGUYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESEQoEZXRhZxgKIAEoCUID4EEDEkEKGGNsaWVudF9zZWNyZXRfZXhwaXJlc19hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBA2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
 
 /**
  * An integration installed in an environment, with the environment's own changes to its config.
@@ -94,6 +94,15 @@ export type EnvironmentIntegration = Message<"patchbay.v1.EnvironmentIntegration
    * @generated from field: string etag = 10;
    */
   etag: string;
+
+  /**
+   * When the secret of the client ends that is registered with the third party, as `lifetimes.client_secret_expires_at` of
+   * the config or override says; it follows a change within about ten minutes. The event
+   * `environment_integration:client_secret_expiring` announces it 30 days before. Absent: not known.
+   *
+   * @generated from field: google.protobuf.Timestamp client_secret_expires_at = 11;
+   */
+  clientSecretExpiresAt?: Timestamp | undefined;
 };
 
 /**

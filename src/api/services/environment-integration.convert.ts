@@ -32,6 +32,8 @@ export function environmentIntegrationToProto(
     integration: integrationToProto(installation.integration),
     override: structFrom(installation.override),
     etag: toEtag(installation.version),
+    clientSecretExpiresAt:
+      installation.clientSecretExpiresAt === null ? undefined : timestampFrom(installation.clientSecretExpiresAt),
   }
 }
 

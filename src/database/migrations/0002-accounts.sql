@@ -33,3 +33,9 @@ create table token_host (
   -- No request before this time.
   blocked_until timestamptz(3)
 ) with (fillfactor = 50);
+
+alter table environment_integration
+  -- When the secret of the client ends that the definition registers with the third party; null: not known.
+  add column client_secret_expires_at timestamptz(3),
+  -- The end that was announced last.
+  add column client_secret_warned_for timestamptz(3);

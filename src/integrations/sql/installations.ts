@@ -10,6 +10,8 @@ export interface EnvironmentIntegrationRecord {
   readonly isEnabled: boolean
   /** Secrets are masked; null removes a key of the integration's config. */
   readonly override: JsonObject
+  /** When the secret of the definition's client ends; null: not known. */
+  readonly clientSecretExpiresAt: Date | null
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly version: number
@@ -47,6 +49,7 @@ const COLUMNS = [
   'show_in_catalog as showInCatalog',
   'is_enabled as isEnabled',
   'override',
+  'client_secret_expires_at as clientSecretExpiresAt',
   'created_at as createdAt',
   'updated_at as updatedAt',
   'version',
