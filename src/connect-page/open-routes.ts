@@ -79,12 +79,12 @@ export async function openByScript(deps: ConnectPageDeps, exchange: HttpExchange
   await sendJson(exchange, 200, { key: result.browserKey, path: `/connect/${result.session.id}` })
 }
 
-/** An error that the script shows in the frame. */
+/** An error that the script shows in the frame, or an application reads. */
 async function rejectScript(exchange: HttpExchange, status: number, problem: RequestProblem): Promise<void> {
   const { texts } = neutralFrame(exchange)
   const [title, advice] = [texts.text(`${problem}.title`), texts.text(`${problem}.advice`)]
   const code = problem.startsWith('error.') ? problem.slice('error.'.length) : 'invalid_token'
-  await sendJson(exchange, status, { error: { code, title, advice } })
+  await sendJson(exchange, status, { error: { code, message: title, advice } })
 }
 
 /** `GET /connect/hop`: a popup on its way to the third party. Without a ticket it waits for its opener to send it there. */
@@ -121,23 +121,14 @@ export async function serveCallback(deps: ConnectPageDeps, exchange: HttpExchang
  * those of the session cannot read the answer.
  */
 export async function serveHostStatus(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
-  const { context, request, response } = exchange
+  const { context, request } = exchange
   const origin = context.header('origin')
   context.setHeader('vary', 'Origin')
-  if (request.method === 'OPTIONS') {
-    // A preflight carries no token, so it is answered alike to all; the answer itself is for the session's origins.
-    if (origin !== undefined) allowOrigin(exchange, origin)
-    context.setHeader('access-control-allow-methods', 'POST')
-    context.setHeader('access-control-allow-headers', 'authorization, content-type')
-    context.setHeader('access-control-max-age', '7200')
-    response.writeHead(204, context.responseHeaders)
-    response.end()
-    return
-  }
+  // An error names no session, so that any page may read why it gets no answer.
+  if (origin !== undefined) context.setHeader('access-control-allow-origin', origin)
+  if (request.method === 'OPTIONS') return sendPreflight(exchange)
   const token = /^bearer +(\S+)$/i.exec(context.header('authorization') ?? '')?.[1] ?? ''
   const found = sessionIdOf(token) === undefined ? undefined : await readLinkSummary(deps.links, token)
-  // An error names no session, so that any page may read why it gets no answer.
-  if (origin !== undefined) allowOrigin(exchange, origin)
   if (found === undefined) return await rejectScript(exchange, 404, 'error.invalid_token')
   if (origin !== undefined && !found.origins.includes(origin))
     return await sendJson(exchange, 403, {
@@ -149,8 +140,13 @@ export async function serveHostStatus(deps: ConnectPageDeps, exchange: HttpExcha
   await sendJson(exchange, 200, { id: sessionIdOf(token) ?? '', status, integration, integrated_account_id, error })
 }
 
-function allowOrigin({ context }: HttpExchange, origin: string): void {
-  context.setHeader('access-control-allow-origin', origin)
+/** A preflight carries no token, so it is answered alike to all; the answer itself is for the session's origins. */
+function sendPreflight({ context, response }: HttpExchange): void {
+  context.setHeader('access-control-allow-methods', 'POST')
+  context.setHeader('access-control-allow-headers', 'authorization, content-type')
+  context.setHeader('access-control-max-age', '7200')
+  response.writeHead(204, context.responseHeaders)
+  response.end()
 }
 
 /** The session id in a link token; undefined for text that is none. */

@@ -110,9 +110,9 @@ function store(key) {
   }
 }
 
-function showError({ code, title, advice }) {
+function showError({ code, message, advice }) {
   const content = main()
-  content.querySelector('h1').textContent = title
+  content.querySelector('h1').textContent = message
   content.querySelector('[role="status"]').textContent = advice
   post('failed', { code })
 }
@@ -307,9 +307,13 @@ function enhanceConditions(content) {
   update()
 }
 
+/** What an input contributes to the value of its field; an option of a third party has its id inside. */
 function valuesOf(input) {
-  if (input.type !== 'checkbox') return [input.value]
-  return input.checked ? [input.value] : input.value === 'true' ? ['false'] : []
+  const { type, value, checked } = input
+  const isFlag = type === 'checkbox' && value === 'true'
+  if ((type === 'checkbox' || type === 'radio') && !checked) return isFlag ? ['false'] : []
+  const isRemote = value !== '' && input.matches('[data-options] .options input')
+  return [isRemote ? JSON.parse(value).value : value]
 }
 
 /** A picture that this server does not have is replaced by initials. */

@@ -27,14 +27,19 @@ export function inputId(name: string): string {
 
 /** One field: label, help, input, problem. A field that depends on another has the condition as data for the script. */
 export function renderField(texts: Texts, field: FormField, state: FieldState): Html {
-  const condition = field.visibleWhen
-  const visible =
-    condition !== undefined &&
-    html` data-visible-field="${INPUT_PREFIX}${condition.field}" data-visible-values="${JSON.stringify(condition.equals.map(String))}"`
+  const visible = conditionOf(field)
   const content = field.type === 'checkbox' ? checkbox(texts, field, state) : labelled(texts, field, state)
   return field.type === 'multi_select'
     ? html`<fieldset class="field"${visible}${describedBy(field, state)}>${content}</fieldset>\n`
     : html`<div class="field"${visible}>${content}</div>\n`
+}
+
+/** The condition under which a field is shown, for the script. */
+export function conditionOf({ visibleWhen: condition }: FormField): Html | false {
+  return (
+    condition !== undefined &&
+    html` data-visible-field="${INPUT_PREFIX}${condition.field}" data-visible-values="${JSON.stringify(condition.equals.map(String))}"`
+  )
 }
 
 /** The text for a violation of a field, in words for the person who fills in the form. */

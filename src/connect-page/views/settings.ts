@@ -3,7 +3,7 @@ import { isJsonObject } from '../../base/index.ts'
 import type { FormField, FormOption, RemoteOptions } from '../../formats/index.ts'
 import { type Html, html } from '../html.ts'
 import type { Texts } from '../texts.ts'
-import { INPUT_PREFIX, inputId, renderField, violationText } from './fields.ts'
+import { conditionOf, INPUT_PREFIX, inputId, renderField, violationText } from './fields.ts'
 import { type FormModel, problemsOf, submitActions } from './form.ts'
 import type { PageContent, PageFrame } from './layout.ts'
 
@@ -75,7 +75,7 @@ function remoteField(
     .filter((each) => each !== false)
     .join(' ')
   const message = loaded?.kind === 'message' ? loaded.text : ''
-  return html`<fieldset class="field" id="${id}" tabindex="-1" aria-describedby="${describedBy}" data-options="${field.name}" data-path="${model.optionsPath}" data-type="${field.type === 'multi_select' ? 'checkbox' : 'radio'}"${remote.dependsOn.length > 0 && html` data-depends="${JSON.stringify(remote.dependsOn.map((name) => `${INPUT_PREFIX}${name}`))}"`}${dataTexts(texts, model, remote)}>
+  return html`<fieldset class="field" id="${id}" tabindex="-1" aria-describedby="${describedBy}" data-options="${field.name}" data-path="${model.optionsPath}" data-type="${field.type === 'multi_select' ? 'checkbox' : 'radio'}"${remote.dependsOn.length > 0 && html` data-depends="${JSON.stringify(remote.dependsOn.map((name) => `${INPUT_PREFIX}${name}`))}"`}${conditionOf(field)}${dataTexts(texts, model, remote)}>
 <legend>${field.label}${!field.isRequired && html` <span class="optional">(${texts.text('form.optional')})</span>`}</legend>
 ${field.helpText !== undefined && html`<p class="help" id="${id}-help">${field.helpText}</p>\n`}<input class="input" type="search" hidden data-search aria-label="${texts.text('settings.search')}: ${field.label}" placeholder="${texts.text('settings.search')}" autocomplete="off" spellcheck="false" aria-controls="${id}-list">
 <div class="options" id="${id}-list"${inputs.length === 0 && html` hidden`}>${!field.isRequired && field.type === 'single_select' && noneInput(texts, field, chosen.length === 0)}${inputs.map(({ option, isChosen }, index) => optionInput(field, option, { isChosen, id: `${id}-${index}` }))}</div>
