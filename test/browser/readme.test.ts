@@ -46,4 +46,5 @@ it('the steps of the README connect an account by a link', { timeout: 120_000 },
   expect(await ended, output).toBe(0)
   expect(output).toContain('"status":"completed"')
   expect(output).toContain('Workspace 5')
+  expect(output).not.toContain('Workspace 6')
 })

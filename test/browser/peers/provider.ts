@@ -37,7 +37,7 @@ export const RIGHT_KEY = 'key_right_5bX2mQpL0s'
 export const WRONG_KEY = 'key_wrong_Zt81nVqa3e'
 export const CLIENT = { id: 'browser-test-client', secret: 'client_secret_9vK3xW7hRn' } as const
 const WORKSPACES = Array.from({ length: 45 }, (_, index) => ({ id: `w${index + 1}`, name: `Workspace ${index + 1}` }))
-const PAGE_SIZE = 20
+const PAGE_SIZE_MAX = 20
 
 export interface Provider extends Peer {
   /** Codes, tokens and keys that the provider issued or received, by kind. */
@@ -217,8 +217,8 @@ function workspacePage(query: URLSearchParams): object {
   const text = (query.get('q') ?? '').toLowerCase()
   const found = WORKSPACES.filter(({ name }) => name.toLowerCase().includes(text))
   const start = Number(query.get('cursor') ?? '0')
-  const next = start + PAGE_SIZE < found.length ? String(start + PAGE_SIZE) : null
-  return { data: found.slice(start, start + PAGE_SIZE), next }
+  const end = start + Math.min(Number(query.get('limit') ?? PAGE_SIZE_MAX), PAGE_SIZE_MAX)
+  return { data: found.slice(start, end), next: end < found.length ? String(end) : null }
 }
 
 function projectPage(query: URLSearchParams): object {

@@ -11,7 +11,7 @@ export const FONT_FILE = `${FONT_FOLDER}/DejaVuSans.ttf`
 /** The executable: that of CHROMIUM, else one in the PATH. */
 export function findChromium(): string | undefined {
   const given = process.env.CHROMIUM
-  if (given !== undefined && given !== '') return given
+  if (given !== undefined && given !== '') return existsSync(given) ? given : undefined
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin']
   return folders.flatMap((folder) => NAMES.map((name) => join(folder, name))).find((path) => existsSync(path))
 }

@@ -36,7 +36,7 @@ export const WORKSPACES = {
     path: '/workspaces',
     response_path: 'data',
     query: { q: '{{args.search}}' },
-    pagination: { format: 'cursor', config: { cursor_path: 'next', cursor_key: 'cursor' } },
+    pagination: { format: 'cursor', config: { cursor_path: 'next', cursor_key: 'cursor', limit_key: 'limit' } },
   },
 }
 

@@ -47,10 +47,11 @@ export class Observer {
   /** Stores the documents of the product in a page as they are now. */
   async look(page: Page): Promise<void> {
     for (const frame of page.frames()) {
-      if (!frame.url().startsWith(this.#productUrl)) continue
-      // A document that is being left cannot be read any more.
+      const url = frame.url()
+      if (!url.startsWith(this.#productUrl)) continue
+      // A document that is being left cannot be read any more, or is another one by then.
       const html = await frame.content().catch(() => undefined)
-      if (html !== undefined) this.documents.push({ url: frame.url(), html })
+      if (html !== undefined && frame.url() === url) this.documents.push({ url, html })
     }
   }
 
