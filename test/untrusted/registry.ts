@@ -23,6 +23,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
     'parses addresses of a checked config with the URL parser of the platform',
   'definitions/findings.ts#findSchemaViolations': 'a part of checkConfig',
   'accounts/stored-credentials.ts#parseStoredToken': 'reads what this product sealed',
+  'accounts/check-identity.ts#checkIdentity': 'reads one path of a response that the proxy has decoded',
   'accounts/request-token.ts#parseTokenError': 'reads what this product stored',
   'syncs/checkpoint.ts#readCheckpoint': 'reads what this product stored',
   'syncs/check-resources.ts#checkAgainstDefinition': 'looks up names that checkResources has bounded',
