@@ -18,7 +18,7 @@ export {
 } from './account.ts'
 export { runAccountActions } from './account-activator.ts'
 export { appendAccountEvent } from './account-events.ts'
-export { type AccountWork, createAccountWork } from './account-work.ts'
+export { createAccountWork } from './account-work.ts'
 export {
   type AuthorizationTarget,
   beginAuthorization,
@@ -28,7 +28,6 @@ export {
   type ConnectAccountInput,
   type ConnectionGrant,
   connectAccount,
-  type ReconnectAccountInput,
   reconnectAccount,
 } from './connect-account.ts'
 export { findReservedKeys } from './context.ts'

@@ -113,7 +113,7 @@ export function tokenTimes(
  * When the customer has to connect an account again, and when that is announced: the end of the grant, or of a token that
  * cannot be refreshed. Null: never, as far as is known.
  */
-export function reauthorizationTimes(
+function reauthorizationTimes(
   { obtainedAt, expiresAt }: Pick<StoredToken, 'obtainedAt' | 'expiresAt'>,
   { canRefresh, lifetimes }: TokenPolicy,
 ): ReauthorizationTimes {
