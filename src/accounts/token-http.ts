@@ -6,7 +6,7 @@ import { blockHost, type HostRate, reserveHostTurn } from './sql/token-host.ts'
 /** Requests to one host per second, by all processes together: 10 000 accounts take less than a refresh margin. */
 const RATE_PER_SECOND = 50
 /** Requests that may be sent at once after a pause. */
-const BURST = 50
+const BURST = 25
 const RATE: HostRate = { intervalMs: 1_000 / RATE_PER_SECOND, burstMs: (1_000 / RATE_PER_SECOND) * BURST }
 /** Requests of this process to one host in flight. */
 const IN_FLIGHT_MAX = 8

@@ -85,7 +85,7 @@ describe('requests for tokens of one host', () => {
     await Promise.all(held)
   })
 
-  it('are 50 per second after a burst of 50, by all processes together', async () => {
+  it('are 50 per second after a burst of 25, by all processes together', async () => {
     const { process, slept, answer } = thirdParty()
     const host = newHost()
     const processes = [process(), process()]
@@ -99,7 +99,7 @@ describe('requests for tokens of one host', () => {
     )
     // 60 turns of 20 ms, less the time that the test took.
     expect(Number(row?.aheadMs)).toBeLessThanOrEqual(1_200)
-    expect(slept.filter((ms) => ms < 10_000).length).toBeLessThanOrEqual(10)
+    expect(slept.filter((ms) => ms < 10_000).length).toBeLessThanOrEqual(35)
   })
 
   it('wait for their turn', async () => {
@@ -111,8 +111,8 @@ describe('requests for tokens of one host', () => {
     await answer(1)
     await sent
     expect(slept).toEqual([expect.any(Number)])
-    expect(slept[0]).toBeGreaterThan(1_000)
-    expect(slept[0]).toBeLessThanOrEqual(2_000)
+    expect(slept[0]).toBeGreaterThan(1_500)
+    expect(slept[0]).toBeLessThanOrEqual(2_500)
   })
 
   it.each([

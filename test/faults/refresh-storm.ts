@@ -15,7 +15,7 @@ const ACCOUNTS = Number(process.env.PATCHBAY_FAULTS_ACCOUNTS ?? 10_000)
 const OTHERS = 20
 const WORKERS = 2
 const ANSWER_MS = 50
-/** What the product promises: 8 requests of a process at once, 50 per second after a burst of 50. */
+/** What the product promises: 8 requests of a process at once, 50 per second after a burst of 25. */
 const IN_FLIGHT_MAX = 8 * WORKERS
 const PER_SECOND_MAX = 100
 const CREATE_AT_ONCE = 16
