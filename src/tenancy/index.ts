@@ -31,8 +31,6 @@ export {
 } from './environments.ts'
 export { type ApiTokenRecord, listApiTokens } from './sql/api-tokens.ts'
 export {
-  type BrandingChange,
-  type EnvironmentBranding,
   type EnvironmentRecord,
   type EnvironmentScope,
   findEnvironment,

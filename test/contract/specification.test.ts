@@ -124,6 +124,7 @@ describe('PATCH /integrated-account/{id}', () => {
         'integration',
         'object_store_context_fields',
         'context_errors',
+        'external_id',
         'etag',
       ].toSorted(),
     )
