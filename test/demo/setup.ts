@@ -98,6 +98,7 @@ export async function connectAccount(
   const account = await post('/integrated-account', {
     environment_integration_id: installationId,
     tenant_id: tenantId,
+    authentication_method: 'api_key',
     credentials: { api_key: token },
   })
   const status = await session.pollFor('the account to become active', async () => {
