@@ -42,6 +42,24 @@ describe('every step and error state looks as it should, is accessible and fits 
   })
 })
 
+describe('with the branding of an environment', () => {
+  it.each([
+    ['branded', '#ffd500'],
+    ['branded-dark', '#2b0a3d'],
+  ])('%s: the colour %s is readable', async (name, accent_color) => {
+    const logo_url = `${world.provider.url}/plain/logo.svg`
+    await world.setBranding({ display_name: 'Northwind Traders', accent_color, logo_url })
+    const link = await world.createLink({ integrations: [await world.installProfile('plain')] })
+    const page = await world.newPage()
+    await page.goto(link.url)
+    await page.getByText('Northwind Traders').first().waitFor()
+    await page.locator('img.logo').first().waitFor()
+    await checkAppearance(page, name, [page])
+    await page.context().close()
+    await world.setBranding({ display_name: '', accent_color: '', logo_url: '' })
+  })
+})
+
 describe('in a frame of an application', () => {
   it('the dialog and its question are accessible', async () => {
     const integrations = [await world.install('acme-keys', {})]

@@ -2,13 +2,14 @@ import type { BrowserContextOptions, Frame, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import type { SeenByHost } from './peers/host.ts'
 import { RIGHT_KEY } from './peers/provider.ts'
-import { keyDefinition } from './support/definitions.ts'
+import { keyDefinition, settingsDefinition } from './support/definitions.ts'
 import { allow, fillKeyForm, goToConsent, submitKeyForm, untilConnected } from './support/steps.ts'
 import { until } from './support/until.ts'
 import { createWorld, type Link } from './support/world.ts'
 
 const world = await createWorld()
 const keys = await world.install('acme-keys', keyDefinition(world.provider.url))
+const settings = await world.install('acme-settings', settingsDefinition(world.provider.url))
 
 /** The application with a link in its options. */
 async function openApplication(
@@ -82,6 +83,38 @@ describe.concurrent('an application on another site connects an account', () => 
     const after = await settled(application)
     expect(after.result).toEqual(await resultOf(link))
     expect(await application.locator('iframe').count()).toBe(0)
+    await application.context().close()
+  })
+
+  it('in a frame whose popup the browser blocks, by a link to the consent', async () => {
+    const integrations = [await world.installProfile('plain')]
+    const { link, application } = await openApplication({ integrations }, { mode: 'iframe' })
+    await application.addInitScript(() => {
+      if (window !== window.top) window.open = () => null
+    })
+    await application.click('#connect')
+    const frame = await frameOf(application)
+    await frame.getByRole('button', { name: /^Continue to / }).click()
+    const blocked = frame.getByRole('link', { name: /new tab/ })
+    await blocked.waitFor()
+    const consent = await clickForWindow(application, () => blocked.click())
+    await allow(consent)
+    expect((await settled(application)).result).toEqual(await resultOf(link))
+    await application.context().close()
+  })
+
+  it('in a frame, with the form after the connection', async () => {
+    const { link, application } = await openApplication({ integrations: [settings] }, { mode: 'iframe' })
+    await application.click('#connect')
+    const frame = await frameOf(application)
+    const consent = await clickForWindow(application, () =>
+      frame.getByRole('button', { name: /^Continue to / }).click(),
+    )
+    await allow(consent)
+    await frame.getByRole('radio', { name: 'Workspace 3', exact: true }).check()
+    await frame.getByRole('checkbox', { name: 'Project 2 of w3' }).check()
+    await frame.getByRole('button', { name: 'Save and finish' }).click()
+    expect((await settled(application)).result).toEqual(await resultOf(link))
     await application.context().close()
   })
 

@@ -37,6 +37,8 @@ export const RIGHT_KEY = 'key_right_5bX2mQpL0s'
 export const WRONG_KEY = 'key_wrong_Zt81nVqa3e'
 export const CLIENT = { id: 'browser-test-client', secret: 'client_secret_9vK3xW7hRn' } as const
 const WORKSPACES = Array.from({ length: 45 }, (_, index) => ({ id: `w${index + 1}`, name: `Workspace ${index + 1}` }))
+const LOGO =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 40"><path d="M20 2 38 38H2Z" fill="#c2410c"/></svg>'
 const PAGE_SIZE_MAX = 20
 
 export interface Provider extends Peer {
@@ -82,6 +84,7 @@ export async function startProvider(host: 'localhost' | '127.0.0.1' = 'localhost
     if (action === 'decide') return decide(profile, await readForm(request))
     if (action === 'token') return answerToken(profile, await readForm(request))
     if (action === 'revoke') return { status: 200 }
+    if (action === 'logo.svg') return { status: 200, headers: { 'content-type': 'image/svg+xml' }, body: LOGO }
     return await answerCall(profile, action, url.searchParams, request)
   }
 

@@ -27,6 +27,8 @@ export interface World {
   readonly canaries: Canary[]
   /** A call with the environment's token that must succeed. */
   call(method: string, path: string, body?: object): Promise<JsonAnswer>
+  /** Sets name, logo and colour of the environment's pages. */
+  setBranding(branding: object): Promise<void>
   /** Installs a definition once. @returns the name of the integration */
   install(name: string, definition: object): Promise<string>
   /** Installs a profile of the provider. @returns the name of the integration */
@@ -74,6 +76,9 @@ export async function createWorld(): Promise<World> {
     observer,
     canaries,
     call,
+    async setBranding(branding) {
+      await expectJson('PATCH', `${product.url}/environment/${environment.id}`, product.teamToken, { branding })
+    },
     install(name, definition) {
       const known = installed.get(name) ?? installNew(name, definition)
       installed.set(name, known)
@@ -119,7 +124,10 @@ async function newContext(
   return context
 }
 
-async function createEnvironment(url: string, teamToken: string): Promise<{ readonly token: string }> {
+async function createEnvironment(
+  url: string,
+  teamToken: string,
+): Promise<{ readonly id: string; readonly token: string }> {
   const name = `browser-${crypto.randomUUID().slice(0, 8)}`
   const environment = await expectJson('POST', `${url}/environment`, teamToken, { name })
   const answer = await callRest('POST', `${url}/api-token`, teamToken, {
@@ -128,5 +136,5 @@ async function createEnvironment(url: string, teamToken: string): Promise<{ read
     environment_id: environment.id,
   })
   if (answer.status !== 200) throw new Error(`no token: ${JSON.stringify(answer.body)}`)
-  return { token: answer.body.token }
+  return { id: environment.id, token: answer.body.token }
 }
