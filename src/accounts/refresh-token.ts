@@ -20,6 +20,7 @@ import { changeAccountStatus } from './status.ts'
 import { updateAccount, withContextKeys } from './stored-context.ts'
 import { accountSecretRef, isFresh, isUsable, type StoredToken, tokenSecret, tokenTimes } from './stored-credentials.ts'
 import { TOKEN_REQUESTS_TIMEOUT_MS } from './token-context.ts'
+import { HOST_WAIT_MAX_MS } from './token-http.ts'
 
 /** What refreshing a token takes. */
 export type RefreshDependencies = Pick<
@@ -73,10 +74,11 @@ async function refreshOrAwait(
   let resolved = first
   let version = versionOf(first)
   while (deps.clock.monotonicMs() < deadlineMs) {
+    const startedAtMs = deps.clock.monotonicMs()
     const attempt = await acquireLease(deps, resolved, { leaseId: newId(), leaseMs: LEASE_MS, version, isForced })
     switch (attempt.kind) {
       case 'taken': {
-        const refreshed = await refreshToken(deps, resolved, rulesOf(resolved), attempt.lease)
+        const refreshed = await refreshToken(deps, resolved, rulesOf(resolved), { lease: attempt.lease, startedAtMs })
         if (refreshed !== undefined) return refreshed
         break
       }
@@ -146,8 +148,15 @@ function leaseWaitTimeout({ account }: ResolvedAccount): Failure {
 const STORE_ATTEMPTS_MAX = 5
 const STORE_BACKOFF: BackoffPolicy = { baseMs: 250, factor: 2, maxMs: 2_000, jitterFloor: 0.5 }
 
-/** Longer than the requests and the attempts to store their result. */
-export const LEASE_MS = TOKEN_REQUESTS_TIMEOUT_MS + 15_000
+/** Longer than the requests, their wait for the third party's limits, and the attempts to store their result. */
+export const LEASE_MS = TOKEN_REQUESTS_TIMEOUT_MS + HOST_WAIT_MAX_MS + 15_000
+
+/** A lease that this process holds. */
+export interface HeldTokenLease {
+  readonly lease: TokenLease
+  /** `Clock.monotonicMs` before it was taken. A process that is paused afterwards sends nothing once its time is over. */
+  readonly startedAtMs: number
+}
 
 /**
  * Requests the next token under a lease that the caller holds, and stores it before it is used; no transaction is open while
@@ -161,9 +170,9 @@ export async function refreshToken(
   deps: RefreshDependencies,
   resolved: ResolvedAccount,
   rules: TokenRules<MethodPlan>,
-  lease: TokenLease,
+  { lease, startedAtMs }: HeldTokenLease,
 ): Promise<ResolvedAccount | undefined> {
-  const result = await requestToken(deps, rules, resolved)
+  const result = await requestToken(deps, rules, resolved, startedAtMs)
   if (result.kind !== 'granted') return await recordErrorAndThrow(deps, resolved, lease, result)
   return await storeWithRetry(deps, () =>
     deps.database.transaction((tx) => storeToken(deps, tx, resolved, { rules, lease, token: result.token })),

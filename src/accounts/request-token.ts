@@ -14,20 +14,22 @@ type RequestDependencies = Pick<AccountDependencies, 'http' | 'evaluator' | 'eng
  * result; its message is redacted of everything that was sent.
  *
  * @param resolved with the token that is to be replaced, if there is one
+ * @param startedAtMs `Clock.monotonicMs` before the lease was taken: the requests end `TOKEN_REQUESTS_TIMEOUT_MS` after it
  */
 export async function requestToken(
   deps: RequestDependencies,
   rules: TokenRules<MethodPlan>,
   resolved: ResolvedAccount,
+  startedAtMs: number,
 ): Promise<TokenResult> {
   const { access, token: previous } = resolved
   const scope: TemplateScope = { account: access, call: {} }
   const sent: TemplateScope[] = [scope]
   const result = await catchTokenError(() =>
     usesRefreshAction(resolved)
-      ? requestTokenByAction(deps, resolved, AbortSignal.timeout(TOKEN_REQUESTS_TIMEOUT_MS))
+      ? requestTokenByAction(deps, resolved, timeoutSignal(deps, startedAtMs))
       : rules.requestToken(
-          createTokenContext(deps, access, (each) => sent.push(each)),
+          createTokenContext(deps, access, (each) => sent.push(each), startedAtMs),
           scope,
           previous,
         ),
@@ -36,6 +38,11 @@ export async function requestToken(
   const redaction = createRedaction(resolved.plan, access)
   redaction.setSecrets('requests', () => sentSecrets(sent))
   return { ...result, message: redaction.redactText(result.message) }
+}
+
+function timeoutSignal({ clock }: Pick<RequestDependencies, 'clock'>, startedAtMs: number): AbortSignal {
+  const leftMs = startedAtMs + TOKEN_REQUESTS_TIMEOUT_MS - clock.monotonicMs()
+  return leftMs > 0 ? AbortSignal.timeout(leftMs) : AbortSignal.abort()
 }
 
 async function catchTokenError(request: () => Promise<TokenResult>): Promise<TokenResult> {

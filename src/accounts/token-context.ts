@@ -17,13 +17,16 @@ const SECRET_BYTES = 32
  * `TOKEN_REQUESTS_TIMEOUT_MS`.
  *
  * @param onSend called with the variables of each request before it is sent, so that what was sent can be redacted
+ * @param startedAtMs `Clock.monotonicMs` from which that time counts. Under a lease: from before it was taken, so that a
+ * process that was paused sends no token that another one may have used. Absent: now
  */
 export function createTokenContext(
   { http, evaluator, clock }: Pick<AccountDependencies, 'http' | 'evaluator' | 'clock'>,
   { environmentId }: Pick<AccountAccess, 'environmentId'>,
   onSend: (scope: TemplateScope) => void,
+  startedAtMs = clock.monotonicMs(),
 ): TokenContext<MethodPlan> {
-  const deadlineMs = clock.monotonicMs() + TOKEN_REQUESTS_TIMEOUT_MS
+  const deadlineMs = startedAtMs + TOKEN_REQUESTS_TIMEOUT_MS
   const limits = environmentId === undefined ? {} : { owner: environmentId }
   return {
     async send(request, scope) {

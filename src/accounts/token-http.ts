@@ -10,8 +10,10 @@ const BURST = 25
 const RATE: HostRate = { intervalMs: 1_000 / RATE_PER_SECOND, burstMs: (1_000 / RATE_PER_SECOND) * BURST }
 /** Requests of this process to one host in flight. */
 const IN_FLIGHT_MAX = 8
-/** For a place among them and a turn; with the request itself far below the lease of a token. */
+/** For a place among them, and then for a turn. */
 const WAIT_MAX_MS = 10_000
+/** For both together. A request that waited longer, because the process was paused, is not sent. */
+export const HOST_WAIT_MAX_MS = 2 * WAIT_MAX_MS
 /** Circuit breaker: after so many requests in a row without a response, a host is left alone for a while. */
 const FAILURES_MAX = 5
 const FAILURE_BLOCK_MS = 30_000
@@ -40,11 +42,13 @@ export function createTokenHttp({ http, database, clock }: TokenHttpOptions): Pi
 
   async function send(request: EgressRequest): Promise<EgressResponse> {
     const host = new URL(request.url).host.toLowerCase()
+    const startedAtMs = clock.monotonicMs()
     const state = hosts.get(host) ?? new HostState()
     hosts.set(host, state)
     await state.enter(clock)
     try {
       await awaitTurn(host)
+      if (clock.monotonicMs() - startedAtMs > HOST_WAIT_MAX_MS) throw hostBusy(0)
       return await sendCounted(host, state, request)
     } finally {
       if (state.leave()) hosts.delete(host)

@@ -1,6 +1,6 @@
 import { Failure, newId } from '../base/index.ts'
 import { getResolvedAccount } from './load-account.ts'
-import { LEASE_MS, type RefreshDependencies, refreshToken } from './refresh-token.ts'
+import { type HeldTokenLease, LEASE_MS, type RefreshDependencies, refreshToken } from './refresh-token.ts'
 import { tokenErrorJson } from './request-token.ts'
 import { type ResolvedAccount, tokenRulesOf } from './resolved-account.ts'
 import { claimDueTokens, failTokenRefresh, type TokenLease } from './sql/account-token.ts'
@@ -27,19 +27,21 @@ export class TokenRefresher {
 
   /** One round; with nothing due it is one index scan. @returns whether more tokens may be due */
   async runOnce(): Promise<boolean> {
-    const { database, regions } = this.#deps
+    const { database, clock, regions } = this.#deps
     const claim = { leaseId: newId(), leaseMs: LEASE_MS, regions, limit: BATCH_SIZE }
+    const startedAtMs = clock.monotonicMs()
     const leases = await claimDueTokens(database.pool, claim)
-    const settled = await Promise.allSettled(leases.map((lease) => this.#refresh(lease)))
+    const settled = await Promise.allSettled(leases.map((lease) => this.#refresh({ lease, startedAtMs })))
     for (const each of settled) if (each.status === 'rejected' && !isExpected(each.reason)) throw each.reason
     return leases.length === BATCH_SIZE
   }
 
-  async #refresh(lease: TokenLease): Promise<void> {
+  async #refresh(held: HeldTokenLease): Promise<void> {
+    const { lease } = held
     const resolved = await this.#resolve(lease)
     const rules = resolved === undefined ? undefined : tokenRulesOf(resolved)
     if (resolved !== undefined && rules?.canRequestToken(resolved.token) === true)
-      await refreshToken(this.#deps, resolved, rules, lease)
+      await refreshToken(this.#deps, resolved, rules, held)
     else await failTokenRefresh(this.#deps.database.pool, lease, NO_LONGER_REFRESHABLE)
   }
 

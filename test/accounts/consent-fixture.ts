@@ -95,7 +95,7 @@ export async function consentFixture(now: () => Date = () => NOW) {
       const resolved = accountOf(consent, token)
       const rules = tokenRulesOf(resolved)
       if (rules?.canRequestToken(token) !== true) throw new Error('the token cannot be refreshed')
-      return await requestToken(deps, rules, resolved)
+      return await requestToken(deps, rules, resolved, clock.monotonicMs())
     },
     revoke: (consent: Consent, token: TokenSet) => revokeAuthorization(deps, accountOf(consent, token)),
   }

@@ -13,6 +13,8 @@ const { database, tx, own, server, pass, process, addClient, addConsent, connect
 const { statusOf, contextOf, tokenRow, alterToken, secretsOf, sleeps } = fixture
 
 const HOUR = 3_600_000
+/** Longer than the requests for one token may take. */
+const PAUSE = 30_000
 /** Of the test's database. */
 const CONNECTIONS_MAX = 16
 const FIRST = { access_token: 'first-token', expires_in: 3600 }
@@ -281,6 +283,22 @@ describe('one request per account', () => {
     expect(server.asked).toEqual([])
     await alterToken(id, `lease_expires_at = now()`)
     expect(await tokenOf(loading)).toMatchObject({ token: SECOND })
+  })
+
+  it('is not sent by a process that was paused after it had taken the lease', async () => {
+    const id = await addConsent(CONSENT)
+    server.answer(SECOND)
+    pass(HOUR)
+    const pause = ({ sql }: { sql: string }) => {
+      if (sql.includes('insert into account_token')) pass(PAUSE)
+    }
+    const knex = database.pool
+    knex.on('query', pause)
+    const paused = process().load(id)
+    await expect(paused).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
+    knex.removeListener('query', pause)
+    expect(server.asked).toEqual([])
+    expect(await statusOf(id)).toMatchObject({ status: 'active' })
   })
 
   it('leaves a process that comes back too late nothing to store', async () => {

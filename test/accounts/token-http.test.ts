@@ -102,6 +102,20 @@ describe('requests for tokens of one host', () => {
     expect(slept.filter((ms) => ms < 10_000).length).toBeLessThanOrEqual(35)
   })
 
+  it('are not sent when the process was paused while they waited', async () => {
+    const { process, pending, answer, pass } = thirdParty()
+    const host = newHost()
+    const one = process()
+    const held = Array.from({ length: 8 }, () => one.send(request(host)))
+    await expect.poll(() => pending.length).toBe(8)
+    const paused = one.send(request(host)).catch((error) => error)
+    pass(60_000)
+    await answer(8)
+    await Promise.all(held)
+    expect(await paused).toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
+    expect(pending).toEqual([])
+  })
+
   it('wait for their turn', async () => {
     const { process, slept, answer } = thirdParty()
     const host = newHost()
