@@ -1,12 +1,12 @@
 import type { Clock, Random } from '../base/index.ts'
 import type { Database, Tx } from '../database/index.ts'
-import type { HttpClient } from '../egress/index.ts'
 import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts'
 import type { ContextValueStore } from '../object-store/index.ts'
 import type { ApiProxy, ExpressionEvaluator } from '../proxy/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import type { ResolvedAccount } from './resolved-account.ts'
 import type { AccountRef, AccountWithSecrets } from './sql/integrated-account.ts'
+import type { TokenHttp } from './token-http.ts'
 
 /** Dependencies of this module, built once per process; a function names the part that it uses. */
 export interface AccountDependencies {
@@ -23,7 +23,7 @@ export interface AccountDependencies {
   readonly tokens: TokenProvider
   readonly triggers: AccountTriggers
   readonly linkSessions: LinkSessionPort
-  readonly http: Pick<HttpClient, 'send'>
+  readonly http: TokenHttp
   readonly evaluator: ExpressionEvaluator
   /** Without a credential refresher, so that an action that requests a token never starts another refresh. */
   readonly engine: Pick<ApiProxy, 'runAction'>

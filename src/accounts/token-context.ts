@@ -34,7 +34,7 @@ export function createTokenContext(
       const leftMs = deadlineMs - clock.monotonicMs()
       if (leftMs <= 0) throw new Failure('DEADLINE_EXCEEDED', 'the requests for a token took too long together')
       const bounds = { timeoutMs: Math.min(REQUEST_TIMEOUT_MS, leftMs), responseBytesMax: RESPONSE_BYTES_MAX }
-      return await sendRaw(http, request, scope, bounds)
+      return await sendRaw({ send: (each) => http.send(each, environmentId) }, request, scope, bounds)
     },
     evaluate: (expression, input) => evaluator.evaluate(expression, input, limits),
     now: () => clock.now(),

@@ -1,21 +1,26 @@
+import { LRUCache } from 'lru-cache'
 import { type Clock, Failure } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import { type EgressRequest, type EgressResponse, type HttpClient, parseRetryAfter } from '../egress/index.ts'
-import { blockHost, type HostRate, reserveHostTurn } from './sql/token-host.ts'
+import { blockHost, type HostRate, reserveHostTurn, type TokenHost } from './sql/token-host.ts'
 
-/** Requests to one host per second, by all processes together: 10 000 accounts take less than a refresh margin. */
+/** Requests of one environment to one host per second, by all processes together: 10 000 accounts take less than a refresh margin. */
 const RATE_PER_SECOND = 50
 /** Requests that may be sent at once after a pause. */
 const BURST = 25
 const RATE: HostRate = { intervalMs: 1_000 / RATE_PER_SECOND, burstMs: (1_000 / RATE_PER_SECOND) * BURST }
-/** Requests of this process to one host in flight. */
+/** Requests of this process to one host in flight, for one environment. */
 const IN_FLIGHT_MAX = 8
 /** For a place among them, and then for a turn. */
 const WAIT_MAX_MS = 10_000
 /** For both together. A request that waited longer, because the process was paused, is not sent. */
 export const HOST_WAIT_MAX_MS = 2 * WAIT_MAX_MS
-/** Circuit breaker: after so many requests in a row without a response, a host is left alone for a while. */
+/** Circuit breaker: after so many requests in a row without a connection or a response, none is sent for a while. */
 const FAILURES_MAX = 5
+const NO_RESPONSE: readonly string[] = ['UPSTREAM_UNREACHABLE', 'DEADLINE_EXCEEDED']
+/** Hosts whose failures are counted. */
+const COUNTED_HOSTS_MAX = 1_000
+const COUNTED_MS = 600_000
 const FAILURE_BLOCK_MS = 30_000
 /** After a 429 without Retry-After. */
 const DEFAULT_BLOCK_MS = 5_000
@@ -30,57 +35,74 @@ export interface TokenHttpOptions {
   readonly clock: Clock
 }
 
-/**
- * An HTTP client for requests about tokens, bounded per host: at most `IN_FLIGHT_MAX` at the same time by each process, and
- * `RATE_PER_SECOND` by all processes together, which also share what a host asked for by Retry-After. Many accounts of one
- * third party are refreshed evenly, and one that hangs does not delay the others.
- *
- * `send` throws Failure TOKEN_REQUEST_FAILED, with the seconds to wait, when nothing was sent for that reason.
- */
-export function createTokenHttp({ http, database, clock }: TokenHttpOptions): Pick<HttpClient, 'send'> {
-  const hosts = new Map<string, HostState>()
+/** Sends requests about tokens. */
+export interface TokenHttp {
+  /**
+   * @param environmentId for which the request is sent; absent: none
+   * @throws Failure TOKEN_REQUEST_FAILED, with the seconds to wait, when the limits of the host let nothing be sent; else those
+   * of `HttpClient.send`
+   */
+  send(request: EgressRequest, environmentId: string | undefined): Promise<EgressResponse>
+}
 
-  async function send(request: EgressRequest): Promise<EgressResponse> {
-    const host = new URL(request.url).host.toLowerCase()
+/** Of requests without an environment. */
+const NO_ENVIRONMENT = '00000000-0000-0000-0000-000000000000'
+
+/**
+ * An HTTP client for requests about tokens, bounded per environment and host: at most `IN_FLIGHT_MAX` at the same time by each
+ * process, and `RATE_PER_SECOND` by all processes together, which also share a host's Retry-After. Many accounts of one third
+ * party are refreshed evenly, one that hangs does not delay the others, and no tenant uses up or blocks a host for another.
+ */
+export function createTokenHttp({ http, database, clock }: TokenHttpOptions): TokenHttp {
+  const hosts = new Map<string, HostState>()
+  const failures = new LRUCache<string, number>({ max: COUNTED_HOSTS_MAX, ttl: COUNTED_MS })
+
+  async function send(request: EgressRequest, environmentId = NO_ENVIRONMENT): Promise<EgressResponse> {
+    const host = { environmentId, host: new URL(request.url).host.toLowerCase() }
+    const key = `${environmentId} ${host.host}`
     const startedAtMs = clock.monotonicMs()
-    const state = hosts.get(host) ?? new HostState()
-    hosts.set(host, state)
+    const state = hosts.get(key) ?? new HostState()
+    hosts.set(key, state)
     await state.enter(clock)
     try {
       await awaitTurn(host)
       if (clock.monotonicMs() - startedAtMs > HOST_WAIT_MAX_MS) throw hostBusy(0)
-      return await sendCounted(host, state, request)
+      return await sendCounted(host, key, request)
     } finally {
-      if (state.leave()) hosts.delete(host)
+      if (state.leave()) hosts.delete(key)
     }
   }
 
-  async function awaitTurn(host: string): Promise<void> {
+  async function awaitTurn(host: TokenHost): Promise<void> {
     const { isReserved, waitMs } = await reserveHostTurn(database.pool, host, RATE, WAIT_MAX_MS)
     if (!isReserved) throw hostBusy(waitMs)
     if (waitMs > 0) await clock.sleep(waitMs)
   }
 
-  async function sendCounted(host: string, state: HostState, request: EgressRequest): Promise<EgressResponse> {
+  async function sendCounted(host: TokenHost, key: string, request: EgressRequest): Promise<EgressResponse> {
     try {
       const response = await http.send(request)
-      state.failures = 0
+      failures.delete(key)
       const blockMs = blockOf(response, clock.now())
       if (blockMs > 0) await blockHost(database.pool, host, Math.min(blockMs, BLOCK_MS_MAX))
       return response
     } catch (error) {
-      if (++state.failures % FAILURES_MAX === 0) await blockHost(database.pool, host, FAILURE_BLOCK_MS)
+      if (error instanceof Failure && NO_RESPONSE.includes(error.reason)) await countFailure(host, key)
       throw error
     }
+  }
+
+  async function countFailure(host: TokenHost, key: string): Promise<void> {
+    const inARow = (failures.get(key) ?? 0) + 1
+    failures.set(key, inARow)
+    if (inARow % FAILURES_MAX === 0) await blockHost(database.pool, host, FAILURE_BLOCK_MS)
   }
 
   return { send }
 }
 
-/** Requests of this process to one host. */
+/** Requests of this process to one host, for one environment. */
 class HostState {
-  /** Requests in a row without a response. */
-  failures = 0
   #inFlight = 0
   readonly #waiting: (() => void)[] = []
 
@@ -102,12 +124,12 @@ class HostState {
     throw hostBusy(WAIT_MAX_MS)
   }
 
-  /** Passes the place on. @returns whether nothing of the host is left to remember */
+  /** Passes the place on. @returns whether it was the last one */
   leave(): boolean {
     const next = this.#waiting.shift()
     if (next !== undefined) next()
     else this.#inFlight--
-    return this.#inFlight === 0 && this.failures === 0
+    return this.#inFlight === 0
   }
 }
 

@@ -8,6 +8,9 @@ import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
 
+const ENVIRONMENT = '0192f000-0000-7000-8000-000000000001'
+const OTHER_ENVIRONMENT = '0192f000-0000-7000-8000-000000000002'
+
 let hosts = 0
 /** A host of its own for each test. */
 const newHost = () => `https://auth${++hosts}.example.com`
@@ -63,9 +66,9 @@ describe('requests for tokens of one host', () => {
     const { process, pending, answer } = thirdParty()
     const [host, other] = [newHost(), newHost()]
     const one = process()
-    const sent = Array.from({ length: 20 }, () => one.send(request(host)))
+    const sent = Array.from({ length: 20 }, () => one.send(request(host), ENVIRONMENT))
     await expect.poll(() => pending.length).toBe(8)
-    const elsewhere = one.send(request(other))
+    const elsewhere = one.send(request(other), ENVIRONMENT)
     await expect.poll(() => pending.length).toBe(9)
     await answer(21)
     await Promise.all([...sent, elsewhere])
@@ -75,9 +78,9 @@ describe('requests for tokens of one host', () => {
     const { process, pending, timeouts, answer } = thirdParty()
     const one = process()
     const host = newHost()
-    const held = Array.from({ length: 8 }, () => one.send(request(host)))
+    const held = Array.from({ length: 8 }, () => one.send(request(host), ENVIRONMENT))
     await expect.poll(() => pending.length).toBe(8)
-    const late = one.send(request(host))
+    const late = one.send(request(host), ENVIRONMENT)
     await expect.poll(() => timeouts.length).toBeGreaterThan(0)
     for (const timeout of timeouts) timeout()
     await expect(late).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED', retryAfterSeconds: 10 })
@@ -89,13 +92,13 @@ describe('requests for tokens of one host', () => {
     const { process, slept, answer } = thirdParty()
     const host = newHost()
     const processes = [process(), process()]
-    const sent = Array.from({ length: 60 }, (_, index) => processes[index % 2]?.send(request(host)))
+    const sent = Array.from({ length: 60 }, (_, index) => processes[index % 2]?.send(request(host), ENVIRONMENT))
     await answer(60)
     await Promise.all(sent)
     const row = await queryOne<{ aheadMs: string }>(
       database.pool,
       `select extract(epoch from next_at - now()) * 1000 as "aheadMs" from token_host where host = :host`,
-      { host: new URL(host).host },
+      { environmentId: ENVIRONMENT, host: new URL(host).host },
     )
     // 60 turns of 20 ms, less the time that the test took.
     expect(Number(row?.aheadMs)).toBeLessThanOrEqual(1_200)
@@ -106,9 +109,9 @@ describe('requests for tokens of one host', () => {
     const { process, pending, answer, pass } = thirdParty()
     const host = newHost()
     const one = process()
-    const held = Array.from({ length: 8 }, () => one.send(request(host)))
+    const held = Array.from({ length: 8 }, () => one.send(request(host), ENVIRONMENT))
     await expect.poll(() => pending.length).toBe(8)
-    const paused = one.send(request(host)).catch((error) => error)
+    const paused = one.send(request(host), ENVIRONMENT).catch((error) => error)
     pass(60_000)
     await answer(8)
     await Promise.all(held)
@@ -119,9 +122,9 @@ describe('requests for tokens of one host', () => {
   it('wait for their turn', async () => {
     const { process, slept, answer } = thirdParty()
     const host = newHost()
-    const sql = `insert into token_host (host, next_at) values (:host, now() + interval '3 seconds')`
-    await execute(database.pool, sql, { host: new URL(host).host })
-    const sent = process().send(request(host))
+    const sql = `insert into token_host (environment_id, host, next_at) values (:environmentId, :host, now() + interval '3 seconds')`
+    await execute(database.pool, sql, { environmentId: ENVIRONMENT, host: new URL(host).host })
+    const sent = process().send(request(host), ENVIRONMENT)
     await answer(1)
     await sent
     expect(slept).toEqual([expect.any(Number)])
@@ -135,28 +138,47 @@ describe('requests for tokens of one host', () => {
   ])('are not sent by any process after a %s', async (_, reply, seconds) => {
     const { process, pending, answer } = thirdParty()
     const [host, other] = [newHost(), newHost()]
-    const asked = process().send(request(host))
+    const asked = process().send(request(host), ENVIRONMENT)
     await answer(1, reply)
     expect(await asked).toMatchObject({ status: reply.status })
     const failed = await process()
-      .send(request(host))
+      .send(request(host), ENVIRONMENT)
       .catch((error) => error)
     expect(failed).toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
     expect(failed.retryAfterSeconds).toBeGreaterThan(seconds - 5)
     expect(failed.retryAfterSeconds).toBeLessThanOrEqual(seconds)
     expect(pending).toEqual([])
-    const elsewhere = process().send(request(other))
+    const elsewhere = process().send(request(other), ENVIRONMENT)
     await answer(1)
     await elsewhere
+    const ofAnother = process().send(request(host), OTHER_ENVIRONMENT)
+    await answer(1)
+    await ofAnother
+  })
+
+  it('are sent after five responses that cannot be used', async () => {
+    const { process, answer } = thirdParty()
+    const host = newHost()
+    const one = process()
+    for (let failure = 1; failure <= 5; failure++) {
+      const asked = one.send(request(host), ENVIRONMENT)
+      await Promise.all([
+        expect(asked).rejects.toMatchObject({ reason: 'UPSTREAM_INVALID_RESPONSE' }),
+        answer(1, new Failure('UPSTREAM_INVALID_RESPONSE', 'too large')),
+      ])
+    }
+    const again = process().send(request(host), ENVIRONMENT)
+    await answer(1)
+    await again
   })
 
   it('are sent after a 503 without Retry-After', async () => {
     const { process, answer } = thirdParty()
     const host = newHost()
-    const asked = process().send(request(host))
+    const asked = process().send(request(host), ENVIRONMENT)
     await answer(1, { ...OK, status: 503 })
     await asked
-    const again = process().send(request(host))
+    const again = process().send(request(host), ENVIRONMENT)
     await answer(1)
     expect(await again).toMatchObject({ status: 200 })
   })
@@ -166,21 +188,21 @@ describe('requests for tokens of one host', () => {
     const host = newHost()
     const one = process()
     for (let failure = 1; failure <= 5; failure++) {
-      const asked = one.send(request(host))
+      const asked = one.send(request(host), ENVIRONMENT)
       await Promise.all([
         expect(asked).rejects.toMatchObject({ reason: 'DEADLINE_EXCEEDED' }),
         answer(1, new Failure('DEADLINE_EXCEEDED', 'late')),
       ])
     }
-    await expect(process().send(request(host))).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
+    await expect(process().send(request(host), ENVIRONMENT)).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
   })
 })
 
 describe('idle hosts', () => {
   it('are forgotten after an hour', async () => {
     const host = new URL(newHost()).host
-    const sql = `insert into token_host (host, next_at) values (:host, now() - interval '61 minutes')`
-    await execute(database.pool, sql, { host })
+    const sql = `insert into token_host (environment_id, host, next_at) values (:environmentId, :host, now() - interval '61 minutes')`
+    await execute(database.pool, sql, { environmentId: ENVIRONMENT, host })
     expect(await deleteIdleHosts(database.pool, 100)).toBe(1)
   })
 })

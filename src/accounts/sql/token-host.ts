@@ -1,5 +1,12 @@
 import { execute, queryOne, type Tx } from '../../database/index.ts'
 
+/** A host as the third party of one environment. */
+export interface TokenHost {
+  readonly environmentId: string
+  /** Host and port, lower case. */
+  readonly host: string
+}
+
 /** The rate of a host: one request per `intervalMs`, and up to `burstMs` of them ahead of it. */
 export interface HostRate {
   readonly intervalMs: number
@@ -13,15 +20,16 @@ export interface HostRate {
  */
 export async function reserveHostTurn(
   tx: Tx,
-  host: string,
+  { environmentId, host }: TokenHost,
   { intervalMs, burstMs }: HostRate,
   waitMaxMs: number,
 ): Promise<{ readonly isReserved: boolean; readonly waitMs: number }> {
   const found = await queryOne<{ readonly isReserved: boolean; readonly waitMs: string }>(
     tx,
     `with reserved as (
-       insert into token_host as known (host, next_at) values (:host, now() + :intervalMs * interval '1 millisecond')
-       on conflict (host) do update set next_at = greatest(known.next_at, now()) + :intervalMs * interval '1 millisecond'
+       insert into token_host as known (environment_id, host, next_at)
+       values (:environmentId, :host, now() + :intervalMs * interval '1 millisecond')
+       on conflict (environment_id, host) do update set next_at = greatest(known.next_at, now()) + :intervalMs * interval '1 millisecond'
          where greatest(known.next_at - :burstMs * interval '1 millisecond', known.blocked_until)
            <= now() + :waitMaxMs * interval '1 millisecond'
        returning next_at - :intervalMs * interval '1 millisecond' as turn_at, blocked_until
@@ -29,19 +37,20 @@ export async function reserveHostTurn(
      select reserved.turn_at is not null as "isReserved", extract(epoch from greatest(
          coalesce(reserved.turn_at, known.next_at) - :burstMs * interval '1 millisecond',
          coalesce(reserved.blocked_until, known.blocked_until)) - now()) * 1000 as "waitMs"
-     from (values (1)) one left join reserved on true left join token_host known on known.host = :host`,
-    { host, intervalMs, burstMs, waitMaxMs },
+     from (values (1)) one left join reserved on true
+     left join token_host known on known.environment_id = :environmentId and known.host = :host`,
+    { environmentId, host, intervalMs, burstMs, waitMaxMs },
   )
   return { isReserved: found?.isReserved === true, waitMs: Math.max(0, Number(found?.waitMs ?? 0)) }
 }
 
 /** No request is sent to the host for so long; a longer block stays. Uses the primary key. */
-export async function blockHost(tx: Tx, host: string, blockMs: number): Promise<void> {
+export async function blockHost(tx: Tx, { environmentId, host }: TokenHost, blockMs: number): Promise<void> {
   await execute(
     tx,
     `update token_host set blocked_until = greatest(blocked_until, now() + :blockMs * interval '1 millisecond')
-     where host = :host`,
-    { host, blockMs },
+     where environment_id = :environmentId and host = :host`,
+    { environmentId, host, blockMs },
   )
 }
 
@@ -49,8 +58,8 @@ export async function blockHost(tx: Tx, host: string, blockMs: number): Promise<
 export async function deleteIdleHosts(tx: Tx, limit: number): Promise<number> {
   return await execute(
     tx,
-    `delete from token_host where host in (
-       select host from token_host where greatest(next_at, blocked_until) < now() - interval '1 hour' limit :limit)`,
+    `delete from token_host where (environment_id, host) in (
+       select environment_id, host from token_host where greatest(next_at, blocked_until) < now() - interval '1 hour' limit :limit)`,
     { limit },
   )
 }

@@ -24,14 +24,17 @@ create table token_revocation (
 ) with (fillfactor = 80);
 create index token_revocation_due on token_revocation (due_at);
 
--- What requests for tokens to one host share: its rate, and how long it asked to be left alone.
+-- What the requests for tokens of one environment to one host share: the rate, and until when Retry-After or the circuit
+-- breaker blocks them. No foreign key: rows without a request for an hour are deleted.
 create table token_host (
+  environment_id uuid not null,
   -- Host and port, lower case.
-  host text primary key,
+  host text not null,
   -- Generic cell rate algorithm: when the next request would come if all were evenly spaced.
   next_at timestamptz(3) not null,
   -- No request before this time.
-  blocked_until timestamptz(3)
+  blocked_until timestamptz(3),
+  primary key (environment_id, host)
 ) with (fillfactor = 50);
 
 alter table environment_integration
