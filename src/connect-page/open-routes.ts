@@ -1,6 +1,7 @@
 import { type HttpExchange, readBody } from '../api/index.ts'
-import { Failure, isJsonObject, parseJson } from '../base/index.ts'
+import { Failure, isJsonObject, type Json, parseJson } from '../base/index.ts'
 import {
+  findHop,
   findLinkOrigins,
   handleCallback,
   type LinkSession,
@@ -15,7 +16,8 @@ import { isSameOrigin } from './same-origin.ts'
 import { neutralFrame, type RequestProblem, sendJson, sendPage, sendRedirect, sendRequestError } from './send-page.ts'
 import { pagePreferences, readSessionCookie, type SessionCookie, sessionCookieHeader } from './session-cookie.ts'
 import { repostPage, returnedPage, shellPage, startingPage } from './views/end.ts'
-import { errorAlert } from './visit.ts'
+import { hopPage, hopQuestionPage } from './views/form.ts'
+import { errorAlert, frameOfPopup } from './visit.ts'
 
 /** Longest link token that is looked at. */
 const TOKEN_LENGTH_MAX = 512
@@ -65,15 +67,17 @@ export async function serveFrame(deps: ConnectPageDeps, exchange: HttpExchange):
   sendPage(exchange, 200, frame, shellPage(frame, origins), origins)
 }
 
-/** `POST /connect/open {token}`: the script of a frame opens the session and keeps the key in its memory. */
+/** `POST /connect/open {token, session}`: the script of a frame opens its session and keeps the key in its memory. */
 export async function openByScript(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
   if (!isSameOrigin(exchange, deps.links.publicUrl())) return await rejectScript(exchange, 403, 'request.cross_site')
   const body = await readBody(exchange, exchange.server.limits, JSON_BYTES_MAX)
-  const { token, key } = readMembers(body)
-  const result =
-    sessionIdOf(token) === undefined
-      ? ({ kind: 'rejected', code: 'invalid_token' } as const)
-      : await openLinkSession(deps.links, token, key === '' ? undefined : key)
+  const { token, session, key } = readMembers(body)
+  const id = sessionIdOf(token)
+  // The frame of another session would be shown by the origins of that one.
+  const isOwnFrame = id === dashedId(session) && (await findLinkOrigins(deps.links, id)).length > 0
+  const result = isOwnFrame
+    ? await openLinkSession(deps.links, token, key === '' ? undefined : key)
+    : ({ kind: 'rejected', code: 'invalid_token' } as const)
   if (result.kind === 'rejected')
     return await rejectScript(exchange, result.code === 'invalid_token' ? 404 : 410, `error.${result.code}`)
   await sendJson(exchange, 200, { key: result.browserKey, path: `/connect/${result.session.id}` })
@@ -87,14 +91,28 @@ async function rejectScript(exchange: HttpExchange, status: number, problem: Req
   await sendJson(exchange, status, { error: { code, message: title, advice } })
 }
 
-/** `GET /connect/hop`: a popup on its way to the third party. Without a ticket it waits for its opener to send it there. */
+/**
+ * `GET|POST /connect/hop`: a popup on its way to the third party. Without a ticket it waits for its opener to send it there.
+ * Only a page of this service redeems a ticket: a link of another site would put its session into this browser (login CSRF),
+ * so it leads to a page that asks.
+ */
 export async function serveHop(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
-  const ticket = new URLSearchParams(exchange.query).get('ticket')
-  const frame = neutralFrame(exchange)
-  if (ticket === null) return sendPage(exchange, 200, frame, startingPage(frame))
-  const hop = ticket.length > TOKEN_LENGTH_MAX ? undefined : await redeemHopTicket(deps.links, ticket)
-  if (hop === undefined) return sendRequestError(exchange, 410, 'hop.expired')
+  const isPost = exchange.request.method === 'POST'
+  if (isPost && !isSameOrigin(exchange, deps.links.publicUrl()))
+    return sendRequestError(exchange, 403, 'request.cross_site')
+  const params = isPost ? await readForm(exchange) : new URLSearchParams(exchange.query)
+  const ticket = params.get('ticket')
+  const neutral = neutralFrame(exchange)
+  if (ticket === null) return sendPage(exchange, 200, neutral, startingPage(neutral))
+  const isOwn = isPost || exchange.context.header('sec-fetch-site') === 'same-origin'
+  const read = isOwn ? redeemHopTicket : findHop
+  const hop = ticket.length > TOKEN_LENGTH_MAX ? undefined : await read(deps.links, ticket)
+  const frame = hop && (await frameOfPopup(deps, exchange, hop))
+  if (hop === undefined || frame === undefined) return sendRequestError(exchange, 410, 'hop.expired')
+  if (!isOwn) return sendPage(exchange, 200, frame, hopQuestionPage(frame, ticket))
   setSessionCookie(deps, exchange, hop, { ...pagePreferences({ mode: 'popup' }), browserKey: hop.browserKey })
+  // A form may not lead to another site.
+  if (isPost) return sendPage(exchange, 200, frame, hopPage(frame, hop.url))
   sendRedirect(exchange, hop.url)
 }
 
@@ -156,14 +174,21 @@ function sessionIdOf(token: string): string | undefined {
 
 /** The id of the frame's address, which the client takes from the link token, where it has no dashes. */
 function frameSessionId(path: string): string {
-  const id = path.split('/')[3] ?? ''
+  return dashedId(path.split('/')[3] ?? '')
+}
+
+function dashedId(id: string): string {
   return id.replace(/^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/, '$1-$2-$3-$4-$5')
 }
 
-function readMembers(body: Buffer): { readonly token: string; readonly key: string } {
+function readMembers(body: Buffer) {
   const value = tryParse(body)
-  const { token, key } = isJsonObject(value) ? value : {}
-  return { token: typeof token === 'string' ? token : '', key: typeof key === 'string' ? key : '' }
+  const { token, session, key } = isJsonObject(value) ? value : {}
+  return { token: textOf(token), session: textOf(session), key: textOf(key) }
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : ''
 }
 
 function tryParse(body: Buffer) {

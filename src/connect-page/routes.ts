@@ -31,7 +31,7 @@ const ROUTES: readonly { verbs: readonly string[]; path: string; isPrefix?: bool
   { verbs: ['POST'], path: '/connect', serve: openByForm },
   { verbs: ['GET'], path: '/connect/frame/', isPrefix: true, serve: serveFrame },
   { verbs: ['POST'], path: '/connect/open', serve: openByScript },
-  { verbs: ['GET'], path: '/connect/hop', serve: serveHop },
+  { verbs: ['GET', 'POST'], path: '/connect/hop', serve: serveHop },
   { verbs: ['GET', 'POST'], path: '/connect/callback', serve: serveCallback },
   { verbs: ['POST', 'OPTIONS'], path: '/connect/status', serve: serveHostStatus },
   { verbs: ['GET', 'POST'], path: '/connect/', isPrefix: true, serve: serveSession },

@@ -59,6 +59,17 @@ export async function openVisit(
   return session && (await visitOf(deps, exchange, ref, session, browser))
 }
 
+/** The page of a session without a request that belongs to it: a popup that has a ticket; undefined for an unknown one. */
+export async function frameOfPopup(
+  deps: ConnectPageDeps,
+  exchange: HttpExchange,
+  ref: LinkSessionRef,
+): Promise<PageFrame | undefined> {
+  const session = await findLinkSession(deps.links, ref)
+  const browser = { ...ref, ...pagePreferences({ mode: 'popup' }) }
+  return session && (await visitOf(deps, exchange, ref, session, browser)).frame
+}
+
 /** How long the end of a session can be read again: a browser that opens many links must not collect their cookies. */
 const ENDED_COOKIE_SECONDS = 600
 

@@ -3,7 +3,7 @@ import { hashSecret, randomSecret } from './link-token.ts'
 import { loadForBrowser } from './load-session.ts'
 import { sealValues, unsealValues } from './sealed-values.ts'
 import { updateLinkSessionRow } from './sql/link-change.ts'
-import { takeTicket } from './sql/link-ticket.ts'
+import { findTicket, type RedeemedTicket, takeTicket } from './sql/link-ticket.ts'
 
 type TicketDependencies = Pick<LinkDependencies, 'database' | 'secrets'>
 
@@ -44,9 +44,23 @@ export interface RedeemedHop extends LinkSessionRef {
 
 /** What a ticket is exchanged for, once; `undefined` for an unknown, used or expired one. */
 export async function redeemHopTicket(deps: TicketDependencies, ticket: string): Promise<RedeemedHop | undefined> {
-  const { pool } = deps.database
-  const taken = await takeTicket(pool, hashSecret(ticket))
-  if (taken === undefined) return undefined
-  const { url, browser_key } = await unsealValues(deps, pool, taken, 'sealed_ticket', taken.sealedTicket)
-  return { id: taken.id, browserKey: String(browser_key), url: String(url), expiresAt: taken.expiresAt }
+  const taken = await takeTicket(deps.database.pool, hashSecret(ticket))
+  return taken && (await unsealHop(deps, taken))
+}
+
+/** What a ticket would be exchanged for, which leaves it valid; `undefined` for an unknown, used or expired one. */
+export async function findHop(deps: TicketDependencies, ticket: string): Promise<RedeemedHop | undefined> {
+  const found = await findTicket(deps.database.pool, hashSecret(ticket))
+  return found && (await unsealHop(deps, found))
+}
+
+async function unsealHop(deps: TicketDependencies, ticket: RedeemedTicket): Promise<RedeemedHop> {
+  const { url, browser_key } = await unsealValues(
+    deps,
+    deps.database.pool,
+    ticket,
+    'sealed_ticket',
+    ticket.sealedTicket,
+  )
+  return { id: ticket.id, browserKey: String(browser_key), url: String(url), expiresAt: ticket.expiresAt }
 }

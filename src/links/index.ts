@@ -17,7 +17,7 @@ export {
   type FormOptionsResult,
   loadFormOptions,
 } from './form-options.ts'
-export { createHopTicket, redeemHopTicket } from './hop-ticket.ts'
+export { createHopTicket, findHop, redeemHopTicket } from './hop-ticket.ts'
 export { parseLinkToken } from './link-token.ts'
 export { linkSessionCleaner } from './maintenance.ts'
 export { cancelLinkSession, getLinkSession, type LinkSessionHistory, listLinkSessions } from './manage-sessions.ts'

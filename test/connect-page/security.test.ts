@@ -125,6 +125,23 @@ describe('the status for the application', () => {
 
 describe('the frame', () => {
   const origins = ['https://app.example.com', 'https://other.example.com']
+  const openFrame = (body: object) =>
+    fetch(`${app.url}/connect/open`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
+      body: JSON.stringify(body),
+    })
+
+  it.each([
+    ['another session', async () => ({ ...(await link({ origins })), session: (await link({ origins })).id })],
+    ['no session', async () => ({ ...(await link({ origins })), session: undefined })],
+    ['a session without origins', async () => ({ ...(await link()), session: undefined, isOwn: true })],
+  ])('of %s does not open with a token', async (_, make) => {
+    const { link_token: token, id, session, isOwn }: Record<string, unknown> = await make()
+    const answer = await openFrame({ token, session: isOwn === true ? id : session })
+    expect(answer.status).toBe(404)
+    expect(await answer.json()).toMatchObject({ error: { code: 'invalid_token' } })
+  })
 
   it('may be shown by the origins of the link alone', async () => {
     const { id, link_token: token } = await link({ integrations: [keys], origins })
@@ -150,11 +167,7 @@ describe('the frame', () => {
 
   it('opens with the token in a body, and shows steps to the holder of the key alone', async () => {
     const { id, link_token: token } = await link({ integrations: [keys], origins })
-    const answer = await fetch(`${app.url}/connect/open`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
-      body: JSON.stringify({ token }),
-    })
+    const answer = await openFrame({ token, session: id })
     const { key, path } = (await answer.json()) as { key: string; path: string }
     expect(answer.headers.getSetCookie()).toEqual([])
     expect(path).toBe(`/connect/${id}`)

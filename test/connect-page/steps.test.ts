@@ -155,13 +155,8 @@ describe('the consent', () => {
 
   it('of a frame is opened in a popup by a ticket that works once', async () => {
     const { id, link_token: token } = await link({ integrations: [login], origins: ['https://app.example.com'] })
-    const opened = await fetch(`${app.url}/connect/open`, { method: 'POST', body: JSON.stringify({ token }) })
-    const { key } = (await opened.json()) as { key: string }
-    const frame = { 'patchbay-link-key': key }
-    const waiting = await browser().post(`/connect/${id}/form`, {}, frame)
-    const hop = /data-popup="([^"]+)"/.exec(waiting.html)?.[1] ?? ''
-    expect(waiting.html).not.toContain('state=')
-    const popup = await fetch(app.url + hop, { redirect: 'manual' })
+    const { key, hop } = await openHop(id, token)
+    const popup = await fetch(app.url + hop, { redirect: 'manual', headers: { 'sec-fetch-site': 'same-origin' } })
     expect(popup.status).toBe(303)
     expect(popup.headers.get('location')).toContain(`${upstream.url}/authorize?`)
     expect(popup.headers.getSetCookie()[0]).toContain(`patchbay-link-${id}=${key}.`)
@@ -169,6 +164,42 @@ describe('the consent', () => {
     expect(again.status).toBe(410)
     expect(again.html).toContain('This window was opened too late')
   })
+
+  it.each([
+    [{ 'sec-fetch-site': 'cross-site' }],
+    [{ 'sec-fetch-site': 'same-site' }],
+    [{ 'sec-fetch-site': 'none' }],
+    [{}],
+  ])('is not opened by a ticket of a page with %j, which asks first', async (headers) => {
+    const { id, link_token: token } = await link({ integrations: [login], origins: ['https://app.example.com'] })
+    const { hop } = await openHop(id, token)
+    const visitor = browser()
+    const question = await visitor.get(hop, headers)
+    expect(question.status).toBe(200)
+    expect([...visitor.cookies]).toEqual([])
+    expect(question.html).toContain('Continue to Login')
+    expect(question.html).not.toContain('state=')
+    const ticket = /name="ticket" value="([^"]+)"/.exec(question.html)?.[1] ?? ''
+    const forged = await visitor.post('/connect/hop', { ticket }, { 'sec-fetch-site': 'cross-site' })
+    expect([forged.status, visitor.cookies.size]).toEqual([403, 0])
+    const answered = await visitor.post('/connect/hop', { ticket })
+    expect(answered.html).toContain(`href="${upstream.url}/authorize?`)
+    expect([...visitor.cookies.keys()]).toEqual([`patchbay-link-${id}`])
+    expect((await visitor.post('/connect/hop', { ticket })).status).toBe(410)
+  })
+
+  /** The consent page of a session in a frame. */
+  async function openHop(session: unknown, token: unknown) {
+    const opened = await fetch(`${app.url}/connect/open`, {
+      method: 'POST',
+      headers: { 'sec-fetch-site': 'same-origin' },
+      body: JSON.stringify({ token, session }),
+    })
+    const { key } = (await opened.json()) as { key: string }
+    const waiting = await browser().post(`/connect/${session}/form`, {}, { 'patchbay-link-key': key })
+    expect(waiting.html).not.toContain('state=')
+    return { key, hop: /data-popup="([^"]+)"/.exec(waiting.html)?.[1] ?? '' }
+  }
 })
 
 describe('the settings', () => {

@@ -48,9 +48,9 @@ function originsOf(element) {
 
 function startFrame() {
   const origins = originsOf(main())
-  const sessionId = location.pathname.split('/').at(-1)
+  const sessionId = location.pathname.split('/').at(-1).replaceAll('-', '')
   const storageKey = `patchbay-link-${sessionId}`
-  frame = { storageKey, headers: {} }
+  frame = { sessionId, storageKey, headers: {} }
   addEventListener('message', ({ data, origin, source }) => {
     if (source !== parent || !origins.includes(origin)) return
     if (data?.source !== PROTOCOL.source || data.v !== PROTOCOL.v) return
@@ -79,10 +79,12 @@ async function openFrame({ token, theme, locale }) {
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
   if (typeof locale === 'string') frame.headers['patchbay-link-locale'] = locale
   if (typeof theme === 'string') frame.headers['patchbay-link-theme'] = theme
+  const isOwn = token.split('_')[1] === frame.sessionId
   const response = await fetch('/connect/open', {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...frame.headers },
-    body: JSON.stringify({ token, key: stored() }),
+    // A token of another session, whose origins this frame does not have, is not sent: the server answers that it is invalid.
+    body: JSON.stringify({ token: isOwn ? token : '', session: frame.sessionId, key: stored() }),
     credentials: 'omit',
   })
   const { key, path, error } = await response.json()

@@ -128,6 +128,20 @@ function scopeList(texts: Texts, scopes: readonly string[]): Html | false {
   return html`<details><summary>${texts.plural('consent.scopes', scopes.length)}</summary><ul>${items}</ul></details>\n`
 }
 
+/** Asks before a popup continues a session that this browser may not have begun. */
+export function hopQuestionPage(frame: PageFrame, ticket: string): PageContent {
+  const { texts } = frame
+  const integration = frame.integration?.name ?? ''
+  return {
+    title: texts.text('consent.title', { integration }),
+    data: { step: 'consent' },
+    body: html`<p class="intro">${brandedText(frame, { plain: 'consent.intro', branded: 'consent.intro.brand' }, { integration })}</p>
+<form class="body" method="post" action="/connect/hop" data-guard><input type="hidden" name="ticket" value="${ticket}">
+${submitActions(texts, texts.text('consent.submit', { integration }), undefined)}
+</form>`,
+  }
+}
+
 /** Leaves for the third party: by a link, because a redirect of a form's answer to another site is blocked. */
 export function hopPage(frame: PageFrame, url: string): PageContent {
   const { texts } = frame

@@ -7,6 +7,16 @@ export interface RedeemedTicket extends LinkSessionKey {
   readonly expiresAt: Date
 }
 
+/** What a valid ticket would be exchanged for; leaves it. Uses link_session_ticket. */
+export async function findTicket(tx: Tx, ticketHash: Uint8Array): Promise<RedeemedTicket | undefined> {
+  return await queryOne(
+    tx,
+    `select environment_id as "environmentId", id, sealed_ticket as "sealedTicket", expires_at as "expiresAt"
+     from link_session where ticket_hash = :ticketHash and ticket_expires_at > now()`,
+    { ticketHash },
+  )
+}
+
 /** Takes a valid ticket from its session: of any number of callers one gets it. Uses link_session_ticket. */
 export async function takeTicket(tx: Tx, ticketHash: Uint8Array): Promise<RedeemedTicket | undefined> {
   return await queryOne(
