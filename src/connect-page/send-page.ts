@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { type Exchange, restStatus, sendResponse } from '../api/index.ts'
 import { type Failure, type FailureReason, type Json, stringifyJson } from '../base/index.ts'
 import { COMMON_HEADERS, pageHeaders } from './page-headers.ts'
-import { acceptedLanguages, type TextKey, type Texts, textsFor } from './texts.ts'
+import { acceptedLanguages, type TextKey, type Texts, textAbout, textsFor } from './texts.ts'
 import { requestErrorPage } from './views/end.ts'
 import { type PageContent, type PageFrame, renderPage } from './views/layout.ts'
 
@@ -44,14 +44,14 @@ export async function sendJson(exchange: Exchange, status: number, value: Json):
 export function sendRequestError(exchange: Exchange, status: number, problem: RequestProblem): void {
   const frame = neutralFrame(exchange)
   const { texts } = frame
-  const parameters = { seconds: retrySeconds(exchange), integration: texts.text('error.provider') }
+  const textOf = (key: TextKey) => textAbout(texts, key, undefined, { seconds: retrySeconds(exchange) })
   sendPage(
     exchange,
     status,
     frame,
     requestErrorPage(frame, {
-      title: texts.text(`${problem}.title`, parameters),
-      advice: texts.text(`${problem}.advice`, parameters),
+      title: textOf(`${problem}.title`),
+      advice: textOf(`${problem}.advice`),
       reference: status >= 500 ? exchange.context.requestId : undefined,
     }),
   )

@@ -4,6 +4,7 @@ import { destinationOf, outcomeOf } from './destination.ts'
 import { progressOf, revisionOf } from './progress.ts'
 import { sendRedirect } from './send-page.ts'
 import { settingsContent } from './settings-step.ts'
+import { textAbout } from './texts.ts'
 import { chooseIntegrationPage, chooseMethodPage } from './views/choose.ts'
 import { donePage, failedPage } from './views/end.ts'
 import { consentPage, credentialsPage } from './views/form.ts'
@@ -167,5 +168,10 @@ function endContent(visit: PageVisit): PageContent {
   const isCancelled = code === 'cancelled'
   // What the customer did needs no message of the third party.
   const details = isCancelled ? '' : (session.error?.message ?? '')
-  return failedPage(frame, { alert: errorAlert(frame, code, details), isCancelled, destination, data })
+  const alert = errorAlert(frame, code, details)
+  const advice =
+    isCancelled && session.integratedAccountId !== null
+      ? textAbout(frame.texts, 'error.cancelled.advice.account', frame.integration?.name)
+      : alert.advice
+  return failedPage(frame, { alert: { ...alert, advice }, isCancelled, destination, data })
 }

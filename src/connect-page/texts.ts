@@ -47,6 +47,18 @@ export function textsFor(tags: readonly string[]): Texts {
   }
 }
 
+/** A text about the third party: while its name is not known, "the service", with a capital where the text begins. */
+export function textAbout(
+  texts: Texts,
+  key: TextKey,
+  integration: string | undefined,
+  parameters: Readonly<Record<string, string | number>> = {},
+): string {
+  if (integration !== undefined) return texts.text(key, { ...parameters, integration })
+  const text = texts.text(key, { ...parameters, integration: texts.text('error.provider') })
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
 /** Most languages of an `Accept-Language` that are looked at. */
 const ACCEPTED_MAX = 20
 

@@ -20,7 +20,7 @@ import {
   type SessionCookie,
   sessionCookieHeader,
 } from './session-cookie.ts'
-import { acceptedLanguages, type TextKey, type Texts, textsFor } from './texts.ts'
+import { acceptedLanguages, textAbout, textsFor } from './texts.ts'
 import type { AlertModel } from './views/form.ts'
 import type { PageContent, PageFrame } from './views/layout.ts'
 
@@ -119,8 +119,8 @@ export function alertOf({
   if (error === null) return undefined
   const alert = errorAlert(frame, error.code, error.message)
   if (error.code === 'credentials_rejected' && hasConsent) {
-    const integration = frame.integration?.name ?? frame.texts.text('error.provider')
-    return { ...alert, advice: frame.texts.text('error.credentials_rejected.advice.consent', { integration }) }
+    const key = 'error.credentials_rejected.advice.consent'
+    return { ...alert, advice: textAbout(frame.texts, key, frame.integration?.name) }
   }
   if (error.code !== 'identity_changed') return alert
   return { ...alert, action: { path: stepPath(session, 'identity'), label: frame.texts.text('identity.confirm') } }
@@ -133,16 +133,11 @@ export function errorAlert(
   details: string,
 ): AlertModel {
   const { textKey } = LINK_ERRORS[code]
-  const parameters = { integration: integration?.name ?? texts.text('error.provider') }
   return {
-    title: errorText(texts, `${textKey}.title`, parameters),
-    advice: errorText(texts, `${textKey}.advice`, parameters),
+    title: textAbout(texts, `${textKey}.title`, integration?.name),
+    advice: textAbout(texts, `${textKey}.advice`, integration?.name),
     details,
   }
-}
-
-function errorText(texts: Texts, key: TextKey, parameters: Readonly<Record<string, string>>): string {
-  return texts.text(key, parameters)
 }
 
 async function visitOf(

@@ -156,7 +156,7 @@ describe.concurrent('a session', () => {
     await other.goto(link.url)
     await other.getByRole('heading', { name: 'This link has been used already' }).waitFor()
     await other.goto(page.url())
-    await other.getByRole('heading', { name: 'This page belongs to another browser' }).waitFor()
+    await other.getByRole('heading', { name: 'This page was opened in another browser' }).waitFor()
     await other.context().close()
     await page.context().close()
   })

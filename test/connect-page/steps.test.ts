@@ -261,6 +261,13 @@ describe('the settings', () => {
     expect((await visitor.post(`/connect/${id}/options`, { field: 'x' })).status).toBe(404)
   })
 
+  it('that are cancelled leave an account, and the page says so', async () => {
+    const { visitor, id } = await openSettings()
+    const { html } = await visitor.post(`/connect/${id}/cancel`, {})
+    expect(html).toContain('may already be connected, but not everything was set up.')
+    expect(html).not.toContain('Nothing was connected.')
+  })
+
   it('that are incomplete are shown again', async () => {
     const { visitor, settings } = await openSettings()
     const rejected = await visitor.post(settings.path, {})
@@ -274,6 +281,7 @@ describe('the end', () => {
     const { visitor, id } = await openLink({ integrations: [keys], redirect_uri: 'https://app.example.com/done' })
     const ended = await visitor.post(`/connect/${id}/cancel`, {})
     expect(ended.html).toContain('<h1 tabindex="-1">Cancelled</h1>')
+    expect(ended.html).toContain('Nothing was connected.')
     expect(ended.html).toContain('https://app.example.com/done?status=cancelled&amp;error_code=cancelled')
     expect(ended.html).toContain('<noscript><meta http-equiv="refresh" content="2;url=https://app.example.com/done?')
   })

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { acceptedLanguages, textsFor } from '../../src/connect-page/texts.ts'
+import { acceptedLanguages, textAbout, textsFor } from '../../src/connect-page/texts.ts'
 import { LINK_ERRORS } from '../../src/links/index.ts'
 
 const ROOT = join(import.meta.dirname, '../../src/connect-page')
@@ -71,6 +71,28 @@ describe('textsFor', () => {
       '1 service',
       '1,200 services',
     ])
+  })
+})
+
+describe('textAbout', () => {
+  it.each([
+    ['en', 'error.provider_error.title', 'monday.com', 'monday.com reported an error'],
+    ['en', 'error.provider_error.title', undefined, 'The service reported an error'],
+    [
+      'de',
+      'error.token_exchange_failed.advice',
+      undefined,
+      'Der Dienst hat die Anmeldung nicht abgeschlossen. Versuchen Sie es erneut.',
+    ],
+  ] as const)('in %s, %s of %s', (language, key, integration, expected) => {
+    expect(textAbout(textsFor([language]), key, integration)).toBe(expected)
+  })
+
+  it('needs no other case of a name in German', () => {
+    const preposition = /\b(?:bei|mit|von|zu|für|an|um) \{integration\}/
+    const german = languages.find(({ language }) => language === 'de')!.texts
+    const inflected = Object.entries(german).filter(([key, text]) => key.startsWith('error.') && preposition.test(text))
+    expect(inflected).toEqual([])
   })
 })
 

@@ -170,7 +170,7 @@ export async function createStates(world: World): Promise<readonly State[]> {
     },
     {
       name: 'other-browser',
-      title: 'This page belongs to another browser',
+      title: 'This page was opened in another browser',
       link: { integrations: [keys] },
       reach: async (page) => {
         await page.context().clearCookies()
