@@ -56,7 +56,7 @@ export type ConnectErrorCode =
   | 'form_source_error'
   | 'identity_changed'
   | 'origin_not_allowed'
-  /** The user cancelled, closed the dialog or came back early, or `signal` was aborted (then with `cause`). */
+  /** The customer cancelled, closed the dialog or came back early, or `signal` was aborted (then with `cause`). */
   | 'cancelled'
   /** The browser blocked the popup: show a link to `fallbackUrl`, or call `redirect()`. */
   | 'popup_blocked'
@@ -77,15 +77,15 @@ export type ConnectEvent =
   /** The page was opened (popup, iframe) or is about to replace this one (redirect). */
   | { readonly type: 'opened'; readonly mode: ConnectMode }
   /**
-   * The session moved on: `created`, `opened`, `form`, `redirected`, `exchanging`, `post_install`, `validating`,
-   * `post_connect_form`. `code` and `message` tell what failed when the user is asked to repeat a step.
+   * The status of the session changed: `created`, `opened`, `form`, `redirected`, `pending`, `exchanging`, `post_install`,
+   * `validating`, `post_connect_form`. `code` and `message` tell what failed when the customer is asked to repeat a step.
    */
   | { readonly type: 'step'; readonly step: string; readonly code?: string; readonly message?: string }
   | ({ readonly type: 'completed' } & ConnectResult)
   | { readonly type: 'failed'; readonly code: ConnectErrorCode | (string & {}); readonly message: string }
   /**
-   * `certain: true`: the attempt is over and the page is gone. `certain: false`: the popup seems closed, which providers
-   * also cause while the user is signing in there. Show "still waiting", never an end: the attempt continues.
+   * `certain: true`: the attempt is over and the page is gone. `certain: false`: the popup seems closed, which third
+   * parties also cause while the customer is signing in there. Show "still waiting", never an end: the attempt continues.
    */
   | { readonly type: 'closed'; readonly certain: boolean }
 

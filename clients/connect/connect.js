@@ -2,7 +2,7 @@
  * Opens Patchbay's connect page from an application: in a popup, an iframe or the same tab. Types and documentation are in
  * `connect.d.ts`, the messages exchanged with the page in `README.md`.
  *
- * The server decides the outcome, and polling it is the only channel that always works: a provider's
+ * The server decides the outcome, and polling it is the only channel that always works: a third party's
  * Cross-Origin-Opener-Policy severs the popup (its `closed` is then true at once), and browsers partition storage between
  * sites. Messages of the page only trigger an early poll.
  */
@@ -79,7 +79,7 @@ export async function resume(options = {}) {
   const attempt = new Attempt(settings)
   await attempt.poll()
   if (attempt.isAnswered)
-    attempt.fail(new ConnectError('cancelled', 'The user returned before the session was complete.'))
+    attempt.fail(new ConnectError('cancelled', 'The customer returned before the session was complete.'))
   return attempt.promise
 }
 
@@ -144,10 +144,10 @@ class Attempt {
     this.fail(new ConnectError('cancelled', 'The application aborted the attempt.', { cause }))
   }
 
-  /** The user closed the dialog. The session may have completed since the last poll. */
+  /** The customer closed the dialog. The session may have completed since the last poll. */
   async close() {
     await Promise.race([this.poll(), new Promise((resolve) => setTimeout(resolve, POLL_MS))])
-    this.fail(new ConnectError('cancelled', 'The user closed the dialog.'))
+    this.fail(new ConnectError('cancelled', 'The customer closed the dialog.'))
   }
 
   fail(error) {
@@ -191,7 +191,7 @@ class Attempt {
     if (this.#view?.seemsClosed()) this.emit({ type: 'closed', certain: false })
   }
 
-  /** A result from the server. A failed attempt that the user can repeat is a step with a code. */
+  /** A result from the server. A failed attempt that the customer can repeat is a step with a code. */
   #apply({ status, integration, integrated_account_id, error }) {
     const { code, message } = error ?? {}
     if (status === 'completed') {
@@ -266,7 +266,7 @@ function openPopup(settings) {
 function submitToken({ token, baseUrl, locale, theme }, mode, target = '_self') {
   const form = document.createElement('form')
   Object.assign(form, { method: 'POST', action: `${baseUrl}/connect`, target, hidden: true })
-  for (const [name, value] of Object.entries({ link_token: token, mode, locale, theme, origin: location.origin })) {
+  for (const [name, value] of Object.entries({ link_token: token, mode, locale, theme })) {
     if (value === undefined) continue
     const input = document.createElement('input')
     form.append(Object.assign(input, { type: 'hidden', name, value }))

@@ -59,7 +59,7 @@ describe.concurrent('the connect client in a popup', () => {
     const popup = await clickForPopup(application)
     await popup.getByRole('heading', { name: 'The page' }).waitFor()
     expect(popup.url()).toBe(`${page.url}/connect`)
-    const form = { link_token: session.token, mode: 'popup', locale: 'de', theme: 'dark', origin: host.url }
+    const form = { link_token: session.token, mode: 'popup', locale: 'de', theme: 'dark' }
     expect(Object.fromEntries(session.opened.at(-1) ?? [])).toEqual(form)
     const closed = popup.waitForEvent('close')
     session.answer(200, COMPLETED)
