@@ -29,7 +29,7 @@ export const SETTINGS = {
   port: setting('PATCHBAY_PORT', 'Port to listen on; 0 takes any free one.', integer(0, 65_535).prefault('8080')),
   publicUrl: setting(
     'PATCHBAY_PUBLIC_URL',
-    'Address under which clients reach the server. Default: the listening address.',
+    'Address under which clients and browsers reach the server; links and the redirect address of consents begin with it. Default: the listening address.',
     url().optional(),
   ),
   databaseUrl: setting(

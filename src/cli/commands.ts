@@ -63,7 +63,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'serve',
     summary: 'run the API alone',
     description:
-      'Answers calls until SIGTERM. Ticks and runs wait for a worker. Any number of servers share one database.',
+      'Answers calls until SIGTERM. New accounts, ticks and runs wait for a worker. Any number of servers share one database.',
     variables: SERVER,
     examples: ['DATABASE_URL=postgres://patchbay@db/patchbay PATCHBAY_ENCRYPTION_KEYS=… patchbay serve'],
     dataDirectory: 'shared',
@@ -71,13 +71,13 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'worker',
-    summary: 'fire ticks and execute webhook runs',
+    summary: 'activate accounts, refresh tokens, fire ticks, execute webhook runs',
     description:
-      'Fires ticks, executes runs with a webhook as destination, refreshes tokens and deletes old runs, until SIGTERM. Any number of workers share one database.',
+      'Activates accounts, refreshes their tokens, fires ticks, executes runs with a webhook as destination and deletes old runs, until SIGTERM. Any number of workers share one database.',
     options: [
       {
         flags: '--region <NAMES>',
-        meaning: `regions whose runs it executes, comma-separated: ${REGIONS.join(', ')}`,
+        meaning: `regions whose accounts and runs it serves, comma-separated: ${REGIONS.join(', ')}`,
         fallback: 'PATCHBAY_REGION, else all',
       },
     ],

@@ -52,7 +52,8 @@ export type Event = Message<"patchbay.v1.Event"> & {
   subjectId?: string | undefined;
 
   /**
-   * The resource as it was after the change, or before its deletion, in the names of its own message; never a secret.
+   * The resource as it was after the change, in the names of its own message; never a secret. Of a deleted account, the
+   * fields that identify it alone. A `context` of more than 64 KiB is left out.
    *
    * @generated from field: google.protobuf.Struct payload = 5;
    */

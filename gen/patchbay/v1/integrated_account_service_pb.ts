@@ -758,7 +758,7 @@ export const IntegratedAccountService: GenService<{
   /**
    * Stores the values of the form in the account's context, and returns the account. The labels of options that were read
    * from the third party are stored beside the ids, as `<name>_label`, of a `multi_select` as `<name>_labels`. Keys of
-   * fields that are empty or not shown are removed. Sends the event
+   * fields that are empty or not shown are removed. Records the event
    * `integrated_account:post_connect_form_submitted`.
    *
    * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, INVALID_FIELD with every finding under `values`, CONTEXT_KEY_RESERVED,

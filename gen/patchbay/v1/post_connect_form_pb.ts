@@ -222,14 +222,14 @@ export const FormFieldSchema: GenMessage<FormField> = /*@__PURE__*/
  */
 export type FormOption = Message<"patchbay.v1.FormOption"> & {
   /**
-   * What is stored.
+   * The value that is stored.
    *
    * @generated from field: string value = 1;
    */
   value: string;
 
   /**
-   * What is shown.
+   * The text that is shown.
    *
    * @generated from field: string label = 2;
    */
