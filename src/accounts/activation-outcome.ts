@@ -28,7 +28,7 @@ export interface PhaseResult {
   readonly steps: readonly ActionStepResult[]
 }
 
-/** What is run in a phase. */
+/** The action of the definition that a phase runs. */
 export type ActivationTarget = ActionRequest['target']
 
 /** Delay before the next look at an account of a disabled installation. */

@@ -74,7 +74,7 @@ export function isUsable({ expiresAt }: StoredToken, now: Date): boolean {
   return expiresAt === undefined || now < expiresAt
 }
 
-/** What is known about the tokens of an account beside the token itself. */
+/** Lifetimes of an account's tokens, and whether they can be refreshed. */
 export interface TokenPolicy {
   /** Whether the next token needs no customer. */
   readonly canRefresh: boolean

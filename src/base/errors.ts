@@ -222,7 +222,7 @@ const ACCOUNT_ADVICE: Readonly<Record<string, string>> = {
     'its steps are tried until they pass or fail; last_error says what they wait for, next_attempt_at how long',
   post_install_error: 'correct what last_error names, then repeat the steps with run-actions or give new credentials',
   validation_error: 'give new credentials, or correct what last_error names and repeat the steps with run-actions',
-  needs_reauth: 'give new credentials; last_error says why the present ones are refused',
+  needs_reauth: 'give new credentials; last_error says why the present ones are rejected',
 }
 
 /** Error for an operation that needs an active account. @param id absent where it is not known */

@@ -53,7 +53,7 @@ async function open(
     setSessionCookie(deps, exchange, result.session, { ...preferences, browserKey: result.browserKey })
     return sendRedirect(exchange, `/connect/${result.session.id}`)
   }
-  // A form of another site arrives without the cookie that this browser may have; the page of the session tells.
+  // A form of another site arrives without the cookie that this browser may have: the session's page finds out whether it has one.
   if (result.code === 'used_token' && exchange.request.method === 'POST')
     return sendRedirect(exchange, `/connect/${id}`)
   sendRequestError(exchange, result.code === 'invalid_token' ? 404 : 410, `error.${result.code}`)

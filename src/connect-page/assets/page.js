@@ -16,7 +16,7 @@ const LEAVE_MS = 1_200
 const PROTOCOL = { source: 'patchbay', v: 1 }
 const HOP = '/connect/hop'
 
-/** Set in a frame: the headers that stand for the cookie, and the origin of the application's page. */
+/** Set in a frame: the headers that replace the cookie, and the origin of the application's page. */
 let frame
 let isDirty = false
 let isBusy = false

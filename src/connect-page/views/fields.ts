@@ -8,7 +8,7 @@ import { externalLink } from './layout.ts'
 export interface FieldState {
   /** Of the field's JSON type; absent: its initial value. Ignored for secrets. */
   readonly value: Json | undefined
-  /** What is wrong with the value that was submitted. */
+  /** The problem of the value that was submitted, for the customer. */
   readonly problem: string | undefined
   /** It is a secret that was sent before, and has to be entered again. */
   readonly isCleared?: boolean

@@ -107,7 +107,7 @@ function dataTexts(texts: Texts, { fields }: SettingsModel, remote: RemoteOption
   return html` data-parent="${parent}" data-empty="${empty}" data-no-match="${texts.text('settings.noMatch')}" data-failed="${texts.text('settings.failed')}" data-loading="${texts.text('page.loading')}"`
 }
 
-/** What is chosen at present: `{value, label}`, a list of these, or ids alone. */
+/** The present choice: `{value, label}`, a list of these, or ids alone. */
 function chosenOptions(value: Json | undefined): readonly FormOption[] {
   const items = value === undefined || value === null || value === '' ? [] : Array.isArray(value) ? value : [value]
   return items.map((item: Json) => {

@@ -42,7 +42,7 @@ create table link_session (
   state_hash bytea,
   state_expires_at timestamptz(3),
   callback_uri text not null default '',
-  -- Fences an exchange: one that was given up stores nothing any more.
+  -- Fences an exchange: one whose lease has ended stores nothing.
   exchange_id uuid,
   requested_scopes text[] not null default '{}',
   granted_scopes text[] not null default '{}',
@@ -65,7 +65,7 @@ create table link_session (
   constraint link_session_account foreign key (environment_id, integrated_account_id)
     references integrated_account (environment_id, id) on delete cascade
 );
--- The connect page knows the id alone.
+-- Addresses of the connect page hold the id without the environment.
 create unique index link_session_id on link_session (id);
 create unique index link_session_state on link_session (state_hash) where state_hash is not null;
 create unique index link_session_ticket on link_session (ticket_hash) where ticket_hash is not null;

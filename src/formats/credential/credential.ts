@@ -28,7 +28,7 @@ export interface CredentialPlan {
   readonly isTokenImported?: boolean
   /** Names the customer's account at the third party; a reconnection must find the same one. */
   readonly identity?: Identity<RequestDefinition>
-  /** What is known about the ends of tokens and client that no response tells. */
+  /** Lifetimes of tokens and client that no response contains. */
   readonly lifetimes?: Lifetimes
 }
 

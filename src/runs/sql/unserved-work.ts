@@ -7,7 +7,7 @@ export interface UnservedWork {
   readonly count: number
 }
 
-/** Regions of the workers that were heard of lately; `'{}'` stands for all regions. */
+/** Regions of the workers that were heard of lately; `'{}'` means all regions. */
 const SERVED = 'select regions from worker where last_seen_at > now() - make_interval(secs => :lostAfterSeconds)'
 
 /**
