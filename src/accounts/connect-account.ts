@@ -66,7 +66,10 @@ export async function connectAccount(
 export interface ReconnectAccountInput {
   readonly id: string
   readonly authenticationMethod: AuthenticationMethod
-  /** Values by name. Of the account's present method a field left out keeps its value, null takes an optional one away. */
+  /**
+   * Values by name. Of the account's present method a field left out keeps its value, null takes an optional one away. A secret that is left out is
+   * removed when a visible field changes.
+   */
   readonly fields: JsonObject
   readonly grant?: ConnectionGrant | undefined
   /** As in `ConnectAccountInput`; null removes a key. */
@@ -97,6 +100,7 @@ export async function reconnectAccount(
     credentials,
     token: grant?.token,
     contextOf: (collected) => contextOf(collected, input),
+    isFromCustomer: true,
     isIdentityChangeConfirmed: input.isIdentityChangeConfirmed,
   })
 }

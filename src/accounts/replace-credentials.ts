@@ -1,4 +1,4 @@
-import { etagMismatch, type JsonObject, notFound, parseJson } from '../base/index.ts'
+import { canonicalJson, etagMismatch, type JsonObject, notFound, parseJson } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import { type AuthenticationMethod, importedToken, isSecretField, type TokenSet } from '../formats/index.ts'
@@ -60,6 +60,11 @@ export interface CredentialsReplacement {
   readonly contextOf?: (collected: CollectedCredentials) => JsonObject
   /** The new credentials may be of another account of the third party. */
   readonly isIdentityChangeConfirmed?: boolean | undefined
+  /**
+   * A customer enters them, who does not know the stored secrets: when a visible field changes, such as the host that secrets are
+   * sent to, none of them is kept.
+   */
+  readonly isFromCustomer?: boolean
   readonly version?: number | undefined
 }
 
@@ -77,12 +82,7 @@ export async function replaceCredentials(
     authenticationMethodOf(connect) === account.authenticationMethod
       ? storedValues(connect, stored, (await withContextForCall(deps, tx, account)).context)
       : {}
-  const replacement = {
-    ...given,
-    plan,
-    stored,
-    collected: collectForMethod(connect, { ...kept, ...given.credentials }),
-  }
+  const replacement = { ...given, plan, stored, collected: collectReplacement(connect, kept, given) }
   await replaceToken(deps, tx, account, replacement)
   await replaceFields(deps, tx, account, replacement)
   if (given.isIdentityChangeConfirmed === true) await forgetExternalId(tx, account)
@@ -90,6 +90,22 @@ export async function replaceCredentials(
   const changed = await findIntegratedAccount(tx, account.environmentId, account.id)
   if (changed === undefined) throw notFound('integrated_account', account.id)
   return await withIntegration(deps.integrations, tx, changed)
+}
+
+/** The given values over those that are kept. @throws Failure CREDENTIALS_INVALID, SECRET_MASKED, CONTEXT_KEY_RESERVED */
+function collectReplacement(
+  connect: ConnectPlan,
+  kept: JsonObject,
+  { credentials, contextOf, isFromCustomer }: CredentialsReplacement,
+): CollectedCredentials {
+  const collected = collectForMethod(connect, { ...kept, ...credentials })
+  if (isFromCustomer !== true) return collected
+  const { keys } = contextPatchOf(collected, contextOf?.(collected) ?? {})
+  const visible = connect.fields.filter((field) => !isSecretField(field)).map(({ name }) => name)
+  const valuesOf = (values: JsonObject) => canonicalJson(visible.map((name) => values[name] ?? null))
+  if (valuesOf(keys) === valuesOf(kept)) return collected
+  const keptVisible = Object.fromEntries(Object.entries(kept).filter(([name]) => visible.includes(name)))
+  return collectForMethod(connect, { ...keptVisible, ...credentials })
 }
 
 interface CollectedReplacement extends CredentialsReplacement {

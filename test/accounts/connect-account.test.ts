@@ -104,6 +104,35 @@ describe('an account connected again in a link session', () => {
     expect(await tokenRow(id)).toMatchObject({ due_at: null, expires_at: null })
   })
 
+  it.each<[string, JsonObject, JsonObject, boolean]>([
+    ['keeps a secret that is left out', { subdomain: 'acme' }, {}, true],
+    ['loses it with another host', { subdomain: 'other' }, {}, false],
+    ['loses it when the host is taken away', { subdomain: null }, {}, false],
+    ['loses it with another host of the session', {}, { subdomain: 'other' }, false],
+    ['loses it when the session removes the host', {}, { subdomain: null }, false],
+  ])('%s', async (_what, fields, context, isKept) => {
+    const secret = { name: 'signing_key', type: 'password', required: false }
+    const apiKey = { name: 'api_key', type: 'password', required: true }
+    const config = { fields: [apiKey, secret, { name: 'subdomain', required: false }] }
+    const environmentIntegrationId = await installed({ ...OAUTH2, credentials: { format: 'api_key', config } })
+    const first = { api_key: 'one', signing_key: 'signs', subdomain: 'acme' }
+    const input = { ...(await apiKeyInput()), environmentIntegrationId, fields: first }
+    const { id } = await connectByLink(input)
+    await reconnectByLink({ id, authenticationMethod: 'api_key', fields: { api_key: 'two', ...fields }, context })
+    expect(await secretsOf(id)).toEqual({ api_key: '"two"', ...(isKept ? { signing_key: '"signs"' } : {}) })
+  })
+
+  it('keeps no required secret with another host: it is to be entered again', async () => {
+    const { id } = await connectByLink(await apiKeyInput())
+    const fields = { subdomain: 'other.example.com' }
+    const again = reconnectByLink({ id, authenticationMethod: 'api_key', fields, context: {} })
+    await expect(again).rejects.toMatchObject({
+      reason: 'CREDENTIALS_INVALID',
+      violations: [{ field: 'credentials.api_key' }],
+    })
+    expect(await secretsOf(id)).toEqual({ api_key: '"the-accounts-secret"' })
+  })
+
   it('is not found in another environment', async () => {
     const { id } = await connect()
     const input = { id, authenticationMethod: 'api_key', fields: CREDENTIALS, context: {} } as const
