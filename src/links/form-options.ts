@@ -107,7 +107,6 @@ export async function loadFormOptions(
   request: FormOptionsRequest,
 ): Promise<FormOptionsResult> {
   assertRequest(request)
-  const position = decodePosition(request.cursor)
   try {
     const resolved = await loadAccountForCall(deps.accounts, environmentId, id, 'call')
     const fields = await listFields(deps.accounts, resolved)
@@ -117,7 +116,7 @@ export async function loadFormOptions(
     const missing = field.dependsOn.filter((name) => !Object.hasOwn(chosen, name))
     if (missing.length > 0) return { kind: 'disabled', missing }
     const listing = { resolved, field, source: field.remote, search: (request.search ?? '').trim(), chosen }
-    return await readOptions(deps, listing, position)
+    return await readOptions(deps, listing, await openPosition(deps, listing, request.cursor))
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     if (error.reason === 'PAGE_TOKEN_INVALID') throw pageTokenInvalid()
@@ -196,12 +195,12 @@ async function readOptions(
       : page.options
     const options = found.slice(offset, offset + OPTIONS_MAX)
     if (offset + options.length < found.length)
-      return { kind: 'page', options, nextCursor: encodePosition({ cursor, offset: offset + options.length }) }
+      return await pageWith(deps, listing, options, { cursor, offset: offset + options.length })
     if (page.nextCursor === null) return { kind: 'page', options, nextCursor: undefined }
     cursor = page.nextCursor
     offset = 0
     if (options.length > 0 || pages === UPSTREAM_PAGES_MAX)
-      return { kind: 'page', options, nextCursor: encodePosition({ cursor, offset }) }
+      return await pageWith(deps, listing, options, { cursor, offset })
   }
 }
 
@@ -283,18 +282,52 @@ function failureOf(outcome: RateLimitedOutcome | UpstreamErrorOutcome): Failure 
   })
 }
 
-/** `<offset>.<cursor of the proxy>`; without a cursor the first page. */
-function encodePosition({ cursor = '', offset }: OptionsPosition): string {
-  return `${offset}.${cursor}`
+/** A page of options that others follow. */
+async function pageWith(
+  { accounts }: FormOptionsDependencies,
+  listing: OptionsListing,
+  options: readonly FormOption[],
+  { cursor = '', offset }: OptionsPosition,
+): Promise<FormOptionsResult> {
+  const { environmentId } = listing.resolved.account
+  const position = Buffer.from(`${offset}.${cursor}`)
+  const sealed = await accounts.secrets.encryptFor(accounts.database.pool, environmentId, aadOf(listing), position)
+  return { kind: 'page', options, nextCursor: Buffer.from(sealed).toString('base64url') }
 }
 
+/**
+ * What a cursor is bound to. A browser holds it, and it decides which address is read with the account's credentials: it is
+ * encrypted, and opens nowhere else.
+ */
+function aadOf({ resolved: { account }, field, search, chosen }: OptionsListing): string {
+  return `form_options|cursor|${canonicalJson([account.id, field.name, search, chosen])}`
+}
+
+/** `<offset>.<cursor of the proxy>`; without a cursor the first page. */
 const POSITION = /^(\d{1,9})\.([\x21-\x7e]*)$/
 
-/** @throws Failure PAGE_TOKEN_INVALID */
-function decodePosition(text: string | undefined): OptionsPosition {
-  if (text === undefined || text === '') return { cursor: undefined, offset: 0 }
-  const [, offset, cursor] = (text.length > CURSOR_LENGTH_MAX ? null : POSITION.exec(text)) ?? []
-  if (offset !== undefined) return { cursor: cursor === '' ? undefined : cursor, offset: Number(offset) }
+/** Bytes of the id of a key, before what is encrypted. */
+const KEY_ID_LENGTH = 16
+
+/** The position of a cursor that `pageWith` made for the same list. @throws Failure PAGE_TOKEN_INVALID */
+async function openPosition(
+  { accounts }: FormOptionsDependencies,
+  listing: OptionsListing,
+  text = '',
+): Promise<OptionsPosition> {
+  if (text === '') return { cursor: undefined, offset: 0 }
+  const sealed = Buffer.from(text.length > CURSOR_LENGTH_MAX ? '' : text, 'base64url')
+  // Of several texts with the same bytes, the one that was handed out.
+  if (sealed.length <= KEY_ID_LENGTH || sealed.toString('base64url') !== text) throw pageTokenInvalid()
+  const { environmentId } = listing.resolved.account
+  try {
+    const { pool } = accounts.database
+    const opened = await accounts.secrets.decryptFor(pool, environmentId, aadOf(listing), sealed)
+    const [, offset, cursor] = POSITION.exec(Buffer.from(opened).toString()) ?? []
+    if (offset !== undefined) return { cursor: cursor === '' ? undefined : cursor, offset: Number(offset) }
+  } catch (error) {
+    if (!(error instanceof Failure && error.reason === 'SECRET_UNREADABLE')) throw error
+  }
   throw pageTokenInvalid()
 }
 

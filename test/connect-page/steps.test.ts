@@ -250,6 +250,8 @@ describe('the settings', () => {
       options: [{ value: 'C1', label: 'general', sub_text: null }],
       next_cursor: null,
     })
+    const forged = { field: 'channel', cursor: `0.${Buffer.from('{"pages":1}').toString('base64url')}` }
+    expect((await visitor.post(`/connect/${id}/options`, forged)).status).toBe(400)
   })
 
   it('say that options cannot be loaded, and of what', async () => {

@@ -139,6 +139,12 @@ describe.each(clients)('the form of an account over $wire', (client) => {
     expect(
       await client.ok(options, { id, field: 'contact', search: 'an', page_token: String(first.next_page_token) }),
     ).toEqual({ options: [], next_page_token: '', missing_fields: [] })
+    const others = { id, field: 'contact', page_token: String(first.next_page_token) }
+    expect(await client.callError(options, others)).toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      reason: 'PAGE_TOKEN_INVALID',
+      violations: [{ field: 'page_token' }],
+    })
     expect(await client.ok(options, { id, field: 'lists' })).toEqual({
       options: [],
       next_page_token: '',

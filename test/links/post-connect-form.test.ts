@@ -198,6 +198,33 @@ describe('options of a field', () => {
     expect(found).toEqual({ kind: 'page', options: [], nextCursor: expect.any(String) })
   })
 
+  it('are continued only by the cursor that was handed out, for the same account, field, search and values', async () => {
+    const [{ id }, other] = [await connectWith(WORKSPACE, CHANNELS), await connectWith(WORKSPACE, CHANNELS)]
+    const { read } = optionsReader()
+    const request = { ...given({ workspace: 'w' }), search: 'x' }
+    upstream.script({
+      request: 'GET /channels?q=x&workspace=w&limit=200',
+      answer: { json: { channels: [record('C1')], next: 'p2' } },
+    })
+    const first = await read(id, request)
+    const cursor = (first.kind === 'page' && first.nextCursor) || ''
+    expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toContain('p2')
+    const state = Buffer.from(JSON.stringify({ url: `${upstream.url}/private`, pages: 1 })).toString('base64url')
+    const changed = `${cursor.slice(0, -4)}${cursor.at(-4) === 'A' ? 'B' : 'A'}${cursor.slice(-3)}`
+    const rejected = { reason: 'PAGE_TOKEN_INVALID', violations: [{ field: 'page_token' }] }
+    await expect(read(other.id, { ...request, cursor })).rejects.toMatchObject(rejected)
+    for (const more of [
+      { search: 'y' },
+      { values: { workspace: 'v' } },
+      { cursor: changed },
+      { cursor: cursor.slice(0, -1) },
+      { cursor: `${cursor}=` },
+      { cursor: 'A'.repeat(22) },
+      { cursor: `0.${state}` },
+    ])
+      await expect(read(id, { ...request, cursor, ...more })).rejects.toMatchObject(rejected)
+  })
+
   it('are cleaned: labels are one line of 256 characters, ids that cannot be stored are left out', async () => {
     const { id } = await connectWith({ ...CHANNELS, data_source: { resource: 'channels' } })
     const channels = [
