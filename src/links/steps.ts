@@ -5,7 +5,7 @@ import { type ChoiceDependencies, findOffered, ignoreFailure, listChoices } from
 import type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
 import { loadForBrowser, type SessionDependencies, toLinkSession } from './load-session.ts'
 import type { LinkStepResult } from './session.ts'
-import { updateLinkSessionRow } from './sql/link-change.ts'
+import { type LinkGuard, updateLinkSessionRow } from './sql/link-change.ts'
 import type { LinkSessionRecord } from './sql/link-session.ts'
 import type { LinkCause } from './status.ts'
 import { reloadSession } from './store-account.ts'
@@ -25,6 +25,7 @@ export async function chooseIntegration(
     if (method !== undefined && another === undefined)
       return await change(deps, session, 'method_chosen', {
         patch: { ...patch, authenticationMethod: method.authenticationMethod },
+        guard: unchanged(session),
       })
     return await showMethods(deps, session, { ...patch, authenticationMethod: null })
   })
@@ -37,9 +38,10 @@ async function showMethods(
   patch: NonNullable<StatusChangeInput['patch']>,
 ): Promise<LinkSessionRecord | undefined> {
   const { pool } = deps.database
+  const guard = unchanged(session)
   return (
-    (await updateLinkSessionRow(pool, session, ['opened'], patch)) ??
-    (await change(deps, session, 'choice_reopened', { patch }))
+    (await updateLinkSessionRow(pool, session, ['opened'], patch, guard)) ??
+    (await change(deps, session, 'choice_reopened', { patch, guard }))
   )
 }
 
@@ -54,7 +56,7 @@ export async function chooseMethod(
     if (environmentIntegrationId === null) return session
     const offered = await findOffered(deps, toLinkSession(session), environmentIntegrationId)
     if (!offered?.choice.methods.some((method) => method.authenticationMethod === authenticationMethod)) return session
-    return await change(deps, session, 'method_chosen', { patch: { authenticationMethod } })
+    return await change(deps, session, 'method_chosen', { patch: { authenticationMethod }, guard: unchanged(session) })
   })
 }
 
@@ -109,7 +111,7 @@ export async function makeOnlyChoice(deps: LinkDependencies, session: LinkSessio
   if (method === undefined) return (await showMethods(deps, session, { environmentIntegrationId })) ?? session
   const { authenticationMethod } = method
   const patch = { environmentIntegrationId, authenticationMethod }
-  return (await change(deps, session, 'method_chosen', { patch })) ?? session
+  return (await change(deps, session, 'method_chosen', { patch, guard: unchanged(session) })) ?? session
 }
 
 async function presentMethod(
@@ -128,6 +130,14 @@ export async function failWithoutChoice(
   const isNamed = session.allowedInstallationIds !== null || session.environmentIntegrationId !== null
   const error = linkError(isNamed ? 'integration_disabled' : 'integration_not_found')
   return await change(deps, session, 'connection_failed', { error })
+}
+
+/**
+ * Rejects a step of a browser when the session is no longer as it was loaded: with another integration, method, browser or number
+ * of attempts.
+ */
+export function unchanged({ version }: LinkSessionRecord): LinkGuard {
+  return { version }
 }
 
 /** Makes one transition in a transaction of its own. */

@@ -9,7 +9,7 @@ import { loadForBrowser, toLinkSession } from './load-session.ts'
 import { sealValues } from './sealed-values.ts'
 import type { LinkStepResult } from './session.ts'
 import type { LinkSessionRecord } from './sql/link-session.ts'
-import { change, failWithoutChoice } from './steps.ts'
+import { change, failWithoutChoice, unchanged } from './steps.ts'
 import { reloadSession, storeAccount } from './store-account.ts'
 
 /** Forms that may be submitted in one session, so that it is no way of trying out passwords. */
@@ -77,7 +77,7 @@ async function connectDirectly(
 ): Promise<LinkSessionRecord> {
   const exchangeId = newId()
   const patch = { exchangeId, attempts: 1, formValues: visible }
-  const exchanging = await change(deps, session, 'form_submitted', { patch })
+  const exchanging = await change(deps, session, 'form_submitted', { patch, guard: unchanged(session) })
   if (exchanging === undefined) return await reloadSession(deps, session)
   return await storeAccount(deps, exchanging, exchangeId, { target, fields: { ...visible, ...secrets } })
 }
@@ -95,11 +95,16 @@ async function requestConsent(
   const attempt = { attempts: 1, formValues: visible }
   if (begun.kind === 'failed') {
     const { code, message } = begun
-    const failed = await change(deps, session, 'attempt_failed', { patch: attempt, error: { code, message } })
+    const failed = await change(deps, session, 'attempt_failed', {
+      patch: attempt,
+      guard: unchanged(session),
+      error: { code, message },
+    })
     return progress(failed ?? (await reloadSession(deps, session)))
   }
   const values = { fields: secrets, authorization: begun.secrets }
   const redirected = await change(deps, session, 'consent_requested', {
+    guard: unchanged(session),
     patch: {
       ...attempt,
       stateHash: hashSecret(state),

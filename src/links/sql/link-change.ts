@@ -41,6 +41,8 @@ export interface LinkPatch {
 export interface LinkGuard {
   readonly exchangeId?: string
   readonly stateHash?: Uint8Array
+  /** Nothing has changed the session since this version of it was read. */
+  readonly version?: number
   /** Nothing was submitted. */
   readonly isUntouched?: true
   /** Its time is over. */
@@ -73,6 +75,7 @@ const ASSIGNMENTS: Readonly<Record<keyof LinkPatch, string>> = {
 const GUARDS: Readonly<Record<keyof LinkGuard, string>> = {
   exchangeId: 'session.exchange_id = :guardExchangeId::uuid',
   stateHash: 'session.state_hash = :guardStateHash::bytea',
+  version: 'session.version = :guardVersion::integer',
   isUntouched: 'session.attempts = 0',
   isOverdue: IS_OVERDUE,
   isExchangeLost: IS_EXCHANGE_LOST,
@@ -128,22 +131,24 @@ export async function transitionLinkSession(
   )
 }
 
-/** Changes a session that keeps its status, if that is one of the given. Uses the primary key. */
+/** Changes a session that keeps its status, if that is one of the given and the guard holds. Uses the primary key. */
 export async function updateLinkSessionRow(
   tx: Tx,
   { environmentId, id }: LinkSessionKey,
   statuses: readonly LinkStatus[],
   patch: LinkPatch,
+  guard: LinkGuard = {},
 ): Promise<LinkSessionRecord | undefined> {
   return await queryOne(
     tx,
     `with changed as (
        update link_session session set ${assignmentsOf(patch)} updated_at = now(), version = session.version + 1
        where session.environment_id = :environmentId and session.id = :id and session.status = any(:statuses)
+         ${conditionsOf(guard)}
        returning session.*
      )
      select ${SESSION_COLUMNS} from changed session ${INTEGRATION_JOIN}`,
-    { environmentId, id, statuses, ...parametersOf(patch, {}) },
+    { environmentId, id, statuses, ...parametersOf(patch, guard) },
   )
 }
 
@@ -161,12 +166,13 @@ function conditionsOf(guard: LinkGuard): string {
     .join(' ')
 }
 
-function parametersOf({ formValues, ...patch }: LinkPatch, { exchangeId, stateHash }: LinkGuard) {
+function parametersOf({ formValues, ...patch }: LinkPatch, { exchangeId, stateHash, version }: LinkGuard) {
   return {
     ...patch,
     ...(formValues === undefined ? {} : { formValues: jsonb(formValues) }),
     ...(exchangeId === undefined ? {} : { guardExchangeId: exchangeId }),
     ...(stateHash === undefined ? {} : { guardStateHash: stateHash }),
+    ...(version === undefined ? {} : { guardVersion: version }),
   }
 }
 
