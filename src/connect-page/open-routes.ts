@@ -64,7 +64,7 @@ export async function serveFrame(deps: ConnectPageDeps, exchange: HttpExchange):
   const origins = await findLinkOrigins(deps.links, frameSessionId(exchange.path))
   if (origins.length === 0) return sendRequestError(exchange, 404, 'error.invalid_token')
   const frame = { ...neutralFrame(exchange), isFramed: true }
-  sendPage(exchange, 200, frame, shellPage(frame, origins), origins)
+  sendPage(exchange, 200, frame, shellPage(frame, origins), { frameOrigins: origins })
 }
 
 /** `POST /connect/open {token, session}`: the script of a frame opens its session and keeps the key in its memory. */
@@ -109,7 +109,9 @@ export async function serveHop(deps: ConnectPageDeps, exchange: HttpExchange): P
   const hop = ticket.length > TOKEN_LENGTH_MAX ? undefined : await read(deps.links, ticket)
   const frame = hop && (await frameOfPopup(deps, exchange, hop))
   if (hop === undefined || frame === undefined) return sendRequestError(exchange, 410, 'hop.expired')
-  if (!isOwn) return sendPage(exchange, 200, frame, hopQuestionPage(frame, ticket))
+  // The form names its origin, and the address with the ticket is sent nowhere.
+  const referrerPolicy = 'strict-origin'
+  if (!isOwn) return sendPage(exchange, 200, frame, hopQuestionPage(frame, ticket), { referrerPolicy })
   setSessionCookie(deps, exchange, hop, { ...pagePreferences({ mode: 'popup' }), browserKey: hop.browserKey })
   // A form may not lead to another site.
   if (isPost) return sendPage(exchange, 200, frame, hopPage(frame, hop.url))
@@ -128,7 +130,9 @@ export async function serveCallback(deps: ConnectPageDeps, exchange: HttpExchang
   })
   const frame = neutralFrame(exchange)
   if (result.kind === 'needs_repost')
-    return sendPage(exchange, 200, frame, repostPage(frame, { action: '/connect/callback', params }))
+    return sendPage(exchange, 200, frame, repostPage(frame, { action: '/connect/callback', params }), {
+      referrerPolicy: 'same-origin',
+    })
   if (result.kind === 'rejected') return sendRequestError(exchange, 400, `error.${result.code}`)
   if (result.isPopup) return sendPage(exchange, 200, frame, returnedPage(frame))
   sendRedirect(exchange, `/connect/${result.id}`)

@@ -1,7 +1,12 @@
-/** What a page allows beside its own origin. */
-export interface PageFraming {
-  /** Origins whose pages may show this one in a frame; empty: none. */
-  readonly frameOrigins: readonly string[]
+/** What differs between pages. */
+export interface PagePolicy {
+  /** Origins whose pages may show this one in a frame; absent: none. */
+  readonly frameOrigins?: readonly string[]
+  /**
+   * What a page says of itself: with `no-referrer`, which is the default, browsers send the origin of its forms as `null`.
+   * `same-origin` is for addresses without a secret; `strict-origin` names the origin and never the address.
+   */
+  readonly referrerPolicy?: 'no-referrer' | 'same-origin' | 'strict-origin'
 }
 
 /**
@@ -10,8 +15,12 @@ export interface PageFraming {
  * `form-action` also holds for redirects of a form's answer in Chromium, so a consent page is reached by a link. The opener
  * policy stays open because a popup has to reach the window that opened it.
  */
-export function pageHeaders({ frameOrigins }: PageFraming): Readonly<Record<string, string>> {
-  return { ...COMMON_HEADERS, 'content-security-policy': contentSecurityPolicy(frameOrigins) }
+export function pageHeaders({
+  frameOrigins = [],
+  referrerPolicy = 'no-referrer',
+}: PagePolicy): Readonly<Record<string, string>> {
+  const policy = contentSecurityPolicy(frameOrigins.filter((origin) => !/[;,*'\s]/.test(origin)))
+  return { ...COMMON_HEADERS, 'content-security-policy': policy, 'referrer-policy': referrerPolicy }
 }
 
 /** Headers of answers to the script. */

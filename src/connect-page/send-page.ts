@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type Exchange, restStatus, sendResponse } from '../api/index.ts'
 import { type Failure, type FailureReason, type Json, stringifyJson } from '../base/index.ts'
-import { COMMON_HEADERS, pageHeaders } from './page-headers.ts'
+import { COMMON_HEADERS, type PagePolicy, pageHeaders } from './page-headers.ts'
 import { acceptedLanguages, type TextKey, type Texts, textAbout, textsFor } from './texts.ts'
 import { requestErrorPage } from './views/end.ts'
 import { type PageContent, type PageFrame, renderPage } from './views/layout.ts'
@@ -15,15 +15,15 @@ export const PAGE_SCRIPT = readFileSync(new URL('assets/page.js', import.meta.ur
 /** Changes with style and script, so that caches may keep both. */
 const ASSET_VERSION = createHash('sha256').update(PAGE_CSS).update(PAGE_SCRIPT).digest('hex').slice(0, 12)
 
-/** Sends a page. @param frameOrigins origins whose pages may show it in a frame; absent: none */
+/** Sends a page. */
 export function sendPage(
   exchange: Exchange,
   status: number,
   frame: PageFrame,
   content: PageContent,
-  frameOrigins: readonly string[] = [],
+  policy: PagePolicy = {},
 ): void {
-  setHeaders(exchange, pageHeaders({ frameOrigins }))
+  setHeaders(exchange, pageHeaders(policy))
   sendResponse(exchange, status, 'text/html; charset=utf-8', renderPage(frame, content))
 }
 

@@ -98,7 +98,7 @@ export function sendStep(visit: PageVisit, status: number, content: PageContent)
     leaving: frame.texts.text('page.leave'),
     ...content.data,
   }
-  sendPage(exchange, status, frame, { ...content, data })
+  sendPage(exchange, status, frame, { ...content, data }, { referrerPolicy: 'same-origin' })
 }
 
 /** The path of a step of the session. */

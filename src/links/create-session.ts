@@ -137,8 +137,11 @@ function isWebAddress(text: string): boolean {
   return username === '' && password === ''
 }
 
+/** A host that cannot end a source of a Content-Security-Policy, and is no pattern there. */
+const ORIGIN = /^https?:\/\/(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d+)?$/
+
 function isOrigin(text: string): boolean {
-  return isWebAddress(text) && new URL(text).origin === text
+  return ORIGIN.test(text) && isWebAddress(text) && new URL(text).origin === text
 }
 
 function findExpiryProblems({ expiresAt, expiresInSeconds }: LinkSessionInput, now: Date): Violation[] {

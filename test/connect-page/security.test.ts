@@ -17,27 +17,30 @@ async function openForm(input = {}) {
 
 describe('every page', () => {
   it.each([
-    ['of a step', async () => (await openForm()).page],
+    ['of a step', async () => (await openForm()).page, 'same-origin'],
     ['of an invalid link', () => browser().get('/connect?link_token=x')],
     ['of an unknown session', () => browser().get(`/connect/${UNKNOWN}/form`)],
     ['of an unknown path', () => browser().get('/connect/nothing')],
     ['of a callback without state', () => browser().get('/connect/callback?code=x')],
     ['of an expired popup', () => browser().get('/connect/hop?ticket=x')],
     ['of a waiting popup', () => browser().get('/connect/hop')],
-  ])('%s allows nothing but this origin, no frame, no referrer and no cache', async (_, open) => {
-    const { headers } = await open()
-    expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    )
-    expect(Object.fromEntries(headers)).toMatchObject({
-      'content-type': 'text/html; charset=utf-8',
-      'cache-control': 'no-store',
-      'cross-origin-opener-policy': 'unsafe-none',
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-      'permissions-policy': expect.stringContaining('camera=()'),
-    })
-  })
+  ])(
+    '%s allows nothing but this origin, no frame, no referrer to others and no cache',
+    async (_, open, referrer = 'no-referrer') => {
+      const { headers } = await open()
+      expect(headers.get('content-security-policy')).toBe(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      )
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-store',
+        'cross-origin-opener-policy': 'unsafe-none',
+        'referrer-policy': referrer,
+        'x-content-type-options': 'nosniff',
+        'permissions-policy': expect.stringContaining('camera=()'),
+      })
+    },
+  )
 
   it('has no inline script, style or handler', async () => {
     const { page } = await openForm()
@@ -192,17 +195,17 @@ describe('a form of another site', () => {
     expect((await visitor.get(page.path)).path).toBe(page.path)
   })
 
-  it('of a browser that names only its origin is rejected too', async () => {
+  it('of a browser that names only its origin, or nothing, is rejected too', async () => {
     const { visitor, page } = await openForm()
     const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const send = (origin: string) =>
+    const send = (origin?: string) =>
       fetch(app.url + page.path, {
         method: 'POST',
-        headers: { cookie, origin },
+        headers: { cookie, ...(origin === undefined ? {} : { origin }) },
         body: new URLSearchParams({}),
         redirect: 'manual',
       })
-    expect((await send('https://evil.example')).status).toBe(403)
+    for (const origin of ['https://evil.example', 'null', undefined]) expect((await send(origin)).status).toBe(403)
     expect((await send(new URL(app.url).origin)).status).toBe(422)
   })
 
