@@ -104,7 +104,7 @@ export function tokenRetryDelayMs(error: TokenError, failures: number, random: R
   return Math.max((error.retryAfterSeconds ?? 0) * 1_000, backoffMs(RETRY_BACKOFFS[error.kind], failures, random))
 }
 
-/** What is stored of an error. */
+/** The part of an error that is stored. */
 export function tokenErrorJson({ kind, message }: TokenError): JsonObject {
   return { kind, message }
 }
