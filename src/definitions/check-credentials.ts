@@ -1,10 +1,9 @@
 import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
-import { listPlaceholderPaths } from '../expressions/index.ts'
 import { authenticationMethodOfFormat, listCredentials } from '../formats/index.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 
 /** A credential format with its path in the config. */
-interface CredentialAt {
+export interface CredentialAt {
   readonly format: string
   readonly settings: JsonObject
   readonly path: DotPath
@@ -21,7 +20,8 @@ export function findCredentialProblems(config: JsonObject, path: string): Violat
   return toViolations(findings, path)
 }
 
-function listCredentialsAt(credentials: Json): CredentialAt[] {
+/** The credential formats of a config. */
+export function listCredentialsAt(credentials: Json): CredentialAt[] {
   const isSingle = isJsonObject(credentials) && typeof credentials.format === 'string'
   return listCredentials(credentials).map(({ format, config }) => ({
     format,
@@ -32,41 +32,12 @@ function listCredentialsAt(credentials: Json): CredentialAt[] {
 
 function findSettingProblems(at: CredentialAt): ConfigFinding[] {
   return [
-    ...findUncheckedHosts(at),
     ...findSecretParameters(at),
     ...findUnrequestedScopes(at),
     ...findIdentityProblems(at),
     ...findLifetimeProblems(at),
     ...findIssuerProblems(at),
   ]
-}
-
-/** Addresses that receive the client's secret. */
-const SECRET_HOSTS = ['tokenHost', 'refreshHost', 'revokeHost'] as const
-
-/**
- * Hosts that a parameter of the redirect decides: the customer can change the redirect, and would receive the client's secret
- * and the code.
- */
-function findUncheckedHosts({ settings, path }: CredentialAt): ConfigFinding[] {
-  const { auth, context_from_redirect: mapping } = settings
-  if (!isJsonObject(auth) || !isJsonObject(mapping)) return []
-  const unchecked = new Set(Object.keys(mapping).filter((key) => typeof mapping[key] === 'string'))
-  return SECRET_HOSTS.flatMap((name) => {
-    const key = namesInHost(auth[name]).find((each) => unchecked.has(each))
-    if (key === undefined) return []
-    const description = `is decided by the redirect, which the customer can change: give context_from_redirect.${key} as {parameter, pattern}`
-    return [{ at: [...path, 'auth', name], description, rule: 'credentials.redirect_host' }]
-  })
-}
-
-/** Names of the placeholders before the path of an address. */
-function namesInHost(address: Json | undefined): readonly string[] {
-  if (typeof address !== 'string') return []
-  const [host = ''] = address.replace(/^https?:\/\//i, '').split(/\/(?![^{]*\}\})/, 1)
-  return listPlaceholderPaths(host).flatMap(({ root, steps: [name] }) =>
-    (root === undefined || root === 'context' || root === 'credentials') && typeof name === 'string' ? [name] : [],
-  )
 }
 
 /** Parameters of the redirect that never become context. */

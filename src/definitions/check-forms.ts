@@ -12,7 +12,8 @@ import { ACTION_RESOURCE, FORM_ACTION, RESERVED_ACTIONS } from './actions.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 import { labelKeyOf, listFieldsRead } from './form-fields.ts'
 
-interface FormFieldAt {
+/** A field of the form for connected accounts, with its path in the config. */
+export interface FormFieldAt {
   readonly name: string
   readonly field: JsonObject
   readonly path: DotPath
@@ -52,7 +53,8 @@ function findFieldProblems(config: JsonObject, fields: readonly FormFieldAt[]): 
     ])
 }
 
-function listFormFields({ actions }: JsonObject): FormFieldAt[] {
+/** The fields of all steps of the form, in order. */
+export function listFormFields({ actions }: JsonObject): FormFieldAt[] {
   const action = isJsonObject(actions) ? actions[FORM_ACTION] : undefined
   if (!isJsonObject(action)) return []
   const prefix = ['actions', FORM_ACTION]

@@ -11,6 +11,7 @@ import {
 import { findActionProblems } from './check-actions.ts'
 import { findCredentialProblems } from './check-credentials.ts'
 import { findFormProblems } from './check-forms.ts'
+import { findHostProblems } from './check-hosts.ts'
 import { findHiddenEmptyPages, findKeylessPaginations } from './check-pagination.ts'
 import { findPlaceholderProblems } from './check-placeholders.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
@@ -81,6 +82,7 @@ function findSemanticProblems(config: JsonObject, path: string): Violation[] {
     ...findActionProblems(config, path),
     ...findFormProblems(config, path),
     ...findCredentialProblems(config, path),
+    ...findHostProblems(config, path),
   ]
 }
 

@@ -29,4 +29,12 @@ export {
   renderValue,
   type TextTemplate,
 } from './template.ts'
-export { assertNoDotSegments, compileUrl, findBaseUrlProblem, renderUrl, type UrlTemplate } from './url-template.ts'
+export {
+  assertNoDotSegments,
+  compileUrl,
+  findBaseUrlProblem,
+  type HostPlaceholder,
+  listHostPlaceholders,
+  renderUrl,
+  type UrlTemplate,
+} from './url-template.ts'

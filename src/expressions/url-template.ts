@@ -1,6 +1,13 @@
 import { Failure, trimEnd } from '../base/index.ts'
-import type { Placeholder, TemplateScope } from './placeholder.ts'
-import { type Encode, renderText, type TextTemplate, templateParts, unresolvedPlaceholder } from './template.ts'
+import type { Placeholder, PlaceholderPath, TemplateScope } from './placeholder.ts'
+import {
+  type Encode,
+  findTemplateProblem,
+  renderText,
+  type TextTemplate,
+  templateParts,
+  unresolvedPlaceholder,
+} from './template.ts'
 
 /** Base URL and path of a method, compiled once; each placeholder knows its position in the URL. */
 export interface UrlTemplate {
@@ -85,6 +92,34 @@ export function assertNoDotSegments(url: string): void {
       'PLACEHOLDER_UNRESOLVED',
       'the path would hold a segment "." or "..", which leads to another path',
     )
+}
+
+/** A value that occurs before the path of an address. */
+export interface HostPlaceholder {
+  readonly path: PlaceholderPath
+  /** The value can only be a part of one label below a literal domain, as in `https://{{shop}}.example.com`. */
+  readonly isBelowDomain: boolean
+}
+
+/** The end of a host that leaves no choice of the domain: after the label a domain and a top-level domain follow. */
+const DOMAIN = /^[a-z0-9-]*\.[a-z0-9-]+\.[a-z0-9.-]+$/i
+
+/** The values that occur before the path of an address; none when it is not a template. */
+export function listHostPlaceholders(address: string): readonly HostPlaceholder[] {
+  if (findTemplateProblem(address) !== undefined) return []
+  const pieces = basePieces(trimEnd(address, '/'))
+  const last = pieces.findLastIndex((piece) => piece.kind === 'placeholder' && isInHost(piece.position))
+  const next = pieces[last + 1]
+  const [tail = ''] = next?.kind === 'literal' ? next.text.split(/[/:]/, 1) : []
+  return pieces.flatMap((piece) => {
+    if (piece.kind === 'literal' || !isInHost(piece.position) || piece.template.kind !== 'value') return []
+    const isBelowDomain = piece.position === 'label' && DOMAIN.test(tail)
+    return piece.template.placeholder.paths.map((path) => ({ path, isBelowDomain }))
+  })
+}
+
+function isInHost(position: UrlPosition): boolean {
+  return position === 'origin' || position === 'label' || position === 'host'
 }
 
 function pathPieces(text: string): UrlPiece[] {

@@ -37,6 +37,7 @@ export type {
   TokenRules,
   TokenSet,
 } from './credential/credential.ts'
+export { findPatternProblem, matchesPattern } from './credential/field-pattern.ts'
 export { type FormField, type FormOption, listFormFields, type RemoteOptions } from './credential/field-view.ts'
 export {
   checkField,

@@ -386,6 +386,16 @@ describe('submitted values', () => {
     expect((await eventsOf(id)).map(({ name }) => name)).not.toContain('post_connect_form_submitted')
   })
 
+  it('of a choice with a pattern match it, since the options are not compared', async () => {
+    const { id } = await connectWith({ ...WORKSPACE, pattern: 'https://[a-z]+\\.example\\.com' })
+    const choice = (value: string) => ({ workspace: { value, label: 'One' } })
+    expect(await submit(id, choice('https://evil.example'))).toEqual(['values.workspace string.pattern'])
+    expect((await fixture.read(id)).context).not.toHaveProperty('workspace')
+    expect(await submit(id, choice('https://acme.example.com'))).toMatchObject({
+      workspace: 'https://acme.example.com',
+    })
+  })
+
   it('of a field whose parent has no value are left out', async () => {
     const { id } = await connectWith({ ...WORKSPACE, required: false }, { ...CHANNELS, required: true })
     expect(await submit(id, { channels: ['C1'] })).not.toHaveProperty('channels')

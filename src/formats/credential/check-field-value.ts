@@ -109,8 +109,14 @@ function findTextProblem(field: Field, value: Json): ValueProblem | undefined {
     return { description: 'is the mask of a secret, not the secret', rule: 'secret_masked' }
   if (value.length > VALUE_LENGTH_MAX)
     return { description: `must not be longer than ${VALUE_LENGTH_MAX} characters`, rule: 'string.max_len' }
-  if (field.type === 'single_select') return findOptionProblem(field.options, value)
+  if (field.type === 'single_select') return findChoiceProblem(field, value)
   return findFormatProblem(field, value) ?? findPatternMismatch(field, value) ?? findControlCharacter(value)
+}
+
+/** Options of a third party are not at hand to compare with: a pattern says which ids there can be. */
+function findChoiceProblem(field: Field, value: string): ValueProblem | undefined {
+  const problem = findOptionProblem(field.options, value)
+  return problem ?? (field.options === undefined ? findPatternMismatch(field, value) : undefined)
 }
 
 /** Options that a message lists; the others are cut off. */
