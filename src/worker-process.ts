@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { createAccountWork, loadAccountForCall } from './accounts/index.ts'
+import { logoCleaner } from './connect-page/index.ts'
 import { catchUpOf, createContainer, type ProcessDeps } from './container.ts'
 import { pruneDaemons } from './daemons/index.ts'
 import { clientSecretWatch } from './integrations/index.ts'
@@ -60,6 +61,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
       contextObjectUploader(domain),
       contextObjectCleaner(domain),
       linkSessionCleaner(domain.links),
+      logoCleaner(domain),
       unservedRegionMonitor(database, (work) =>
         logger.warn({ work }, 'accounts wait in regions that no worker serves: start one with --region'),
       ),

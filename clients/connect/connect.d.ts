@@ -50,6 +50,7 @@ export type ConnectErrorCode =
   | 'token_exchange_failed'
   | 'scope_missing'
   | 'credentials_rejected'
+  | 'too_many_attempts'
   | 'provider_unreachable'
   | 'post_install_error'
   | 'validation_error'

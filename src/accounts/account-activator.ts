@@ -126,7 +126,7 @@ export class AccountActivator {
     result: JsonObject,
   ): Promise<void> {
     const end = { cause: FAILURE_CAUSE[phase], error, result }
-    await this.#complete(lease, end, { kind: 'failed', phase, code, message: error })
+    await this.#complete(lease, end, { kind: 'failed', code, message: error })
   }
 
   /** Without effect when the lease was lost, because the account was claimed again, changed or deleted. */

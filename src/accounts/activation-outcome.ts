@@ -1,4 +1,4 @@
-import { assertNever, Failure, isTransient } from '../base/index.ts'
+import { assertNever, type Failure, isTransient } from '../base/index.ts'
 import type { ActionOutcome, ActionRequest, ActionStepResult } from '../proxy/index.ts'
 import type { ActivationChange } from './dependencies.ts'
 
@@ -36,16 +36,6 @@ const DISABLED_RETRY_MS = 60_000
 
 /** Each request of a step is sent once: the whole activation is retried, and its error shown meanwhile. */
 export const STEP_LIMITS = { attemptsMax: 1, timeoutMs: 15_000 } as const
-
-/** Turns a thrown Failure into a value. */
-export async function catchFailure<Result>(work: () => Promise<Result>): Promise<Result | Failure> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof Failure) return error
-    throw error
-  }
-}
 
 const UNAUTHORIZED = 401
 const FORBIDDEN = 403

@@ -1,9 +1,8 @@
-import { Failure, isJsonObject, type JsonObject } from '../base/index.ts'
+import { catchFailure, Failure, isJsonObject, type JsonObject } from '../base/index.ts'
 import type { ActionStepResult, ApiProxy } from '../proxy/index.ts'
 import {
   type ActivationPhase,
   type ActivationTarget,
-  catchFailure,
   outcomeOfAction,
   outcomeOfFailure,
   type PhaseResult,

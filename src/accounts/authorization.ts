@@ -1,4 +1,4 @@
-import { Failure, isTransient, type Json, type JsonObject } from '../base/index.ts'
+import { catchFailure, Failure, isTransient, type Json, type JsonObject } from '../base/index.ts'
 import type { ConnectPlan, MethodPlan, Plan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
 import {
@@ -147,8 +147,9 @@ async function withRedaction<Result extends { readonly kind: string }>(
 ): Promise<Result | AuthorizationFailure> {
   const sent: TemplateScope[] = []
   const context = createTokenContext(deps, { environmentId }, (each) => sent.push(each))
-  const result = await catchFailure(() => run(context), otherwise)
-  if (!isFailure(result)) return result
+  const outcome = await catchFailure(() => run(context))
+  const result = outcome instanceof Failure ? failedBy(outcome, otherwise) : outcome
+  if (!isFailed(result)) return result
   const redaction = new Redactor(() => [...known, ...plan.secrets, ...accountSecrets(account), ...sentSecrets(sent)])
   const { providerError } = result
   return {
@@ -158,21 +159,13 @@ async function withRedaction<Result extends { readonly kind: string }>(
   }
 }
 
-function isFailure(result: { readonly kind: string }): result is AuthorizationFailure {
+function isFailed(result: { readonly kind: string }): result is AuthorizationFailure {
   return result.kind === 'failed'
 }
 
-async function catchFailure<Result>(
-  run: () => Promise<Result>,
-  otherwise: AuthorizationFailure['code'],
-): Promise<Result | AuthorizationFailure> {
-  try {
-    return await run()
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    const code = isTransient(error) ? 'provider_unreachable' : otherwise
-    return { kind: 'failed', code, message: error.publicMessage }
-  }
+function failedBy(failure: Failure, otherwise: AuthorizationFailure['code']): AuthorizationFailure {
+  const code = isTransient(failure) ? 'provider_unreachable' : otherwise
+  return { kind: 'failed', code, message: failure.publicMessage }
 }
 
 /** Parameters of a redirect that describe it; long texts in all others may be codes and tokens. */

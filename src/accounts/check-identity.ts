@@ -1,8 +1,7 @@
-import { getAtPath, type Json } from '../base/index.ts'
+import { catchFailure, getAtPath, type Json } from '../base/index.ts'
 import type { ActionStepResult, ApiProxy } from '../proxy/index.ts'
 import {
   type ActivationTarget,
-  catchFailure,
   outcomeOfAction,
   outcomeOfFailure,
   type PhaseOutcome,

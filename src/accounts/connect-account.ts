@@ -74,8 +74,6 @@ export interface ReconnectAccountInput {
   readonly grant?: ConnectionGrant | undefined
   /** As in `ConnectAccountInput`; null removes a key. */
   readonly context: JsonObject
-  /** The customer confirmed that the new credentials may be of another account of the third party. */
-  readonly isIdentityChangeConfirmed?: boolean
 }
 
 /**
@@ -101,7 +99,6 @@ export async function reconnectAccount(
     token: grant?.token,
     contextOf: (collected) => contextOf(collected, input),
     isFromCustomer: true,
-    isIdentityChangeConfirmed: input.isIdentityChangeConfirmed,
   })
 }
 

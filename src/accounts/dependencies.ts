@@ -67,7 +67,6 @@ export type ActivationChange =
   | { readonly kind: 'active' }
   | {
       readonly kind: 'failed'
-      readonly phase: 'post_install' | 'validation'
       /**
        * `credentials_rejected`: by the token endpoint, the verification request or a 401; `provider_unreachable`: no conclusive
        * response in any attempt; `identity_changed`: the new credentials are of another account of the third party.

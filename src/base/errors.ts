@@ -47,6 +47,16 @@ export class Failure extends Error {
   }
 }
 
+/** Turns a thrown Failure into a value. */
+export async function catchFailure<Result>(work: () => Promise<Result>): Promise<Result | Failure> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof Failure) return error
+    throw error
+  }
+}
+
 /** Optional details of a `Failure`. */
 export interface FailureDetails {
   readonly metadata?: Readonly<Record<string, string>>

@@ -10,6 +10,7 @@ export { type DotPath, formatDotPath, getAtPath, parseDotPath, tryParseDotPath }
 export {
   accountNotActive,
   assertNever,
+  catchFailure,
   etagMismatch,
   FAILURE_REASONS,
   Failure,

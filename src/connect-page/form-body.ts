@@ -1,5 +1,5 @@
 import { type HttpExchange, readBody } from '../api/index.ts'
-import { Failure, findUnstorableText, type Json, type JsonObject } from '../base/index.ts'
+import { Failure, findUnstorableText, type Json, type JsonObject, parseJson } from '../base/index.ts'
 import type { FormField } from '../formats/index.ts'
 import { INPUT_PREFIX } from './views/fields.ts'
 
@@ -26,6 +26,15 @@ export async function readForm(exchange: HttpExchange): Promise<URLSearchParams>
     if (findUnstorableText(`${name}${value}`, 'form').length > 0)
       throw new Failure('MALFORMED_BODY', 'the form contains text that cannot be stored')
   return form
+}
+
+/** The value of JSON text; undefined for any other text. */
+export function tryParseJson(text: string): Json | undefined {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** The single values of a form; of a name that occurs more than once the first. */

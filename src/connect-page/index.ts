@@ -5,4 +5,5 @@
  * statement of a session.
  */
 
+export { logoCleaner } from './maintenance.ts'
 export { connectPageRoutes } from './routes.ts'

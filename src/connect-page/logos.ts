@@ -23,7 +23,7 @@ export interface LogoDeps {
   readonly registeredLogos: TtlCache<true>
 }
 
-/** Largest picture. */
+/** Largest picture; the table connect_logo has the same limit. */
 const LOGO_BYTES_MAX = 128 * 1024
 const FETCH_TIMEOUT_MS = 5_000
 const REDIRECTS_MAX = 3
@@ -71,18 +71,21 @@ export async function serveLogo(deps: LogoDeps, exchange: HttpExchange): Promise
   sendResponse(exchange, 200, logo.contentType, logo.body)
 }
 
-/** The stored picture, else the one at its address, by one process at a time and at most once an hour. */
+/**
+ * The stored picture, fetched anew once a week; else the one at its address, at most once an hour. One process fetches it, the
+ * others have the stored one meanwhile, as all have it when it cannot be fetched.
+ */
 async function loadLogo(deps: LogoDeps, exchange: HttpExchange, hash: Buffer): Promise<Logo | undefined> {
   limitAddress(exchange)
   const { pool } = deps.database
   const stored = await findLogo(pool, hash)
   if (stored === undefined) return undefined
   const { url, contentType, body, isDue } = stored
-  if (contentType !== null && body !== null) return { contentType, body }
-  if (!isDue || !(await claimLogo(pool, hash))) return undefined
+  const present = contentType === null || body === null ? undefined : { contentType, body }
+  if (!isDue || !(await claimLogo(pool, hash))) return present
   const fetched = await fetchLogo(deps, url)
   if (fetched !== undefined) await storeLogo(pool, hash, fetched)
-  return fetched
+  return fetched ?? present
 }
 
 /** Undefined for anything but a picture of an allowed type and size. Why does not matter to a visitor. */

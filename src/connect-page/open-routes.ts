@@ -1,5 +1,5 @@
 import { type HttpExchange, readBody } from '../api/index.ts'
-import { Failure, isJsonObject, type Json, parseJson } from '../base/index.ts'
+import { Failure, isJsonObject, type Json } from '../base/index.ts'
 import {
   findHop,
   findLinkOrigins,
@@ -11,10 +11,16 @@ import {
   redeemHopTicket,
 } from '../links/index.ts'
 import type { ConnectPageDeps } from './dependencies.ts'
-import { readForm, singleValues } from './form-body.ts'
+import { readForm, singleValues, tryParseJson } from './form-body.ts'
 import { isSameOrigin } from './same-origin.ts'
 import { neutralFrame, type RequestProblem, sendJson, sendPage, sendRedirect, sendRequestError } from './send-page.ts'
-import { pagePreferences, readSessionCookie, type SessionCookie, sessionCookieHeader } from './session-cookie.ts'
+import {
+  isSecure,
+  pagePreferences,
+  readSessionCookie,
+  type SessionCookie,
+  sessionCookieHeader,
+} from './session-cookie.ts'
 import { repostPage, returnedPage, shellPage, startingPage } from './views/end.ts'
 import { hopPage, hopQuestionPage } from './views/form.ts'
 import { errorAlert, frameOfPopup } from './visit.ts'
@@ -186,21 +192,14 @@ function dashedId(id: string): string {
 }
 
 function readMembers(body: Buffer) {
-  const value = tryParse(body)
+  const value = tryParseJson(body.toString())
+  if (value === undefined) throw new Failure('MALFORMED_BODY', 'the body is no JSON')
   const { token, session, key } = isJsonObject(value) ? value : {}
   return { token: textOf(token), session: textOf(session), key: textOf(key) }
 }
 
 function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
-}
-
-function tryParse(body: Buffer) {
-  try {
-    return parseJson(body.toString())
-  } catch {
-    throw new Failure('MALFORMED_BODY', 'the body is no JSON')
-  }
 }
 
 function setSessionCookie(
@@ -212,8 +211,4 @@ function setSessionCookie(
   const maxAgeSeconds = Math.max(60, Math.ceil((expiresAt.getTime() - Date.now()) / 1_000))
   const header = sessionCookieHeader(id, cookie, { isSecure: isSecure(deps), maxAgeSeconds })
   exchange.context.setHeader('set-cookie', header)
-}
-
-function isSecure({ links }: ConnectPageDeps): boolean {
-  return links.publicUrl().startsWith('https:')
 }

@@ -1,3 +1,5 @@
+import type { ConnectPageDeps } from './dependencies.ts'
+
 /** How the application opened the page. */
 export type OpenMode = 'link' | 'popup' | 'redirect'
 
@@ -59,6 +61,11 @@ export function pagePreferences(given: {
     theme: THEMES.has(theme) ? theme : '',
     locale: LOCALE.test(locale) ? locale : '',
   }
+}
+
+/** Whether browsers reach the service by TLS. */
+export function isSecure({ links }: Pick<ConnectPageDeps, 'links'>): boolean {
+  return links.publicUrl().startsWith('https:')
 }
 
 /** Whether a text has the form of a browser key. */

@@ -113,7 +113,7 @@ async function formContent(visit: PageVisit, submitted?: Submitted): Promise<Pag
   }
   const { hasConsent } = form.method
   if (hasConsent && fields.every(({ isHidden }) => isHidden))
-    return consentPage(frame, { ...common, scopes: session.scopes })
+    return consentPage(frame, { ...common, scopes: form.scopes, isSandbox: session.isSandbox })
   return credentialsPage(frame, {
     ...common,
     fields,

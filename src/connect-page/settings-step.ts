@@ -1,7 +1,7 @@
-import { isJsonObject, type Json, type JsonObject, parseJson, type Violation } from '../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import type { FormField } from '../formats/index.ts'
 import { findSettingsForm, loadSettingsOptions, submitSettings } from '../links/index.ts'
-import { fieldValues } from './form-body.ts'
+import { fieldValues, tryParseJson } from './form-body.ts'
 import { sendJson, sendRedirect } from './send-page.ts'
 import type { PageContent } from './views/layout.ts'
 import { LOAD_INTENT, type LoadedOptions, settingsPage } from './views/settings.ts'
@@ -118,15 +118,7 @@ function readChoices(value: Json): Json {
 /** The value of an option's input is JSON; any other text is an id without a label. */
 function readChoice(text: Json): Json {
   if (typeof text !== 'string' || !text.startsWith('{')) return text
-  const choice = tryParse(text)
+  const choice = tryParseJson(text)
   if (!isJsonObject(choice) || typeof choice.value !== 'string') return text
   return { value: choice.value, label: typeof choice.label === 'string' ? choice.label : choice.value }
-}
-
-function tryParse(text: string): Json | undefined {
-  try {
-    return parseJson(text)
-  } catch {
-    return undefined
-  }
 }

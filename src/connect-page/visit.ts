@@ -1,7 +1,6 @@
 import type { HttpExchange } from '../api/index.ts'
 import {
   findLinkSession,
-  LINK_ERRORS,
   type LinkChoice,
   type LinkError,
   type LinkSession,
@@ -14,6 +13,7 @@ import { registerLogos } from './logos.ts'
 import { neutralFrame, sendPage } from './send-page.ts'
 import {
   isBrowserKey,
+  isSecure,
   type OpenMode,
   pagePreferences,
   readSessionCookie,
@@ -73,11 +73,14 @@ export async function frameOfPopup(
 /** How long the end of a session can be read again: a browser that opens many links must not collect their cookies. */
 const ENDED_COOKIE_SECONDS = 600
 
-function shortenCookie({ links }: ConnectPageDeps, { context }: HttpExchange, id: string, browser: Browser): void {
+function shortenCookie(deps: ConnectPageDeps, { context }: HttpExchange, id: string, browser: Browser): void {
   const { mode } = browser
   if (mode === 'iframe') return
-  const isSecure = links.publicUrl().startsWith('https:')
-  const header = sessionCookieHeader(id, { ...browser, mode }, { isSecure, maxAgeSeconds: ENDED_COOKIE_SECONDS })
+  const header = sessionCookieHeader(
+    id,
+    { ...browser, mode },
+    { isSecure: isSecure(deps), maxAgeSeconds: ENDED_COOKIE_SECONDS },
+  )
   context.setHeader('set-cookie', header)
 }
 
@@ -132,10 +135,9 @@ export function errorAlert(
   code: LinkError['code'],
   details: string,
 ): AlertModel {
-  const { textKey } = LINK_ERRORS[code]
   return {
-    title: textAbout(texts, `${textKey}.title`, integration?.name),
-    advice: textAbout(texts, `${textKey}.advice`, integration?.name),
+    title: textAbout(texts, `error.${code}.title`, integration?.name),
+    advice: textAbout(texts, `error.${code}.advice`, integration?.name),
     details,
   }
 }
@@ -171,9 +173,9 @@ async function visitOf(
 
 type Browser = Omit<SessionCookie, 'mode'> & { readonly mode: PageVisit['mode'] }
 
-function browserOf({ links }: ConnectPageDeps, { context }: HttpExchange, id: string): Browser | undefined {
+function browserOf(deps: ConnectPageDeps, { context }: HttpExchange, id: string): Browser | undefined {
   const key = context.header(KEY_HEADER)
-  if (!isBrowserKey(key)) return readSessionCookie(context.header('cookie'), id, links.publicUrl().startsWith('https:'))
+  if (!isBrowserKey(key)) return readSessionCookie(context.header('cookie'), id, isSecure(deps))
   const preferences = pagePreferences({ theme: context.header(THEME_HEADER), locale: context.header(LOCALE_HEADER) })
   return { ...preferences, browserKey: key, mode: 'iframe' }
 }

@@ -2,7 +2,7 @@ import type { AccountDependencies, ActivationChange, LinkSessionPort } from '../
 import { Failure } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { Plan } from '../definitions/index.ts'
-import { changeLinkStatus } from './change-status.ts'
+import { causeOfError, changeLinkStatus, linkError } from './change-status.ts'
 import { hasSettings } from './post-connect-form.ts'
 import { type LinkSessionRecord, listActivatingSessions } from './sql/link-session.ts'
 import type { LinkCause } from './status.ts'
@@ -35,9 +35,11 @@ async function recordInSession(
     case 'post_install_passed':
       await changeLinkStatus(tx, session, 'post_install_passed')
       return
-    case 'failed':
-      await changeLinkStatus(tx, session, 'attempt_failed', { error: { code: change.code, message: change.message } })
+    case 'failed': {
+      const error = linkError(change.code, change.message)
+      await changeLinkStatus(tx, session, causeOfError(error), { error })
       return
+    }
     case 'active':
       await changeLinkStatus(tx, session, await causeByDefinition({ definitions }, tx, session))
   }

@@ -1,7 +1,7 @@
 import { completeAuthorization } from '../accounts/index.ts'
 import { isJsonObject, newId } from '../base/index.ts'
 import type { AuthorizationResult } from '../formats/index.ts'
-import { linkError } from './change-status.ts'
+import { causeOfError, commitLinkStatus, linkError } from './change-status.ts'
 import { type ConnectTarget, findConnectTarget } from './choices.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import type { LinkErrorCode } from './error-codes.ts'
@@ -9,7 +9,6 @@ import { hasHash, hashSecret } from './link-token.ts'
 import { settleSession, toLinkSession } from './load-session.ts'
 import { unsealValues } from './sealed-values.ts'
 import { findLinkSessionByState, type LinkSessionRecord } from './sql/link-session.ts'
-import { change } from './steps.ts'
 import { endExchange, storeAccount } from './store-account.ts'
 import { authorizationTarget } from './submit-form.ts'
 
@@ -69,7 +68,7 @@ function findRenamedState(params: CallbackInput['params']): string {
 
 async function expireState(deps: LinkDependencies, session: LinkSessionRecord, stateHash: Uint8Array): Promise<void> {
   const error = linkError('state_mismatch', 'The authorisation took longer than ten minutes: begin again.')
-  await change(deps, session, 'attempt_failed', { guard: { stateHash }, error })
+  await commitLinkStatus(deps, session, causeOfError(error), { guard: { stateHash }, error })
 }
 
 /** Exchanges the code, if no other request does. The code is sent once, whatever happens. */
@@ -81,7 +80,7 @@ async function exchange(
 ): Promise<void> {
   const exchangeId = newId()
   const guard = { stateHash }
-  const exchanging = await change(deps, session, 'callback_received', { guard, patch: { exchangeId } })
+  const exchanging = await commitLinkStatus(deps, session, 'callback_received', { guard, patch: { exchangeId } })
   if (exchanging === undefined) return
   const target = await findConnectTarget(deps, toLinkSession(exchanging))
   if (target === undefined) {
@@ -129,7 +128,7 @@ async function recordResult(
       return
     }
     case 'pending':
-      await change(deps, session, 'approval_pending', { guard: { exchangeId }, patch: { exchangeId: null } })
+      await commitLinkStatus(deps, session, 'approval_pending', { guard: { exchangeId }, patch: { exchangeId: null } })
       return
     case 'failed':
       await endExchange(deps, session, exchangeId, { code: result.code, message: result.message })

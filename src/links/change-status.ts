@@ -1,6 +1,7 @@
 import type { JsonObject } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { appendEvents, type EventType } from '../events/index.ts'
+import type { LinkDependencies } from './dependencies.ts'
 import { LINK_ERRORS, type LinkError, type LinkErrorCode } from './error-codes.ts'
 import { type LinkGuard, type LinkPatch, transitionLinkSession } from './sql/link-change.ts'
 import type { LinkSessionKey, LinkSessionRecord } from './sql/link-session.ts'
@@ -68,6 +69,21 @@ export async function changeLinkStatus(
       { environmentId: session.environmentId, type, subjectId: session.id, payload: eventPayload(session) },
     ])
   return session
+}
+
+/** Makes one transition in a transaction of its own; as `changeLinkStatus`. */
+export async function commitLinkStatus(
+  { database }: Pick<LinkDependencies, 'database'>,
+  key: LinkSessionKey,
+  cause: LinkCause,
+  input: StatusChangeInput = {},
+): Promise<LinkSessionRecord | undefined> {
+  return await database.transaction((tx) => changeLinkStatus(tx, key, cause, input))
+}
+
+/** What an error means for the session: after a repeatable one the customer may try again, any other one ends it. */
+export function causeOfError({ code }: LinkError): LinkCause {
+  return LINK_ERRORS[code].isRepeatable ? 'attempt_failed' : 'connection_failed'
 }
 
 function eventTypeOf({ status }: LinkSessionRecord, cause: LinkCause): EventType | undefined {

@@ -1,5 +1,5 @@
 import { authenticationMethodOf, connectPlansOf, findIntegratedAccount } from '../accounts/index.ts'
-import { Failure, isUuid, type JsonObject } from '../base/index.ts'
+import { catchFailure, Failure, isUuid, type JsonObject } from '../base/index.ts'
 import { type ConnectPlan, isClientConfigured } from '../definitions/index.ts'
 import { type AuthenticationMethod, type FormField, isSecretField, listFormFields } from '../formats/index.ts'
 import { type EffectiveDefinition, type InstallationChoice, listInstallationChoices } from '../integrations/index.ts'
@@ -38,6 +38,8 @@ export interface ConnectForm {
   readonly fields: readonly FormField[]
   /** Values to show in them, by name; never of secret fields. */
   readonly values: JsonObject
+  /** Scopes that the consent will ask for; empty without one. */
+  readonly scopes: readonly string[]
   /** Address that must be registered at the third party; empty without a consent. */
   readonly callbackUri: string
 }
@@ -105,6 +107,7 @@ export async function createConnectForm(
     method,
     fields: listFormFields(connect.fields, supplied),
     values: { ...(await storedValues(deps, connect, session)), ...session.formValues, ...supplied },
+    scopes: connect.authorization?.requestedScopes(session.scopes) ?? [],
     callbackUri: method.hasConsent ? callbackUriOf(deps) : '',
   }
 }
@@ -163,8 +166,8 @@ async function toOffered(
   { accounts, database }: ChoiceDependencies,
   installation: InstallationChoice,
 ): Promise<OfferedInstallation | undefined> {
-  const definition = await ignoreFailure(() => accounts.definitions.getVersion(database.pool, installation))
-  if (definition === undefined) return undefined
+  const definition = await catchFailure(() => accounts.definitions.getVersion(database.pool, installation))
+  if (definition instanceof Failure) return undefined
   const plans = connectPlansOf(definition.plan).filter((connect) => isConnectable(connect, definition.config))
   if (plans.length === 0) return undefined
   const { environmentIntegrationId, integrationName: name, category } = installation
@@ -190,15 +193,5 @@ function toMethod(connect: ConnectPlan): LinkMethod {
     authenticationMethod: authenticationMethodOf(connect),
     label: connect.label,
     hasConsent: connect.authorization !== undefined,
-  }
-}
-
-/** `undefined` instead of a Failure. */
-export async function ignoreFailure<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await read()
-  } catch (error) {
-    if (error instanceof Failure) return undefined
-    throw error
   }
 }

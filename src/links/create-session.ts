@@ -6,12 +6,19 @@ import {
   findReservedKeys,
   type Region,
 } from '../accounts/index.ts'
-import { Failure, invalidFields, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
+import {
+  catchFailure,
+  Failure,
+  invalidFields,
+  type JsonObject,
+  newId,
+  notFound,
+  type Violation,
+} from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { collectFields, isSecretField } from '../formats/index.ts'
 import { type InstallationChoice, listInstallationChoices } from '../integrations/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
-import { ignoreFailure } from './choices.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import { mintLinkToken } from './link-token.ts'
 import { toLinkSession } from './load-session.ts'
@@ -238,8 +245,8 @@ async function assertContextFits(
   const values = new Map<string, Violation>()
   for (const installation of installations) {
     // One that does not compile is not offered.
-    const definition = await ignoreFailure(() => accounts.definitions.getVersion(tx, installation))
-    const plans = definition === undefined ? [] : connectPlansOf(definition.plan)
+    const definition = await catchFailure(() => accounts.definitions.getVersion(tx, installation))
+    const plans = definition instanceof Failure ? [] : connectPlansOf(definition.plan)
     const fields = plans.flatMap((connect) =>
       connect.fields
         .filter(({ name }) => Object.hasOwn(context, name))

@@ -4,7 +4,6 @@ import {
   canonicalJson,
   Failure,
   invalidFields,
-  isTransient,
   type Json,
   type JsonObject,
   readThrough,
@@ -36,7 +35,6 @@ const CALL_LIMITS = { timeoutMs: 15_000, attemptsMax: 2, responseBytesMax: 4 * 1
 
 const SEARCH_LENGTH_MAX = 200
 const CURSOR_LENGTH_MAX = 8_192
-const MESSAGE_LENGTH_MAX = 500
 
 /** One page of options as the third party returned it. */
 interface SourcePage {
@@ -85,13 +83,7 @@ export type FormOptionsResult =
 /** An error of the source of options. */
 interface FormSourceError {
   readonly kind: 'error'
-  readonly code: 'form_source_error'
-  /** For developers; secrets are redacted. */
-  readonly message: string
-  /** Whether the same request may succeed later. */
-  readonly isRetryable: boolean
-  readonly retryAfterSeconds: number | undefined
-  /** The error as an RPC reports it. */
+  /** The error as an RPC reports it; secrets are redacted. */
   readonly failure: Failure
 }
 
@@ -121,7 +113,7 @@ export async function loadFormOptions(
     if (!(error instanceof Failure)) throw error
     if (error.reason === 'PAGE_TOKEN_INVALID') throw pageTokenInvalid()
     if (error.reason === 'RESOURCE_NOT_FOUND' || error.reason === 'INVALID_FIELD') throw error
-    return sourceError(error)
+    return { kind: 'error', failure: error }
   }
 }
 
@@ -138,18 +130,6 @@ function unknownField(name: string): Failure {
     rule: 'form.unknown_field',
   }
   return invalidFields([violation])
-}
-
-function sourceError(failure: Failure): FormSourceError {
-  const { retryAfterSeconds } = failure
-  return {
-    kind: 'error',
-    code: 'form_source_error',
-    message: failure.publicMessage.slice(0, MESSAGE_LENGTH_MAX),
-    isRetryable: isTransient(failure) || retryAfterSeconds !== undefined,
-    retryAfterSeconds,
-    failure,
-  }
 }
 
 /** The values of the fields that options depend on, normalised; without those that are empty. @throws Failure INVALID_FIELD */

@@ -1,5 +1,5 @@
 import { isUuid } from '../base/index.ts'
-import { changeLinkStatus, linkError } from './change-status.ts'
+import { causeOfError, commitLinkStatus, linkError } from './change-status.ts'
 import type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
 import { hasHash } from './link-token.ts'
 import type { LinkSession, LinkSummary } from './session.ts'
@@ -11,7 +11,7 @@ export type SessionDependencies = Pick<LinkDependencies, 'database'>
 
 /** The session as other modules see it: without hashes and secrets. */
 export function toLinkSession(record: LinkSessionRecord): LinkSession {
-  const { tokenHash, browserKeyHash, callbackUri, requestedScopes, sealedValues, ...rest } = record
+  const { tokenHash, browserKeyHash, callbackUri, sealedValues, ...rest } = record
   const { errorCode, errorMessage, isPopup, isOverdue, isStateExpired, isExchangeLost, ...session } = rest
   return {
     ...session,
@@ -24,7 +24,6 @@ export function toLinkSession(record: LinkSessionRecord): LinkSession {
 export function toLinkSummary(record: LinkSessionRecord): LinkSummary {
   return {
     status: record.status,
-    step: pageStepOf(record.status, record.environmentIntegrationId !== null),
     error_code: record.errorCode,
     integrated_account_id: record.integratedAccountId,
     integration: record.integrationName,
@@ -50,15 +49,16 @@ const EXCHANGE_LOST = linkError(
 )
 
 /** Ends what time has ended: the session, or an exchange whose process died. @returns the session after it */
-export async function settleSession(
-  { database }: SessionDependencies,
-  record: LinkSessionRecord,
-): Promise<LinkSessionRecord> {
+export async function settleSession(deps: SessionDependencies, record: LinkSessionRecord): Promise<LinkSessionRecord> {
   if (!record.isOverdue && !record.isExchangeLost) return record
-  const changed = await database.transaction((tx) =>
-    record.isOverdue
-      ? changeLinkStatus(tx, record, 'time_expired', { guard: { isOverdue: true }, error: linkError('expired_token') })
-      : changeLinkStatus(tx, record, 'attempt_failed', { guard: { isExchangeLost: true }, error: EXCHANGE_LOST }),
-  )
-  return changed ?? (await findLinkSessionById(database.pool, record.id)) ?? record
+  const changed = record.isOverdue
+    ? await commitLinkStatus(deps, record, 'time_expired', {
+        guard: { isOverdue: true },
+        error: linkError('expired_token'),
+      })
+    : await commitLinkStatus(deps, record, causeOfError(EXCHANGE_LOST), {
+        guard: { isExchangeLost: true },
+        error: EXCHANGE_LOST,
+      })
+  return changed ?? (await findLinkSessionById(deps.database.pool, record.id)) ?? record
 }

@@ -1,11 +1,16 @@
 import { notFound } from '../base/index.ts'
-import type { IdPage, Tx } from '../database/index.ts'
+import type { IdPage } from '../database/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
-import { changeLinkStatus, linkError } from './change-status.ts'
+import { commitLinkStatus, linkError } from './change-status.ts'
 import { type SessionDependencies, settleSession, toLinkSession } from './load-session.ts'
 import type { LinkSession, LinkTransition } from './session.ts'
 import { listLinkTransitions } from './sql/link-change.ts'
-import { findLinkSessionRecord, type LinkSessionFilter, selectLinkSessions } from './sql/link-session.ts'
+import {
+  findLinkSessionRecord,
+  type LinkSessionFilter,
+  type LinkSessionRecord,
+  selectLinkSessions,
+} from './sql/link-session.ts'
 
 type Scope = Pick<EnvironmentScope, 'environmentId'>
 
@@ -29,16 +34,19 @@ export async function getLinkSession(
   return { session: toLinkSession(session), transitions: transitions.get(session.id) ?? [] }
 }
 
-/** At most `limit` sessions below the id `before`, newest first. */
+/** At most `limit` sessions below the id `before`, newest first, as they are at the moment. */
 export async function listLinkSessions(
-  tx: Tx,
+  deps: SessionDependencies,
   { environmentId }: Scope,
   filter: LinkSessionFilter,
   page: IdPage,
 ): Promise<readonly LinkSessionHistory[]> {
-  const sessions = await selectLinkSessions(tx, environmentId, filter, page)
+  const { pool } = deps.database
+  const sessions: LinkSessionRecord[] = []
+  for (const record of await selectLinkSessions(pool, environmentId, filter, page))
+    sessions.push(await settleSession(deps, record))
   const transitions = await listLinkTransitions(
-    tx,
+    pool,
     environmentId,
     sessions.map(({ id }) => id),
   )
@@ -55,8 +63,6 @@ export async function cancelLinkSession(
   id: string,
 ): Promise<LinkSessionHistory> {
   const key = { environmentId: scope.environmentId, id }
-  await deps.database.transaction((tx) =>
-    changeLinkStatus(tx, key, 'session_cancelled', { error: linkError('cancelled') }),
-  )
+  await commitLinkStatus(deps, key, 'session_cancelled', { error: linkError('cancelled') })
   return await getLinkSession(deps, scope, id)
 }

@@ -44,8 +44,6 @@ export interface LinkSession {
   /** Of the last attempt, when it failed. */
   readonly error: LinkError | null
   readonly expiresAt: Date
-  /** When it entered its status. */
-  readonly statusAt: Date
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly version: number
@@ -65,7 +63,6 @@ export interface LinkTransition {
 /** What the page that embeds or opens the connect page may know of a session. */
 export interface LinkSummary {
   readonly status: LinkStatus
-  readonly step: LinkPageStep
   readonly error_code: LinkErrorCode | null
   readonly integrated_account_id: string | null
   readonly integration: string | null

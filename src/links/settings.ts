@@ -1,6 +1,7 @@
-import { Failure, invalidFields, type JsonObject, type Violation } from '../base/index.ts'
-import { changeLinkStatus, linkError } from './change-status.ts'
+import { Failure, invalidFields, type JsonObject } from '../base/index.ts'
+import { causeOfError, changeLinkStatus, commitLinkStatus, linkError } from './change-status.ts'
 import type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
+import { FORM_PATH, withoutFormPath } from './form-findings.ts'
 import { type FormOptionsRequest, type FormOptionsResult, loadFormOptions } from './form-options.ts'
 import { loadForBrowser, toLinkSession } from './load-session.ts'
 import {
@@ -12,11 +13,7 @@ import {
 } from './post-connect-form.ts'
 import type { LinkSession, LinkStepResult } from './session.ts'
 import type { LinkSessionRecord } from './sql/link-session.ts'
-import { change } from './steps.ts'
 import { reloadSession } from './store-account.ts'
-
-/** Prefix of the fields in findings; taken off. */
-const FIELDS = 'fields'
 
 /**
  * The form of a session in `post_connect_form`, with the present values; `undefined` in any other status. A session whose form
@@ -99,7 +96,7 @@ async function storeSettings(
   account: FormAccountRef,
   values: JsonObject,
 ): Promise<LinkSessionRecord | undefined> {
-  const source = { path: FIELDS, supplied: session.context, isFromCustomer: true }
+  const source = { path: FORM_PATH, supplied: session.context, isFromCustomer: true }
   const checked = await checkPostConnectForm(deps.accounts, account, values, source)
   if (checked.kind === 'invalid') throw invalidFields(checked.violations)
   return await deps.database.transaction(async (tx) => {
@@ -116,14 +113,10 @@ async function rejectedSettings(
   failure: Failure,
 ): Promise<LinkStepResult> {
   if (failure.violations.length > 0)
-    return { kind: 'invalid', session: toLinkSession(session), violations: failure.violations.map(withoutPrefix) }
+    return { kind: 'invalid', session: toLinkSession(session), violations: failure.violations.map(withoutFormPath) }
   // The session was deleted with its account.
   if (failure.reason === 'RESOURCE_NOT_FOUND') return { kind: 'unknown' }
   const error = linkError('form_source_error', failure.publicMessage)
-  const failed = await change(deps, session, 'attempt_failed', { error })
+  const failed = await commitLinkStatus(deps, session, causeOfError(error), { error })
   return { kind: 'progress', session: toLinkSession(failed ?? (await reloadSession(deps, session))) }
-}
-
-function withoutPrefix(violation: Violation): Violation {
-  return { ...violation, field: violation.field.replace(/^(?:fields|context)\./, '') }
 }

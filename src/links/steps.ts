@@ -1,13 +1,13 @@
 import { findIntegratedAccount, runAccountActions } from '../accounts/index.ts'
+import { catchFailure, Failure } from '../base/index.ts'
 import type { AuthenticationMethod } from '../formats/index.ts'
-import { changeLinkStatus, linkError, type StatusChangeInput } from './change-status.ts'
-import { type ChoiceDependencies, findOffered, ignoreFailure, listChoices } from './choices.ts'
+import { causeOfError, changeLinkStatus, commitLinkStatus, linkError, type StatusChangeInput } from './change-status.ts'
+import { type ChoiceDependencies, findOffered, listChoices } from './choices.ts'
 import type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
 import { loadForBrowser, type SessionDependencies, toLinkSession } from './load-session.ts'
 import type { LinkStepResult } from './session.ts'
 import { type LinkGuard, updateLinkSessionRow } from './sql/link-change.ts'
 import type { LinkSessionRecord } from './sql/link-session.ts'
-import type { LinkCause } from './status.ts'
 import { reloadSession } from './store-account.ts'
 
 /** Chooses the integration; its only method is chosen with it. One that is not offered changes nothing. */
@@ -23,7 +23,7 @@ export async function chooseIntegration(
     const isSame = session.environmentIntegrationId === environmentIntegrationId
     const patch = { environmentIntegrationId, ...(isSame ? {} : { formValues: {} }) }
     if (method !== undefined && another === undefined)
-      return await change(deps, session, 'method_chosen', {
+      return await commitLinkStatus(deps, session, 'method_chosen', {
         patch: { ...patch, authenticationMethod: method.authenticationMethod },
         guard: unchanged(session),
       })
@@ -41,7 +41,7 @@ async function showMethods(
   const guard = unchanged(session)
   return (
     (await updateLinkSessionRow(pool, session, ['opened'], patch, guard)) ??
-    (await change(deps, session, 'choice_reopened', { patch, guard }))
+    (await commitLinkStatus(deps, session, 'choice_reopened', { patch, guard }))
   )
 }
 
@@ -56,7 +56,10 @@ export async function chooseMethod(
     if (environmentIntegrationId === null) return session
     const offered = await findOffered(deps, toLinkSession(session), environmentIntegrationId)
     if (!offered?.choice.methods.some((method) => method.authenticationMethod === authenticationMethod)) return session
-    return await change(deps, session, 'method_chosen', { patch: { authenticationMethod }, guard: unchanged(session) })
+    return await commitLinkStatus(deps, session, 'method_chosen', {
+      patch: { authenticationMethod },
+      guard: unchanged(session),
+    })
   })
 }
 
@@ -80,20 +83,21 @@ export async function confirmIdentityChange(
   return await withSession(deps, ref, async (session) => {
     const { environmentId, integratedAccountId: id, errorCode } = session
     if (errorCode !== 'identity_changed' || id === null) return session
-    return await ignoreFailure(() =>
+    const confirmed = await catchFailure(() =>
       deps.database.transaction(async (tx) => {
         // The account before the session, as activations lock them.
         await runAccountActions(deps.accounts, tx, { environmentId }, { id, isIdentityChangeConfirmed: true })
         return await changeLinkStatus(tx, session, 'identity_confirmed')
       }),
     )
+    return confirmed instanceof Failure ? undefined : confirmed
   })
 }
 
 /** Ends the session for the customer. One that has ended stays as it is. */
 export async function cancelByBrowser(deps: SessionDependencies, ref: LinkSessionRef): Promise<LinkStepResult> {
   return await withSession(deps, ref, (session) =>
-    change(deps, session, 'session_cancelled', { error: linkError('cancelled') }),
+    commitLinkStatus(deps, session, 'session_cancelled', { error: linkError('cancelled') }),
   )
 }
 
@@ -111,7 +115,7 @@ export async function makeOnlyChoice(deps: LinkDependencies, session: LinkSessio
   if (method === undefined) return (await showMethods(deps, session, { environmentIntegrationId })) ?? session
   const { authenticationMethod } = method
   const patch = { environmentIntegrationId, authenticationMethod }
-  return (await change(deps, session, 'method_chosen', { patch, guard: unchanged(session) })) ?? session
+  return (await commitLinkStatus(deps, session, 'method_chosen', { patch, guard: unchanged(session) })) ?? session
 }
 
 async function presentMethod(
@@ -129,7 +133,7 @@ export async function failWithoutChoice(
 ): Promise<LinkSessionRecord | undefined> {
   const isNamed = session.allowedInstallationIds !== null || session.environmentIntegrationId !== null
   const error = linkError(isNamed ? 'integration_disabled' : 'integration_not_found')
-  return await change(deps, session, 'connection_failed', { error })
+  return await commitLinkStatus(deps, session, causeOfError(error), { error })
 }
 
 /**
@@ -138,16 +142,6 @@ export async function failWithoutChoice(
  */
 export function unchanged({ version }: LinkSessionRecord): LinkGuard {
   return { version }
-}
-
-/** Makes one transition in a transaction of its own. */
-export async function change(
-  { database }: SessionDependencies,
-  session: LinkSessionRecord,
-  cause: LinkCause,
-  input: StatusChangeInput = {},
-): Promise<LinkSessionRecord | undefined> {
-  return await database.transaction((tx) => changeLinkStatus(tx, session, cause, input))
 }
 
 /**

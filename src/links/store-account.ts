@@ -2,7 +2,7 @@ import { type ConnectionGrant, connectAccount, findIntegratedAccount, reconnectA
 import { Failure, type JsonObject } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { causeOfActive } from './activation.ts'
-import { changeLinkStatus, linkError } from './change-status.ts'
+import { causeOfError, changeLinkStatus, commitLinkStatus, linkError } from './change-status.ts'
 import type { ConnectTarget } from './choices.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import type { LinkError } from './error-codes.ts'
@@ -41,7 +41,7 @@ export async function storeAccount(
   }
 }
 
-/** Ends an exchange that failed: the customer may try again. @returns the session after it */
+/** Ends an exchange that failed. @returns the session after it */
 export async function endExchange(
   deps: Pick<LinkDependencies, 'database'>,
   session: LinkSessionRecord,
@@ -49,9 +49,11 @@ export async function endExchange(
   error: LinkError,
 ): Promise<LinkSessionRecord> {
   const guard = { exchangeId }
-  const changed = await deps.database.transaction((tx) =>
-    changeLinkStatus(tx, session, 'attempt_failed', { guard, patch: { exchangeId: null }, error }),
-  )
+  const changed = await commitLinkStatus(deps, session, causeOfError(error), {
+    guard,
+    patch: { exchangeId: null },
+    error,
+  })
   return changed ?? (await reloadSession(deps, session))
 }
 

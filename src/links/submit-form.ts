@@ -1,23 +1,22 @@
 import { type AuthorizationTarget, beginAuthorization } from '../accounts/index.ts'
-import { type JsonObject, newId, type Violation } from '../base/index.ts'
+import { type JsonObject, newId } from '../base/index.ts'
 import { collectFields } from '../formats/index.ts'
-import { linkError } from './change-status.ts'
+import { causeOfError, commitLinkStatus, linkError } from './change-status.ts'
 import { type ConnectTarget, findConnectTarget, suppliedValues } from './choices.ts'
 import { callbackUriOf, type LinkDependencies, type LinkSessionRef } from './dependencies.ts'
+import { FORM_PATH, withoutFormPath } from './form-findings.ts'
 import { hashSecret, randomSecret } from './link-token.ts'
 import { loadForBrowser, toLinkSession } from './load-session.ts'
 import { sealValues } from './sealed-values.ts'
 import type { LinkStepResult } from './session.ts'
 import type { LinkSessionRecord } from './sql/link-session.ts'
-import { change, failWithoutChoice, unchanged } from './steps.ts'
+import { failWithoutChoice, unchanged } from './steps.ts'
 import { reloadSession, storeAccount } from './store-account.ts'
 
 /** Forms that may be submitted in one session, so that it is no way of trying out passwords. */
 const ATTEMPTS_MAX = 30
 /** How long the customer may take at the third party. */
 const STATE_TTL_MS = 10 * 60_000
-/** Prefix of the fields in findings; taken off. */
-const FIELDS = 'fields'
 
 /**
  * Submits the form: the customer is sent to the third party, or the account is connected with the values. From the consent, too:
@@ -36,13 +35,13 @@ export async function submitForm(
   const target = await findConnectTarget(deps, toLinkSession(session))
   if (target === undefined) return progress((await failWithoutChoice(deps, session)) ?? session)
   if (session.attempts >= ATTEMPTS_MAX) return progress(await endAttempts(deps, session))
-  const collected = collectFields(target.connect.fields, values, FIELDS, {
+  const collected = collectFields(target.connect.fields, values, FORM_PATH, {
     sentInHeaders: target.connect.sentInHeaders,
     supplied: suppliedValues(target.connect, session),
     isFromCustomer: true,
   })
   if (collected.kind === 'invalid')
-    return { kind: 'invalid', session: toLinkSession(session), violations: collected.violations.map(withoutPrefix) }
+    return { kind: 'invalid', session: toLinkSession(session), violations: collected.violations.map(withoutFormPath) }
   const submitted = { target, visible: collected.visible, secrets: collected.secrets }
   return target.method.hasConsent
     ? await requestConsent(deps, session, submitted)
@@ -53,13 +52,9 @@ function progress(session: LinkSessionRecord): LinkStepResult {
   return { kind: 'progress', session: toLinkSession(session) }
 }
 
-function withoutPrefix(violation: Violation): Violation {
-  return { ...violation, field: violation.field.slice(FIELDS.length + 1) }
-}
-
 async function endAttempts(deps: LinkDependencies, session: LinkSessionRecord): Promise<LinkSessionRecord> {
-  const error = linkError('credentials_rejected', 'There were too many attempts: a new link is needed.')
-  return (await change(deps, session, 'connection_failed', { error })) ?? session
+  const error = linkError('too_many_attempts')
+  return (await commitLinkStatus(deps, session, causeOfError(error), { error })) ?? session
 }
 
 /** The valid values of a form. */
@@ -77,7 +72,7 @@ async function connectDirectly(
 ): Promise<LinkSessionRecord> {
   const exchangeId = newId()
   const patch = { exchangeId, attempts: 1, formValues: visible }
-  const exchanging = await change(deps, session, 'form_submitted', { patch, guard: unchanged(session) })
+  const exchanging = await commitLinkStatus(deps, session, 'form_submitted', { patch, guard: unchanged(session) })
   if (exchanging === undefined) return await reloadSession(deps, session)
   return await storeAccount(deps, exchanging, exchangeId, { target, fields: { ...visible, ...secrets } })
 }
@@ -94,23 +89,22 @@ async function requestConsent(
   const begun = await beginAuthorization(deps.accounts, authorization, { redirectUri, state, scopes: session.scopes })
   const attempt = { attempts: 1, formValues: visible }
   if (begun.kind === 'failed') {
-    const { code, message } = begun
-    const failed = await change(deps, session, 'attempt_failed', {
+    const error = linkError(begun.code, begun.message)
+    const failed = await commitLinkStatus(deps, session, causeOfError(error), {
       patch: attempt,
       guard: unchanged(session),
-      error: { code, message },
+      error,
     })
     return progress(failed ?? (await reloadSession(deps, session)))
   }
   const values = { fields: secrets, authorization: begun.secrets }
-  const redirected = await change(deps, session, 'consent_requested', {
+  const redirected = await commitLinkStatus(deps, session, 'consent_requested', {
     guard: unchanged(session),
     patch: {
       ...attempt,
       stateHash: hashSecret(state),
       stateTtlMs: STATE_TTL_MS,
       callbackUri: redirectUri,
-      requestedScopes: begun.requestedScopes,
       sealedValues: await sealValues(deps, deps.database.pool, session, 'sealed_values', values),
       isPopup: false,
     },

@@ -156,9 +156,9 @@ describe('a 401', () => {
 describe('the report to a link session', () => {
   it.each([
     ['active', [200], [{ kind: 'active' }]],
-    ['rejected', [401], [{ kind: 'failed', phase: 'validation', code: 'credentials_rejected' }]],
-    ['forbidden', [403], [{ kind: 'failed', phase: 'validation', code: 'credentials_rejected' }]],
-    ['not understood', [404], [{ kind: 'failed', phase: 'validation', code: 'validation_error' }]],
+    ['rejected', [401], [{ kind: 'failed', code: 'credentials_rejected' }]],
+    ['forbidden', [403], [{ kind: 'failed', code: 'credentials_rejected' }]],
+    ['not understood', [404], [{ kind: 'failed', code: 'validation_error' }]],
     ['retried', [503], []],
   ] as const)('says that its account is %s', async (_, statuses, changes) => {
     await connectTo(VERIFIED)
@@ -179,7 +179,7 @@ describe('the report to a link session', () => {
     await connectTo(INSTALL)
     upstream.script({ request: 'POST /hooks', answer: { status: 422, json: {} } })
     await worker().runOnce()
-    expect(reported).toMatchObject([{ kind: 'failed', phase: 'post_install', code: 'post_install_error' }])
+    expect(reported).toMatchObject([{ kind: 'failed', code: 'post_install_error' }])
   })
 
   it('says that the third party did not answer when no attempt is left', async () => {
@@ -189,7 +189,7 @@ describe('the report to a link session', () => {
       await worker().runOnce()
       await fixture.pass(id, 3_600_000)
     }
-    expect(reported).toMatchObject([{ kind: 'failed', phase: 'validation', code: 'provider_unreachable' }])
+    expect(reported).toMatchObject([{ kind: 'failed', code: 'provider_unreachable' }])
   })
 })
 

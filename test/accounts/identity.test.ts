@@ -51,7 +51,7 @@ async function connect(identity: JsonObject, granted = token(), actions: JsonObj
   return account.id
 }
 
-const reconnect = (id: string, granted = token(), isIdentityChangeConfirmed = false) =>
+const reconnect = (id: string, granted = token()) =>
   database.transaction((tx) =>
     reconnectAccount(accountDeps, tx, own, {
       id,
@@ -59,7 +59,6 @@ const reconnect = (id: string, granted = token(), isIdentityChangeConfirmed = fa
       fields: {},
       context: {},
       grant: { token: granted, context: {} },
-      isIdentityChangeConfirmed,
     }),
   )
 
@@ -107,12 +106,11 @@ describe('the identity of an account', () => {
     isCompany(8)
     await worker().runOnce()
     expect(await read(id)).toMatchObject(CHANGED)
-    expect(reported.at(-1)).toMatchObject({ kind: 'failed', phase: 'validation', code: 'identity_changed' })
+    expect(reported.at(-1)).toMatchObject({ kind: 'failed', code: 'identity_changed' })
     expect((await read(id)).lastActionResult).toMatchObject({ validation: [{ name: 'identity', ok: true }] })
   })
 
   it.each<[string, (id: string) => Promise<unknown>]>([
-    ['with the reconnection', (id) => reconnect(id, token(), true)],
     ['with the repetition of the steps', (id) => repeat(id, true)],
     [
       'with new credentials',

@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { query } from '../../src/database/database.ts'
+import { logoCleaner } from '../../src/connect-page/index.ts'
+import { insertLogos } from '../../src/connect-page/sql.ts'
+import { execute, query } from '../../src/database/database.ts'
 import { expectJson } from '../support/rest.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { KEY_CONFIG, startConnectPage } from './fixture.ts'
@@ -25,6 +28,8 @@ async function logoPath(): Promise<{ readonly request: string; readonly path: st
   expect(html).not.toContain(upstream.url)
   return { request: `GET ${name}`, path: /<img class="logo" src="([^"]+)"/.exec(html)?.[1] ?? '' }
 }
+
+const hashOf = (path: string) => Buffer.from(path.split('/').at(-1) ?? '', 'hex')
 
 async function get(path: string) {
   const answer = await fetch(app.url + path)
@@ -63,6 +68,19 @@ describe('a logo', () => {
     }
   })
 
+  it.each([
+    ['is served as it is for a week', 6, undefined, PNG],
+    ['is fetched anew after a week', 8, svg, Buffer.from(SVG)],
+    ['is served as it is after a week where that fails', 8, { status: 500 }, PNG],
+  ])('that is stored %s', async (_, days, answer, expected) => {
+    const { request, path } = await logoPath()
+    const sql = `update connect_logo set content_type = 'image/png', body = :body,
+      attempted_at = now() - :days * interval '1 day' where hash = :hash`
+    await execute(app.database.pool, sql, { body: PNG, days, hash: hashOf(path) })
+    if (answer !== undefined) upstream.script({ request, answer })
+    for (let visit = 0; visit < 2; visit += 1) expect(await get(path)).toMatchObject({ status: 200, body: expected })
+  })
+
   it('at an address that may not be called is not fetched', async () => {
     const integration = await install(KEY_CONFIG)
     const branding = { logo_url: 'http://169.254.169.254/logo.png', display_name: 'Acme' }
@@ -71,6 +89,20 @@ describe('a logo', () => {
     const { html } = await browser().get(url)
     const path = /<img class="logo" src="([^"]+)"/.exec(html)?.[1] ?? ''
     expect((await get(path)).status).toBe(404)
+  })
+
+  it('that no page has shown for thirty days is deleted', async () => {
+    const { pool } = app.database
+    const logos = [29, 31, 32].map((days) => ({ days, url: `https://cdn.example.com/${days}`, hash: randomBytes(32) }))
+    await insertLogos(pool, logos)
+    for (const { days, hash } of logos) {
+      const sql = "update connect_logo set used_at = now() - :days * interval '1 day' where hash = :hash"
+      await execute(pool, sql, { days, hash })
+    }
+    await insertLogos(pool, logos.slice(2))
+    await logoCleaner(app).runOnce()
+    const sql = "select url from connect_logo where url like 'https://cdn.%' order by url"
+    expect((await query<{ url: string }>(pool, sql, {})).map(({ url }) => url.slice(-2))).toEqual(['29', '32'])
   })
 
   it('of an address that no page has shown is not fetched', async () => {

@@ -122,6 +122,15 @@ describe('the consent', () => {
     expect(hop.html).toContain(`data-continue="${address}"`)
   })
 
+  it('names the scopes of the definition and of the link, and the test mode', async () => {
+    const { page } = await openLink({ integrations: [login], scopes: ['write'], is_sandbox: true })
+    expect(page.html).toContain('<ul><li><code>read</code></li><li><code>write</code></li></ul>')
+    expect(page.html).toContain('<p class="note">Test mode: data at Login is only read, never changed.</p>')
+    const usual = await openLink({ integrations: [login] })
+    expect(usual.page.html).toContain('<ul><li><code>read</code></li></ul>')
+    expect(usual.page.html).not.toContain('Test mode')
+  })
+
   it('can be begun again, and shows the redirect address', async () => {
     const { visitor, page, id } = await openLink({ integrations: [login] })
     await visitor.post(page.path, {})

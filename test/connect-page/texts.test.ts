@@ -27,8 +27,8 @@ describe.each(languages)('the texts in $language', ({ texts }) => {
   })
 
   it('have title and advice for every error code', () => {
-    const missing = Object.values(LINK_ERRORS).flatMap(({ textKey }) =>
-      [`${textKey}.title`, `${textKey}.advice`].filter((key) => !Object.hasOwn(texts, key)),
+    const missing = Object.keys(LINK_ERRORS).flatMap((code) =>
+      [`error.${code}.title`, `error.${code}.advice`].filter((key) => !Object.hasOwn(texts, key)),
     )
     expect(missing).toEqual([])
   })

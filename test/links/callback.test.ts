@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { getIntegratedAccount, loadAccountForCall } from '../../src/accounts/index.ts'
-import { query } from '../../src/database/database.ts'
+import { execute, query } from '../../src/database/database.ts'
 import { confirmIdentityChange, handleCallback, type LinkSessionRef, submitForm } from '../../src/links/index.ts'
 import { jsonReply } from '../browser/peers/listen.ts'
 import { linksFixture } from './fixture.ts'
@@ -190,6 +190,17 @@ describe('a callback', () => {
     await comeBack(ref, { code: 'c', state: stateOf(await begin(ref)) })
     await activate()
     expect(await read(ref.id)).toMatchObject({ status: 'completed', error: null })
+  })
+
+  it('to an integration that was disabled meanwhile ends the session, without an exchange', async () => {
+    const disabled = await install(peer.oauth())
+    const ref = await open({ integrations: [disabled.name] })
+    const state = stateOf(await begin(ref))
+    const sql = 'update environment_integration set is_enabled = false where id = :id'
+    await execute(database.pool, sql, { id: disabled.id })
+    await comeBack(ref, { code: 'c', state })
+    expect(await read(ref.id)).toMatchObject({ status: 'failed', error: { code: 'integration_disabled' } })
+    expect(peer.exchanges).toHaveLength(0)
   })
 
   it('that waits for an administrator keeps the session, and a later one connects the account', async () => {

@@ -121,7 +121,10 @@ describe('a form', () => {
     const ref = await open({ integrations: [verified.name] })
     await execute(database.pool, 'update link_session set attempts = 30 where id = :id', { id: ref.id })
     await submitForm(links, ref, VALUES)
-    expect(await read(ref.id)).toMatchObject({ status: 'failed', error: { code: 'credentials_rejected' } })
+    expect(await read(ref.id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'too_many_attempts', message: expect.stringContaining('too often') },
+    })
   })
 
   it('of an integration that was disabled meanwhile ends the session', async () => {

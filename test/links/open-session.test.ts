@@ -7,6 +7,7 @@ import {
   findLinkOrigins,
   findLinkSession,
   linkSessionCleaner,
+  listLinkSessions,
   openLinkSession,
   readLinkSummary,
   redeemHopTicket,
@@ -82,7 +83,6 @@ describe('a link token', () => {
       origins,
       summary: {
         status: 'created',
-        step: 'integration',
         error_code: null,
         integrated_account_id: null,
         integration: null,
@@ -112,6 +112,19 @@ describe('time', () => {
     expect(await openLinkSession(links, token)).toEqual({ kind: 'rejected', code: 'expired_token' })
     expect(await read(session.id)).toMatchObject({ status: 'expired', error: { code: 'expired_token' } })
     expect(await causes(session.id)).toEqual(['token_created', 'time_expired'])
+  })
+
+  it('ends a session in lists, and by their filter', async () => {
+    const { session } = await create({ subject: { tenantId: 'late' }, expiresInSeconds: 60 })
+    await age(session.id, 61_000)
+    const list = async (status?: 'created' | 'expired') =>
+      (await listLinkSessions(links, scope, { tenantId: 'late', status }, { before: undefined, limit: 10 })).map(
+        (listed) => [listed.session.status, ...listed.transitions.map(({ cause }) => cause)],
+      )
+    expect(await list('created')).toEqual([])
+    const expired = [['expired', 'token_created', 'time_expired']]
+    expect(await list('expired')).toEqual(expired)
+    expect(await list()).toEqual(expired)
   })
 
   it('ends sessions that have no readers, and deletes them thirty days later with their history', async () => {

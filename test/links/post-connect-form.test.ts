@@ -245,27 +245,27 @@ describe('options of a field', () => {
 
 describe('a source that fails', () => {
   const failing: readonly [string, JsonObject, JsonObject][] = [
-    ['is unavailable', { status: 503, json: { message: 'later' } }, { isRetryable: true }],
-    ['asks to wait', { status: 429, headers: { 'retry-after': '7' } }, { isRetryable: true, retryAfterSeconds: 7 }],
+    ['is unavailable', { status: 503, json: { message: 'later' } }, { reason: 'UPSTREAM_ERROR' }],
+    ['asks to wait', { status: 429, headers: { 'retry-after': '7' } }, { retryAfterSeconds: 7 }],
     [
       'may not be read',
       { status: 404, json: { message: 'no such thing' } },
-      { isRetryable: false, message: 'no such thing' },
+      { reason: 'UPSTREAM_ERROR', publicMessage: 'no such thing' },
     ],
-    ['answers with a page for people', { text: '<html>maintenance</html>' }, { isRetryable: true }],
-    ['repeats the credential', { status: 400, json: { message: 'bad key-canary' } }, { message: 'bad ***' }],
+    ['answers with a page for people', { text: '<html>maintenance</html>' }, { reason: 'UPSTREAM_INVALID_RESPONSE' }],
+    ['repeats the credential', { status: 400, json: { message: 'bad key-canary' } }, { publicMessage: 'bad ***' }],
   ]
   it.each(failing)('%s', async (_what, answer, expected) => {
     const { id } = await connectWith(WORKSPACE)
     upstream.script({ request: 'GET /workspaces', answer })
     const result = await optionsReader().read(id, { field: 'workspace' })
-    expect(result).toMatchObject({ kind: 'error', code: 'form_source_error', ...expected })
+    expect(result).toMatchObject({ kind: 'error', failure: expected })
   })
 
   it('cannot be reached', async () => {
     const { id } = await fixture.connectTo({ ...withFields(WORKSPACE), base_url: 'http://127.0.0.1:1' })
     const result = await optionsReader().read(id, { field: 'workspace' })
-    expect(result).toMatchObject({ kind: 'error', isRetryable: true, failure: { reason: 'UPSTREAM_UNREACHABLE' } })
+    expect(result).toMatchObject({ kind: 'error', failure: { reason: 'UPSTREAM_UNREACHABLE' } })
   })
 
   it('is asked again at once: errors are not cached', async () => {
@@ -283,7 +283,7 @@ describe('a source that fails', () => {
     const { id } = await connectWith(WORKSPACE)
     await fixture.setStatus(id, 'validation_error')
     const result = await optionsReader().read(id, { field: 'workspace' })
-    expect(result).toMatchObject({ kind: 'error', isRetryable: false, failure: { reason: 'ACCOUNT_NOT_ACTIVE' } })
+    expect(result).toMatchObject({ kind: 'error', failure: { reason: 'ACCOUNT_NOT_ACTIVE' } })
   })
 })
 

@@ -10,7 +10,7 @@ import { pageById, queryOf } from './page.ts'
 
 /** Makes links with which customers connect accounts. */
 export function linkTokenService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'links'>): ServiceDefinition {
-  const { database, links } = deps
+  const { links } = deps
   return defineService(
     LinkTokenService,
     {
@@ -29,7 +29,7 @@ export function linkTokenService(deps: Pick<ServiceDeps, 'database' | 'secrets' 
         const filter = linkSessionFilterFromProto(request)
         const query = queryOf('link_token', environmentIdOf(context), { ...filter })
         const page = await pageById(query, request, async (range) =>
-          (await listLinkSessions(database.pool, environmentCallerOf(context), filter, range)).map(linkTokenToProto),
+          (await listLinkSessions(links, environmentCallerOf(context), filter, range)).map(linkTokenToProto),
         )
         return { linkTokens: [...page.items], nextPageToken: page.nextPageToken }
       },

@@ -45,11 +45,17 @@ export function credentialsPage(
     cancelPath: model.cancelPath,
     data: { step: 'form' },
     body: html`<p class="intro">${intro}</p>
-${model.isSandbox && html`<p class="note">${texts.text('page.sandbox', { integration })}</p>\n`}${problemsOf(frame, model)}<form class="body" method="post" action="${model.action}" novalidate data-guard${model.hasConsent && html` data-hop`}>
+${sandboxNote(frame, model)}${problemsOf(frame, model)}<form class="body" method="post" action="${model.action}" novalidate data-guard${model.hasConsent && html` data-hop`}>
 ${renderFields(texts, model)}
 ${submitActions(texts, submit, model.backPath)}
 </form>`,
   }
+}
+
+function sandboxNote({ texts, integration }: PageFrame, { isSandbox }: { readonly isSandbox: boolean }): Html | false {
+  return (
+    isSandbox && html`<p class="note">${texts.text('page.sandbox', { integration: integration?.name ?? '' })}</p>\n`
+  )
 }
 
 /** The summary of what is wrong, which gets the focus, or the error of the last attempt. */
@@ -99,7 +105,9 @@ export function submitActions(texts: Texts, submit: string, backPath: string | u
 /** What a customer sees before signing in at the third party when there is nothing to fill in, or while that is under way. */
 export interface ConsentModel {
   readonly action: string
+  /** All that will be requested. */
   readonly scopes: readonly string[]
+  readonly isSandbox: boolean
   readonly alert: AlertModel | undefined
   readonly cancelPath: string
   readonly backPath: string | undefined
@@ -115,7 +123,7 @@ export function consentPage(frame: PageFrame, model: ConsentModel): PageContent 
     backPath: model.backPath,
     data: { step: 'consent' },
     body: html`<p class="intro">${brandedText(frame, { plain: 'consent.intro', branded: 'consent.intro.brand' }, { integration })}</p>
-${alertBox(frame, model.alert)}${scopeList(texts, model.scopes)}<form class="body" method="post" action="${model.action}" data-guard data-hop>
+${sandboxNote(frame, model)}${alertBox(frame, model.alert)}${scopeList(texts, model.scopes)}<form class="body" method="post" action="${model.action}" data-guard data-hop>
 ${frame.isFramed && html`<p class="note">${texts.text('consent.popup')}</p>`}
 ${submitActions(texts, texts.text('consent.submit', { integration }), model.backPath)}
 </form>`,

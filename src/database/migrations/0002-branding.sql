@@ -12,8 +12,11 @@ create table connect_logo (
   url text not null,
   -- Null until it was fetched, and when that failed.
   content_type text,
-  body bytea check (octet_length(body) <= 262144),
+  body bytea check (octet_length(body) <= 131072),
   -- Null: never attempted.
   attempted_at timestamptz,
+  -- When a page showed it, to the day; unused ones are deleted.
+  used_at timestamptz not null default now(),
   check ((content_type is null) = (body is null))
 );
+create index connect_logo_used on connect_logo (used_at);

@@ -44,7 +44,6 @@ create table link_session (
   callback_uri text not null default '',
   -- Fences an exchange: one whose lease has ended stores nothing.
   exchange_id uuid,
-  requested_scopes text[] not null default '{}',
   granted_scopes text[] not null default '{}',
   missing_scopes text[] not null default '{}',
   -- Values until the account has them: passwords, PKCE verifier, request token secret. Encrypted; null as soon as possible.

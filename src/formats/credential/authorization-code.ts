@@ -27,6 +27,7 @@ interface AuthorizationMemory {
 
 /** The authorisation code grant with PKCE (RFC 6749 §4.1, RFC 7636, RFC 9207). */
 export function authorizationCodeRules(settings: OAuth2Config): CompileAuthorizationRules {
+  const requestedScopes = (scopes: readonly string[]) => [...new Set([...(settings.scope ?? []), ...scopes])]
   const writeUrl = (baseUrl: string | undefined) => compileAuthorizeUrl(settings, baseUrl)
   const issuerOf = compileIssuer(settings)
   const readBack = compileReturn(settings)
@@ -40,13 +41,14 @@ export function authorizationCodeRules(settings: OAuth2Config): CompileAuthoriza
           : compileTokenRequest(settings, extendEndpoint(settings, settings.extend), 'integration', compileRequest),
     }
     return {
+      requestedScopes,
       async begin(context, scope, { redirectUri, state, scopes }): Promise<AuthorizationRedirect> {
-        const requestedScopes = [...new Set([...(settings.scope ?? []), ...scopes])]
+        const requested = requestedScopes(scopes)
         const verifier = settings.pkce ? context.randomSecret() : undefined
         const random = context.randomSecret()
-        const url = authorizeUrl(scope, { redirectUri, state, scopes: requestedScopes, verifier, random })
-        const memory = { verifier, issuer: issuerOf(scope), scopes: requestedScopes }
-        return { kind: 'redirect', url, secrets: secretsFrom(memory), requestedScopes }
+        const url = authorizeUrl(scope, { redirectUri, state, scopes: requested, verifier, random })
+        const memory = { verifier, issuer: issuerOf(scope), scopes: requested }
+        return { kind: 'redirect', url, secrets: secretsFrom(memory) }
       },
       async complete(context, scope, back) {
         const memory = parseMemory(back.secrets)

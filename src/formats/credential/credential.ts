@@ -114,6 +114,8 @@ export type RevocationResult = { readonly kind: 'revoked' } | TokenError
 
 /** How the customer's consent is obtained: a redirect to the third party, and what it sends back. */
 export interface AuthorizationRules<Request> {
+  /** All scopes that `begin` requests. @param scopes those of `AuthorizationStart` */
+  requestedScopes(scopes: readonly string[]): readonly string[]
   /**
    * Builds the address of the consent page. For OAuth 1.0a a request token is obtained first.
    *
@@ -154,7 +156,6 @@ export interface AuthorizationRedirect {
   readonly url: string
   /** What `complete` needs: PKCE verifier, secret of a request token, issuer, scopes. Credential material. */
   readonly secrets: JsonObject
-  readonly requestedScopes: readonly string[]
 }
 
 /** The browser's return. */

@@ -81,6 +81,7 @@ function oauth1Rules(settings: OAuth1Settings): CompileAuthorizationRules {
   return (compileRequest) => {
     const ask = compileSignedRequest(settings, compileRequest)
     return {
+      requestedScopes: () => [],
       async begin(context, scope, start) {
         const answer = await ask(context, scope, {
           kind: 'request_token',
@@ -137,7 +138,7 @@ function readRequestToken(
     return failed('provider_error', 'the answer of the third party holds no request token')
   if (String(fields.oauth_callback_confirmed) !== 'true')
     return failed('provider_error', 'the third party did not confirm the callback (oauth_callback_confirmed)')
-  return { kind: 'redirect', url: writeUrl(key), secrets: { token: key, secret }, requestedScopes: [] }
+  return { kind: 'redirect', url: writeUrl(key), secrets: { token: key, secret } }
 }
 
 type Verified =

@@ -27,7 +27,6 @@ export interface LinkPatch {
   readonly stateTtlMs?: number
   readonly callbackUri?: string
   readonly exchangeId?: string | null
-  readonly requestedScopes?: readonly string[]
   readonly grantedScopes?: readonly string[]
   readonly missingScopes?: readonly string[]
   readonly sealedValues?: Uint8Array | null
@@ -62,7 +61,6 @@ const ASSIGNMENTS: Readonly<Record<keyof LinkPatch, string>> = {
   stateTtlMs: "state_expires_at = now() + :stateTtlMs * interval '1 millisecond'",
   callbackUri: 'callback_uri = :callbackUri::text',
   exchangeId: 'exchange_id = :exchangeId::uuid',
-  requestedScopes: 'requested_scopes = :requestedScopes::text[]',
   grantedScopes: 'granted_scopes = :grantedScopes::text[]',
   missingScopes: 'missing_scopes = :missingScopes::text[]',
   sealedValues: 'sealed_values = :sealedValues::bytea',

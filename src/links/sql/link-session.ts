@@ -15,7 +15,6 @@ export interface LinkSessionRecord extends Omit<LinkSession, 'step' | 'error'> {
   readonly browserKeyHash: Uint8Array | null
   /** Callback address of the authorisation under way. */
   readonly callbackUri: string
-  readonly requestedScopes: readonly string[]
   readonly sealedValues: Uint8Array | null
   readonly errorCode: LinkErrorCode | null
   readonly errorMessage: string
@@ -71,9 +70,11 @@ export const IS_EXCHANGE_LOST = `(session.status = 'exchanging'
 /** As the index link_session_expiry has it. */
 export const IS_OVERDUE = `(session.status in ('created', 'opened', 'form', 'redirected', 'pending', 'post_connect_form')
   and session.expires_at <= now())`
+/** The status that `settleSession` gives a session. */
+const SETTLED_STATUS = `(case when ${IS_OVERDUE} then 'expired' when ${IS_EXCHANGE_LOST} then 'form' else session.status end)`
 
 export const SESSION_COLUMNS = `session.id, session.environment_id as "environmentId", session.token_hash as "tokenHash", session.status,
-  session.status_at as "statusAt", session.tenant_id as "tenantId", session.is_reconnect as "isReconnect",
+  session.tenant_id as "tenantId", session.is_reconnect as "isReconnect",
   session.integrated_account_id as "integratedAccountId", session.allowed_installation_ids as "allowedInstallationIds",
   session.scopes, session.context, session.region, session.is_sandbox as "isSandbox",
   session.object_store_context_fields as "objectStoreContextFields", session.redirect_uri as "redirectUri",
@@ -83,7 +84,7 @@ export const SESSION_COLUMNS = `session.id, session.environment_id as "environme
   session.authentication_method as "authenticationMethod", session.form_values as "formValues",
   session.attempts,
   session.browser_key_hash as "browserKeyHash", session.callback_uri as "callbackUri",
-  session.requested_scopes as "requestedScopes", session.granted_scopes as "grantedScopes",
+  session.granted_scopes as "grantedScopes",
   session.missing_scopes as "missingScopes", session.sealed_values as "sealedValues", session.is_popup as "isPopup",
   session.error_code as "errorCode", session.error_message as "errorMessage", session.created_at as "createdAt",
   session.updated_at as "updatedAt", session.version, ${IS_OVERDUE} as "isOverdue",
@@ -171,21 +172,21 @@ export async function listActivatingSessions(
   )
 }
 
-/** At most `limit` sessions below the id `before`, newest first. Uses the primary key, or link_session_of_account. */
+/**
+ * At most `limit` sessions below the id `before`, newest first; by the status that settling gives them. Uses the primary key, or
+ * link_session_of_account.
+ */
 export async function selectLinkSessions(
   tx: Tx,
   environmentId: string,
   filter: LinkSessionFilter,
   { before, limit }: IdPage,
 ): Promise<readonly LinkSessionRecord[]> {
-  const equal = {
-    tenant_id: filter.tenantId,
-    integrated_account_id: filter.integratedAccountId,
-    status: filter.status,
-  }
+  const equal = { tenant_id: filter.tenantId, integrated_account_id: filter.integratedAccountId }
   const sessions = tx(tx.raw(`link_session session ${INTEGRATION_JOIN}`)).where('session.environment_id', environmentId)
   for (const [column, value] of Object.entries(equal))
     if (value !== undefined) sessions.where(`session.${column}`, value)
+  if (filter.status !== undefined) sessions.whereRaw(`${SETTLED_STATUS} = ?`, [filter.status])
   if (before !== undefined) sessions.where('session.id', '<', before)
   return await sessions.select(tx.raw(SESSION_COLUMNS)).orderBy('session.id', 'desc').limit(limit)
 }
