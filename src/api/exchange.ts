@@ -20,6 +20,8 @@ export interface ApiRequest extends Readable {
 /** What the API uses of a response of either. */
 export interface ApiResponse extends Writable {
   readonly headersSent: boolean
+  /** For a header with several values, which the headers of the context cannot have. */
+  setHeader(name: string, values: readonly string[]): unknown
   writeHead(status: number, headers: Readonly<Record<string, string | number>>): unknown
   writeContinue(): void
   addTrailers(trailers: Readonly<Record<string, string>>): void

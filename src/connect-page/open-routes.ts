@@ -4,7 +4,6 @@ import {
   findHop,
   findLinkOrigins,
   handleCallback,
-  type LinkSession,
   openLinkSession,
   parseLinkToken,
   readLinkSummary,
@@ -15,10 +14,12 @@ import { readForm, singleValues, tryParseJson } from './form-body.ts'
 import { isSameOrigin } from './same-origin.ts'
 import { neutralFrame, type RequestProblem, sendJson, sendPage, sendRedirect, sendRequestError } from './send-page.ts'
 import {
+  cookieSeconds,
   isSecure,
   pagePreferences,
   readSessionCookie,
   type SessionCookie,
+  secondsUntil,
   sessionCookieHeader,
 } from './session-cookie.ts'
 import { repostPage, returnedPage, shellPage, startingPage } from './views/end.ts'
@@ -56,7 +57,13 @@ async function open(
       ? ({ kind: 'rejected', code: 'invalid_token' } as const)
       : await openLinkSession(deps.links, token, known?.browserKey)
   if (result.kind === 'opened') {
-    setSessionCookie(deps, exchange, result.session, { ...preferences, browserKey: result.browserKey })
+    const maxAgeSeconds = cookieSeconds(result.session)
+    setSessionCookie(
+      deps,
+      exchange,
+      { id: result.session.id, maxAgeSeconds },
+      { ...preferences, browserKey: result.browserKey },
+    )
     return sendRedirect(exchange, `/connect/${result.session.id}`)
   }
   // A form of another site arrives without the cookie that this browser may have: the session's page finds out whether it has one.
@@ -118,7 +125,8 @@ export async function serveHop(deps: ConnectPageDeps, exchange: HttpExchange): P
   // The form names its origin, and the address with the ticket is sent nowhere.
   const referrerPolicy = 'strict-origin'
   if (!isOwn) return sendPage(exchange, 200, frame, hopQuestionPage(frame, ticket), { referrerPolicy })
-  setSessionCookie(deps, exchange, hop, { ...pagePreferences({ mode: 'popup' }), browserKey: hop.browserKey })
+  const lifetime = { id: hop.id, maxAgeSeconds: secondsUntil(hop.expiresAt) }
+  setSessionCookie(deps, exchange, lifetime, { ...pagePreferences({ mode: 'popup' }), browserKey: hop.browserKey })
   // A form may not lead to another site.
   if (isPost) return sendPage(exchange, 200, frame, hopPage(frame, hop.url))
   sendRedirect(exchange, hop.url)
@@ -205,10 +213,9 @@ function textOf(value: Json | undefined): string {
 function setSessionCookie(
   deps: ConnectPageDeps,
   exchange: HttpExchange,
-  { id, expiresAt }: Pick<LinkSession, 'id' | 'expiresAt'>,
+  { id, maxAgeSeconds }: { readonly id: string; readonly maxAgeSeconds: number },
   cookie: SessionCookie,
 ): void {
-  const maxAgeSeconds = Math.max(60, Math.ceil((expiresAt.getTime() - Date.now()) / 1_000))
   const header = sessionCookieHeader(id, cookie, { isSecure: isSecure(deps), maxAgeSeconds })
   exchange.context.setHeader('set-cookie', header)
 }

@@ -1,3 +1,4 @@
+import { isUuid } from '../base/index.ts'
 import type { ConnectPageDeps } from './dependencies.ts'
 
 /** How the application opened the page. */
@@ -31,6 +32,47 @@ export function sessionCookieHeader(
   const value = [browserKey, mode, theme, locale].join('.')
   const secure = isSecure ? '; Secure' : ''
   return `${cookieName(sessionId, isSecure)}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${maxAgeSeconds}${secure}`
+}
+
+/** How long a browser keeps sessions that it can open again by their link, or that have ended. */
+const UNTOUCHED_SECONDS = 3_600
+const ENDED_SECONDS = 600
+
+/** Seconds that the cookie of a session is kept: as long as the session once something was submitted. */
+export function cookieSeconds({
+  step,
+  attempts,
+  expiresAt,
+}: {
+  readonly step: string
+  readonly attempts: number
+  readonly expiresAt: Date
+}): number {
+  if (step === 'done') return ENDED_SECONDS
+  return attempts === 0 ? Math.min(UNTOUCHED_SECONDS, secondsUntil(expiresAt)) : secondsUntil(expiresAt)
+}
+
+/** Seconds until the end of a session, at least a minute. */
+export function secondsUntil(expiresAt: Date): number {
+  return Math.max(60, Math.ceil((expiresAt.getTime() - Date.now()) / 1_000))
+}
+
+/** Most cookies of sessions beside the present one's: a server rejects requests whose headers are too long. */
+const COOKIES_MAX = 10
+
+/** Headers `Set-Cookie` that delete the cookies of all sessions but the newest ten and the present one. */
+export function oldCookieHeaders(header: string | undefined, sessionId: string, isSecure: boolean): readonly string[] {
+  const prefix = cookieName('', isSecure)
+  const ids = (header ?? '')
+    .split(';')
+    .map((each) => each.trim().split('=', 1)[0] ?? '')
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => name.slice(prefix.length))
+    .filter(isUuid)
+  // Ids begin with the time.
+  const old = [...new Set(ids)].sort().reverse().slice(COOKIES_MAX)
+  const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=0${isSecure ? '; Secure' : ''}`
+  return old.filter((id) => id !== sessionId).map((id) => `${cookieName(id, isSecure)}=; ${attributes}`)
 }
 
 /** Reads the cookie of a session; undefined when there is none, or one that this service has not set. */

@@ -12,9 +12,11 @@ import type { ConnectPageDeps } from './dependencies.ts'
 import { registerLogos } from './logos.ts'
 import { neutralFrame, sendPage } from './send-page.ts'
 import {
+  cookieSeconds,
   isBrowserKey,
   isSecure,
   type OpenMode,
+  oldCookieHeaders,
   pagePreferences,
   readSessionCookie,
   type SessionCookie,
@@ -43,6 +45,7 @@ export interface PageVisit {
   readonly logoPaths: ReadonlyMap<string, string>
   readonly frame: PageFrame
   readonly mode: OpenMode | 'iframe'
+  readonly browser: Browser
 }
 
 /** Reads who asks for a session, and the session; undefined when this browser did not open it. */
@@ -55,8 +58,9 @@ export async function openVisit(
   if (browser === undefined) return undefined
   const ref = { id, browserKey: browser.browserKey }
   const session = await findLinkSession(deps.links, ref)
-  if (session?.step === 'done') shortenCookie(deps, exchange, id, browser)
-  return session && (await visitOf(deps, exchange, ref, session, browser))
+  if (session === undefined) return undefined
+  renewCookies(deps, exchange, session, browser)
+  return await visitOf(deps, exchange, ref, session, browser)
 }
 
 /** The page of a session without a request that belongs to it: a popup that has a ticket; undefined for an unknown one. */
@@ -70,24 +74,25 @@ export async function frameOfPopup(
   return session && (await visitOf(deps, exchange, ref, session, browser)).frame
 }
 
-/** How long the end of a session can be read again: a browser that opens many links must not collect their cookies. */
-const ENDED_COOKIE_SECONDS = 600
-
-function shortenCookie(deps: ConnectPageDeps, { context }: HttpExchange, id: string, browser: Browser): void {
+/** Keeps the cookie of a session for as long as it is needed: a browser that opens many links must not collect them. */
+function renewCookies(
+  deps: ConnectPageDeps,
+  { context, response }: HttpExchange,
+  session: LinkSession,
+  browser: Browser,
+): void {
   const { mode } = browser
   if (mode === 'iframe') return
-  const header = sessionCookieHeader(
-    id,
-    { ...browser, mode },
-    { isSecure: isSecure(deps), maxAgeSeconds: ENDED_COOKIE_SECONDS },
-  )
-  context.setHeader('set-cookie', header)
+  const secure = isSecure(deps)
+  const maxAgeSeconds = cookieSeconds(session)
+  const own = sessionCookieHeader(session.id, { ...browser, mode }, { isSecure: secure, maxAgeSeconds })
+  response.setHeader('set-cookie', [own, ...oldCookieHeaders(context.header('cookie'), session.id, secure)])
 }
 
 /** The same visit after a step changed the session. */
 export async function continueVisit(visit: PageVisit, session: LinkSession): Promise<PageVisit> {
-  const { deps, exchange, ref, frame, mode } = visit
-  const browser = { mode, theme: frame.theme, locale: frame.texts.language }
+  const { deps, exchange, ref, browser } = visit
+  renewCookies(deps, exchange, session, browser)
   return await visitOf(deps, exchange, ref, session, browser)
 }
 
@@ -147,7 +152,7 @@ async function visitOf(
   exchange: HttpExchange,
   ref: LinkSessionRef,
   session: LinkSession,
-  browser: Pick<Browser, 'mode' | 'theme' | 'locale'>,
+  browser: Browser,
 ): Promise<PageVisit> {
   const choices = await listChoices(deps.links, session)
   const branding = await findBranding(deps.database.pool, session.environmentId)
@@ -168,10 +173,10 @@ async function visitOf(
     isFramed: browser.mode === 'iframe',
     theme: browser.theme,
   }
-  return { deps, exchange, ref, session, choices, choice, logoPaths, frame, mode: browser.mode }
+  return { deps, exchange, ref, session, choices, choice, logoPaths, frame, mode: browser.mode, browser }
 }
 
-type Browser = Omit<SessionCookie, 'mode'> & { readonly mode: PageVisit['mode'] }
+type Browser = Omit<SessionCookie, 'mode'> & { readonly mode: OpenMode | 'iframe' }
 
 function browserOf(deps: ConnectPageDeps, { context }: HttpExchange, id: string): Browser | undefined {
   const key = context.header(KEY_HEADER)

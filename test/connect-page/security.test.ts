@@ -219,6 +219,19 @@ describe('a form of another site', () => {
   })
 })
 
+describe('the cookies of sessions', () => {
+  it('are deleted but for the newest ten and the present one', async () => {
+    const { visitor, id, page } = await openForm()
+    const others = Array.from({ length: 12 }, (_, at) => `f${at.toString(16)}${UNKNOWN.slice(2)}`)
+    for (const other of [UNKNOWN, ...others]) visitor.cookies.set(`patchbay-link-${other}`, `${'A'.repeat(43)}.link..`)
+    const { headers } = await visitor.get(page.path)
+    const deleted = headers.getSetCookie().filter((line) => line.includes('Max-Age=0'))
+    const names = [others[1], others[0], UNKNOWN].map((other) => `patchbay-link-${other}`)
+    expect(deleted.map((line) => line.split('=', 1)[0]).sort()).toEqual(names.sort())
+    expect(headers.getSetCookie()[0]).toContain(`patchbay-link-${id}=`)
+  })
+})
+
 describe('a session', () => {
   it('is not shown to a browser without its cookie, or with a wrong one', async () => {
     const { visitor, page } = await openForm()

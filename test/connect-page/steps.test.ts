@@ -162,6 +162,13 @@ describe('the consent', () => {
     expect((await visitor.post('/connect/callback', params)).path).toBe(`/connect/${id}/form`)
   })
 
+  it('keeps the cookie as long as the session, and for an hour before', async () => {
+    const { visitor, page } = await openLink({ integrations: [login] })
+    const secondsOf = (headers: Headers) => Number(/; Max-Age=(\d+)/.exec(headers.get('set-cookie') ?? '')?.[1])
+    expect(secondsOf(page.headers)).toBe(3_600)
+    expect(secondsOf((await visitor.post(page.path, {})).headers)).toBeGreaterThan(86_000)
+  })
+
   it('of a frame is opened in a popup by a ticket that works once', async () => {
     const { id, link_token: token } = await link({ integrations: [login], origins: ['https://app.example.com'] })
     const { key, hop } = await openHop(id, token)
