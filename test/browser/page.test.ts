@@ -7,7 +7,7 @@ import { createWorld, type Link } from './support/world.ts'
 
 const world = await createWorld()
 const plain = await world.installProfile('plain')
-const slow = await world.installProfile('slow')
+const held = await world.installProfile('held')
 const keys = await world.install('acme-keys', keyDefinition(world.provider.url))
 const slowKeys = await world.install('acme-slow-keys', keyDefinition(world.provider.url, 'slow'))
 const either = await world.install('acme-either', eitherDefinition(world.provider.url))
@@ -99,7 +99,7 @@ async function pressTabUntil(page: Page, name: string): Promise<void> {
 
 describe.concurrent('a session', () => {
   it('is where it was after a reload of each step', async () => {
-    const { page } = await openLink([slow, keys])
+    const { page } = await openLink([held, keys])
     const reload = async (heading: string): Promise<void> => {
       await page.getByRole('heading', { level: 1, name: heading }).waitFor()
       await page.reload()
@@ -112,6 +112,7 @@ describe.concurrent('a session', () => {
     await page.reload()
     await allow(page)
     await reload('Connecting Acme CRM')
+    world.provider.release()
     await untilConnected(page)
     await reload('Acme CRM is connected')
     await page.context().close()
