@@ -27,7 +27,7 @@ export function sendPage(
   sendResponse(exchange, status, 'text/html; charset=utf-8', renderPage(frame, content))
 }
 
-/** Sends the browser to another page by GET, whatever the method of this request was. */
+/** Sends the browser to another page by GET, also after a POST. */
 export function sendRedirect(exchange: Exchange, location: string): void {
   setHeaders(exchange, { ...COMMON_HEADERS, location })
   sendResponse(exchange, 303, 'text/plain; charset=utf-8', '')

@@ -9,7 +9,7 @@ export interface DayTable {
   readonly lowest: (dayStart: Date) => string
   /** Storage parameters of a partition, `with (…)`. */
   readonly storage?: string
-  /** Whether rows of the day are still needed, whatever their age; a day that is in use is not dropped. */
+  /** Whether rows of the day are still needed; a day that is in use is not dropped. */
   readonly isInUse?: (tx: Tx, day: Date) => Promise<boolean>
   /** SQL: the condition of rows that are still needed; while the default partition has one, it is not emptied. */
   readonly unfinished?: string

@@ -71,7 +71,7 @@ async function expireState(deps: LinkDependencies, session: LinkSessionRecord, s
   await commitLinkStatus(deps, session, causeOfError(error), { guard: { stateHash }, error })
 }
 
-/** Exchanges the code, if no other request does. The code is sent once, whatever happens. */
+/** Exchanges the code, if no other request does. The code is sent once, also when the exchange fails. */
 async function exchange(
   deps: LinkDependencies,
   session: LinkSessionRecord,

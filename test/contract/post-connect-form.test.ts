@@ -30,7 +30,7 @@ const FIELDS = [
     required: true,
     data_source: { resource: 'contacts', query: { q: '{{args.search}}' } },
     options: { value: 'id', label: 'name', subText: 'email' },
-    empty_text: 'Nobody there',
+    empty_text: 'No members',
   },
   {
     name: 'lists',
@@ -83,7 +83,7 @@ describe.each(clients)('the form of an account over $wire', (client) => {
           label: 'Contact',
           type: 'single_select',
           required: true,
-          options_source: { ...source, searchable: true, empty_text: 'Nobody there' },
+          options_source: { ...source, searchable: true, empty_text: 'No members' },
         },
         {
           ...plain,

@@ -124,7 +124,7 @@ export class RefreshCluster implements AsyncDisposable {
     return { status, text: JSON.stringify(body) }
   }
 
-  /** Asks for a new token, whatever the back-off. */
+  /** Asks for a new token, also during the back-off. */
   async refresh(accountId: string): Promise<void> {
     await callRest('POST', `${this.#first.url}/integrated-account/${accountId}/refresh-credentials`, this.#token, {})
   }
