@@ -19,6 +19,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'formats/pagination/rules.ts#findParamNameProblem': 'a part of the schema that checkConfig parses with',
   'definitions/check-credentials.ts#findCredentialProblems': 'a part of checkConfig',
   'definitions/check-forms.ts#findFormProblems': 'a part of checkConfig',
+  'definitions/check-hosts.ts#findHostProblems': 'a part of checkConfig',
   'definitions/config-values.ts#findAddressViolations':
     'parses addresses of a checked config with the URL parser of the platform',
   'definitions/findings.ts#findSchemaViolations': 'a part of checkConfig',
