@@ -30,7 +30,9 @@ export async function appendAccountEvent(
 export async function appendEventOf(tx: Tx, account: AccountWithDefinition, name: AccountEventName): Promise<void> {
   const payload = name === 'deleted' ? identityPayload(account) : accountEventPayload(account)
   const { environmentId, id } = account
-  await appendEvents(tx, [{ environmentId, type: `integrated_account:${name}`, subjectId: id, payload }])
+  await appendEvents(tx, [
+    { environmentId, type: `integrated_account:${name}`, subjectId: id, integratedAccountId: id, payload },
+  ])
 }
 
 /** What tells a receiver which account it is: all that `deleted` contains. */

@@ -10,17 +10,23 @@ export interface NewEvent {
   /** What happened to the subject, in the names of the contract (snake_case); never a secret. */
   readonly payload: JsonObject
   /** Id (UUID) of the resource that the event is about: the one named before the colon of the type. */
-  readonly subjectId?: string | undefined
+  readonly subjectId?: string | null | undefined
+  /** Id of the account that it concerns, by which events are filtered. */
+  readonly integratedAccountId?: string | null | undefined
+  /** UUIDv7; for an event whose id must be known before it is recorded. Default: a new one. */
+  readonly id?: string | undefined
+  /** The webhook that gets no delivery of it: the destination of a run hears of the run in order, from the run itself. */
+  readonly exceptWebhookId?: string | null | undefined
 }
 
 /**
- * Records events in the outbox, in one statement. `tx` is the transaction of the change that they are about, so that an
- * event exists exactly when its change does. Ids are UUIDv7 in the order given.
+ * Records events in the outbox and marks them for dispatch to webhooks, in one statement. `tx` is the transaction of the
+ * change that they are about, so that an event exists exactly when its change does. Ids are UUIDv7 in the order given.
  */
 export async function appendEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
   if (events.length > 0)
     await insertEvents(
       tx,
-      events.map((event) => ({ id: newId(), ...event })),
+      events.map(({ id = newId(), ...event }) => ({ id, ...event })),
     )
 }

@@ -14,6 +14,8 @@ const EVENT_CATALOG = {
     'forbidden_error',
     'reactivated',
     'reauthorization_due',
+    'webhook_error',
+    'webhook_silent',
   ],
   link_token: ['completed', 'connection_error'],
   environment_integration: ['created', 'updated', 'deleted', 'client_secret_expiring'],
@@ -31,7 +33,7 @@ const EVENT_CATALOG = {
   sync_job_cron_trigger: ['failed'],
   record: ['created', 'updated', 'deleted', 'meta'],
   api_token: ['created', 'deleted'],
-  webhook: ['disabled'],
+  webhook: ['failing', 'disabled', 'recovered'],
 } as const satisfies Record<string, readonly string[]>
 
 /** A name of the event catalog, e.g. `integrated_account:active`. */

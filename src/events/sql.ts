@@ -1,5 +1,6 @@
 import type { JsonObject } from '../base/index.ts'
 import { type DayTable, execute, jsonb, newestFirst, type Tx } from '../database/index.ts'
+import type { NewEvent } from './append-events.ts'
 
 /** An event as stored. */
 export interface EventRecord {
@@ -10,6 +11,8 @@ export interface EventRecord {
   readonly type: string
   /** Absent or null when the subject has no id. */
   readonly subjectId?: string | null | undefined
+  /** The account that it concerns; absent or null when it concerns none. */
+  readonly integratedAccountId?: string | null | undefined
   readonly payload: JsonObject
   readonly createdAt: Date
 }
@@ -25,6 +28,7 @@ const COLUMNS = [
   'environment_id as environmentId',
   'type',
   'subject_id as subjectId',
+  'integrated_account_id as integratedAccountId',
   'payload',
   'created_at as createdAt',
 ]
@@ -36,19 +40,28 @@ export const EVENT_DAYS: DayTable = {
   lowest: (dayStart) => `${dayStart.getTime().toString(16).padStart(12, '0')}${'0'.repeat(20)}`,
 }
 
-/** Inserts the events; the partition follows from the time in each id. */
-export async function insertEvents(tx: Tx, events: readonly Omit<EventRecord, 'createdAt'>[]): Promise<void> {
+/** Inserts the events, the partition follows from the time in each id, and one row for the dispatch of each. */
+export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readonly id: string })[]): Promise<void> {
   await execute(
     tx,
-    `insert into event (environment_id, id, type, subject_id, payload, payload_bytes)
-     select v.*, octet_length(v.payload::text) from unnest(:environmentIds::uuid[], :ids::uuid[], :types::text[], :subjectIds::uuid[], :payloads::jsonb[])
-       as v (environment_id, id, type, subject_id, payload)`,
+    `with new_event as (
+       select v.* from unnest(:environmentIds::uuid[], :ids::uuid[], :types::text[], :subjectIds::uuid[], :accountIds::uuid[],
+         :payloads::jsonb[], :exceptWebhookIds::uuid[])
+         as v (environment_id, id, type, subject_id, integrated_account_id, payload, except_webhook_id)
+     ), dispatched as (
+       insert into event_dispatch (environment_id, event_id, except_webhook_id)
+       select environment_id, id, except_webhook_id from new_event
+     )
+     insert into event (environment_id, id, type, subject_id, integrated_account_id, payload, payload_bytes)
+     select environment_id, id, type, subject_id, integrated_account_id, payload, octet_length(payload::text) from new_event`,
     {
       environmentIds: events.map(({ environmentId }) => environmentId),
       ids: events.map(({ id }) => id),
       types: events.map(({ type }) => type),
       subjectIds: events.map(({ subjectId }) => subjectId ?? null),
+      accountIds: events.map(({ integratedAccountId }) => integratedAccountId ?? null),
       payloads: events.map(({ payload }) => jsonb(payload)),
+      exceptWebhookIds: events.map(({ exceptWebhookId }) => exceptWebhookId ?? null),
     },
   )
 }
@@ -96,5 +109,6 @@ export async function findEvent(tx: Tx, environmentId: string, id: string): Prom
 
 /** Deletes every event of an environment that is deleted. */
 export async function deleteEventsOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
+  await tx('event_dispatch').where({ environment_id: environmentId }).delete()
   await tx('event').where({ environment_id: environmentId }).delete()
 }

@@ -66,7 +66,13 @@ export async function changeLinkStatus(
   const type = session && eventTypeOf(session, cause)
   if (session !== undefined && type !== undefined)
     await appendEvents(tx, [
-      { environmentId: session.environmentId, type, subjectId: session.id, payload: eventPayload(session) },
+      {
+        environmentId: session.environmentId,
+        type,
+        subjectId: session.id,
+        integratedAccountId: session.integratedAccountId,
+        payload: eventPayload(session),
+      },
     ])
   return session
 }

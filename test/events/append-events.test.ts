@@ -40,6 +40,28 @@ describe('appendEvents', () => {
     ])
   })
 
+  it('stores each event under a given id, with its account, and marks it for dispatch', async () => {
+    const environmentId = newId()
+    const [id, integratedAccountId, exceptWebhookId] = [newId(), newId(), newId()]
+    await database.transaction((tx) =>
+      appendEvents(tx, [
+        { environmentId, id, type: 'record:created', payload: {}, integratedAccountId, exceptWebhookId },
+        { environmentId, type: 'webhook:recovered', payload: {} },
+      ]),
+    )
+    const rows = await query(
+      database.pool,
+      `select e.type, e.id = :id as given, e.integrated_account_id as account, d.except_webhook_id as except, e.created_at = d.created_at as "sameTime"
+       from event e join event_dispatch d on d.environment_id = e.environment_id and d.event_id = e.id
+       where e.environment_id = :environmentId order by e.type`,
+      { environmentId, id },
+    )
+    expect(rows).toEqual([
+      { type: 'record:created', given: true, account: integratedAccountId, except: exceptWebhookId, sameTime: true },
+      { type: 'webhook:recovered', given: false, account: null, except: null, sameTime: true },
+    ])
+  })
+
   it('stores nothing when the transaction rolls back, and sends nothing for an empty list', async () => {
     const environmentId = newId()
     const failing = database.transaction(async (tx) => {

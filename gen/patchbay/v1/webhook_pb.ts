@@ -52,13 +52,15 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
    * `integrated_account:post_install_error`, `integrated_account:validation_error`,
    * `integrated_account:authentication_error`, `integrated_account:forbidden_error`, `integrated_account:reactivated`,
    * `integrated_account:reauthorization_due`,
+   * `integrated_account:webhook_error`, `integrated_account:webhook_silent`,
    * `link_token:completed`, `link_token:connection_error`, `environment_integration:created`,
    * `environment_integration:updated`, `environment_integration:deleted`,
    * `environment_integration:client_secret_expiring`, `sync_job_run:created`,
    * `sync_job_run:updated`, `sync_job_run:started`, `sync_job_run:record`, `sync_job_run:record_error`,
    * `sync_job_run:rate_limited`, `sync_job_run:completed`, `sync_job_run:failed`, `sync_job_run:deleted`,
    * `sync_job_cron_trigger:failed`, `record:created`, `record:updated`, `record:deleted`, `record:meta`,
-   * `api_token:created`, `api_token:deleted`, `webhook:disabled`. A webhook that is the destination of a run gets all
+   * `api_token:created`, `api_token:deleted`, `webhook:failing`,
+   * `webhook:disabled`, `webhook:recovered`. A webhook that is the destination of a run gets all
    * events of that run, independent of this list.
    *
    * @generated from field: repeated string event_types = 4;

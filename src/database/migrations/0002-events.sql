@@ -11,6 +11,8 @@ create table event (
   type text not null,
   -- The resource that the event is about; null when it has no id.
   subject_id uuid,
+  -- The account that it concerns, whatever its subject; null when it concerns none.
+  integrated_account_id uuid,
   payload jsonb not null,
   -- Of the payload as text: a page of a list is limited by it.
   payload_bytes integer not null,
@@ -18,6 +20,7 @@ create table event (
   primary key (environment_id, id)
 ) partition by range (id);
 create index event_of_subject on event (environment_id, subject_id, id) where subject_id is not null;
+create index event_of_account on event (environment_id, integrated_account_id, id) where integrated_account_id is not null;
 create index event_of_type on event (environment_id, type, id);
 -- Events of days without a partition of their own.
 create table event_default partition of event default;
@@ -36,3 +39,15 @@ begin
       to_char((first_day at time zone 'UTC')::date + ahead, 'YYYYMMDD'), bounds[ahead + 1], bounds[ahead + 2]);
   end loop;
 end $$;
+
+-- The events that have no deliveries yet: a row is inserted by the statement that inserts its event, and deleted in the
+-- transaction that creates the event's deliveries, so each event is fanned out once.
+create table event_dispatch (
+  environment_id uuid not null,
+  event_id uuid not null,
+  -- The webhook that receives the event in another way: the destination of the run that it is about.
+  except_webhook_id uuid,
+  created_at timestamptz(3) not null default now(),
+  -- The oldest events come first, whichever their environment.
+  primary key (event_id, environment_id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
