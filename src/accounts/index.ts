@@ -48,6 +48,7 @@ export { createTokenProvider } from './refresh-token.ts'
 export { type CredentialsChange, updateCredentials } from './replace-credentials.ts'
 export type { ResolvedAccount } from './resolved-account.ts'
 export type { AccountHistoryRecord } from './sql/account-history.ts'
+export { type AccountOfValue, findAccountsByContext } from './sql/context-lookup.ts'
 export {
   type AccountFilter,
   type AccountRef,
@@ -58,3 +59,4 @@ export {
 } from './sql/integrated-account.ts'
 export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
 export { createTokenHttp } from './token-http.ts'
+export { updateContextFromWebhook, type WebhookContextChange } from './webhook-context.ts'

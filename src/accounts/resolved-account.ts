@@ -1,11 +1,11 @@
-import { type JsonObject, parseJson } from '../base/index.ts'
+import { type Json, type JsonObject, parseJson } from '../base/index.ts'
 import type { ConnectPlan, MethodPlan, Plan } from '../definitions/index.ts'
 import type { TokenRules } from '../formats/index.ts'
 import type { EffectiveDefinition } from '../integrations/index.ts'
 import type { AccountAccess } from '../proxy/index.ts'
 import { authenticationMethodOf } from './credentials.ts'
 import type { AccountWithDefinition } from './sql/integrated-account.ts'
-import { parseStoredToken, type StoredToken, TOKEN_SECRET } from './stored-credentials.ts'
+import { parseStoredToken, type StoredToken, TOKEN_SECRET, webhookSecretKey } from './stored-credentials.ts'
 
 /** An account with everything that a call through it needs. Holds plain credentials: never shown, never logged. */
 export interface ResolvedAccount {
@@ -72,6 +72,14 @@ export function usesRefreshAction({ plan, token }: Pick<ResolvedAccount, 'plan' 
   return token !== undefined && plan.actions.has(REFRESH_ACTION)
 }
 
+/** Collected fields by name, and what webhooks brought as `webhook`, unless a field has that name. */
 function parseCredentials(texts: Readonly<Record<string, string>>): JsonObject {
-  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, parseJson(text)]))
+  const webhook: Record<string, Json> = {}
+  const fields: Record<string, Json> = {}
+  for (const [name, text] of Object.entries(texts)) {
+    const key = webhookSecretKey(name)
+    if (key === undefined) fields[name] = parseJson(text)
+    else webhook[key] = parseJson(text)
+  }
+  return Object.keys(webhook).length === 0 ? fields : { webhook, ...fields }
 }

@@ -25,6 +25,19 @@ export interface StoredToken extends TokenSet {
 /** The secret's name. No field of a definition has it: field names contain no dot. */
 export const TOKEN_SECRET = 'oauth.token'
 
+/** Prefix of the names of secrets that webhooks of the third party brought, such as the secret of a subscription. */
+const WEBHOOK_SECRET_PREFIX = 'webhook.'
+
+/** The name of the secret behind `{{connection.webhook.<key>}}`. */
+export function webhookSecretName(key: string): string {
+  return `${WEBHOOK_SECRET_PREFIX}${key}`
+}
+
+/** The key of a secret that a webhook brought; `undefined` for the name of any other. */
+export function webhookSecretKey(name: string): string | undefined {
+  return name.startsWith(WEBHOOK_SECRET_PREFIX) ? name.slice(WEBHOOK_SECRET_PREFIX.length) : undefined
+}
+
 /** Refresh margin: a token is refreshed this long before it expires, or this share of its lifetime, the shorter of both. */
 const MARGIN_MS_MAX = 5 * 60_000
 const MARGIN_SHARE = 0.2

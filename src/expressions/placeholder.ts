@@ -173,7 +173,7 @@ export interface TemplateScope {
 /** Variables of an account. */
 export interface AccountValues {
   readonly context: JsonObject
-  /** Collected fields by name; OAuth tokens under `oauth.token`. */
+  /** Collected fields by name; OAuth tokens under `oauth.token`; what webhooks brought under `webhook`. */
   readonly credentials: JsonObject
   readonly environmentVariables: JsonObject
   /** `webhook_url`, `redirect_uri` of this connection, where they are known. */
@@ -208,7 +208,7 @@ export interface ActionValues {
  * The value at a placeholder's path, `undefined` when there is none.
  *
  * Bare names and `credentials.<name>` are looked up in the credentials first and then in the context, where collected fields
- * that are not secret are stored.
+ * that are not secret are stored. `connection.webhook.<key>` is secret, so it is kept with the credentials.
  */
 export function resolvePath(scope: TemplateScope, path: PlaceholderPath): Json | undefined {
   const { account, call } = scope
@@ -225,7 +225,7 @@ export function resolvePath(scope: TemplateScope, path: PlaceholderPath): Json |
     case 'env':
       return getAtPath(account.environmentVariables, steps)
     case 'connection':
-      return getAtPath(account.connection, steps)
+      return getAtPath(steps[0] === 'webhook' ? account.credentials : account.connection, steps)
     case 'pagination':
       return getAtPath(scope.pagination, steps)
     case 'random':

@@ -42,3 +42,23 @@ alter table environment_integration
   add column client_secret_expires_at timestamptz(3),
   -- The end that was announced last.
   add column client_secret_warned_for timestamptz(3);
+
+-- What an item of an inbound webhook finds its accounts by (`context_lookup`): a hash of installation, context key and value.
+create function context_lookup_key(installation uuid, field text, value text) returns bigint
+language sql immutable parallel safe
+return hashtextextended(installation::text || length(field)::text || ':' || field || value, 0);
+
+-- The hashes of every text and number at the top of a context, and of those in the lists there, the first 1000 of a list.
+create function context_lookup_keys(installation uuid, context jsonb) returns bigint[]
+language sql immutable parallel safe
+return array(
+  select context_lookup_key(installation, field, value #>> '{}')
+  from jsonb_each(context) as entry (field, content),
+    jsonb_array_elements(case jsonb_typeof(content) when 'array' then content else jsonb_build_array(content) end)
+      with ordinality as item (value, position)
+  where position <= 1000 and jsonb_typeof(value) in ('string', 'number')
+);
+
+-- Without a list of pending entries: a lookup would read all of it.
+create index integrated_account_lookup on integrated_account
+  using gin (context_lookup_keys(environment_integration_id, context)) with (fastupdate = off);

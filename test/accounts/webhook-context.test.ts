@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest'
+import { findAccountsByContext, updateContextFromWebhook, updateCredentials } from '../../src/accounts/index.ts'
+import { resolveAccount } from '../../src/accounts/resolved-account.ts'
+import { accountSecretRef } from '../../src/accounts/stored-credentials.ts'
+import type { JsonObject } from '../../src/base/index.ts'
+import { execute, query } from '../../src/database/database.ts'
+import { compileTemplate, renderText } from '../../src/expressions/index.ts'
+import { createRedaction } from '../../src/proxy/index.ts'
+import { createTenant } from '../support/tenant.ts'
+import { accountsFixture, CREDENTIALS } from './fixture.ts'
+
+const fixture = await accountsFixture()
+const { database, tx, own, other, secrets, accountDeps, addInstallation, connect, eventsOf } = fixture
+
+async function apply(id: string, values: JsonObject, secretKeys: readonly string[] = []): Promise<boolean> {
+  const ref = { environmentId: own.environmentId, id }
+  return await database.transaction((each) => updateContextFromWebhook(accountDeps, each, ref, { values, secretKeys }))
+}
+
+async function read(id: string) {
+  const account = await accountDeps.reader.read({ environmentId: own.environmentId, id })
+  if (account === undefined) throw new Error('no account')
+  const definition = await accountDeps.definitions.getVersion(tx, account.account)
+  return resolveAccount(
+    account.account,
+    definition,
+    await secrets.decryptAll(tx, accountSecretRef(account.account), account.secrets),
+  )
+}
+
+describe('context keys from webhooks', () => {
+  it('are merged into the context, with an event for each change and none for a repetition', async () => {
+    const { id } = await connect({ context: { plan: 'gold', seats: 3 } })
+    expect(await apply(id, { plan: 'silver', seats: null, installation: { id: 7 } })).toBe(true)
+    expect(await apply(id, { plan: 'silver', installation: { id: 7 }, seats: null })).toBe(false)
+    expect((await read(id)).account.context).toMatchObject({ plan: 'silver', installation: { id: 7 } })
+    expect((await read(id)).account.context).not.toHaveProperty('seats')
+    expect((await eventsOf(id)).map(({ name }) => name)).toEqual(['created', 'active', 'updated'])
+  })
+
+  it('are kept encrypted when they are secret, shown nowhere, masked in texts and kept by a reconnection', async () => {
+    const { id } = await connect()
+    expect(await apply(id, { hook_secret: 's3cret-of-the-hook', plan: 'gold' }, ['hook_secret'])).toBe(true)
+    expect(await apply(id, { hook_secret: 's3cret-of-the-hook' }, ['hook_secret'])).toBe(false)
+    expect(JSON.stringify(await eventsOf(id))).not.toContain('s3cret-of-the-hook')
+    await database.transaction((each) => updateCredentials(accountDeps, each, own, { id, credentials: CREDENTIALS }))
+    const { plan, access } = await read(id)
+    expect(access.context).not.toHaveProperty('hook_secret')
+    const scope = { account: access, call: {} }
+    expect(renderText(compileTemplate('{{connection.webhook.hook_secret}}'), scope)).toBe('s3cret-of-the-hook')
+    expect(createRedaction(plan, access).redactText('it is s3cret-of-the-hook')).not.toContain('s3cret')
+    expect(await apply(id, { hook_secret: null }, ['hook_secret'])).toBe(true)
+    expect((await read(id)).access.credentials).not.toHaveProperty('webhook')
+  })
+
+  it.each([
+    ['a name that the runtime owns', { oauth: {} }, 'CONTEXT_KEY_RESERVED'],
+    ['the name of a credential', { api_key: 'x' }, 'CONTEXT_KEY_RESERVED'],
+    ['too much', { much: 'x'.repeat(70_000) }, 'INVALID_FIELD'],
+  ])('are rejected with %s', async (_, values, reason) => {
+    const { id } = await connect()
+    await expect(apply(id, values)).rejects.toMatchObject({ reason })
+  })
+})
+
+describe('looking accounts up by their context', () => {
+  it('finds a text, a number, and either in a list, in the installation alone', async () => {
+    const installation = await addInstallation()
+    const environmentIntegrationId = installation.id
+    const text = await connect({ environmentIntegrationId, context: { team: 'T1' } })
+    const number = await connect({ environmentIntegrationId, context: { team: 12_345 }, tenantId: 'globex' })
+    const list = await connect({ environmentIntegrationId, context: { team: ['T1', 99], pages: [1] } })
+    await connect({ environmentIntegrationId, context: { other: 'T1', team: { id: 'T1' }, flag: true } })
+    await connect({ context: { team: 'T1' } })
+    await connect({ context: { team: 'T1' } }, other)
+    const found = await findAccountsByContext(
+      tx,
+      { environmentId: own.environmentId, environmentIntegrationId },
+      'team',
+      ['T1', '12345', '99', 'true', ''],
+      10,
+    )
+    expect(found).toEqual([
+      { value: '12345', id: number.id, tenantId: 'globex' },
+      { value: '99', id: list.id, tenantId: 'acme' },
+      { value: 'T1', id: text.id, tenantId: 'acme' },
+      { value: 'T1', id: list.id, tenantId: 'acme' },
+    ])
+  })
+
+  it('reads a handful of pages among 20 000 accounts', async () => {
+    const tenant = await createTenant(database, 1)
+    await execute(
+      tx,
+      `insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
+         context, status, is_sandbox, region, object_store_context_fields)
+       select :environmentId, uuidv7(), :installationId, 'acme', 'api_key',
+         jsonb_build_object('team', 'T' || n, 'plan', 'gold', 'pages', jsonb_build_array(n, -n)), 'active', false, 'wnam', '{}'
+       from generate_series(1, 20000) n`,
+      { environmentId: tenant.environmentId, installationId: tenant.installationId },
+    )
+    await execute(tx, 'analyze integrated_account')
+    const installation = { environmentId: tenant.environmentId, environmentIntegrationId: tenant.installationId }
+    const values = ['T5', 'T17777', 'T99999999']
+    // Eight times, so that the prepared statement's generic plan is used at the end.
+    for (let times = 0; times < 8; times++)
+      expect(await findAccountsByContext(tx, installation, 'team', values, 1_000)).toHaveLength(2)
+    const pages = await pagesRead(() => findAccountsByContext(tx, installation, 'team', values, 1_000))
+    expect(pages).toBeLessThan(200)
+  }, 60_000)
+})
+
+/** Pages of the table that were read. */
+async function pagesRead(work: () => Promise<unknown>): Promise<number> {
+  const count = async () => {
+    await execute(tx, 'select pg_stat_force_next_flush()')
+    const [row] = await query<{ readonly pages: number }>(
+      tx,
+      `select (heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::float8 as pages
+       from pg_statio_user_tables where relname = 'integrated_account'`,
+    )
+    return Number(row?.pages)
+  }
+  const before = await count()
+  await work()
+  return (await count()) - before
+}
