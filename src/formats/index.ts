@@ -90,4 +90,8 @@ export {
   urlText,
   webAddress,
 } from './schema-types.ts'
-export { signatureSchema } from './signature/index.ts'
+export { explainSignature, type SignatureExplanation } from './signature/explain.ts'
+export { compileSignature, signatureSchema } from './signature/index.ts'
+export { createKeySource, type KeySource, type KeySourceDeps } from './signature/key-source.ts'
+export type { InboundDelivery, VerificationContext, VerificationResult, Verify } from './signature/signature.ts'
+export type { BodyReadings } from './signature/variations.ts'

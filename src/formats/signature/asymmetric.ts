@@ -63,6 +63,7 @@ export const asymmetric: SignatureFormat = {
   format: 'asymmetric',
   summary: 'RSA, ECDSA or Ed25519 signature over the parts.',
   config,
+  signed: withSchema(config, (keys) => keys),
   compile: withSchema(config, (keys) => {
     const readSigned = compileSigned(keys)
     const readKey = compileKey(keys)

@@ -46,7 +46,7 @@ export function findInsecure(choice: FormatChoice): string | undefined {
 
 function isInsecure({ format, config = null }: FormatChoice): boolean {
   if (!isJsonObject(config)) return false
-  const members = membersOf(config.verifications)
+  const members = listMembers({ format, config })
   switch (format) {
     case 'hash':
       return listPlaceholderPaths(config.parts ?? null).length === 0
@@ -59,7 +59,9 @@ function isInsecure({ format, config = null }: FormatChoice): boolean {
   }
 }
 
-function membersOf(verifications: Json | undefined): FormatChoice[] {
+/** The verifications that a choice combines; none for other formats. */
+export function listMembers({ config = null }: FormatChoice): FormatChoice[] {
+  const verifications = isJsonObject(config) ? config.verifications : undefined
   if (!Array.isArray(verifications)) return []
   return verifications.flatMap((member: Json) =>
     isJsonObject(member) && typeof member.format === 'string' ? [{ format: member.format, config: member.config }] : [],

@@ -1,7 +1,7 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash, createHmac, hash as hashBytes } from 'node:crypto'
 import { z } from 'zod'
 import { withSchema } from '../format.ts'
-import { refineWith } from '../schema-types.ts'
+import { rawText, refineWith } from '../schema-types.ts'
 import {
   type ByteEncoding,
   compileSecret,
@@ -11,11 +11,11 @@ import {
   sharedSecret,
 } from './secret.ts'
 import { invalid, type SignatureFormat, VALID, type VerificationResult } from './signature.ts'
-import { compileSigned, findTimestampProblem, signedKeys, stringType } from './signed-content.ts'
+import { compileSigned, findTimestampProblem, type SignedKeys, signedKeys, stringType } from './signed-content.ts'
 
 /** The keys that `hmac` and `hash` share. */
 const digestKeys = {
-  algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256').describe('Digest.'),
+  algorithm: z.enum(['sha1', 'sha256', 'sha384', 'sha512']).default('sha256').describe('Digest.'),
   string_type: stringType.default('hex'),
   ...signedKeys,
 } as const
@@ -28,7 +28,18 @@ function compareDigest(digest: Buffer, encoding: ByteEncoding, signatures: reado
 }
 
 const hmacConfig = z
-  .strictObject({ ...digestKeys, secret: sharedSecret, secret_encoding: secretEncoding })
+  .strictObject({
+    ...digestKeys,
+    secret: sharedSecret,
+    secret_encoding: secretEncoding,
+    secret_prefix: rawText()
+      .optional()
+      .describe('Text before the secret that is no part of it, where it is there, for example `whsec_`.'),
+    secret_hash: z
+      .enum(['sha256', 'sha512'])
+      .optional()
+      .describe('The key is this digest of the secret (its bytes), not the secret.'),
+  })
   .superRefine(refineWith(findTimestampProblem, 'signature.timestamp'))
 
 /** `hmac`: a keyed digest over parts of the delivery (RFC 2104). */
@@ -36,15 +47,18 @@ export const hmac: SignatureFormat = {
   format: 'hmac',
   summary: 'HMAC over the parts, compared with what was sent.',
   config: hmacConfig,
+  signed: withSchema(hmacConfig, (keys) => keys),
   compile: withSchema(hmacConfig, (keys) => {
-    const readSecret = compileSecret(keys.secret, keys.secret_encoding)
+    const readSecret = compileSecret(keys.secret, keys.secret_encoding, keys.secret_prefix)
     const readSigned = compileSigned(keys)
+    const { secret_hash: secretHash } = keys
     return async (delivery, scope, { now }) => {
       const secret = readSecret(scope)
       if (secret.kind === 'invalid') return secret
       const signed = readSigned(delivery, scope, now())
       if (signed.kind === 'invalid') return signed
-      const digest = createHmac(keys.algorithm, secret.value).update(signed.value.content).digest()
+      const key = secretHash === undefined ? secret.value : hashBytes(secretHash, secret.value, 'buffer')
+      const digest = createHmac(keys.algorithm, key).update(signed.value.content).digest()
       return compareDigest(digest, keys.string_type, signed.value.signatures)
     }
   }),
@@ -60,6 +74,7 @@ export const hash: SignatureFormat = {
   format: 'hash',
   summary: 'Digest over the parts, one of which is the secret, as a placeholder.',
   config: hashConfig,
+  signed: withSchema(hashConfig, (keys) => keys),
   compile: withSchema(hashConfig, (keys) => {
     const readSigned = compileSigned(keys)
     return async (delivery, scope, { now }) => {
@@ -91,15 +106,11 @@ export const standardWebhooks: SignatureFormat = {
   format: 'standard_webhooks',
   summary: 'Standard Webhooks, symmetric signatures; also as Svix sends them.',
   config: standardWebhooksConfig,
-  compile: withSchema(standardWebhooksConfig, ({ secret, tolerance_seconds, header_prefix }) => {
-    const readSecret = compileSecret(secret, 'base64', SECRET_PREFIX)
-    const [id, timestamp] = [`$header.${header_prefix}id`, `$header.${header_prefix}timestamp`]
-    const readSigned = compileSigned({
-      parts: [id, timestamp, '$body'],
-      separator: '.',
-      compare_with: `$header.${header_prefix}signature`,
-      timestamp: { value: timestamp, unit: 'seconds', tolerance_seconds },
-    })
+  signed: withSchema(standardWebhooksConfig, standardSignedKeys),
+  compile: withSchema(standardWebhooksConfig, (keys) => {
+    const { header_prefix } = keys
+    const readSecret = compileSecret(keys.secret, 'base64', SECRET_PREFIX)
+    const readSigned = compileSigned(standardSignedKeys(keys))
     return async (delivery, scope, { now }) => {
       const key = readSecret(scope)
       if (key.kind === 'invalid') return key
@@ -111,6 +122,17 @@ export const standardWebhooks: SignatureFormat = {
       return compareDigest(digest, 'base64', symmetricSignatures(signed.value.signatures))
     }
   }),
+}
+
+function standardSignedKeys(keys: z.output<typeof standardWebhooksConfig>): SignedKeys {
+  const { header_prefix: prefix, tolerance_seconds } = keys
+  const timestamp = `$header.${prefix}timestamp`
+  return {
+    parts: [`$header.${prefix}id`, timestamp, '$body'],
+    separator: '.',
+    compare_with: `$header.${prefix}signature`,
+    timestamp: { value: timestamp, unit: 'seconds', tolerance_seconds },
+  }
 }
 
 /** The signatures of version 1 in `v1,<base64> v1a,<base64> v1,<base64>`. */

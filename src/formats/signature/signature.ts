@@ -2,10 +2,13 @@ import type { Json } from '../../base/index.ts'
 import type { TemplateScope } from '../../expressions/index.ts'
 import type { Format } from '../format.ts'
 import type { KeySource } from './key-source.ts'
+import type { SignedKeys } from './signed-content.ts'
 
 /** One way of authenticating inbound webhooks. */
 export interface SignatureFormat extends Format {
   readonly compile: (config: Json | undefined) => Verify
+  /** The signed content of a checked config, for explanations. Absent: the format signs no parts of the delivery. */
+  readonly signed?: (config: Json | undefined) => SignedKeys
 }
 
 /**

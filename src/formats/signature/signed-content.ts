@@ -12,13 +12,13 @@ const timestampSchema = z.strictObject({
   tolerance_seconds: z.int().min(1).default(300).describe('In both directions.'),
 })
 
-type TimestampKeys = z.output<typeof timestampSchema>
+export type TimestampKeys = z.output<typeof timestampSchema>
 
 const WHOLE_NUMBER = /^\d{1,15}$/
 const RFC_3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/
 
 /** Epoch milliseconds, NaN for texts that are not a time. */
-const READERS: Readonly<Record<TimestampKeys['unit'], (text: string) => number>> = {
+export const TIMESTAMP_READERS: Readonly<Record<TimestampKeys['unit'], (text: string) => number>> = {
   seconds: (text) => (WHOLE_NUMBER.test(text) ? Number(text) * 1000 : Number.NaN),
   milliseconds: (text) => (WHOLE_NUMBER.test(text) ? Number(text) : Number.NaN),
   iso: (text) => (RFC_3339.test(text) ? Date.parse(text) : Number.NaN),
@@ -33,7 +33,7 @@ function compileTimestamp(
   return (delivery, scope, now) => {
     const text = readText(source, delivery, scope)
     if (text.kind === 'invalid') return text
-    return checkAge(READERS[keys.unit](text.value), keys.tolerance_seconds, now)
+    return checkAge(TIMESTAMP_READERS[keys.unit](text.value), keys.tolerance_seconds, now)
   }
 }
 
@@ -73,7 +73,7 @@ export const signedKeys = {
 /** Encoding of the signature that was sent. */
 export const stringType = z.enum(BYTE_ENCODINGS).describe('How the signature is written.')
 
-type SignedKeys = z.output<z.ZodObject<typeof signedKeys>>
+export type SignedKeys = z.output<z.ZodObject<typeof signedKeys>>
 
 /** The signed content of a delivery and the signatures that were sent, one of which must match. */
 export interface Signed {

@@ -1,0 +1,144 @@
+import { hash } from 'node:crypto'
+import { listPlaceholderPaths, type TemplateScope } from '../../expressions/index.ts'
+import { type FormatChoice, getFormat } from '../format.ts'
+import { listMembers } from './combination.ts'
+import { compileSignature, SIGNATURE_FORMATS } from './index.ts'
+import type { InboundDelivery, VerificationContext } from './signature.ts'
+import { type SignedKeys, TIMESTAMP_READERS, type TimestampKeys } from './signed-content.ts'
+import { asText, compileSource, readText } from './source.ts'
+import { type BodyReadings, listVariations } from './variations.ts'
+
+/**
+ * Why a delivery was rejected, for the owner of the definition. A plain JSON value.
+ *
+ * Holds neither secrets, nor the expected signature, nor values of the delivery: parts are named, with their length and the
+ * first characters of their SHA-256, which the owner compares with what the sender has signed.
+ */
+export interface SignatureExplanation {
+  /** The format that rejected it. */
+  readonly format: string
+  /** The sentence of the verification. */
+  readonly reason: string
+  /** The signed parts, in order; absent where the format signs none. */
+  readonly parts?: readonly ExplainedPart[]
+  /** Where the signature is read, and why it cannot be. */
+  readonly signature?: { readonly source: string; readonly problem?: string }
+  readonly timestamp?: ExplainedTimestamp
+  /** Changes of the config or of the delivery under which the signature matches; each alone is sufficient. */
+  readonly matches?: readonly string[]
+  /** The members of `any_of` and `all_of` that rejected the delivery. */
+  readonly members?: readonly SignatureExplanation[]
+}
+
+/** One signed part. */
+export interface ExplainedPart {
+  /** As in the definition: `$body`, `$header.x-timestamp`, a literal text. */
+  readonly source: string
+  /** Length in bytes; absent where there is a problem, or the part has placeholders and can be a secret. */
+  readonly bytes?: number
+  /** The first 12 hexadecimal characters of its SHA-256; absent like `bytes`. */
+  readonly sha256?: string
+  /** Why the part has no value. */
+  readonly problem?: string
+}
+
+/** The time of sending. */
+export interface ExplainedTimestamp {
+  readonly source: string
+  readonly toleranceSeconds: number
+  /** Seconds by which the clock of the service is ahead of the time of sending; negative: behind. */
+  readonly offBySeconds?: number
+  /** Why there is no time. */
+  readonly problem?: string
+}
+
+const HASH_PREFIX_LENGTH = 12
+
+/**
+ * Explains why a checked `{format, config}` rejects a delivery; `undefined` when it accepts it.
+ *
+ * Computes up to about 30 signatures of the body: call it for rejected deliveries that are kept, within their rate.
+ *
+ * @param readings the body at other stages of decoding, when it was compressed
+ * @throws the errors of `Verify`
+ */
+export async function explainSignature(
+  choice: FormatChoice,
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+  context: VerificationContext,
+  readings: BodyReadings = {},
+): Promise<SignatureExplanation | undefined> {
+  const result = await compileSignature(choice)(delivery, scope, context)
+  if (result.kind === 'valid') return undefined
+  const members = listMembers(choice)
+  if (members.length > 0) {
+    const explained = await Promise.all(
+      members.map((member) => explainSignature(member, delivery, scope, context, readings)),
+    )
+    const rejecting = explained.filter((member) => member !== undefined)
+    return { format: choice.format, reason: result.reason, members: rejecting }
+  }
+  const keys = getFormat(SIGNATURE_FORMATS, choice.format).signed?.(choice.config)
+  const content = keys === undefined ? {} : explainContent(keys, delivery, scope, context.now())
+  const matches = await findMatches(choice, delivery, scope, context, readings)
+  return { format: choice.format, reason: result.reason, ...content, ...(matches.length === 0 ? {} : { matches }) }
+}
+
+function explainContent(
+  keys: SignedKeys,
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+  now: Date,
+): Pick<SignatureExplanation, 'parts' | 'signature' | 'timestamp'> {
+  const signature = compileSource(keys.compare_with)(delivery, scope)
+  const problem = signature.kind === 'invalid' ? { problem: signature.reason } : {}
+  return {
+    parts: keys.parts.map((source) => explainPart(source, delivery, scope)),
+    signature: { source: keys.compare_with, ...problem },
+    ...(keys.timestamp === undefined ? {} : { timestamp: explainTimestamp(keys.timestamp, delivery, scope, now) }),
+  }
+}
+
+function explainPart(source: string, delivery: InboundDelivery, scope: TemplateScope): ExplainedPart {
+  const read = compileSource(source)(delivery, scope)
+  if (read.kind === 'invalid') return { source, problem: read.reason }
+  const [value = '', ...more] = read.value
+  if (more.length > 0) return { source, problem: 'is there more than once' }
+  if (listPlaceholderPaths(source).length > 0) return { source }
+  const bytes = typeof value === 'string' ? Buffer.from(value) : value
+  return { source, bytes: bytes.byteLength, sha256: hash('sha256', bytes).slice(0, HASH_PREFIX_LENGTH) }
+}
+
+function explainTimestamp(
+  keys: TimestampKeys,
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+  now: Date,
+): ExplainedTimestamp {
+  const base = { source: keys.value, toleranceSeconds: keys.tolerance_seconds }
+  const text = readText(compileSource(keys.value), delivery, scope)
+  if (text.kind === 'invalid') return { ...base, problem: text.reason }
+  const sentMs = TIMESTAMP_READERS[keys.unit](asText(text.value))
+  if (Number.isNaN(sentMs)) return { ...base, problem: `is not a time in ${keys.unit}` }
+  return { ...base, offBySeconds: Math.round((now.getTime() - sentMs) / 1000) }
+}
+
+/** The names of the variations under which the delivery is valid. */
+async function findMatches(
+  choice: FormatChoice,
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+  context: VerificationContext,
+  readings: BodyReadings,
+): Promise<string[]> {
+  const matches: string[] = []
+  for (const variation of listVariations(choice, delivery, readings)) {
+    const varied = { ...delivery, ...variation.delivery }
+    const result = await compileSignature(variation.choice)(varied, scope, context)
+    if (result.kind === 'valid') matches.push(variation.name)
+    // With any time it is valid only because of its age: the other changes add nothing.
+    if (result.kind === 'valid' && variation.isTimestampOnly) break
+  }
+  return matches
+}
