@@ -11,6 +11,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['api', 'worker', 'daemon-runner'],
   ['client', 'daemons', 'schedules'],
   ['syncs'],
+  ['deliveries'],
   ['webhooks'],
   ['runs', 'links'],
   ['accounts', 'rate-limits'],

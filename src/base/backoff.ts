@@ -19,3 +19,21 @@ export function backoffMs(policy: BackoffPolicy, attempt: number, random: Random
   const ceiling = Math.min(policy.maxMs, policy.baseMs * policy.factor ** (attempt - 1))
   return ceiling * (policy.jitterFloor + (1 - policy.jitterFloor) * random())
 }
+
+/** Delays that are listed one by one; the last one is repeated. */
+export interface RetrySchedule {
+  readonly delaysMs: readonly number[]
+  /** Largest share of a delay that jitter adds. */
+  readonly jitter: number
+}
+
+/**
+ * The delay before the next attempt in milliseconds.
+ *
+ * @param attempt attempts made so far, from 1
+ */
+export function retryDelayMs(policy: BackoffPolicy | RetrySchedule, attempt: number, random: Random): number {
+  if (!('delaysMs' in policy)) return backoffMs(policy, attempt, random)
+  const delayMs = policy.delaysMs[Math.min(attempt, policy.delaysMs.length) - 1] ?? 0
+  return delayMs * (1 + policy.jitter * random())
+}

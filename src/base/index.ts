@@ -4,7 +4,7 @@
  * Nothing here knows the product's nouns, opens a socket or keeps state.
  */
 
-export { type BackoffPolicy, backoffMs, type Random } from './backoff.ts'
+export { type BackoffPolicy, backoffMs, type Random, type RetrySchedule, retryDelayMs } from './backoff.ts'
 export { type Clock, systemClock, withTimeout } from './clock.ts'
 export { type DotPath, formatDotPath, getAtPath, parseDotPath, tryParseDotPath } from './dot-path.ts'
 export {

@@ -18,11 +18,17 @@ export {
 } from './executor.ts'
 export { completedStatusOf, isStatsOf } from './incremental.ts'
 export { isLeaseLost, Lease, leaseLost } from './lease.ts'
-export type { HeartbeatResult, Outcome } from './queue.ts'
+export { type HeartbeatResult, type Outcome, Queue, type QueueDeps, type Settlement, type TurnClaim } from './queue.ts'
 export { createQueueLeases } from './queue-leases.ts'
 export { getRun, listRuns, type RunView, type WaitState } from './read-runs.ts'
 export { retention } from './retention.ts'
-export { HEARTBEAT_INTERVAL_MS, LEASE_EXPIRED, QUEUE_POLICY, REAP_INTERVAL_MS } from './retry-policy.ts'
+export {
+  HEARTBEAT_INTERVAL_MS,
+  LEASE_EXPIRED,
+  QUEUE_POLICY,
+  type QueuePolicy,
+  REAP_INTERVAL_MS,
+} from './retry-policy.ts'
 export {
   type ClaimedRun,
   type CompletedStatus,
@@ -51,7 +57,14 @@ export {
 export { RunWatch } from './run-watch.ts'
 export { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './sql/cascade-delete.ts'
 export { RUN_DAY_TABLES } from './sql/days.ts'
-export type { LeaseKey } from './sql/queue.ts'
+export {
+  insertWaitingSql,
+  type LeaseKey,
+  type QueueTable,
+  type SettledItem,
+  type TakenLease,
+} from './sql/queue.ts'
+export type { Availability, KeyLimit } from './sql/round-robin-claim.ts'
 export {
   type DestinationColumns,
   destinationColumns,

@@ -14,6 +14,7 @@ import {
   settleLeases,
   type TakenLease,
 } from './sql/queue.ts'
+import { type Availability, claimRoundRobin, type KeyLimit } from './sql/round-robin-claim.ts'
 
 /** What a holder asks for. */
 export interface Claim {
@@ -24,6 +25,12 @@ export interface Claim {
   readonly regions?: readonly string[] | undefined
   /** Items of the group that all holders together may hold; two claims at the same moment may exceed it. */
   readonly heldMax?: number
+}
+
+/** What a holder asks for of a queue whose concurrency keys take turns. */
+export interface TurnClaim extends Pick<Claim, 'group' | 'holder' | 'limit'> {
+  /** For keys that may have another number of leases than `QueueTable.leasesPerKey`. */
+  readonly keyLimits?: readonly KeyLimit[]
 }
 
 /** The answer to a heartbeat: the lease was renewed, or another holder may have the item and the work must end at once. */
@@ -53,15 +60,20 @@ export interface QueueDeps {
   readonly policy: QueuePolicy
 }
 
+/** Visits of keys per claim. */
+const VISITS_MAX = 8
+
 /**
  * A queue over two tables: at-least-once, fair between concurrency keys, fenced by leases. A holder that has lost its lease
- * can neither renew nor settle it. Keeps no state of its own: any number of processes share it.
+ * can neither renew nor settle it. Keeps no state but whose turn it is: any number of processes share it.
  *
  * Each kind of work is a subclass with its tables and its records.
  */
 export abstract class Queue<Payload> {
   readonly #deps: QueueDeps
   readonly #table: QueueTable
+  /** By queue group, the concurrency key that was visited last. */
+  readonly #turns = new Map<string, string | null>()
 
   constructor(deps: QueueDeps, table: QueueTable) {
     this.#deps = deps
@@ -84,6 +96,32 @@ export abstract class Queue<Payload> {
       heldMax: claim.heldMax ?? null,
       leaseMs: this.#deps.policy.leaseMs,
     })
+  }
+
+  /**
+   * Leases up to `limit` items of a table with `leasesPerKey`; the keys take turns. Every key has had its turn when fewer are
+   * returned, unless there are more than `VISITS_MAX` times those of one visit.
+   */
+  protected async leaseInTurns(tx: Tx, claim: TurnClaim): Promise<readonly (TakenLease & Availability & Payload)[]> {
+    const { group, holder, limit, keyLimits = [] } = claim
+    const leases: (TakenLease & Availability & Payload)[] = []
+    let ends = 0
+    for (let visits = 0; visits < VISITS_MAX && leases.length < limit && ends < 2; visits++) {
+      const afterKey = this.#turns.get(group) ?? null
+      const visit = await claimRoundRobin<Payload>(tx, this.#table, {
+        group,
+        holder,
+        afterKey,
+        keyLimits,
+        leaseIds: Array.from({ length: limit - leases.length }, () => newId()),
+        leaseMs: this.#deps.policy.leaseMs,
+      })
+      leases.push(...visit.leases)
+      this.#turns.set(group, visit.lastKey)
+      // From the lowest key to the end is a whole round; from a later one it takes a second visit.
+      if (visit.lastKey === null) ends += afterKey === null ? 2 : 1
+    }
+    return leases
   }
 
   /** Renews leases; the answer has one entry for every lease asked about. */

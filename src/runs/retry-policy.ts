@@ -1,4 +1,4 @@
-import { assertNever, type BackoffPolicy, backoffMs, type Random } from '../base/index.ts'
+import { assertNever, type BackoffPolicy, type Random, type RetrySchedule, retryDelayMs } from '../base/index.ts'
 import type { Outcome } from './queue.ts'
 import type { RunError } from './run.ts'
 
@@ -8,7 +8,7 @@ export interface QueuePolicy {
   /** A holder that was asked to stop and has not loses its lease after this long. */
   readonly stopGraceMs: number
   readonly attemptsMax: number
-  readonly retry: BackoffPolicy
+  readonly retry: BackoffPolicy | RetrySchedule
 }
 
 /** The product's policy: a crash is noticed within 35 s, five attempts span about two minutes. */
@@ -68,7 +68,7 @@ export function resolveOutcome(policy: QueuePolicy, attempts: Attempts, outcome:
     case 'retry': {
       if (attempt >= attemptsMaxOf(policy, attempts))
         return { status: 'failed', error: outcome.error, attempt, delayMs: null }
-      const ownMs = backoffMs(policy.retry, attempt - attempts.attemptBase, random)
+      const ownMs = retryDelayMs(policy.retry, attempt - attempts.attemptBase, random)
       const delayMs = Math.max(ownMs, clampWaitMs(outcome.afterMs ?? 0))
       return { status: 'created', error: outcome.error, attempt, delayMs }
     }

@@ -32,6 +32,14 @@ export interface QueueTable {
   readonly payload: string
   /** The payload in the select list of what a claim and a settlement return. */
   readonly payloadFields: string
+  /**
+   * Leases that one concurrency key may have in each queue group; two claims at the same moment may exceed it. With it keys
+   * take turns (`claimRoundRobin`), in each the item that is available first; the waiting table has an index on queue_group,
+   * key, available_at and id, the lease table one on key and queue_group, and neither has the columns `region` and `fair_rank`.
+   */
+  readonly leasesPerKey?: number
+  /** Queue group in which an item waits after an attempt that counts. Absent: its own. */
+  readonly retryGroup?: string
 }
 
 /** Names a lease; the lease id is the fence. */
@@ -91,6 +99,8 @@ export interface SettledItem extends LeaseKey {
   readonly attempt: number
   /** False: it waits again. */
   readonly isOver: boolean
+  /** From when on it waits again; null when it is over. */
+  readonly availableAt: Date | null
 }
 
 /** A lease that expired, or whose holder did not stop in time. */
@@ -128,6 +138,9 @@ const CLAIM_MAX = 1_000
  */
 export function insertWaitingSql(table: QueueTable, source: string): string {
   const availableAt = 'coalesce(v.available_at, now())'
+  if (table.leasesPerKey !== undefined)
+    return `insert into ${table.waiting} (${itemColumns(table)}, available_at, attempt, attempt_base)
+      select ${itemColumns(table)}, ${availableAt}, v.attempt, v.attempt from ${source} v`
   return `insert into ${table.waiting} (${itemColumns(table)}, available_at, attempt, attempt_base, fair_rank)
     with ${aheadSql(table, source)}
     select ${itemColumns(table)}, ${availableAt}, v.attempt, v.attempt,
@@ -222,7 +235,7 @@ export async function settleLeases<Payload>(
   table: QueueTable,
   settlements: readonly LeaseSettlement[],
 ): Promise<readonly (SettledItem & Payload)[]> {
-  const { waiting, lease, id, key, payload, payloadFields } = table
+  const { lease, id, key, payloadFields } = table
   return await query(
     tx,
     `with v as materialized (
@@ -236,23 +249,16 @@ export async function settleLeases<Payload>(
        order by l.${id} for update of l
      ),
      settled as materialized (
-       select l.${id}, l.${key}, environment_id, region, queue_group, ${payload}, l.lease_id, v.error, v.attempt, l.attempt_base,
+       select ${itemColumns(table, 'l')}, l.lease_id, v.error, v.attempt, l.attempt_base,
          case when l.stop_requested_at is not null and v.delay_ms is not null then 'stopped' else v.status end as status,
          case when l.stop_requested_at is null then now() + make_interval(secs => v.delay_ms / 1000.0) end as available_at
        from held l join v on l.${id} = v.item and l.lease_id = v.lease_id
      ),
      ended as (delete from ${lease} l where l.${id} = any(array(select s.${id} from settled s))),
      requeued as (select * from settled where available_at is not null),
-     ${aheadSql(table, 'requeued', ', max(q.fair_rank) as last_rank')},
-     waits as (
-       insert into ${waiting} (${itemColumns(table)}, available_at, attempt, attempt_base, fair_rank)
-       select ${itemColumns(table)}, s.available_at, s.attempt, s.attempt_base,
-         greatest(${fairClock('s.available_at')} + ${KEY_WEIGHT_MS} * coalesce(ahead.items, 0),
-           case when s.available_at > now() then ahead.last_rank + ${KEY_WEIGHT_MS} end)
-       from requeued s full join ahead on ahead.of_key = s.${key}
-     )
+     ${requeueSql(table, 'requeued')}
      select ${id} as id, lease_id as "leaseId", environment_id as "environmentId", ${key} as "concurrencyKey", status, error,
-       attempt, available_at is null as "isOver", ${payloadFields}
+       attempt, available_at is null as "isOver", available_at as "availableAt", ${payloadFields}
      from settled`,
     {
       ids: settlements.map((each) => each.id),
@@ -319,9 +325,31 @@ export async function countWaiting(
   )
 }
 
+/** SQL: CTEs that make the settled items of the CTE `source` wait again. */
+function requeueSql(table: QueueTable, source: string): string {
+  const { waiting, key, retryGroup, leasesPerKey } = table
+  const columns = `insert into ${waiting} (${itemColumns(table)}, available_at, attempt, attempt_base`
+  if (leasesPerKey !== undefined) {
+    const group =
+      retryGroup === undefined ? 'queue_group' : `case when s.attempt > 0 then '${retryGroup}' else queue_group end`
+    return `waits as (
+      ${columns}) select ${itemColumns(table).replace('queue_group', group)}, s.available_at, s.attempt, s.attempt_base from ${source} s
+    )`
+  }
+  return `${aheadSql(table, source, ', max(q.fair_rank) as last_rank')},
+    waits as (
+      ${columns}, fair_rank)
+      select ${itemColumns(table)}, s.available_at, s.attempt, s.attempt_base,
+        greatest(${fairClock('s.available_at')} + ${KEY_WEIGHT_MS} * coalesce(ahead.items, 0),
+          case when s.available_at > now() then ahead.last_rank + ${KEY_WEIGHT_MS} end)
+      from ${source} s full join ahead on ahead.of_key = s.${key}
+    )`
+}
+
 /** SQL: the columns that an item has in both tables. */
-function itemColumns({ id, key, payload }: QueueTable): string {
-  return `${id}, ${key}, environment_id, region, queue_group, ${payload}`
+export function itemColumns({ id, key, payload, leasesPerKey }: QueueTable, alias?: string): string {
+  const columns = `${id}, ${key}, environment_id, ${leasesPerKey === undefined ? 'region, ' : ''}queue_group, ${payload}`
+  return alias === undefined ? columns : columns.replaceAll(/\w+/g, `${alias}.$&`)
 }
 
 /** SQL: a CTE with how many items wait ahead of those of `source`, by concurrency key. */

@@ -1,0 +1,20 @@
+import type { QueueTable } from '../../runs/index.ts'
+
+/** Queue group of first attempts. */
+export const FIRST_GROUP = 'first'
+/** Queue group of later attempts, and of deliveries that are recovered: the backlog. */
+export const RETRY_GROUP = 'retry'
+/** Deliveries that one webhook is sent at once from each queue group. */
+export const IN_FLIGHT_PER_WEBHOOK_MAX = 16
+
+/** The queue of deliveries; webhooks take turns. */
+export const DELIVERY_QUEUE: QueueTable = {
+  waiting: 'delivery_queue',
+  lease: 'delivery_lease',
+  id: 'delivery_id',
+  key: 'webhook_id',
+  payload: 'event_id',
+  payloadFields: 'event_id as "eventId"',
+  leasesPerKey: IN_FLIGHT_PER_WEBHOOK_MAX,
+  retryGroup: RETRY_GROUP,
+}

@@ -1,0 +1,114 @@
+import { query, type Tx } from '../../database/index.ts'
+import { itemColumns, type LeaseRequest, type QueueTable, type TakenLease } from './queue.ts'
+
+/** Leases of a concurrency key that may have other than `leasesPerKey` of them. */
+export interface KeyLimit {
+  readonly key: string
+  /** 0: none. */
+  readonly leases: number
+}
+
+/** What a holder asks a queue for whose keys take turns. */
+export interface RoundRobinRequest extends Omit<LeaseRequest, 'regions' | 'heldMax'> {
+  /** Keys are visited in the order of their values, from the first one behind this; null: from the lowest. */
+  readonly afterKey: string | null
+  /** For keys that may have another number of leases. */
+  readonly keyLimits: readonly KeyLimit[]
+}
+
+/** What was leased, and where the next claim begins. */
+export interface RoundRobinClaim<Item> {
+  readonly leases: readonly Item[]
+  /** The key that was visited last; null when there was none behind it. */
+  readonly lastKey: string | null
+}
+
+/** When an item became available. */
+export interface Availability {
+  readonly availableAt: Date
+}
+
+/** Keys that one claim visits at most: each costs two probes of an index, some 10 µs. */
+const KEYS_PER_CLAIM_MAX = 256
+
+/** Stands in every row, and in one without a lease when nothing was leased. */
+interface Progress {
+  readonly lastKey: string | null
+  readonly isEnd: boolean
+}
+
+/**
+ * Leases available items of one concurrency key after the other, of each as many as its limit leaves, so that a key with a
+ * million waiting items delays no other. The cost does not grow with what waits: keys are found by a loose index scan, one
+ * probe per key, and their items read from the beginning of a range of the same index.
+ *
+ * Rows that another holder is taking are passed over.
+ */
+export async function claimRoundRobin<Payload>(
+  tx: Tx,
+  table: QueueTable,
+  request: RoundRobinRequest,
+): Promise<RoundRobinClaim<TakenLease & Availability & Payload>> {
+  const { waiting, lease, id, key, payloadFields, leasesPerKey = 1 } = table
+  const { group, holder, leaseIds, leaseMs, afterKey, keyLimits } = request
+  const rows = await query<TakenLease & Availability & Payload & Progress>(
+    tx,
+    `with recursive visit as (
+       (select q.${key} as of_key, 1 as n from ${waiting} q where q.queue_group = (select :group::text)
+          and ((select :afterKey::uuid) is null or q.${key} > (select :afterKey::uuid)) order by q.${key} limit 1)
+       union all
+       select (select q.${key} from ${waiting} q where q.queue_group = (select :group::text) and q.${key} > v.of_key
+         order by q.${key} limit 1), v.n + 1
+       from visit v where v.of_key is not null and v.n <= ${KEYS_PER_CLAIM_MAX}
+     ),
+     visited as materialized (
+       select v.of_key, v.n, coalesce(limited.leases, ${leasesPerKey})
+         - (select count(*) from ${lease} l where l.${key} = v.of_key and l.queue_group = (select :group::text)) as free
+       from visit v
+       left join unnest((select :limitedKeys::uuid[]), (select :keyLimits::integer[])) as limited (of_key, leases)
+         on limited.of_key = v.of_key
+       where v.of_key is not null and v.n <= ${KEYS_PER_CLAIM_MAX}
+     ),
+     candidate as materialized (
+       select c.*, v.n as key_number from visited v cross join lateral (
+         select q.* from ${waiting} q
+         where q.queue_group = (select :group::text) and q.${key} = v.of_key and q.available_at <= (select now())
+         order by q.available_at, q.${id} limit greatest(0, v.free)
+         for update of q skip locked
+       ) c
+       limit (select :limit::bigint)
+     ),
+     numbered as (select c.*, row_number() over (order by c.${id}) as slot from candidate c),
+     leased as (
+       insert into ${lease} (${itemColumns(table)}, lease_id, holder, attempt, attempt_base, claimed_at, expires_at)
+       select ${itemColumns(table)}, ((select :leaseIds::uuid[]))[slot], :holder, attempt + 1, attempt_base, now(), now() + make_interval(secs => :leaseSeconds)
+       from numbered
+       on conflict do nothing
+       returning *
+     ),
+     taken as (delete from ${waiting} q where q.${id} = any(array(select ${id} from leased))),
+     reached as (
+       select case when (select count(*) from candidate) = (select :limit::bigint) then (select max(key_number) from candidate)
+         else (select max(n) from visited) end as n
+     )
+     select (select v.of_key from visited v where v.n = reached.n) as "lastKey",
+       reached.n is null or reached.n = (select max(n) from visited) and not exists (select from visit where n > ${KEYS_PER_CLAIM_MAX} and of_key is not null) as "isEnd",
+       l.${id} as id, l.environment_id as "environmentId", l.${key} as "concurrencyKey", l.lease_id as "leaseId", l.attempt,
+       l.attempt_base as "attemptBase", l.expires_at as "expiresAt", c.available_at as "availableAt", ${payloadFields}
+     from reached left join leased l on true left join (select ${id} as candidate_id, available_at from candidate) c on c.candidate_id = l.${id}
+     order by c.available_at, l.${id}`,
+    {
+      group,
+      afterKey,
+      limitedKeys: keyLimits.map((limit) => limit.key),
+      keyLimits: keyLimits.map((limit) => limit.leases),
+      limit: leaseIds.length,
+      leaseIds,
+      holder,
+      leaseSeconds: leaseMs / 1000,
+    },
+  )
+  const [first] = rows
+  const lastKey = first === undefined || first.isEnd ? null : first.lastKey
+  return { leases: rows.filter((row) => row.id !== null), lastKey }
+}

@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest'
+import { newId } from '../../src/base/index.ts'
+import { query } from '../../src/database/database.ts'
+import { enqueueDeliveries } from '../../src/deliveries/index.ts'
+import { appendEvents } from '../../src/events/index.ts'
+import { testDatabase } from '../support/database.ts'
+import { createTenant } from '../support/tenant.ts'
+
+const { database } = await testDatabase()
+
+it('creates a delivery with the fields of its event, queued by its trigger', async () => {
+  const { environmentId, webhookId, accountIds } = await createTenant(database)
+  const [eventId, integratedAccountId] = [newId(), accountIds[0]]
+  await appendEvents(database.pool, [
+    { environmentId, id: eventId, type: 'integrated_account:active', payload: {}, integratedAccountId },
+  ])
+  const item = { environmentId, webhookId, eventId }
+  const ids = await enqueueDeliveries(database.pool, [
+    { ...item, trigger: 'automatic' },
+    { ...item, trigger: 'recovery' },
+    { ...item, eventId: newId(), trigger: 'automatic' },
+  ])
+  const stored = await query(
+    database.pool,
+    `select d.id, d.event_type, d.integrated_account_id, d.state, q.queue_group, q.webhook_id, q.attempt
+     from delivery d join delivery_queue q on q.delivery_id = d.id where d.environment_id = :environmentId order by d.id`,
+    { environmentId },
+  )
+  const common = {
+    event_type: 'integrated_account:active',
+    integrated_account_id: integratedAccountId,
+    state: 'pending',
+    webhook_id: webhookId,
+    attempt: 0,
+  }
+  expect(stored).toEqual([
+    { ...common, id: ids[0], queue_group: 'first' },
+    { ...common, id: ids[1], queue_group: 'retry' },
+  ])
+})
