@@ -49,12 +49,13 @@ export const EVENT_TYPES: readonly string[] = Object.entries(EVENT_CATALOG).flat
 /** A violation for every pattern (a name, or a prefix and `*`) that no event of the catalog matches. */
 export function checkEventTypes(patterns: readonly string[], field: string): Violation[] {
   return patterns.flatMap((pattern, index) => {
-    if (EVENT_TYPES.some((event) => matchesPattern(pattern, event))) return []
+    if (EVENT_TYPES.some((event) => matchesEventType(pattern, event))) return []
     const description = `is not an event or a pattern such as sync_job_run:*; events are ${EVENT_TYPES.join(', ')}`
     return [{ field: `${field}[${index}]`, description, rule: 'event_types.unknown' }]
   })
 }
 
-function matchesPattern(pattern: string, event: string): boolean {
+/** Whether an event type is meant by a pattern: a name, or a prefix and `*`. */
+export function matchesEventType(pattern: string, event: string): boolean {
   return pattern.endsWith('*') ? event.startsWith(pattern.slice(0, -1)) : pattern === event
 }

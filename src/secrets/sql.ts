@@ -15,6 +15,15 @@ export interface EncryptedSecret {
   readonly ciphertext: Uint8Array
 }
 
+/** A secret in a JSON column of a statement that joins secrets: the ciphertext is base64. */
+export interface EncodedSecret extends Omit<EncryptedSecret, 'ciphertext'> {
+  readonly ciphertext: string
+}
+
+export function secretFromRow({ ciphertext, ...rest }: EncodedSecret): EncryptedSecret {
+  return { ...rest, ciphertext: Buffer.from(ciphertext, 'base64') }
+}
+
 /** All secrets of a subject. Prepared; uses the primary key. */
 export async function listSecrets(tx: Tx, ref: SecretRef): Promise<readonly EncryptedSecret[]> {
   return await query(

@@ -2,7 +2,7 @@ import { findIntegratedAccount, type ResolvedAccount } from '../accounts/index.t
 import { Failure } from '../base/index.ts'
 import type { ApiProxy } from '../proxy/index.ts'
 import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../runs/index.ts'
-import { type DeliverDeps, findWebhookTarget, type WebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
+import { type DeliverDeps, type EndpointDeps, findWebhookTarget, type WebhookTarget } from '../webhooks/index.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import { startFailureOutcome } from './page-outcome.ts'
 import { createProxySource } from './page-source.ts'
@@ -14,7 +14,7 @@ import { createWebhookSink } from './webhook-sink.ts'
 export interface WebhookRunDeps extends DeliverDeps {
   readonly database: { readonly pool: Parameters<typeof findWebhookTarget>[1] }
   readonly proxy: Pick<ApiProxy, 'pages'>
-  readonly secrets: WebhookDeps['secrets']
+  readonly secrets: EndpointDeps['secrets']
   readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<ResolvedAccount>
 }
 

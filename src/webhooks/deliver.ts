@@ -1,7 +1,7 @@
 import { type BackoffPolicy, backoffMs, type Clock, Failure, type FailureReason, type Random } from '../base/index.ts'
 import { type EgressStreamResponse, type HttpClient, isTransientStatus, parseRetryAfter } from '../egress/index.ts'
-import type { OutboundMessage, WebhookTarget } from './events.ts'
-import { signatureHeaders } from './signing.ts'
+import type { OutboundMessage } from './envelope.ts'
+import { type DeliveryRequest, signRequest, type WebhookTarget } from './request.ts'
 
 /** What sending deliveries takes. */
 export interface DeliverDeps {
@@ -80,26 +80,30 @@ function isRetryable(attempt: DeliveryAttempt): boolean {
   }
 }
 
-/** Signs the message with the time of this attempt and sends it once. Redirects are not followed: a 3xx is a rejection. */
+/** Signs the message with the time of this attempt and sends it once. */
 async function attemptDelivery(
-  { http, clock }: DeliverDeps,
+  deps: DeliverDeps,
   target: WebhookTarget,
   message: OutboundMessage,
   signal: AbortSignal,
 ): Promise<DeliveryAttempt> {
-  const timestampSeconds = Math.floor(clock.now().getTime() / 1000)
+  const timestampSeconds = Math.floor(deps.clock.now().getTime() / 1000)
+  return await sendDeliveryRequest(deps, target.url, signRequest(target, message, timestampSeconds), signal)
+}
+
+/** Sends a request once. Redirects are not followed: a 3xx is a rejection. @throws the signal's reason when it aborts */
+export async function sendDeliveryRequest(
+  { http, clock }: Pick<DeliverDeps, 'http' | 'clock'>,
+  url: string,
+  { headers: requestHeaders, body }: DeliveryRequest,
+  signal: AbortSignal,
+): Promise<DeliveryAttempt> {
   try {
     const response = await http.stream({
       method: 'POST',
-      url: target.url,
-      headers: {
-        'content-type': 'application/json',
-        'user-agent': 'Patchbay-Webhooks/1',
-        // The beginning of the response is logged as text, without decompressing it.
-        'accept-encoding': 'identity',
-        ...signatureHeaders({ ...message, timestampSeconds }, target.secrets),
-      },
-      body: message.body,
+      url,
+      headers: requestHeaders,
+      body,
       signal,
       timeoutMs: ATTEMPT_TIMEOUT_MS,
       maxResponseBytes: RESPONSE_BYTES_MAX,

@@ -1,20 +1,30 @@
 /**
- * Webhooks: the addresses of customers' applications, and signed deliveries to them.
+ * Webhooks: the addresses of customers' applications, and one signed request to them.
  *
- * Lives here: webhooks and their signing secrets (Standard Webhooks), and one delivery with its in-process retries. Never
- * here: what the events are about (`events/` has their catalog), and retries of longer than some seconds, which are the
- * queue's.
+ * Lives here: webhooks with their signing secrets (Standard Webhooks), which events each asks for, the request of one attempt,
+ * a delivery with in-process retries for syncs, and the health of the receivers. Never here: what the events are about
+ * (`events/` has their catalog), and which deliveries wait, which is the queue's.
  */
 
-export { type DeliverDeps, type DeliveryAttempt, type DeliveryResult, deliver } from './deliver.ts'
 export {
-  encodeEvent,
-  encodeEventWithList,
-  type OutboundEvent,
-  type OutboundMessage,
-  type WebhookTarget,
-} from './events.ts'
-export { listWebhooks, type WebhookChange, type WebhookRecord } from './sql.ts'
+  type DeliverDeps,
+  type DeliveryAttempt,
+  type DeliveryResult,
+  deliver,
+  sendDeliveryRequest,
+} from './deliver.ts'
+export {
+  type EndpointDeps,
+  listSubscribers,
+  loadEndpoints,
+  matchesWebhook,
+  type WebhookEndpoint,
+  type WebhookSubscriber,
+} from './endpoint.ts'
+export { encodeEvent, encodeEventWithList, type OutboundEvent, type OutboundMessage } from './envelope.ts'
+export { type EndpointOutcome, recordEndpointOutcomes } from './health.ts'
+export { buildDeliveryRequest, type DeliveryRequest, type WebhookTarget } from './request.ts'
+export { listWebhooks, type WebhookChange, type WebhookRecord } from './sql/webhook.ts'
 export {
   createWebhook,
   deleteWebhook,

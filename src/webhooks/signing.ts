@@ -46,14 +46,11 @@ export async function rotateSigningKey(store: SigningSecretStore, tx: Tx, ref: S
   return secret
 }
 
-/** The secrets that sign at `now`, newest first; empty when the webhook has none. */
-export async function validSigningSecrets(
-  store: SigningSecretStore,
-  tx: Tx,
-  ref: SecretRef,
-  now: Date,
-): Promise<readonly string[]> {
-  return (await readKeys(store, tx, ref)).filter((key) => isValid(key, now)).map(({ secret }) => secret)
+/** The secrets that sign at `now`, newest first. @param values the secrets of the webhook, by name */
+export function validSecrets(values: Readonly<Record<string, string>>, now: Date): readonly string[] {
+  return parseKeys(values)
+    .filter((key) => isValid(key, now))
+    .map(({ secret }) => secret)
 }
 
 function isValid({ expires_at }: WebhookSigningKey, now: Date): boolean {
@@ -61,7 +58,10 @@ function isValid({ expires_at }: WebhookSigningKey, now: Date): boolean {
 }
 
 async function readKeys(store: SigningSecretStore, tx: Tx, ref: SecretRef): Promise<readonly WebhookSigningKey[]> {
-  const { [SECRET_NAME]: text } = await store.get(tx, ref)
+  return parseKeys(await store.get(tx, ref))
+}
+
+function parseKeys({ [SECRET_NAME]: text }: Readonly<Record<string, string>>): readonly WebhookSigningKey[] {
   return text === undefined ? [] : JSON.parse(text)
 }
 
@@ -105,4 +105,23 @@ export function signatureHeaders(content: SignedContent, secrets: readonly strin
 function sign({ id, timestampSeconds, body }: SignedContent, secret: string): string {
   const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
   return createHmac('sha256', key).update(`${id}.${timestampSeconds}.`).update(body).digest('base64')
+}
+
+/** A further signature header, for receivers that verify the older scheme; named by how the digest is written. */
+export type WebhookCompatibility = 'single_header_base64' | 'single_header_hex'
+
+const SINGLE_SIGNATURE_HEADER = 'x-truto-signature'
+
+/**
+ * The signature header of an older scheme: `format=sha256,v=` and the HMAC-SHA256 of the body alone, keyed with the newest secret
+ * as its text. It signs neither id nor time and knows no rotation: it is for receivers that change over to Standard Webhooks.
+ */
+export function singleSignatureHeader(
+  compatibility: WebhookCompatibility,
+  { body }: SignedContent,
+  [newest = '']: readonly string[],
+): Record<string, string> {
+  const encoding = compatibility === 'single_header_hex' ? 'hex' : 'base64'
+  const digest = createHmac('sha256', newest).update(body).digest(encoding)
+  return { [SINGLE_SIGNATURE_HEADER]: `format=sha256,v=${digest}` }
 }

@@ -2,14 +2,9 @@ import { type Clock, etagMismatch, invalidFields, newId, notFound, type Violatio
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { checkEventTypes } from '../events/index.ts'
 import { deleteTriggersOf } from '../runs/index.ts'
-import type { WebhookTarget } from './events.ts'
-import {
-  createSigningKey,
-  rotateSigningKey,
-  type SigningSecretStore,
-  signingSecretRef,
-  validSigningSecrets,
-} from './signing.ts'
+import { type EndpointDeps, loadEndpoints } from './endpoint.ts'
+import type { WebhookTarget } from './request.ts'
+import { createSigningKey, rotateSigningKey, type SigningSecretStore, signingSecretRef } from './signing.ts'
 import {
   deleteWebhookRow,
   findWebhook,
@@ -18,7 +13,7 @@ import {
   updateWebhookRow,
   type WebhookChange,
   type WebhookRecord,
-} from './sql.ts'
+} from './sql/webhook.ts'
 
 /** What managing webhooks takes. */
 export interface WebhookDeps {
@@ -137,18 +132,17 @@ export async function rotateWebhookSecret(
   return { webhook, secret }
 }
 
-/** The address and the valid secrets of a webhook that is active. */
+/** What sending to a webhook takes, when it may be sent to. */
 export async function findWebhookTarget(
-  deps: Pick<WebhookDeps, 'secrets' | 'clock'>,
+  deps: EndpointDeps,
   tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<WebhookTargetLookup> {
-  const webhook = await findWebhook(tx, environmentId, id)
-  if (webhook === undefined) return { kind: 'missing' }
-  if (!webhook.isActive) return { kind: 'inactive' }
-  const secrets = await validSigningSecrets(deps.secrets, tx, signingSecretRef(environmentId, id), deps.clock.now())
-  return { kind: 'ready', target: { webhookId: id, environmentId, url: webhook.targetUrl, secrets } }
+  const endpoint = (await loadEndpoints(deps, tx, [{ environmentId, webhookId: id }])).get(id)
+  if (endpoint === undefined) return { kind: 'missing' }
+  const isSent = endpoint.state === 'active' || endpoint.state === 'failing'
+  return isSent ? { kind: 'ready', target: endpoint } : { kind: 'inactive' }
 }
 
 function assertValidWebhook(deps: WebhookDeps, input: WebhookChange): void {

@@ -12,6 +12,7 @@ import { createWebhookSink, type WebhookRunFields } from '../../src/syncs/webhoo
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { startReceiver } from '../support/webhook-receiver.ts'
+import { webhookTarget } from '../support/webhook-target.ts'
 import { recordingProgress, runOf } from './recording.ts'
 
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
@@ -106,7 +107,7 @@ describe('a sync from a described API to a webhook', () => {
       credentials: { api_key: 'key-1' },
     }
     const plan = compilePlan(definitionAt(upstream.baseUrl))
-    const target = { webhookId: 'w', environmentId: 'e', url: receiver.url, secrets: [secret] }
+    const target = webhookTarget(receiver.url, { secrets: [secret] })
     const signal = new AbortController().signal
     const sink = createWebhookSink({ http, clock, random: () => 0 }, target, RUN, signal)
     const deps = { source: createProxySource(proxy, plan, access), sink, clock, random: () => 0, account: access }

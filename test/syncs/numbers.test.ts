@@ -6,11 +6,11 @@ import { createProxy } from '../../src/proxy/index.ts'
 import { executeRun } from '../../src/syncs/index.ts'
 import { createProxySource } from '../../src/syncs/page-source.ts'
 import { createWebhookSink, type WebhookRunFields } from '../../src/syncs/webhook-sink.ts'
-import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { NUMBERS_JSON } from '../support/json-numbers.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { startReceiver } from '../support/webhook-receiver.ts'
+import { webhookTarget } from '../support/webhook-target.ts'
 import { recordingProgress, runOf } from './recording.ts'
 
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
@@ -55,7 +55,7 @@ it('a sync delivers numbers equal as text, and distinguishes records whose ids a
   })
   const account = { context: {}, environmentVariables: {} }
   const access = { ...account, id: 'account', isSandbox: false, credentials: {} }
-  const target = { webhookId: 'w', environmentId: 'e', url: receiver.url, secrets: [newSigningSecret()] }
+  const target = webhookTarget(receiver.url)
   const { signal } = new AbortController()
   const sink = createWebhookSink({ http, clock, random }, target, RUN, signal)
   const progress = recordingProgress()

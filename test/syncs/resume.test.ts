@@ -8,6 +8,7 @@ import { createWebhookSink, type WebhookRunFields } from '../../src/syncs/webhoo
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { type Received, type Receiver, startReceiver } from '../support/webhook-receiver.ts'
+import { webhookTarget } from '../support/webhook-target.ts'
 import { Crash, recordingProgress, runOf } from './recording.ts'
 import { scriptedSource } from './scripted-source.ts'
 
@@ -105,7 +106,7 @@ async function attempt(checkpoint: JsonObject | null, death?: Death): Promise<At
   progress.checkpoint = checkpoint
   const clock = fastClock()
   const signal = new AbortController().signal
-  const target = { webhookId: 'w', environmentId: 'e', url: receiver.url, secrets: [secret] }
+  const target = webhookTarget(receiver.url, { secrets: [secret] })
   const sink = createWebhookSink({ http: dyingHttp, clock, random: () => 0 }, target, RUN, signal)
   const deps = { source, sink, clock, random: () => 0, account: { context: {}, environmentVariables: {} } }
   const isDone = await executeRun(deps, runOf(RESOURCES, { args: ARGS, checkpoint }), progress, signal).then(

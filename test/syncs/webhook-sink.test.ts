@@ -3,9 +3,9 @@ import type { Json } from '../../src/base/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import type { SinkPage } from '../../src/syncs/sink.ts'
 import { createWebhookSink, type WebhookRunFields } from '../../src/syncs/webhook-sink.ts'
-import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { type Received, type ReceiverResponse, startReceiver } from '../support/webhook-receiver.ts'
+import { webhookTarget } from '../support/webhook-target.ts'
 
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
 afterAll(() => http[Symbol.asyncDispose]())
@@ -55,7 +55,7 @@ async function withSink<Result>(
   run = RUN,
 ): Promise<Result> {
   await using receiver = await startReceiver(answer)
-  const target = { webhookId: 'w', environmentId: 'e', url: receiver.url, secrets: [newSigningSecret()] }
+  const target = webhookTarget(receiver.url)
   const signal = new AbortController().signal
   return await use(
     createWebhookSink({ http, clock: fastClock(), random: () => 0 }, target, run, signal),
@@ -222,7 +222,7 @@ describe('what a receiver answers', () => {
   })
 
   it('cannot be had from an address that may not be called: the run fails', async () => {
-    const target = { webhookId: 'w', environmentId: 'e', url: 'http://169.254.169.254/', secrets: [newSigningSecret()] }
+    const target = webhookTarget('http://169.254.169.254/')
     const deps = { http, clock: fastClock(), random: () => 0 }
     const answer = await createWebhookSink(deps, target, RUN, new AbortController().signal).started()
     expect(answer).toMatchObject({ kind: 'failed', error: { reason: 'EGRESS_BLOCKED' } })

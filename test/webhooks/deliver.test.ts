@@ -5,6 +5,7 @@ import { deliver, encodeEvent, encodeEventWithList } from '../../src/webhooks/in
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { type ReceiverResponse, startReceiver } from '../support/webhook-receiver.ts'
+import { webhookTarget } from '../support/webhook-target.ts'
 
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
 afterAll(() => http[Symbol.asyncDispose]())
@@ -18,7 +19,7 @@ const event = {
 }
 
 function targetAt(url: string) {
-  return { webhookId: 'w-1', environmentId: 'e-1', url, secrets: [secret] }
+  return webhookTarget(url, { webhookId: 'w-1', environmentId: 'e-1', secrets: [secret] })
 }
 
 async function deliverTo(url: string, signal = new AbortController().signal) {

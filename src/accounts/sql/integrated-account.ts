@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/index.ts'
 import { jsonb, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
-import type { EncryptedSecret } from '../../secrets/index.ts'
+import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
 
 /** Names an account. */
 export interface AccountRef {
@@ -170,14 +170,6 @@ export async function findAccountsWithSecrets(
     { environmentIds: wanted.map(({ environmentId }) => environmentId), ids: wanted.map(({ id }) => id) },
   )
   return found.map(({ secrets, ...account }) => ({ account, secrets: (secrets ?? []).map(secretFromRow) }))
-}
-
-interface EncodedSecret extends Omit<EncryptedSecret, 'ciphertext'> {
-  readonly ciphertext: string
-}
-
-function secretFromRow({ ciphertext, ...rest }: EncodedSecret): EncryptedSecret {
-  return { ...rest, ciphertext: Buffer.from(ciphertext, 'base64') }
 }
 
 /**

@@ -213,13 +213,42 @@ create table webhook (
   environment_id uuid not null references environment (id),
   id uuid not null,
   target_url text not null,
+  description text not null default '',
   event_types text[] not null,
+  -- As the caller wrote it; null: every event of the types.
+  filter jsonb,
+  -- Names of custom headers in lower case; the values are secrets of the webhook.
+  header_names text[] not null default '{}',
+  envelope text not null default 'standard' check (envelope in ('standard', 'cloudevents')),
+  -- A further signature header for receivers that know an older scheme; null: none.
+  compatibility text check (compatibility in ('single_header_base64', 'single_header_hex')),
+  -- At most so many requests per window of so many seconds; null: as fast as the receiver answers.
+  rate_limit_requests integer,
+  rate_limit_seconds integer,
   is_active boolean not null,
+  -- Why the service turned it off; null while it is active, and when a caller did.
+  disabled_reason text check (disabled_reason in ('gone', 'failing')),
   created_at timestamptz(3) not null default now(),
   updated_at timestamptz(3) not null default now(),
   version integer not null default 1,
-  primary key (environment_id, id)
+  primary key (environment_id, id),
+  check (num_nonnulls(rate_limit_requests, rate_limit_seconds) in (0, 2)),
+  check (disabled_reason is null or not is_active)
 );
+
+-- A webhook whose attempts have only failed since its last success; the next success deletes the row. Apart from the
+-- webhook, so that attempts and PATCH do not wait for each other and attempts do not change the etag.
+create table webhook_failure (
+  environment_id uuid not null,
+  webhook_id uuid not null,
+  failing_since timestamptz(3) not null default now(),
+  -- Failed attempts since then.
+  attempts integer not null,
+  -- Whether webhook:failing was recorded: then the success is webhook:recovered.
+  is_announced boolean not null default false,
+  primary key (environment_id, webhook_id),
+  foreign key (environment_id, webhook_id) references webhook (environment_id, id) on delete cascade
+) with (fillfactor = 70);
 
 -- The row that PATCH writes. What the ticks need lives in trigger_schedule, so that neither waits for the other.
 create table sync_job_cron_trigger (

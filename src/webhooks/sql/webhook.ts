@@ -1,4 +1,4 @@
-import { newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../database/index.ts'
+import { newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 
 /** A webhook as stored; its signing secrets are rows of "secret". */
 export interface WebhookRecord {

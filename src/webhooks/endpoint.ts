@@ -1,0 +1,91 @@
+import type { Clock } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import { matchesEventType } from '../events/index.ts'
+import type { SecretStore } from '../secrets/index.ts'
+import { type EventPredicate, type FilteredEvent, parseFilter } from './filter.ts'
+import { headersFromSecrets } from './headers.ts'
+import type { WebhookTarget } from './request.ts'
+import { signingSecretRef, validSecrets } from './signing.ts'
+import { type EndpointRow, selectEndpoints, selectSubscribers, type WebhookRef } from './sql/endpoint.ts'
+import { type WebhookState, webhookState } from './state.ts'
+
+/** Which events a webhook asks for. */
+export interface WebhookSubscriber extends WebhookRef {
+  /** Names and `*` patterns of the event catalog; empty: all events. */
+  readonly eventTypes: readonly string[]
+  /** Null: every event of the types. */
+  readonly passesFilter: EventPredicate | null
+}
+
+/** At most so many requests per window. */
+export interface WebhookRateLimit {
+  readonly requests: number
+  readonly windowSeconds: number
+}
+
+/** A webhook with all that sending to it takes. */
+export interface WebhookEndpoint extends WebhookTarget {
+  readonly state: WebhookState
+  /** Null: as fast as the receiver answers. */
+  readonly rateLimit: WebhookRateLimit | null
+}
+
+/** What loading endpoints takes. */
+export interface EndpointDeps {
+  readonly secrets: Pick<SecretStore, 'decryptAll'>
+  readonly clock: Clock
+}
+
+/** Whether a webhook asks for the event. Pure. */
+export function matchesWebhook(
+  { eventTypes, passesFilter }: Pick<WebhookSubscriber, 'eventTypes' | 'passesFilter'>,
+  event: FilteredEvent,
+): boolean {
+  if (eventTypes.length > 0 && !eventTypes.some((pattern) => matchesEventType(pattern, event.type))) return false
+  return passesFilter === null || passesFilter(event)
+}
+
+/** The webhooks of the environments that may be sent deliveries (state `active` or `failing`), in one statement. */
+export async function listSubscribers(
+  tx: Tx,
+  environmentIds: readonly string[],
+): Promise<readonly WebhookSubscriber[]> {
+  const rows = await selectSubscribers(tx, environmentIds)
+  return rows.map(({ filter, ...row }) => ({
+    ...row,
+    // Was checked when it was written.
+    passesFilter: filter === null ? null : parseFilter(filter, 'filter').passes,
+  }))
+}
+
+/**
+ * The webhooks by id, in whatever state, in one statement; one that does not exist is absent.
+ *
+ * @throws Failure SECRET_UNREADABLE
+ */
+export async function loadEndpoints(
+  deps: EndpointDeps,
+  tx: Tx,
+  refs: readonly WebhookRef[],
+): Promise<ReadonlyMap<string, WebhookEndpoint>> {
+  const endpoints = new Map<string, WebhookEndpoint>()
+  for (const row of await selectEndpoints(tx, refs)) endpoints.set(row.webhookId, await endpointFromRow(deps, tx, row))
+  return endpoints
+}
+
+async function endpointFromRow(deps: EndpointDeps, tx: Tx, row: EndpointRow): Promise<WebhookEndpoint> {
+  const { environmentId, webhookId, url, envelope, compatibility, rateLimitRequests, rateLimitSeconds } = row
+  const values = await deps.secrets.decryptAll(tx, signingSecretRef(environmentId, webhookId), row.secrets)
+  const hasLimit = rateLimitRequests !== null && rateLimitSeconds !== null
+  return {
+    environmentId,
+    webhookId,
+    url,
+    envelope,
+    compatibility,
+    secrets: validSecrets(values, deps.clock.now()),
+    headers: headersFromSecrets(values),
+    state: webhookState(row),
+    rateLimit: hasLimit ? { requests: rateLimitRequests, windowSeconds: rateLimitSeconds } : null,
+  }
+}

@@ -1,0 +1,299 @@
+import {
+  decimalForm,
+  isJsonNumber,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  toDouble,
+  tryParseDotPath,
+  type Violation,
+} from '../base/index.ts'
+
+/** The fields of an event that filters read. */
+export interface FilteredEvent {
+  readonly id: string
+  readonly type: string
+  readonly integratedAccountId?: string | null | undefined
+  readonly payload: JsonObject
+  readonly createdAt: Date
+}
+
+/** A parsed filter: whether an event passes it. Pure; its work is bounded by its conditions times the size of the event. */
+export type EventPredicate = (event: FilteredEvent) => boolean
+
+/** A parsed filter, and what is wrong with its text. With violations, only the conditions without one are in the predicate. */
+export interface ParsedFilter {
+  readonly passes: EventPredicate
+  readonly violations: readonly Violation[]
+}
+
+/** Most conditions of one filter; every operator of a field is one. */
+const CONDITIONS_MAX = 50
+/** Most levels of `$and`, `$or` and `$not` within each other. */
+const NESTING_MAX = 8
+/** Most items of `$in` and `$nin`. */
+const LIST_MAX = 100
+/** Longest text that is compared with. */
+const TEXT_LENGTH_MAX = 1024
+
+const FIELDS = ['id', 'type', 'created_at', 'integrated_account_id'] as const
+type FilterField = (typeof FIELDS)[number]
+
+type Scalar = Exclude<Json, JsonObject | readonly Json[]>
+/** Whether one value of an event, which is no list, meets a condition. */
+type ValueTest = (value: Json) => boolean
+
+const OPERATORS_TEXT = '$eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $endsWith, $exist'
+
+/**
+ * Parses a filter: an object whose members must all hold.
+ *
+ * A member is a field with a value or an object of operators (`{"payload.status": "open"}`, `{"payload.amount": {"$gte": 10}}`),
+ * or `$and` and `$or` with a list of filters, or `$not` with one. Fields are `id`, `type`, `created_at`,
+ * `integrated_account_id` and paths into the payload, which begin with `payload.`; a name with dots is written
+ * `payload["a.b"]`. A condition of a list holds when it holds for one of its items; `$neq` and `$nin` are the opposites of
+ * `$eq` and `$in`, also for missing fields. Types are never converted. Linear in the length of the filter.
+ *
+ * @param field prefix of the fields of the violations
+ */
+export function parseFilter(filter: JsonObject, field: string): ParsedFilter {
+  const parser = new FilterParser()
+  const passes = parser.parse(filter, field, 0)
+  if (parser.conditions > CONDITIONS_MAX)
+    parser.reject(field, `must have at most ${CONDITIONS_MAX} conditions`, 'filter.conditions')
+  return { passes, violations: parser.violations }
+}
+
+class FilterParser {
+  readonly violations: Violation[] = []
+  conditions = 0
+
+  reject(field: string, description: string, rule: string): void {
+    this.violations.push({ field, description, rule })
+  }
+
+  parse(filter: Json, at: string, depth: number): EventPredicate {
+    if (!isJsonObject(filter)) {
+      this.reject(at, 'must be an object of conditions', 'filter.object')
+      return () => true
+    }
+    if (depth > NESTING_MAX) {
+      this.reject(at, `must not be nested more than ${NESTING_MAX} levels deep`, 'filter.nesting')
+      return () => true
+    }
+    const parts = Object.entries(filter).map(([key, value]) => this.#parseMember(key, value, at, depth))
+    return (event) => parts.every((passes) => passes(event))
+  }
+
+  #parseMember(key: string, value: Json, parent: string, depth: number): EventPredicate {
+    const at = `${parent}.${key}`
+    switch (key) {
+      case '$and': {
+        const parts = this.#parseList(value, at, depth)
+        return (event) => parts.every((passes) => passes(event))
+      }
+      case '$or': {
+        const parts = this.#parseList(value, at, depth)
+        return (event) => parts.some((passes) => passes(event))
+      }
+      case '$not': {
+        const passes = this.parse(value, at, depth + 1)
+        return (event) => !passes(event)
+      }
+      default:
+        return this.#parseField(key, value, at)
+    }
+  }
+
+  #parseList(value: Json, at: string, depth: number): readonly EventPredicate[] {
+    if (!Array.isArray(value) || value.length === 0) {
+      this.reject(at, 'must be a list of at least one filter', 'filter.list')
+      return []
+    }
+    if (value.length > CONDITIONS_MAX) {
+      this.reject(at, `must have at most ${CONDITIONS_MAX} filters`, 'filter.conditions')
+      return []
+    }
+    return value.map((filter, index) => this.parse(filter, `${at}[${index}]`, depth + 1))
+  }
+
+  #parseField(key: string, value: Json, at: string): EventPredicate {
+    const read = this.#parsePath(key, at)
+    const operators = isJsonObject(value) ? Object.entries(value) : [['$eq', value] as const]
+    if (operators.length === 0) this.reject(at, `must be a value or operators: ${OPERATORS_TEXT}`, 'filter.operator')
+    this.conditions += operators.length
+    if (read === undefined) return () => true
+    const isTime = key === 'created_at'
+    const tests = operators.map(([operator, operand]) => {
+      const place = isJsonObject(value) ? `${at}.${operator}` : at
+      return this.#parseOperator(operator, operand, place, isTime)
+    })
+    return (event) => {
+      const found = read(event)
+      return tests.every((test) => test(found))
+    }
+  }
+
+  #parsePath(key: string, at: string): ((event: FilteredEvent) => Json | undefined) | undefined {
+    if (isField(key)) return (event) => readField(event, key)
+    const parsed = /^payload[.[]/.test(key) ? tryParseDotPath(key) : undefined
+    if (parsed === undefined || 'problem' in parsed) {
+      const description = `is not a field; fields are ${FIELDS.join(', ')} and paths such as payload.status`
+      this.reject(at, description, 'filter.field')
+      return undefined
+    }
+    const steps = parsed.steps.slice(1)
+    return ({ payload }) => readPath(payload, steps)
+  }
+
+  /** The test of a value that may be missing or a list. */
+  #parseOperator(operator: string, operand: Json, at: string, isTime: boolean): (value: Json | undefined) => boolean {
+    switch (operator) {
+      case '$exist':
+        if (typeof operand !== 'boolean') this.reject(at, 'must be true or false', 'filter.operand')
+        return (value) => (value !== undefined) === operand
+      case '$neq':
+        return negated(this.#equals([operand], at, isTime))
+      case '$nin':
+        return negated(this.#equals(this.#list(operand, at), at, isTime))
+      case '$eq':
+        return someItem(this.#equals([operand], at, isTime))
+      case '$in':
+        return someItem(this.#equals(this.#list(operand, at), at, isTime))
+      case '$gt':
+      case '$gte':
+      case '$lt':
+      case '$lte':
+        return someItem(this.#compares(operator, operand, at, isTime))
+      case '$startsWith':
+      case '$endsWith':
+        return someItem(this.#touches(operator, operand, at))
+      default:
+        this.reject(at, `is not an operator; operators are ${OPERATORS_TEXT}`, 'filter.operator')
+        return () => true
+    }
+  }
+
+  #list(operand: Json, at: string): readonly Json[] {
+    if (Array.isArray(operand) && operand.length > 0 && operand.length <= LIST_MAX) return operand
+    this.reject(at, `must be a list of 1 to ${LIST_MAX} values`, 'filter.operand')
+    return []
+  }
+
+  #equals(operands: readonly Json[], at: string, isTime: boolean): ValueTest {
+    const keys = new Set<string>()
+    for (const operand of operands) {
+      const scalar = this.#scalar(operand, at, isTime)
+      if (scalar !== undefined) keys.add(scalarKey(scalar))
+    }
+    return (value) => isScalar(value) && keys.has(scalarKey(value))
+  }
+
+  #compares(operator: '$gt' | '$gte' | '$lt' | '$lte', operand: Json, at: string, isTime: boolean): ValueTest {
+    const bound = toDouble(this.#scalar(operand, at, isTime))
+    if (typeof bound !== 'number' && typeof bound !== 'string') {
+      if (bound !== undefined) this.reject(at, 'must be a number or a text', 'filter.operand')
+      return () => true
+    }
+    return (value) => {
+      const left = toDouble(value)
+      // Only values of one type have an order.
+      return (
+        (typeof left === 'number' || typeof left === 'string') &&
+        typeof left === typeof bound &&
+        isOrdered(operator, left, bound)
+      )
+    }
+  }
+
+  #touches(operator: '$startsWith' | '$endsWith', operand: Json, at: string): ValueTest {
+    if (typeof operand !== 'string' || operand === '' || operand.length > TEXT_LENGTH_MAX) {
+      this.reject(at, `must be a text of 1 to ${TEXT_LENGTH_MAX} characters`, 'filter.operand')
+      return () => true
+    }
+    const touches = operator === '$startsWith' ? 'startsWith' : 'endsWith'
+    return (value) => typeof value === 'string' && value[touches](operand)
+  }
+
+  /** A value to compare with; a time in the form in which events have it. */
+  #scalar(operand: Json, at: string, isTime: boolean): Scalar | undefined {
+    if (!isScalar(operand) || (typeof operand === 'string' && operand.length > TEXT_LENGTH_MAX)) {
+      const description = `must be a number, true, false, null or a text of at most ${TEXT_LENGTH_MAX} characters`
+      this.reject(at, description, 'filter.operand')
+      return undefined
+    }
+    if (!isTime) return operand
+    const time = typeof operand === 'string' && RFC_3339.test(operand) ? Date.parse(operand) : Number.NaN
+    if (!Number.isNaN(time)) return new Date(time).toISOString()
+    this.reject(at, 'must be a time such as 2026-01-31T12:00:00Z', 'filter.operand')
+    return undefined
+  }
+}
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/
+
+function isField(key: string): key is FilterField {
+  return FIELDS.some((field) => field === key)
+}
+
+function readField(event: FilteredEvent, field: FilterField): Json | undefined {
+  switch (field) {
+    case 'id':
+      return event.id
+    case 'type':
+      return event.type
+    case 'created_at':
+      return event.createdAt.toISOString()
+    case 'integrated_account_id':
+      return event.integratedAccountId ?? undefined
+  }
+}
+
+/** Follows own keys and list indexes, one step a name: unlike `getAtPath`, its cost does not grow with the number of keys. */
+function readPath(payload: JsonObject, steps: readonly (string | number)[]): Json | undefined {
+  let current: Json | undefined = payload
+  for (const step of steps) {
+    if (Array.isArray(current)) current = current[Number(step)]
+    else if (isJsonObject(current) && Object.hasOwn(current, step)) current = current[step]
+    else return undefined
+  }
+  return current
+}
+
+function isScalar(value: Json): value is Scalar {
+  return typeof value !== 'object' || value === null || isJsonNumber(value)
+}
+
+/** Equal scalars have equal keys, numbers however they are written. */
+function scalarKey(value: Scalar): string {
+  if (typeof value === 'string') return `"${value}`
+  if (!isJsonNumber(value)) return String(value)
+  const { text, exponent } = decimalForm(value)
+  return `${text}|${exponent}`
+}
+
+function isOrdered<Value extends number | string>(
+  operator: '$gt' | '$gte' | '$lt' | '$lte',
+  left: Value,
+  right: Value,
+) {
+  switch (operator) {
+    case '$gt':
+      return left > right
+    case '$gte':
+      return left >= right
+    case '$lt':
+      return left < right
+    case '$lte':
+      return left <= right
+  }
+}
+
+function someItem(test: ValueTest): (value: Json | undefined) => boolean {
+  return (value) => (Array.isArray(value) ? value.some(test) : value !== undefined && test(value))
+}
+
+function negated(test: ValueTest): (value: Json | undefined) => boolean {
+  const holds = someItem(test)
+  return (value) => !holds(value)
+}

@@ -1,0 +1,57 @@
+import type { JsonObject } from '../../base/index.ts'
+import { query, type Tx } from '../../database/index.ts'
+import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
+import type { WebhookEnvelope } from '../envelope.ts'
+import type { WebhookCompatibility } from '../signing.ts'
+import type { StoredWebhookState } from '../state.ts'
+
+/** A webhook by its key. */
+export interface WebhookRef {
+  readonly environmentId: string
+  readonly webhookId: string
+}
+
+/** Which events an active webhook asks for, as stored. */
+export interface SubscriberRow extends WebhookRef {
+  readonly eventTypes: readonly string[]
+  readonly filter: JsonObject | null
+}
+
+/** A webhook with its encrypted secrets, as stored. */
+export interface EndpointRow extends WebhookRef, StoredWebhookState {
+  readonly url: string
+  readonly envelope: WebhookEnvelope
+  readonly compatibility: WebhookCompatibility | null
+  readonly rateLimitRequests: number | null
+  readonly rateLimitSeconds: number | null
+  readonly secrets: readonly EncryptedSecret[]
+}
+
+/** The existing ones of the webhooks, in any order and of any environments, in one statement. Uses primary keys. */
+export async function selectEndpoints(tx: Tx, wanted: readonly WebhookRef[]): Promise<readonly EndpointRow[]> {
+  const rows = await query<Omit<EndpointRow, 'secrets'> & { readonly secrets: readonly EncodedSecret[] | null }>(
+    tx,
+    `select webhook.environment_id as "environmentId", webhook.id as "webhookId", target_url as url, envelope, compatibility,
+       rate_limit_requests as "rateLimitRequests", rate_limit_seconds as "rateLimitSeconds", is_active as "isActive",
+       disabled_reason as "disabledReason", coalesce(failure.attempts, 0) as "failedAttempts", held.secrets
+     from unnest(:environmentIds::uuid[], :ids::uuid[]) as wanted (environment_id, id)
+     join webhook on webhook.environment_id = wanted.environment_id and webhook.id = wanted.id
+     left join webhook_failure failure on failure.environment_id = webhook.environment_id and failure.webhook_id = webhook.id
+     left join lateral (
+       select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64'))) as secrets
+       from secret where owner_id = webhook.environment_id and subject_type = 'webhook' and subject_id = webhook.id
+     ) held on true`,
+    { environmentIds: wanted.map(({ environmentId }) => environmentId), ids: wanted.map(({ webhookId }) => webhookId) },
+  )
+  return rows.map(({ secrets, ...row }) => ({ ...row, secrets: (secrets ?? []).map(secretFromRow) }))
+}
+
+/** The active webhooks of the environments. Uses the primary key. */
+export async function selectSubscribers(tx: Tx, environmentIds: readonly string[]): Promise<readonly SubscriberRow[]> {
+  return await query(
+    tx,
+    `select environment_id as "environmentId", id as "webhookId", event_types as "eventTypes", filter
+     from webhook where environment_id = any(:environmentIds::uuid[]) and is_active order by environment_id, id`,
+    { environmentIds: [...environmentIds] },
+  )
+}

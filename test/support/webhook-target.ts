@@ -1,0 +1,16 @@
+import type { WebhookTarget } from '../../src/webhooks/index.ts'
+import { newSigningSecret } from '../../src/webhooks/signing.ts'
+
+/** A webhook at the URL with all options at their defaults. */
+export function webhookTarget(url: string, rest: Partial<WebhookTarget> = {}): WebhookTarget {
+  return {
+    webhookId: 'w',
+    environmentId: 'e',
+    url,
+    secrets: [newSigningSecret()],
+    envelope: 'standard',
+    headers: {},
+    compatibility: null,
+    ...rest,
+  }
+}
