@@ -9,7 +9,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['cli'],
   ['connect-page'],
   ['api', 'worker', 'daemon-runner'],
-  ['client', 'daemons', 'schedules'],
+  ['client', 'daemons', 'schedules', 'inbound-webhooks'],
   ['syncs'],
   ['deliveries'],
   ['webhooks'],

@@ -30,6 +30,7 @@ import {
   responseFormat,
 } from '../formats/index.ts'
 import { ACTION_RESOURCE, compileAction } from './actions.ts'
+import { compileWebhook, type WebhookPlan } from './compile-webhook.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
 import { secretTexts } from './config-values.ts'
 import { type BudgetDefinition, type MethodDefinition, retrySchema } from './method-schema.ts'
@@ -73,6 +74,7 @@ export function compilePlan(written: JsonObject): Plan {
     return [resource, plans] as const
   })
   let secrets: readonly string[] | undefined
+  let webhook: WebhookPlan | undefined
   return {
     resources: new Map(resources),
     passthrough: compileRequest(parsed, '', '', { method: 'GET', path: '' }),
@@ -81,6 +83,10 @@ export function compilePlan(written: JsonObject): Plan {
     actions: new LazyMap(parsed.actions ?? {}, (name, action) =>
       compileAction(name, action, (request) => compileStepRequest(parsed, name, request)),
     ),
+    get webhook() {
+      if (parsed.webhook !== undefined) webhook ??= compileWebhook(parsed.webhook)
+      return webhook
+    },
     get secrets() {
       secrets ??= secretTexts(config)
       return secrets

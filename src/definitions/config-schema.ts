@@ -14,7 +14,6 @@ import {
   queryArrayFormatSchema,
   RESPONSE_ROOTS,
   rawText,
-  signatureSchema,
   templateMap,
   urlText,
   webAddress,
@@ -28,25 +27,7 @@ import {
   retrySchema,
   timeoutSchema,
 } from './method-schema.ts'
-
-/** How inbound webhooks of the third party are handled. */
-const webhookSchema = z.strictObject({
-  payload_transform: expressionText(['body', 'headers', 'query'])
-    .optional()
-    .describe('JSONata over {body, headers, query}; the result is the new payload.'),
-  handle_verification: expressionText()
-    .optional()
-    .describe('JSONata that returns {type: verify | payload | meta, verification_response?, update_context?}.'),
-  signature_verification: signatureSchema.optional(),
-  events: expressionText().optional().describe('JSONata that maps one accepted payload to record events.'),
-  context_lookup: z
-    .strictObject({
-      value: expressionText().describe('JSONata over the payload.'),
-      field: nameText().describe("Key of the accounts' context that must equal the value."),
-    })
-    .optional()
-    .describe('How the receiving accounts of an environment-level address are found.'),
-})
+import { webhookSchema } from './webhook-schema.ts'
 
 /** Keys of an integration config. The same objects validate, give the types and are published as JSON Schema. */
 const configKeys = {
@@ -85,7 +66,7 @@ const configKeys = {
       'Named steps; post_install, post_connect_user_form, refresh_token and validation hook into the life of an account.',
     ),
   tool_tags: mapOf(nameText(), listOf(rawText())).optional().describe('Tags by resource, for the tools listing.'),
-  webhook: webhookSchema.optional(),
+  webhook: webhookSchema.optional().describe('How inbound webhooks of the third party are handled.'),
 } as const
 
 /** An integration config. */

@@ -16,6 +16,7 @@ export {
 } from './check.ts'
 export { isClientConfigured } from './client-settings.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
+export { compileAnswer, type WebhookAnswer, type WebhookPlan, type WebhookRate } from './compile-webhook.ts'
 export { integrationConfigSchema } from './config-schema.ts'
 export { findAddressViolations, secretPaths, secretTexts } from './config-values.ts'
 export { labelKeyOf } from './form-fields.ts'
@@ -33,3 +34,4 @@ export type {
   StepPlan,
 } from './plan.ts'
 export { listTools, type Tool } from './tools.ts'
+export { ANSWER_BYTES_MAX, ANSWER_HEADERS } from './webhook-schema.ts'

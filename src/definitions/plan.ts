@@ -12,6 +12,7 @@ import type {
   ResponseFormat,
   TokenRules,
 } from '../formats/index.ts'
+import type { WebhookPlan } from './compile-webhook.ts'
 
 /** Plans by name, compiled lazily: a large definition costs what is used of it. */
 type PlansByName<Item> = Pick<ReadonlyMap<string, Item>, 'get' | 'has' | 'size'> & { keys(): Iterable<string> }
@@ -25,6 +26,8 @@ export interface Plan {
   /** Ways of connecting an account, in the order of the definition. */
   readonly credentials: readonly ConnectPlan[]
   readonly actions: PlansByName<ActionPlan>
+  /** Absent: the definition receives no webhooks. */
+  readonly webhook: WebhookPlan | undefined
   /** Credential material that is written out in the definition; must be masked in everything that shows a call. */
   readonly secrets: readonly string[]
 }

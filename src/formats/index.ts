@@ -78,6 +78,7 @@ export {
   fieldRoles,
   findPathProblem,
   headerMap,
+  headerName,
   listOf,
   mapOf,
   nameText,
@@ -94,4 +95,6 @@ export { explainSignature, type SignatureExplanation } from './signature/explain
 export { compileSignature, signatureSchema } from './signature/index.ts'
 export { createKeySource, type KeySource, type KeySourceDeps } from './signature/key-source.ts'
 export type { InboundDelivery, VerificationContext, VerificationResult, Verify } from './signature/signature.ts'
+export { compileTime, type ReadTime } from './signature/signed-content.ts'
+export { compileSource, type ReadValues, readText, tokenText } from './signature/source.ts'
 export type { BodyReadings } from './signature/variations.ts'

@@ -4,7 +4,7 @@ import { query, type Tx } from '../database/index.ts'
 export interface SecretRef {
   /** The environment, or for an integration's own config the team. */
   readonly ownerId: string
-  readonly subjectType: 'integration' | 'environment_integration' | 'integrated_account' | 'webhook'
+  readonly subjectType: 'integration' | 'environment_integration' | 'integrated_account' | 'webhook' | 'inbound_webhook'
   readonly subjectId: string
 }
 

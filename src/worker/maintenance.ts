@@ -1,6 +1,7 @@
 import type { Clock, PollLoopSpec } from '../base/index.ts'
 import { createComingDays, type Database, type DayRetentionDeps, dropOldDays } from '../database/index.ts'
 import { EVENT_DAYS } from '../events/index.ts'
+import { INBOUND_DAY_TABLES } from '../inbound-webhooks/index.ts'
 import { deleteExpiredSlots, deleteIdleWindows } from '../rate-limits/index.ts'
 import { HEARTBEAT_INTERVAL_MS, REAP_INTERVAL_MS, RUN_DAY_TABLES, type RunQueue, touchWorker } from '../runs/index.ts'
 import { deleteOldIdempotencyKeys } from '../tenancy/index.ts'
@@ -45,7 +46,8 @@ export function partitionMaintenance(database: Database, clock: Pick<Clock, 'now
     name: 'partitions',
     intervalMs: HOUR_MS,
     async runOnce() {
-      for (const table of [...RUN_DAY_TABLES, EVENT_DAYS]) await createComingDays({ database, clock }, table)
+      for (const table of [...RUN_DAY_TABLES, EVENT_DAYS, ...INBOUND_DAY_TABLES])
+        await createComingDays({ database, clock }, table)
       return false
     },
   }

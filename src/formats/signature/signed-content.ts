@@ -5,6 +5,9 @@ import { BYTE_ENCODINGS } from './secret.ts'
 import { type InboundDelivery, invalid, ok, type Result } from './signature.ts'
 import { asText, compileSource, type ReadValues, readText, sourceText, tokenText } from './source.ts'
 
+/** Reads a time of a delivery, as epoch milliseconds. */
+export type ReadTime = (delivery: InboundDelivery, scope: TemplateScope) => Result<number>
+
 /** The timestamp of a delivery, against replays. */
 const timestampSchema = z.strictObject({
   value: tokenText().describe('Where the time of sending is, for example `$header.x-timestamp`. It has to be signed.'),
@@ -29,11 +32,19 @@ function compileTimestamp(
   keys: TimestampKeys | undefined,
 ): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<null> {
   if (keys === undefined) return () => ok(null)
-  const source = compileSource(keys.value)
+  const readTime = compileTime(keys)
   return (delivery, scope, now) => {
+    const sent = readTime(delivery, scope)
+    return sent.kind === 'invalid' ? sent : checkAge(sent.value, keys.tolerance_seconds, now)
+  }
+}
+
+/** Compiles a checked place of a time; NaN when the text there is not a time. */
+export function compileTime({ value, unit }: Pick<TimestampKeys, 'value' | 'unit'>): ReadTime {
+  const source = compileSource(value)
+  return (delivery, scope) => {
     const text = readText(source, delivery, scope)
-    if (text.kind === 'invalid') return text
-    return checkAge(TIMESTAMP_READERS[keys.unit](text.value), keys.tolerance_seconds, now)
+    return text.kind === 'invalid' ? text : ok(TIMESTAMP_READERS[unit](text.value))
   }
 }
 

@@ -1,0 +1,176 @@
+-- Inbound webhooks: what third parties sent, what of it waits to be processed, and how duplicates are recognised.
+--
+-- A request is one insert before its answer: the event, its content, its dedupe key and its place in the queue in one
+-- statement. Events and contents are partitioned by the day in the id, a UUIDv7, and dropped by days; contents have fewer
+-- days than events, and are all that an expunge has to delete. No foreign key leaves these tables: an insert would lock the
+-- row of the account, and history outlives what it is about.
+
+create table inbound_event (
+  environment_id uuid not null,
+  id uuid not null,
+  source_kind text not null check (source_kind in ('integrated_account', 'environment_integration')),
+  -- The id in the address.
+  source_id uuid not null,
+  environment_integration_id uuid not null,
+  -- Null: the address is one of an installation.
+  integrated_account_id uuid,
+  method text not null,
+  path text not null,
+  -- As received, without the question mark.
+  query text not null,
+  remote_address text not null,
+  -- Of the body as received.
+  body_bytes integer not null,
+  state text not null check (state in ('handshake', 'received', 'processed', 'failed', 'rejected', 'unrouted')),
+  -- none: the definition does not authenticate deliveries.
+  signature text not null check (signature in ('none', 'valid', 'invalid', 'unverified')),
+  -- Null: handshakes and rejected deliveries claim none.
+  dedupe_key text,
+  -- Further deliveries with the same key.
+  duplicates integer not null default 0,
+  received_at timestamptz(3) not null default now(),
+  -- When the third party says that it happened.
+  provider_time timestamptz(3),
+  processed_at timestamptz(3),
+  -- {step, reason, message}
+  error jsonb,
+  -- What each step did: {transform, handshake, signature, context, mapping, routing}.
+  trace jsonb not null default '{}',
+  primary key (environment_id, id)
+) partition by range (id);
+create index inbound_event_of_source on inbound_event (environment_id, source_id, id);
+create table inbound_event_default partition of inbound_event default with (fillfactor = 80);
+
+create table inbound_content (
+  environment_id uuid not null,
+  id uuid not null,
+  -- [[name, value]] in their order, duplicates included; names as received. Secrets of rejected deliveries are masked.
+  headers jsonb not null,
+  -- As received; the first 4 KiB of a rejected delivery.
+  body bytea not null,
+  -- The payload, where payload_transform made one; null: it is parsed from the body.
+  payload jsonb,
+  primary key (environment_id, id)
+) partition by range (id);
+create table inbound_content_default partition of inbound_content default;
+-- Partitions of today and the next three days; later ones are made by the maintenance of partitions.
+do $$
+declare
+  first_day timestamptz := date_trunc('day', now() at time zone 'UTC') at time zone 'UTC';
+  bounds text[] := array(
+    select lpad(to_hex((extract(epoch from first_day) * 1000)::bigint + ahead * 86400000), 12, '0') || repeat('0', 20)
+    from generate_series(0, 4) ahead
+  );
+begin
+  for ahead in 0..3 loop
+    execute format('create table inbound_event_%s partition of inbound_event for values from (%L) to (%L) with (fillfactor = 80)',
+      to_char((first_day at time zone 'UTC')::date + ahead, 'YYYYMMDD'), bounds[ahead + 1], bounds[ahead + 2]);
+    execute format('create table inbound_content_%s partition of inbound_content for values from (%L) to (%L)',
+      to_char((first_day at time zone 'UTC')::date + ahead, 'YYYYMMDD'), bounds[ahead + 1], bounds[ahead + 2]);
+  end loop;
+end $$;
+
+-- One event per source and key until it expires (unique index).
+create table inbound_dedupe (
+  source_id uuid not null,
+  key text not null,
+  environment_id uuid not null,
+  event_id uuid not null,
+  expires_at timestamptz(3) not null,
+  primary key (source_id, key)
+) with (
+  autovacuum_vacuum_scale_factor = 0.01,
+  autovacuum_vacuum_threshold = 1000
+);
+create index inbound_dedupe_expiry on inbound_dedupe (expires_at);
+
+-- Rejected deliveries and handshakes, which are kept for a day and in bounded number per source.
+create table inbound_short_lived (
+  source_id uuid not null,
+  event_id uuid not null,
+  environment_id uuid not null,
+  primary key (source_id, event_id)
+);
+create index inbound_short_lived_oldest on inbound_short_lived (event_id);
+
+-- What one item of an event led to.
+create table inbound_item (
+  environment_id uuid not null,
+  inbound_event_id uuid not null,
+  -- Counts the items of an event, also over replays.
+  index integer not null,
+  state text not null check (state in ('routed', 'unrouted', 'hint', 'ignored')),
+  integrated_account_id uuid,
+  -- The value that was to be found in the accounts' context.
+  lookup_value text,
+  -- The outbox event.
+  event_id uuid,
+  resource text,
+  record_id text,
+  detail text,
+  primary key (environment_id, inbound_event_id, index)
+) partition by range (inbound_event_id);
+create table inbound_item_default partition of inbound_item default;
+create index inbound_item_unrouted on inbound_item (environment_id, lookup_value, inbound_event_id) where state = 'unrouted';
+do $$
+declare
+  first_day timestamptz := date_trunc('day', now() at time zone 'UTC') at time zone 'UTC';
+  bounds text[] := array(
+    select lpad(to_hex((extract(epoch from first_day) * 1000)::bigint + ahead * 86400000), 12, '0') || repeat('0', 20)
+    from generate_series(0, 4) ahead
+  );
+begin
+  for ahead in 0..3 loop
+    execute format('create table inbound_item_%s partition of inbound_item for values from (%L) to (%L)',
+      to_char((first_day at time zone 'UTC')::date + ahead, 'YYYYMMDD'), bounds[ahead + 1], bounds[ahead + 2]);
+  end loop;
+end $$;
+
+create table inbound_queue (
+  event_id uuid primary key,
+  environment_id uuid not null,
+  source_id uuid not null,
+  source_kind text not null,
+  -- Of the account; empty for an installation. Every worker takes every event.
+  region text not null,
+  queue_group text not null,
+  -- Milliseconds of a virtual clock: the moment it may start, plus a share for everything its source has waiting.
+  fair_rank bigint not null,
+  available_at timestamptz(3) not null,
+  attempt integer not null,
+  attempt_base integer not null default 0,
+  -- The event was asked to be processed again.
+  is_replay boolean not null default false
+) with (
+  autovacuum_vacuum_scale_factor = 0.01,
+  autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0,
+  vacuum_truncate = off
+);
+create index inbound_queue_claim on inbound_queue (queue_group, fair_rank, event_id);
+create index inbound_queue_of_source on inbound_queue (source_id);
+
+create table inbound_lease (
+  event_id uuid primary key,
+  environment_id uuid not null,
+  source_id uuid not null,
+  source_kind text not null,
+  region text not null,
+  queue_group text not null,
+  is_replay boolean not null default false,
+  lease_id uuid not null,
+  holder text not null,
+  attempt integer not null,
+  attempt_base integer not null default 0,
+  claimed_at timestamptz(3) not null,
+  expires_at timestamptz(3) not null,
+  stop_requested_at timestamptz(3)
+) with (
+  fillfactor = 50,
+  autovacuum_vacuum_scale_factor = 0.01,
+  autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0,
+  vacuum_truncate = off
+);
+-- Several events of one source are processed at once.
+create index inbound_lease_source on inbound_lease (source_id);

@@ -1,0 +1,140 @@
+import type { Json } from '../base/index.ts'
+import { listRootNames } from '../expressions/index.ts'
+import {
+  compileSignature,
+  compileSource,
+  compileTime,
+  type ReadTime,
+  type ReadValues,
+  type Verify,
+} from '../formats/index.ts'
+import { type WebhookDefinition, windowSeconds } from './webhook-schema.ts'
+
+/** How inbound webhooks of a third party are handled: the `webhook` block of a definition, compiled. */
+export interface WebhookPlan {
+  /** JSONata over {body, headers, query, method, path}. */
+  readonly payloadTransform: string | undefined
+  readonly handshake: HandshakePlan | undefined
+  /** Absent: the definition does not authenticate deliveries. */
+  readonly verify: Verify | undefined
+  /** The bytes that `verify` reads of a compressed body: as sent, or decoded. */
+  readonly bodyStage: 'raw' | 'decoded'
+  /** JSONata over the payload that returns one event or a list. */
+  readonly events: string | undefined
+  readonly contextLookup: ContextLookup | undefined
+  readonly dedupe: DedupePlan
+  /** To an accepted delivery. */
+  readonly answer: WebhookAnswer
+  readonly rateLimit: WebhookRate
+  /** Keys of `update_context` that are stored encrypted. */
+  readonly secretContext: ReadonlySet<string>
+  /** Whether a handshake may ask for a request to this host, in lower case. */
+  isVerificationHost(host: string): boolean
+  readonly readProviderTime: ReadTime | undefined
+}
+
+/** An answer to the third party. */
+export interface WebhookAnswer {
+  /** HTTP status. */
+  readonly status: number
+  readonly body: string
+  /** By lower-case name; always with a content type. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A handshake expression, and the only secrets that its input holds: those that it names. */
+export interface HandshakePlan {
+  readonly expression: string
+  readonly credentialNames: readonly string[]
+  readonly variableNames: readonly string[]
+}
+
+/** How the receiving account of an environment-level address is found. */
+interface ContextLookup {
+  /** JSONata over the payload. */
+  readonly value: string
+  /** Key of the accounts' context. */
+  readonly field: string
+}
+
+/** How duplicates are recognised. */
+interface DedupePlan {
+  /** Alternatives, the first with values wins; each is one id or several parts of one. */
+  readonly keys: readonly (readonly ReadValues[])[]
+  readonly windowSeconds: number
+}
+
+/** A token bucket. */
+export interface WebhookRate {
+  readonly requestsPerSecond: number
+  readonly burst: number
+}
+
+const WINDOW_DEFAULT = '7d'
+/** Deliveries of one address; every listed provider retries after 429, so this only bounds floods. */
+const RATE_DEFAULT: WebhookRate = { requestsPerSecond: 200, burst: 2_000 }
+
+/** Compiles a checked webhook block. */
+export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
+  const { signature_verification, dedupe, rate_limit, verification_hosts, provider_time } = definition
+  const hosts = (verification_hosts ?? []).map(hostPattern)
+  return {
+    payloadTransform: definition.payload_transform,
+    handshake:
+      definition.handle_verification === undefined ? undefined : compileHandshake(definition.handle_verification),
+    verify: signature_verification === undefined ? undefined : compileSignature(signature_verification),
+    bodyStage: definition.body_stage,
+    events: definition.events,
+    contextLookup: definition.context_lookup,
+    dedupe: {
+      keys: (dedupe?.keys ?? []).map((key) => [key].flat().map(compileSource)),
+      windowSeconds: windowSeconds(dedupe?.window ?? WINDOW_DEFAULT),
+    },
+    answer: compileAnswer(definition.response ?? {}),
+    rateLimit:
+      rate_limit === undefined
+        ? RATE_DEFAULT
+        : { requestsPerSecond: rate_limit.requests_per_second, burst: rate_limit.burst },
+    secretContext: new Set(definition.secret_context),
+    isVerificationHost: (host) => hosts.some((pattern) => pattern.test(host)),
+    readProviderTime: provider_time === undefined ? undefined : compileTime(provider_time),
+  }
+}
+
+function compileHandshake(expression: string): HandshakePlan {
+  const roots = listRootNames(expression)
+  const below = (...names: readonly string[]) => [
+    ...new Set(roots.flatMap(({ name, next }) => (names.includes(name) && next !== undefined ? [next] : []))),
+  ]
+  return {
+    expression,
+    credentialNames: below('credentials'),
+    variableNames: below('environment_variables', 'env'),
+  }
+}
+
+/** An answer as a definition writes it, or as a handshake returns it. Headers that may not be set are expected to be gone. */
+export function compileAnswer({
+  status = 200,
+  body,
+  headers = {},
+}: {
+  readonly status?: number | undefined
+  readonly body?: Json | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}): WebhookAnswer {
+  const isText = typeof body === 'string'
+  const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  const type = isText ? 'text/plain; charset=utf-8' : 'application/json'
+  return {
+    status,
+    body: isText ? body : JSON.stringify(body ?? {}),
+    headers: { 'content-type': type, ...(isText ? { 'x-content-type-options': 'nosniff' } : {}), ...lower },
+  }
+}
+
+/** Labels are compared whole; `*` is one label. */
+function hostPattern(text: string): RegExp {
+  const labels = text.toLowerCase().split('.')
+  return new RegExp(`^${labels.map((label) => (label === '*' ? '[a-z0-9-]{1,63}' : label)).join('\\.')}$`)
+}

@@ -1,0 +1,160 @@
+import { z } from 'zod'
+import {
+  anyJson,
+  expressionText,
+  headerName,
+  listOf,
+  mapOf,
+  nameText,
+  rawText,
+  refineWith,
+  signatureSchema,
+  tokenText,
+} from '../formats/index.ts'
+
+/** Roots of expressions over a request: `body` is the parsed body, for all but `payload_transform` as that has made it. */
+const REQUEST_ROOTS = ['body', 'headers', 'query', 'method', 'path'] as const
+
+/** Roots of `handle_verification`, which may compute with secrets and read what an earlier handshake stored. */
+const HANDSHAKE_ROOTS = [
+  ...REQUEST_ROOTS,
+  'raw_body',
+  'context',
+  'credentials',
+  'environment_variables',
+  'env',
+  'connection',
+] as const
+
+/** Roots of `events` and `context_lookup`; `context` is that of the account, where the address is one of an account. */
+const EVENT_ROOTS = [...REQUEST_ROOTS, 'context'] as const
+
+/** Longest time for which duplicates of a delivery are recognised. */
+const WINDOW_SECONDS_MAX = 30 * 86_400
+const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
+const WINDOW = /^(\d{1,7})([smhd])$/
+
+/** Headers that a definition may put on its answers. */
+export const ANSWER_HEADERS: readonly string[] = [
+  'content-type',
+  'content-language',
+  'x-content-type-options',
+  'x-hook-secret',
+]
+/** Longest body of an answer. */
+export const ANSWER_BYTES_MAX = 4_096
+
+/** A host, or a pattern in which `*` stands for one label: `sns.*.amazonaws.com`. The last two labels are written out. */
+const HOST_PATTERN = /^(?:(?:\*|[a-z0-9-]{1,63})\.){0,8}[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}$/i
+
+const windowText = z
+  .string()
+  .max(16)
+  .superRefine(refineWith(findWindowProblem, 'webhook.window'))
+  .describe('How long duplicates are recognised: a number and s, m, h or d. Default: 7d; at most 30d.')
+
+const dedupeSchema = z.strictObject({
+  keys: listOf(z.union([tokenText(), listOf(tokenText()).min(1).max(8)]))
+    .min(1)
+    .max(8)
+    .optional()
+    .describe(
+      'Where the id of a delivery is: the first of these with a value, or a list whose values together are the id. Default, and where none has a value: a hash of signature and body.',
+    ),
+  window: windowText.optional(),
+})
+
+const responseSchema = z.strictObject({
+  status: z.int().min(200).max(299).optional().describe('Default: 200.'),
+  body: anyJson()
+    .superRefine(refineWith(findBodyProblem, 'webhook.response'))
+    .optional()
+    .describe('A text is sent as it is, anything else as JSON. Default: {}.'),
+  headers: mapOf(headerName(), z.string().max(1_024))
+    .superRefine(refineWith(findHeadersProblem, 'webhook.response'))
+    .optional()
+    .describe(`Of ${ANSWER_HEADERS.join(', ')}.`),
+})
+
+const rateLimitSchema = z.strictObject({
+  requests_per_second: z.int().min(1).max(100_000).default(200).describe('Deliveries per second, on average.'),
+  burst: z.int().min(1).max(1_000_000).default(2_000).describe('Deliveries at once.'),
+})
+
+const providerTimeSchema = z.strictObject({
+  value: tokenText().describe('Where the time of the event is, for example `$payload.created`.'),
+  unit: z.enum(['seconds', 'milliseconds', 'iso']).default('seconds').describe('How the time is written.'),
+})
+
+/** How inbound webhooks of the third party are handled. */
+export const webhookSchema = z.strictObject({
+  payload_transform: expressionText(REQUEST_ROOTS)
+    .optional()
+    .describe(
+      'JSONata over {body, headers, query, method, path}; its result is the new payload, or the member body of a result {body, headers?, query?}.',
+    ),
+  handle_verification: expressionText(HANDSHAKE_ROOTS)
+    .optional()
+    .describe(
+      'JSONata that returns {type: verify | payload | meta, verification_response?: {status_code, body, headers}, verification_request?: {url}, update_context?}. Nothing means payload. Beside the request it reads raw_body, context, credentials.<name>, environment_variables.<name> and connection.',
+    ),
+  signature_verification: signatureSchema.optional().describe('How deliveries are authenticated. Default: not at all.'),
+  body_stage: z
+    .enum(['raw', 'decoded'])
+    .default('raw')
+    .describe('What is signed of a compressed body: the bytes that were sent, or the bytes before compression.'),
+  events: expressionText(EVENT_ROOTS)
+    .optional()
+    .describe(
+      'JSONata that maps an accepted payload to one or many {event: created | updated | deleted | meta, resource, id?, data?, account?, occurred_at?} or {type: sync_hint, resource, since?, account?}.',
+    ),
+  context_lookup: z
+    .strictObject({
+      value: expressionText(EVENT_ROOTS).describe('JSONata over the payload.'),
+      field: nameText().describe("Key of the accounts' context that must equal the value."),
+    })
+    .optional()
+    .describe('How the receiving accounts of an environment-level address are found.'),
+  dedupe: dedupeSchema.optional().describe('How repeated deliveries are recognised.'),
+  response: responseSchema.optional().describe('The answer to an accepted delivery.'),
+  rate_limit: rateLimitSchema.optional().describe('Most deliveries of one address; others are answered 429.'),
+  secret_context: listOf(nameText())
+    .max(16)
+    .optional()
+    .describe(
+      'Keys of `update_context` that are secrets: stored encrypted and read as {{connection.webhook.<name>}}, never in the context.',
+    ),
+  verification_hosts: listOf(rawText().regex(HOST_PATTERN, { error: 'must be a host such as sns.*.amazonaws.com' }))
+    .max(32)
+    .optional()
+    .describe('Hosts whose addresses a handshake may ask to be visited, over HTTPS; * stands for one label.'),
+  provider_time: providerTimeSchema.optional().describe('When the third party says that it happened.'),
+})
+
+/** The webhook block of a definition. */
+export type WebhookDefinition = z.output<typeof webhookSchema>
+
+/** Seconds of a checked text such as `7d`. */
+export function windowSeconds(text: string): number {
+  const [, count = '0', unit = 's'] = WINDOW.exec(text) ?? []
+  return Number(count) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS]
+}
+
+function findWindowProblem(text: string): string | undefined {
+  const seconds = windowSeconds(text)
+  return seconds >= 1 && seconds <= WINDOW_SECONDS_MAX
+    ? undefined
+    : 'must be a number with s, m, h or d, such as 7d, and at most 30d'
+}
+
+function findBodyProblem(body: unknown): string | undefined {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return Buffer.byteLength(text) > ANSWER_BYTES_MAX ? `must have at most ${ANSWER_BYTES_MAX} bytes` : undefined
+}
+
+function findHeadersProblem(headers: Readonly<Record<string, string>>): string | undefined {
+  const other = Object.keys(headers).find((name) => !ANSWER_HEADERS.includes(name.toLowerCase()))
+  if (other !== undefined) return `has ${other}, which an answer may not set: there are ${ANSWER_HEADERS.join(', ')}`
+  const broken = Object.entries(headers).find(([, value]) => !/^[\t\x20-\x7e]*$/.test(value))
+  return broken === undefined ? undefined : `has a value of ${broken[0]} that no header may have`
+}

@@ -1,0 +1,22 @@
+/**
+ * Inbound webhooks: what third parties send to the addresses of accounts and installations.
+ *
+ * Lives here: receiving a request (transform, handshake, signature, one insert, answer), and later processing it. Never here:
+ * what a signature is (`formats/signature/`), the deliveries that follow (`deliveries/`), or HTTP (`api/http/`).
+ */
+
+export type {
+  HeaderList,
+  InboundContent,
+  InboundEventRecord,
+  InboundState,
+  SignatureState,
+  SourceKind,
+} from './inbound-event.ts'
+export {
+  findInboundContent,
+  findInboundEvent,
+  INBOUND_DAY_TABLES,
+  INBOUND_EVENT_COLUMNS,
+} from './sql/inbound-event.ts'
+export { INBOUND_QUEUE, INBOUND_QUEUE_GROUP, type InboundQueuePayload } from './sql/queue.ts'

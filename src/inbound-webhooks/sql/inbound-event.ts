@@ -1,0 +1,94 @@
+import { type DayTable, queryOne, type Tx } from '../../database/index.ts'
+import type { HeaderList, InboundContent, InboundEventRecord } from '../inbound-event.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** The smallest UUIDv7 of a day: its first 48 bits are milliseconds since 1970. */
+function lowestId(dayStart: Date): string {
+  return `${dayStart.getTime().toString(16).padStart(12, '0')}${'0'.repeat(20)}`
+}
+
+/** Events, by the day in the id. A day with events that wait or are processed is kept. */
+const INBOUND_EVENT_DAYS: DayTable = {
+  name: 'inbound_event',
+  column: 'id',
+  lowest: lowestId,
+  storage: 'with (fillfactor = 80)',
+  isInUse: hasUnprocessedEvents,
+  unfinished: `state = 'received'`,
+}
+
+/** What the items of events led to, by the day of the event. */
+const INBOUND_ITEM_DAYS: DayTable = { name: 'inbound_item', column: 'inbound_event_id', lowest: lowestId }
+
+/** Headers, bodies and payloads, by the day in the id. */
+const INBOUND_CONTENT_DAYS: DayTable = {
+  name: 'inbound_content',
+  column: 'id',
+  lowest: lowestId,
+  isInUse: hasUnprocessedEvents,
+}
+
+/** The tables of inbound events that are partitioned by day, contents first. */
+export const INBOUND_DAY_TABLES: readonly DayTable[] = [INBOUND_CONTENT_DAYS, INBOUND_ITEM_DAYS, INBOUND_EVENT_DAYS]
+
+async function hasUnprocessedEvents(tx: Tx, day: Date): Promise<boolean> {
+  const found = await queryOne(
+    tx,
+    `select from inbound_queue where event_id >= :from::uuid and event_id < :to::uuid
+     union all select from inbound_lease where event_id >= :from::uuid and event_id < :to::uuid limit 1`,
+    { from: lowestId(day), to: lowestId(new Date(day.getTime() + DAY_MS)) },
+  )
+  return found !== undefined
+}
+
+/** The columns of an event in the select list of a query builder. */
+export const INBOUND_EVENT_COLUMNS = [
+  'environment_id as environmentId',
+  'id',
+  'source_kind as sourceKind',
+  'source_id as sourceId',
+  'environment_integration_id as environmentIntegrationId',
+  'integrated_account_id as integratedAccountId',
+  'method',
+  'path',
+  'query',
+  'remote_address as remoteAddress',
+  'body_bytes as bodyBytes',
+  'state',
+  'signature',
+  'dedupe_key as dedupeKey',
+  'duplicates',
+  'received_at as receivedAt',
+  'provider_time as providerTime',
+  'processed_at as processedAt',
+  'error',
+  'trace',
+] as const
+
+/** Uses the primary key of the partition of the id. */
+export async function findInboundEvent(
+  tx: Tx,
+  environmentId: string,
+  id: string,
+): Promise<InboundEventRecord | undefined> {
+  return await tx('inbound_event')
+    .where({ environment_id: environmentId, id })
+    .first([...INBOUND_EVENT_COLUMNS])
+}
+
+/** What was sent; `undefined` when it was expunged or its day is over. Uses the primary key of the partition of the id. */
+export async function findInboundContent(
+  tx: Tx,
+  environmentId: string,
+  id: string,
+): Promise<InboundContent | undefined> {
+  const found = await tx('inbound_content')
+    .where({ environment_id: environmentId, id })
+    .first<{ readonly headers: HeaderList; readonly body: Buffer; readonly payload: InboundContent['payload'] }>([
+      'headers',
+      'body',
+      'payload',
+    ])
+  return found
+}

@@ -1,0 +1,22 @@
+import type { QueueTable } from '../../runs/index.ts'
+import type { SourceKind } from '../inbound-event.ts'
+
+/** The queue of accepted events; the address they came to is the concurrency key, with several leases at once. */
+export const INBOUND_QUEUE: QueueTable = {
+  waiting: 'inbound_queue',
+  lease: 'inbound_lease',
+  id: 'event_id',
+  key: 'source_id',
+  payload: 'source_kind, is_replay',
+  payloadFields: 'source_kind as "sourceKind", is_replay as "isReplay"',
+}
+
+/** The payload of an event in its queue. */
+export interface InboundQueuePayload {
+  readonly sourceKind: SourceKind
+  /** It was asked to be processed again. */
+  readonly isReplay: boolean
+}
+
+/** The only group: every worker processes every event. */
+export const INBOUND_QUEUE_GROUP = 'inbound'
