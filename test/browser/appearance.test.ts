@@ -2,6 +2,7 @@ import type { Frame, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { RIGHT_KEY } from './peers/provider.ts'
 import { findAccessibilityProblems } from './support/accessibility.ts'
+import { closeContext } from './support/chromium.ts'
 import { compareScreenshots } from './support/screenshots.ts'
 import { createStates } from './support/states.ts'
 import { fillKeyForm } from './support/steps.ts'
@@ -38,7 +39,7 @@ describe('every step and error state looks as it should, is accessible and fits 
     } finally {
       leave?.()
     }
-    await page.context().close()
+    await closeContext(page.context())
   })
 })
 
@@ -55,7 +56,7 @@ describe('with the branding of an environment', () => {
     await page.getByText('Northwind Traders').first().waitFor()
     await page.locator('img.logo').first().waitFor()
     await checkAppearance(page, name, [page])
-    await page.context().close()
+    await closeContext(page.context())
     await world.setBranding({ display_name: '', accent_color: '', logo_url: '' })
   })
 })
@@ -82,6 +83,6 @@ describe('in a frame of an application', () => {
     await application.getByRole('button', { name: 'Close' }).click()
     await application.getByRole('alertdialog').waitFor()
     await checkAppearance(application, 'dialog', [application, place])
-    await application.context().close()
+    await closeContext(application.context())
   })
 })

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { type SeenByHost, startHost } from './peers/host.ts'
 import { listen, send } from './peers/listen.ts'
 import { startScriptedPage } from './peers/scripted-page.ts'
-import { launchChromium } from './support/chromium.ts'
+import { closeContext, launchChromium } from './support/chromium.ts'
 import { until } from './support/until.ts'
 
 const page = await startScriptedPage()
@@ -70,7 +70,7 @@ describe.concurrent('the connect client in a popup', () => {
     )
     await closed
     expect(page.requests.filter(({ url, referer }) => `${url} ${referer}`.includes(session.token))).toEqual([])
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('does not take a closed popup for a cancellation', async () => {
@@ -83,7 +83,7 @@ describe.concurrent('the connect client in a popup', () => {
     expect(before.events.at(-1)).toEqual({ type: 'closed', certain: false })
     session.answer(200, COMPLETED)
     expect((await settled(application)).result).toEqual(COMPLETED)
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('completes when the application isolates itself from the popup', async () => {
@@ -93,7 +93,7 @@ describe.concurrent('the connect client in a popup', () => {
     await popup.getByRole('heading', { name: 'The page' }).waitFor()
     session.answer(200, COMPLETED)
     expect((await settled(application)).result).toEqual(COMPLETED)
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('rejects with popup_blocked and a link when the browser blocks it', async () => {
@@ -101,7 +101,7 @@ describe.concurrent('the connect client in a popup', () => {
     const application = await openHost({}, `/#${encodeURIComponent(JSON.stringify({ token: session.token }))}`)
     const fallbackUrl = `${page.url}/connect?link_token=${session.token}`
     expect((await settled(application)).error).toEqual({ code: 'popup_blocked', fallbackUrl })
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('continues in the same tab when the browser blocks it and onBlocked says so', async () => {
@@ -113,7 +113,7 @@ describe.concurrent('the connect client in a popup', () => {
     )
     await application.waitForURL(`${page.url}/connect`)
     expect(session.opened.at(-1)?.get('mode')).toBe('redirect')
-    await context.close()
+    await closeContext(context)
   })
 
   it('opens one popup for two clicks', async () => {
@@ -124,7 +124,7 @@ describe.concurrent('the connect client in a popup', () => {
     expect(application.context().pages()).toHaveLength(2)
     session.answer(200, COMPLETED)
     expect((await settled(application)).result).toEqual(COMPLETED)
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('ends when the application aborts, and closes the popup', async () => {
@@ -135,7 +135,7 @@ describe.concurrent('the connect client in a popup', () => {
     await application.evaluate(() => window.abort?.abort())
     expect((await settled(application)).error?.code).toBe('cancelled')
     await closed
-    await application.context().close()
+    await closeContext(application.context())
   })
 })
 
@@ -155,7 +155,7 @@ describe.concurrent('an answer to a status request', () => {
     const after = await settled(application)
     expect(after.error?.code).toBe(code)
     expect(types(after).slice(-2)).toEqual(['failed', 'closed'])
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it.each([
@@ -172,7 +172,7 @@ describe.concurrent('an answer to a status request', () => {
     expect(await seen(application)).not.toHaveProperty('error')
     session.answer(200, COMPLETED)
     expect((await settled(application)).result).toEqual(COMPLETED)
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('reports a step that the user may repeat with its code', async () => {
@@ -183,7 +183,7 @@ describe.concurrent('an answer to a status request', () => {
     await application.waitForFunction(() => window.seen.events.some(({ type }) => type === 'step'))
     const step = { type: 'step', step: 'form', code: 'credentials_rejected', message: 'Wrong.' }
     expect((await seen(application)).events.at(-1)).toEqual(step)
-    await application.context().close()
+    await closeContext(application.context())
   })
 })
 
@@ -198,7 +198,7 @@ describe.concurrent('options that cannot work', () => {
     await application.click('#connect')
     expect((await settled(application)).error?.code).toBe(code)
     expect(application.context().pages()).toHaveLength(1)
-    await application.context().close()
+    await closeContext(application.context())
   })
 })
 
@@ -227,7 +227,7 @@ describe.concurrent('the connect client in a frame', () => {
     expect(after.result).toEqual(COMPLETED)
     expect(await application.locator('dialog, iframe').count()).toBe(0)
     expect(after.messages.filter((text) => text.includes(session.token))).toEqual([])
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('keeps the focus in the dialog, and returns it', async () => {
@@ -245,7 +245,7 @@ describe.concurrent('the connect client in a frame', () => {
     await application.keyboard.press('Escape')
     expect((await settled(application)).error?.code).toBe('cancelled')
     expect(await application.evaluate(() => document.activeElement?.id)).toBe('connect')
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('asks before it discards what was entered', async () => {
@@ -262,7 +262,7 @@ describe.concurrent('the connect client in a frame', () => {
     await application.getByRole('button', { name: 'Close' }).click()
     await question.getByRole('button', { name: 'Discard' }).click()
     expect((await settled(application)).error?.code).toBe('cancelled')
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('resolves when the session has completed before the user closes the dialog', async () => {
@@ -275,7 +275,7 @@ describe.concurrent('the connect client in a frame', () => {
     // Not a click by the mouse: a poll may come first and remove the dialog.
     await button?.evaluate((each) => each.dispatchEvent(new MouseEvent('click')))
     expect((await settled(application)).result).toEqual(COMPLETED)
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('goes into a container of the application without a dialog', async () => {
@@ -288,7 +288,7 @@ describe.concurrent('the connect client in a frame', () => {
     session.answer(200, COMPLETED)
     await settled(application)
     expect(await application.locator('iframe').count()).toBe(0)
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('ignores messages from other windows and other origins', async () => {
@@ -327,7 +327,7 @@ describe.concurrent('the connect client in a frame', () => {
     expect(arrived).toBe(2)
     expect(await seen(application)).not.toHaveProperty('error')
     expect(await application.locator('dialog').count()).toBe(1)
-    await context.close()
+    await closeContext(context)
   })
 
   it('rejects with frame_unavailable when the frame stays silent', async () => {
@@ -336,7 +336,7 @@ describe.concurrent('the connect client in a frame', () => {
     await application.click('#connect')
     expect((await settled(application)).error?.code).toBe('frame_unavailable')
     expect(await application.locator('dialog, iframe').count()).toBe(0)
-    await application.context().close()
+    await closeContext(application.context())
   })
 })
 
@@ -353,7 +353,7 @@ describe.concurrent('the connect client in the same tab', () => {
     expect(application.url()).toBe(`${host.url}/return?keep=1`)
     await application.reload()
     expect((await settled(application)).result).toBeNull()
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it.each([
@@ -367,12 +367,12 @@ describe.concurrent('the connect client in the same tab', () => {
     session.answer(200, body)
     await application.goto(`${host.url}/return?status=completed`)
     expect((await settled(application)).error?.code).toBe(code)
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('does nothing on a page that was opened otherwise', async () => {
     const application = await openHost({}, '/return?status=completed&integrated_account_id=forged')
     expect((await settled(application)).result).toBeNull()
-    await application.context().close()
+    await closeContext(application.context())
   })
 })

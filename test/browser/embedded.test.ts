@@ -2,6 +2,7 @@ import type { BrowserContextOptions, Frame, Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import type { SeenByHost } from './peers/host.ts'
 import { RIGHT_KEY } from './peers/provider.ts'
+import { closeContext } from './support/chromium.ts'
 import { keyDefinition, settingsDefinition } from './support/definitions.ts'
 import { allow, fillKeyForm, goToConsent, submitKeyForm, untilConnected } from './support/steps.ts'
 import { until } from './support/until.ts'
@@ -68,7 +69,7 @@ describe.concurrent('an application on another site connects an account', () => 
     expect(after.result).toEqual(await resultOf(link))
     expect(after.result).toMatchObject({ status: 'completed', integration: integrations[0] })
     if (profile === 'plain' && path === '/') await until('the popup to close', () => popup.isClosed())
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('in a frame, with the consent in a popup of its own', async () => {
@@ -83,7 +84,7 @@ describe.concurrent('an application on another site connects an account', () => 
     const after = await settled(application)
     expect(after.result).toEqual(await resultOf(link))
     expect(await application.locator('iframe').count()).toBe(0)
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('in a frame whose popup the browser blocks, by a link to the consent', async () => {
@@ -100,7 +101,7 @@ describe.concurrent('an application on another site connects an account', () => 
     const consent = await clickForWindow(application, () => blocked.click())
     await allow(consent)
     expect((await settled(application)).result).toEqual(await resultOf(link))
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('in a frame, with the form after the connection', async () => {
@@ -115,7 +116,7 @@ describe.concurrent('an application on another site connects an account', () => 
     await frame.getByRole('checkbox', { name: 'Project 2 of w3' }).check()
     await frame.getByRole('button', { name: 'Save and finish' }).click()
     expect((await settled(application)).result).toEqual(await resultOf(link))
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('in a frame, with a key', async () => {
@@ -125,7 +126,7 @@ describe.concurrent('an application on another site connects an account', () => 
     await fillKeyForm(frame, RIGHT_KEY)
     await submitKeyForm(frame)
     expect((await settled(application)).result).toEqual(await resultOf(link))
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('in the same tab', async () => {
@@ -137,7 +138,7 @@ describe.concurrent('an application on another site connects an account', () => 
     await application.waitForURL(`${redirect_uri}**`)
     expect((await settled(application)).result).toEqual(await resultOf(link))
     expect(application.url()).toBe(redirect_uri)
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('by the link of the error after a blocked popup', async () => {
@@ -151,7 +152,7 @@ describe.concurrent('an application on another site connects an account', () => 
     await fillKeyForm(application, RIGHT_KEY)
     await submitKeyForm(application)
     await untilConnected(application, 'Acme Keys')
-    await application.context().close()
+    await closeContext(application.context())
   })
 })
 
@@ -163,7 +164,7 @@ describe.concurrent('an application', () => {
     expect((await settled(application)).error?.code).toBe('origin_not_allowed')
     const blocked = world.observer.problems.splice(0)
     expect(blocked.filter((text) => !text.includes('frame-ancestors https://elsewhere.example'))).toEqual([])
-    await application.context().close()
+    await closeContext(application.context())
   })
 
   it('learns of a denied consent as a step, and of the cancellation as the end', async () => {
@@ -175,6 +176,6 @@ describe.concurrent('an application', () => {
     await application.waitForFunction(() => window.seen.events.some(({ code }) => code === 'consent_denied'))
     await popup.getByRole('button', { name: 'Cancel' }).click()
     expect((await settled(application)).error?.code).toBe('cancelled')
-    await application.context().close()
+    await closeContext(application.context())
   })
 })

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { RIGHT_KEY, WRONG_KEY } from './peers/provider.ts'
+import { closeContext } from './support/chromium.ts'
 import { eitherDefinition, keyDefinition, settingsDefinition } from './support/definitions.ts'
 import { alertTitle, allow, fillKeyForm, goToConsent, submitKeyForm, untilConnected } from './support/steps.ts'
 import { createWorld, type Link } from './support/world.ts'
@@ -44,7 +45,7 @@ describe.concurrent('a form', () => {
     const after = await world.getLink(link.id)
     const account = await world.call('GET', `/integrated-account/${after.integrated_account_id}`)
     expect(account).toMatchObject({ status: 'active', context: { subdomain: 'acme' } })
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('names what is missing, and moves the focus to the summary', async () => {
@@ -54,7 +55,7 @@ describe.concurrent('a form', () => {
     expect(await page.evaluate(() => document.activeElement?.getAttribute('role'))).toBe('alert')
     await page.getByRole('link', { name: 'API key' }).click()
     expect(await page.evaluate(() => document.activeElement?.getAttribute('type'))).toBe('password')
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('that is sent twice connects one account', async () => {
@@ -64,7 +65,7 @@ describe.concurrent('a form', () => {
     await page.getByRole('button', { name: 'Connect', exact: true }).dblclick()
     await untilConnected(page, 'Acme Keys')
     expect(await countAccounts(tenant_id)).toBe(1)
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('works with the keyboard alone', async () => {
@@ -79,7 +80,7 @@ describe.concurrent('a form', () => {
     await page.keyboard.type(RIGHT_KEY)
     await page.keyboard.press('Enter')
     await untilConnected(page, 'Acme Either')
-    await page.context().close()
+    await closeContext(page.context())
   })
 })
 
@@ -115,7 +116,7 @@ describe.concurrent('a session', () => {
     world.provider.release()
     await untilConnected(page)
     await reload('Acme CRM is connected')
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('lets the customer go back and choose another integration', async () => {
@@ -131,7 +132,7 @@ describe.concurrent('a session', () => {
     await submitKeyForm(page)
     await untilConnected(page, 'Acme Keys')
     expect(await world.getLink(link.id)).toMatchObject({ status: 'completed', integration: keys })
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('that ends in one tab has ended in the other', async () => {
@@ -145,7 +146,7 @@ describe.concurrent('a session', () => {
     await fillKeyForm(other, RIGHT_KEY)
     await submitKeyForm(other)
     await untilConnected(other, 'Acme Keys')
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('belongs to the browser that used it first', async () => {
@@ -158,8 +159,8 @@ describe.concurrent('a session', () => {
     await other.getByRole('heading', { name: 'This link has been used already' }).waitFor()
     await other.goto(page.url())
     await other.getByRole('heading', { name: 'This page was opened in another browser' }).waitFor()
-    await other.context().close()
-    await page.context().close()
+    await closeContext(other.context())
+    await closeContext(page.context())
   })
 
   it('that was cancelled ends, for the application too', async () => {
@@ -170,7 +171,7 @@ describe.concurrent('a session', () => {
     const other = await world.newPage()
     await other.goto(link.url)
     await other.getByRole('heading', { name: 'Cancelled' }).waitFor()
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('does not open with a token that is not right', async () => {
@@ -178,7 +179,7 @@ describe.concurrent('a session', () => {
     const page = await world.newPage()
     await page.goto(`${url.slice(0, -4)}0000`)
     await page.getByRole('heading', { name: 'This link is not valid' }).waitFor()
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('reconnects an account whose key is no longer accepted', async () => {
@@ -201,7 +202,7 @@ describe.concurrent('a session', () => {
     await submitKeyForm(page)
     await page.getByRole('heading', { level: 1, name: 'Acme Keys is connected again' }).waitFor()
     expect(await world.call('GET', path)).toMatchObject({ status: 'active' })
-    await page.context().close()
+    await closeContext(page.context())
   })
 })
 
@@ -232,7 +233,7 @@ describe.concurrent('the form after the connection', () => {
       projects: ['w42-p1', 'w42-p3'],
       projects_labels: ['Project 1 of w42', 'Project 3 of w42'],
     })
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('loads its options without script by a button', async () => {
@@ -244,7 +245,7 @@ describe.concurrent('the form after the connection', () => {
     await page.getByRole('radio', { name: 'Workspace 7', exact: true }).check()
     await page.getByRole('button', { name: 'Save and finish' }).click()
     await untilConnected(page, 'Acme Settings')
-    await page.context().close()
+    await closeContext(page.context())
   })
 })
 
@@ -257,7 +258,7 @@ describe.concurrent('without script', () => {
     await fillKeyForm(page, RIGHT_KEY)
     await submitKeyForm(page)
     await untilConnected(page, 'Acme Keys')
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('an account is connected by a consent', async () => {
@@ -265,7 +266,7 @@ describe.concurrent('without script', () => {
     await goToConsent(page)
     await allow(page)
     await untilConnected(page)
-    await page.context().close()
+    await closeContext(page.context())
   })
 })
 
@@ -274,13 +275,13 @@ describe.concurrent('the page', () => {
     const { page } = await openLink([keys], {}, { locale: 'de-DE' })
     await page.getByRole('heading', { name: 'Acme Keys verbinden' }).waitFor()
     expect(await page.evaluate(() => document.documentElement.lang)).toBe('de')
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('is in the language of the link before that of the browser', async () => {
     const { page } = await openLink([keys], { locale: 'de' }, { locale: 'en-GB' })
     await page.getByRole('heading', { name: 'Acme Keys verbinden' }).waitFor()
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('sends the customer back to the application with the result', async () => {
@@ -292,6 +293,6 @@ describe.concurrent('the page', () => {
     const { integrated_account_id, integration } = await world.getLink(link.id)
     const result = Object.fromEntries(new URL(page.url()).searchParams)
     expect(result).toEqual({ status: 'completed', integrated_account_id, integration })
-    await page.context().close()
+    await closeContext(page.context())
   })
 })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { startMockProvider } from './peers/mock.ts'
 import { startOpenIdProvider } from './peers/openid.ts'
 import type { Profile } from './peers/provider.ts'
+import { closeContext } from './support/chromium.ts'
 import { consentMethod, definitionOf } from './support/definitions.ts'
 import { alertTitle, allow, deny, goToConsent, untilConnected } from './support/steps.ts'
 import { until } from './support/until.ts'
@@ -37,7 +38,7 @@ describe.concurrent('an account is connected', () => {
     expect(after).toMatchObject({ status: 'completed', granted_scopes: ['contacts.read', 'contacts.write'] })
     const account = await world.call('GET', `/integrated-account/${after.integrated_account_id}`)
     expect(account).toMatchObject({ status: 'active', authentication_method: 'oauth2' })
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('by oidc-provider, which demands PKCE and returns its issuer', async () => {
@@ -50,7 +51,7 @@ describe.concurrent('an account is connected', () => {
     await page.getByRole('button', { name: 'Sign-in' }).click()
     await page.getByRole('button', { name: 'Continue' }).click()
     await untilConnected(page)
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('by oauth2-mock-server, which redirects without a page', async () => {
@@ -59,7 +60,7 @@ describe.concurrent('an account is connected', () => {
     const { page } = await openLink(await world.install('mock', definitionFor(provider.url, paths, ['openid'])))
     await page.getByRole('button', { name: /^Continue to / }).click()
     await untilConnected(page)
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('after the customer first denied access', async () => {
@@ -72,7 +73,7 @@ describe.concurrent('an account is connected', () => {
     await allow(page)
     await untilConnected(page)
     expect(await world.getLink(link.id)).toMatchObject({ status: 'completed' })
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('after the provider showed an error page, from which the customer went back', async () => {
@@ -85,7 +86,7 @@ describe.concurrent('an account is connected', () => {
     await page.getByRole('heading', { name: 'Waiting for Acme CRM' }).waitFor()
     await page.getByText('Does Acme CRM show an error?').click()
     await page.getByText(`${world.productUrl}/connect/callback`).waitFor()
-    await page.context().close()
+    await closeContext(page.context())
   })
 })
 
@@ -101,7 +102,7 @@ describe.concurrent('the customer reads what happened, and may try again', () =>
     expect(await alertTitle(page)).toBe(title)
     expect(await world.getLink(link.id)).toMatchObject({ error_code: code })
     await page.getByRole('button', { name: /^Continue to / }).waitFor()
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('shows text of the provider as text', async () => {
@@ -109,7 +110,7 @@ describe.concurrent('the customer reads what happened, and may try again', () =>
     await page.getByRole('button', { name: /^Continue to / }).click()
     await page.getByText('Message from Acme CRM').click()
     await page.getByText('Try later <b>please</b>').waitFor()
-    await page.context().close()
+    await closeContext(page.context())
   })
 })
 
@@ -125,7 +126,7 @@ describe.concurrent('a callback', () => {
     await page.goto(callback.url())
     await untilConnected(page)
     expect(world.provider.exchangesOf(new URL(callback.url()).searchParams.get('code') ?? '')).toBe(1)
-    await page.context().close()
+    await closeContext(page.context())
   })
 
   it('in another browser connects nothing', async () => {
@@ -143,7 +144,7 @@ describe.concurrent('a callback', () => {
     await other.goto(callback)
     await other.getByRole('heading', { name: 'This sign-in does not belong to this page' }).waitFor()
     expect(await world.getLink(link.id)).toMatchObject({ status: 'redirected' })
-    await other.context().close()
-    await page.context().close()
+    await closeContext(other.context())
+    await closeContext(page.context())
   })
 })

@@ -1,7 +1,8 @@
 import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium } from 'playwright-core'
+import { within } from './until.ts'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 const FONT_FOLDER = '/usr/share/fonts/truetype/dejavu'
@@ -53,4 +54,12 @@ export async function launchChromium(args: readonly string[] = []): Promise<Brow
     args: ['--test-third-party-cookie-phaseout', '--font-render-hinting=none', '--disable-lcd-text', ...args],
     env: { ...process.env, ...(hasFont() ? { FONTCONFIG_FILE: writeFontConfig() } : {}) } as Record<string, string>,
   })
+}
+
+/**
+ * Closes a browser context. Chromium does not always answer while a window of it is just being replaced for a
+ * Cross-Origin-Opener-Policy; the end of the browser closes the context then.
+ */
+export async function closeContext(context: BrowserContext): Promise<void> {
+  await within(5_000, context.close())
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { BrowserContext, Page } from 'playwright-core'
 import { SECRET_ENCODINGS } from '../../support/secret-encodings.ts'
 import type { ReceivedRequest } from '../peers/listen.ts'
+import { within } from './until.ts'
 
 /** A value that must not appear, and what it is. */
 export interface Canary {
@@ -49,8 +50,11 @@ export class Observer {
     for (const frame of page.frames()) {
       const url = frame.url()
       if (!url.startsWith(this.#productUrl)) continue
-      // A document that is being left cannot be read any more, or is another one by then.
-      const html = await frame.content().catch(() => undefined)
+      // A document that is being left cannot be read any more, or is another one by then; reading it may never end.
+      const html = await within(
+        5_000,
+        frame.content().catch(() => undefined),
+      )
       if (html !== undefined && frame.url() === url) this.documents.push({ url, html })
     }
   }

@@ -13,3 +13,14 @@ export async function until<Value>(
   }
   throw new Error(`waited ${DEADLINE_MS} ms for ${what}`)
 }
+
+/** The value of work that ends in time, else undefined. */
+export async function within<Value>(ms: number, work: Promise<Value>): Promise<Value | undefined> {
+  const timer = Promise.withResolvers<undefined>()
+  const timeout = setTimeout(() => timer.resolve(undefined), ms)
+  try {
+    return await Promise.race([work, timer.promise])
+  } finally {
+    clearTimeout(timeout)
+  }
+}
