@@ -8,6 +8,7 @@ import { linkSessionCleaner } from './links/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
 import { unservedRegionMonitor } from './runs/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
+import { createTaskRunner, taskCleaner } from './tasks/index.ts'
 import { createWorker } from './worker/index.ts'
 
 /** The worker of one process. */
@@ -61,6 +62,8 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
       contextObjectUploader(domain),
       contextObjectCleaner(domain),
       linkSessionCleaner(domain.links),
+      createTaskRunner({ database, random: Math.random, logger }, []),
+      taskCleaner({ database }),
       logoCleaner(domain),
       unservedRegionMonitor(database, (work) =>
         logger.warn({ work }, 'accounts wait in regions that no worker serves: start one with --region'),

@@ -16,7 +16,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['runs', 'links'],
   ['accounts', 'rate-limits'],
   ['integrations', 'proxy'],
-  ['tenancy'],
+  ['tenancy', 'tasks'],
   ['object-store'],
   ['secrets', 'events'],
   ['database'],

@@ -11,6 +11,7 @@ import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
+import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
@@ -32,6 +33,7 @@ export const SERVICES: readonly DescService[] = [
   DaemonService,
   WebhookService,
   EventService,
+  TaskService,
   ProxyService,
 ]
 

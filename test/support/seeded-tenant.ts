@@ -36,6 +36,7 @@ export interface SeededTenant extends Tenant {
   readonly apiTokenId: string
   /** One of the events of the environment. */
   readonly eventId: string
+  readonly taskId: string
 }
 
 /** Where tenants are seeded: the API of a test, or the running product. */
@@ -146,6 +147,10 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     id: string
   }[]
   if (event === undefined) throw new Error('the environment has no event')
+  const taskId = await idOf(environment, WebhookService.method.recoverWebhookDeliveries, {
+    id: webhookId,
+    since: '2026-01-01T00:00:00Z',
+  })
   const apiTokenId = await idOf(team, ApiTokenService.method.createApiToken, { kind: 'team', name: 'spare' })
   return {
     ...tenant,
@@ -159,6 +164,7 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     syncJobRunId,
     apiTokenId,
     eventId: event.id,
+    taskId,
   }
 }
 

@@ -87,6 +87,7 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   'SyncJobRunService.id': 'syncJobRunId',
   'WebhookService.id': 'webhookId',
   'EventService.id': 'eventId',
+  'TaskService.id': 'taskId',
 }
 
 /** Identifiers that the client chooses. */
@@ -151,6 +152,7 @@ const VALUES: Readonly<Record<string, () => Json>> = {
   reason: () => 'INTERNAL',
   message: () => 'x',
   config: () => ({}),
+  since: () => '2026-01-01T00:00:00Z',
 }
 
 /** Operations that need more than their required fields to get as far as looking an id up. */

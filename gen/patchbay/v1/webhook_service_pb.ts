@@ -7,9 +7,11 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
-import type { EmptySchema } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_empty } from "@bufbuild/protobuf/wkt";
+import type { EmptySchema, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_patchbay_v1_access } from "./access_pb.ts";
+import type { TaskSchema } from "./task_pb.ts";
+import { file_patchbay_v1_task } from "./task_pb.ts";
 import type { Webhook, WebhookSchema } from "./webhook_pb.ts";
 import { file_patchbay_v1_webhook } from "./webhook_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
@@ -18,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/webhook_service.proto.
  */
 export const file_patchbay_v1_webhook_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFwYXRjaGJheS92MS93ZWJob29rX3NlcnZpY2UucHJvdG8SC3BhdGNoYmF5LnYxIt4BChRDcmVhdGVXZWJob29rUmVxdWVzdBIhCgp0YXJnZXRfdXJsGAEgASgJQg3gQQK6SAdyBRABGIAQEkMKC2V2ZW50X3R5cGVzGAIgAygJQi7gQQG6SCiSASUQZBgBIh9yHRhAMhleKFwqfFthLXpfXSs6W2Etel9dKlwqPykkEhsKCWlzX2FjdGl2ZRgDIAEoCEID4EEBSACIAQESJAoKcmVxdWVzdF9pZBgEIAEoCUIL4EEBukgFcgOwAQFIAYgBAUIMCgpfaXNfYWN0aXZlQg0KC19yZXF1ZXN0X2lkIiwKEUdldFdlYmhvb2tSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASJVChNMaXN0V2ViaG9va3NSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAECJhChRMaXN0V2ViaG9va3NSZXNwb25zZRIrCgh3ZWJob29rcxgBIAMoCzIULnBhdGNoYmF5LnYxLldlYmhvb2tCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyL/AQoUVXBkYXRlV2ViaG9va1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiYKCnRhcmdldF91cmwYAiABKAlCDeBBAbpIB3IFEAEYgBBIAIgBARJDCgtldmVudF90eXBlcxgDIAMoCUIu4EEBukgokgElEGQYASIfch0YQDIZXihcKnxbYS16X10rOlthLXpfXSpcKj8pJBIbCglpc19hY3RpdmUYBCABKAhCA+BBAUgBiAEBEh4KBGV0YWcYBSABKAlCC+BBAbpIBXIDGIABSAKIAQFCDQoLX3RhcmdldF91cmxCDAoKX2lzX2FjdGl2ZUIHCgVfZXRhZyJsChREZWxldGVXZWJob29rUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnImoKGlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIkCgpyZXF1ZXN0X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkMpsFCg5XZWJob29rU2VydmljZRJhCg1DcmVhdGVXZWJob29rEiEucGF0Y2hiYXkudjEuQ3JlYXRlV2ViaG9va1JlcXVlc3QaFC5wYXRjaGJheS52MS5XZWJob29rIheguxgDgtPkkwINOgEqIggvd2ViaG9vaxJgCgpHZXRXZWJob29rEh4ucGF0Y2hiYXkudjEuR2V0V2ViaG9va1JlcXVlc3QaFC5wYXRjaGJheS52MS5XZWJob29rIhyQAgGguxgDgtPkkwIPEg0vd2ViaG9vay97aWR9EmwKDExpc3RXZWJob29rcxIgLnBhdGNoYmF5LnYxLkxpc3RXZWJob29rc1JlcXVlc3QaIS5wYXRjaGJheS52MS5MaXN0V2ViaG9va3NSZXNwb25zZSIXkAIBoLsYA4LT5JMCChIIL3dlYmhvb2sSaQoNVXBkYXRlV2ViaG9vaxIhLnBhdGNoYmF5LnYxLlVwZGF0ZVdlYmhvb2tSZXF1ZXN0GhQucGF0Y2hiYXkudjEuV2ViaG9vayIfkAICoLsYA4LT5JMCEjoBKjINL3dlYmhvb2sve2lkfRJoCg1EZWxldGVXZWJob29rEiEucGF0Y2hiYXkudjEuRGVsZXRlV2ViaG9va1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiHJACAqC7GAOC0+STAg8qDS93ZWJob29rL3tpZH0SgAEKE1JvdGF0ZVdlYmhvb2tTZWNyZXQSJy5wYXRjaGJheS52MS5Sb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBoULnBhdGNoYmF5LnYxLldlYmhvb2siKqC7GAOC0+STAiA6ASoiGy93ZWJob29rL3tpZH0vcm90YXRlLXNlY3JldGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_patchbay_v1_access, file_patchbay_v1_webhook]);
+  fileDesc("CiFwYXRjaGJheS92MS93ZWJob29rX3NlcnZpY2UucHJvdG8SC3BhdGNoYmF5LnYxIt4BChRDcmVhdGVXZWJob29rUmVxdWVzdBIhCgp0YXJnZXRfdXJsGAEgASgJQg3gQQK6SAdyBRABGIAQEkMKC2V2ZW50X3R5cGVzGAIgAygJQi7gQQG6SCiSASUQZBgBIh9yHRhAMhleKFwqfFthLXpfXSs6W2Etel9dKlwqPykkEhsKCWlzX2FjdGl2ZRgDIAEoCEID4EEBSACIAQESJAoKcmVxdWVzdF9pZBgEIAEoCUIL4EEBukgFcgOwAQFIAYgBAUIMCgpfaXNfYWN0aXZlQg0KC19yZXF1ZXN0X2lkIiwKEUdldFdlYmhvb2tSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASJVChNMaXN0V2ViaG9va3NSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAECJhChRMaXN0V2ViaG9va3NSZXNwb25zZRIrCgh3ZWJob29rcxgBIAMoCzIULnBhdGNoYmF5LnYxLldlYmhvb2tCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyL/AQoUVXBkYXRlV2ViaG9va1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiYKCnRhcmdldF91cmwYAiABKAlCDeBBAbpIB3IFEAEYgBBIAIgBARJDCgtldmVudF90eXBlcxgDIAMoCUIu4EEBukgokgElEGQYASIfch0YQDIZXihcKnxbYS16X10rOlthLXpfXSpcKj8pJBIbCglpc19hY3RpdmUYBCABKAhCA+BBAUgBiAEBEh4KBGV0YWcYBSABKAlCC+BBAbpIBXIDGIABSAKIAQFCDQoLX3RhcmdldF91cmxCDAoKX2lzX2FjdGl2ZUIHCgVfZXRhZyJsChREZWxldGVXZWJob29rUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnImoKGlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIkCgpyZXF1ZXN0X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkItUBCh9SZWNvdmVyV2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARI0CgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCeBBArpIA8gBARIuCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIkCgpyZXF1ZXN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkItsBCiVSZXBsYXlNaXNzaW5nV2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARI0CgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCeBBArpIA8gBARIuCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIkCgpyZXF1ZXN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkMrYHCg5XZWJob29rU2VydmljZRJhCg1DcmVhdGVXZWJob29rEiEucGF0Y2hiYXkudjEuQ3JlYXRlV2ViaG9va1JlcXVlc3QaFC5wYXRjaGJheS52MS5XZWJob29rIheguxgDgtPkkwINOgEqIggvd2ViaG9vaxJgCgpHZXRXZWJob29rEh4ucGF0Y2hiYXkudjEuR2V0V2ViaG9va1JlcXVlc3QaFC5wYXRjaGJheS52MS5XZWJob29rIhyQAgGguxgDgtPkkwIPEg0vd2ViaG9vay97aWR9EmwKDExpc3RXZWJob29rcxIgLnBhdGNoYmF5LnYxLkxpc3RXZWJob29rc1JlcXVlc3QaIS5wYXRjaGJheS52MS5MaXN0V2ViaG9va3NSZXNwb25zZSIXkAIBoLsYA4LT5JMCChIIL3dlYmhvb2sSaQoNVXBkYXRlV2ViaG9vaxIhLnBhdGNoYmF5LnYxLlVwZGF0ZVdlYmhvb2tSZXF1ZXN0GhQucGF0Y2hiYXkudjEuV2ViaG9vayIfkAICoLsYA4LT5JMCEjoBKjINL3dlYmhvb2sve2lkfRJoCg1EZWxldGVXZWJob29rEiEucGF0Y2hiYXkudjEuRGVsZXRlV2ViaG9va1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiHJACAqC7GAOC0+STAg8qDS93ZWJob29rL3tpZH0SgAEKE1JvdGF0ZVdlYmhvb2tTZWNyZXQSJy5wYXRjaGJheS52MS5Sb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBoULnBhdGNoYmF5LnYxLldlYmhvb2siKqC7GAOC0+STAiA6ASoiGy93ZWJob29rL3tpZH0vcm90YXRlLXNlY3JldBKBAQoYUmVjb3ZlcldlYmhvb2tEZWxpdmVyaWVzEiwucGF0Y2hiYXkudjEuUmVjb3ZlcldlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBoRLnBhdGNoYmF5LnYxLlRhc2siJKC7GAOC0+STAho6ASoiFS93ZWJob29rL3tpZH0vcmVjb3ZlchKUAQoeUmVwbGF5TWlzc2luZ1dlYmhvb2tEZWxpdmVyaWVzEjIucGF0Y2hiYXkudjEuUmVwbGF5TWlzc2luZ1dlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBoRLnBhdGNoYmF5LnYxLlRhc2siK6C7GAOC0+STAiE6ASoiHC93ZWJob29rL3tpZH0vcmVwbGF5LW1pc3NpbmdiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_patchbay_v1_access, file_patchbay_v1_task, file_patchbay_v1_webhook]);
 
 /**
  * Asks for a new webhook.
@@ -256,6 +258,92 @@ export const RotateWebhookSecretRequestSchema: GenMessage<RotateWebhookSecretReq
   messageDesc(file_patchbay_v1_webhook_service, 6);
 
 /**
+ * Asks to send again what a webhook did not get.
+ *
+ * @generated from message patchbay.v1.RecoverWebhookDeliveriesRequest
+ */
+export type RecoverWebhookDeliveriesRequest = Message<"patchbay.v1.RecoverWebhookDeliveriesRequest"> & {
+  /**
+   * The webhook.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Deliveries made at or after this moment.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 2;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Before this moment; must be after `since`. Absent or in the future: now.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 3;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Makes the call repeatable for 24 hours: the same id with the same request returns the first answer.
+   * Absent: every call starts a task.
+   *
+   * @generated from field: optional string request_id = 4;
+   */
+  requestId?: string | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.RecoverWebhookDeliveriesRequest.
+ * Use `create(RecoverWebhookDeliveriesRequestSchema)` to create a new message.
+ */
+export const RecoverWebhookDeliveriesRequestSchema: GenMessage<RecoverWebhookDeliveriesRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_webhook_service, 7);
+
+/**
+ * Asks to send what was never sent to a webhook.
+ *
+ * @generated from message patchbay.v1.ReplayMissingWebhookDeliveriesRequest
+ */
+export type ReplayMissingWebhookDeliveriesRequest = Message<"patchbay.v1.ReplayMissingWebhookDeliveriesRequest"> & {
+  /**
+   * The webhook.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Events recorded at or after this moment.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 2;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Before this moment; must be after `since`. Absent or in the future: now.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 3;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Makes the call repeatable for 24 hours: the same id with the same request returns the first answer.
+   * Absent: every call starts a task.
+   *
+   * @generated from field: optional string request_id = 4;
+   */
+  requestId?: string | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.ReplayMissingWebhookDeliveriesRequest.
+ * Use `create(ReplayMissingWebhookDeliveriesRequestSchema)` to create a new message.
+ */
+export const ReplayMissingWebhookDeliveriesRequestSchema: GenMessage<ReplayMissingWebhookDeliveriesRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_webhook_service, 8);
+
+/**
  * Keeps the addresses to which events and sync records are sent.
  *
  * Every operation concerns one environment: the one an environment token is bound to, or the one a team token names
@@ -338,6 +426,35 @@ export const WebhookService: GenService<{
     methodKind: "unary";
     input: typeof RotateWebhookSecretRequestSchema;
     output: typeof WebhookSchema;
+  },
+  /**
+   * Sends again what a webhook did not get: starts a task that makes a new delivery for each of its events in a time
+   * range whose last delivery to it `failed` or was `discarded`. The receiver sees the same `webhook-id` as before.
+   *
+   * Failures: RESOURCE_NOT_FOUND, RATE_LIMITED while 20 tasks of the environment have not ended. Not idempotent without
+   * `request_id`, but a second task finds nothing that the first has sent again.
+   *
+   * @generated from rpc patchbay.v1.WebhookService.RecoverWebhookDeliveries
+   */
+  recoverWebhookDeliveries: {
+    methodKind: "unary";
+    input: typeof RecoverWebhookDeliveriesRequestSchema;
+    output: typeof TaskSchema;
+  },
+  /**
+   * Sends what was never sent to a webhook: starts a task that makes a delivery for each event of a time range that it
+   * asks for today, by event types and filter, and has no delivery of. Events from before the webhook was created, while
+   * it was paused, or from before its filter was widened are such events.
+   *
+   * Failures: RESOURCE_NOT_FOUND, RATE_LIMITED while 20 tasks of the environment have not ended. Not idempotent without
+   * `request_id`, but a second task finds nothing that the first has sent.
+   *
+   * @generated from rpc patchbay.v1.WebhookService.ReplayMissingWebhookDeliveries
+   */
+  replayMissingWebhookDeliveries: {
+    methodKind: "unary";
+    input: typeof ReplayMissingWebhookDeliveriesRequestSchema;
+    output: typeof TaskSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_patchbay_v1_webhook_service, 0);

@@ -12,6 +12,7 @@ import { proxyService } from './proxy.ts'
 import { syncJobService } from './sync-job.ts'
 import { syncJobCronTriggerService } from './sync-job-cron-trigger.ts'
 import { syncJobRunService } from './sync-job-run.ts'
+import { taskService } from './task.ts'
 import { teamService } from './team.ts'
 import { webhookService } from './webhook.ts'
 
@@ -31,6 +32,7 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     daemonService(deps),
     webhookService(deps),
     eventService(deps),
+    taskService(deps),
     proxyService(deps),
   ]
 }

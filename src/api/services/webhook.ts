@@ -17,46 +17,58 @@ import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
 import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+import { checkRange, webhookRecoveryHandlers } from './webhook-recovery.ts'
 
 /** Administers webhooks. */
 export function webhookService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'webhooks'>): ServiceDefinition {
   const { database, webhooks } = deps
-  return defineService(WebhookService, {
-    createWebhook: (request, context) =>
-      runIdempotent(deps, environmentIdOf(context), WebhookService.method.createWebhook, request, async (tx) => {
-        const { webhook, secret } = await createWebhook(webhooks, tx, environmentIdOf(context), request)
-        return webhookToProto(webhook, secret)
-      }),
-    getWebhook: async ({ id }, context) =>
-      webhookToProto(await getWebhook(database.pool, environmentIdOf(context), id)),
-    listWebhooks: async (request, context) => {
-      const query = queryOf('webhook', environmentIdOf(context))
-      const page = await pageById(query, request, (range) =>
-        listWebhooks(database.pool, environmentIdOf(context), range),
-      )
-      return { webhooks: page.items.map((webhook) => webhookToProto(webhook)), nextPageToken: page.nextPageToken }
-    },
-    updateWebhook: async (request, context) => {
-      const input = { ...webhookChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
-      return webhookToProto(await updateWebhook(webhooks, database.pool, environmentIdOf(context), input))
-    },
-    deleteWebhook: async ({ id, etag, force }, context) => {
-      const input = { id, version: versionFrom(etag), force }
-      await database.transaction((tx) => deleteWebhook(webhooks, tx, environmentIdOf(context), input))
-      return {}
-    },
-    rotateWebhookSecret: (request, context) =>
-      runIdempotent(deps, environmentIdOf(context), WebhookService.method.rotateWebhookSecret, request, async (tx) => {
-        // The id is part of the authenticated data of the secret, and a uuid may be in upper case.
-        const { webhook, secret } = await rotateWebhookSecret(
-          webhooks,
-          tx,
-          environmentIdOf(context),
-          request.id.toLowerCase(),
+  return defineService(
+    WebhookService,
+    {
+      ...webhookRecoveryHandlers(deps),
+      createWebhook: (request, context) =>
+        runIdempotent(deps, environmentIdOf(context), WebhookService.method.createWebhook, request, async (tx) => {
+          const { webhook, secret } = await createWebhook(webhooks, tx, environmentIdOf(context), request)
+          return webhookToProto(webhook, secret)
+        }),
+      getWebhook: async ({ id }, context) =>
+        webhookToProto(await getWebhook(database.pool, environmentIdOf(context), id)),
+      listWebhooks: async (request, context) => {
+        const query = queryOf('webhook', environmentIdOf(context))
+        const page = await pageById(query, request, (range) =>
+          listWebhooks(database.pool, environmentIdOf(context), range),
         )
-        return webhookToProto(webhook, secret)
-      }),
-  })
+        return { webhooks: page.items.map((webhook) => webhookToProto(webhook)), nextPageToken: page.nextPageToken }
+      },
+      updateWebhook: async (request, context) => {
+        const input = { ...webhookChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
+        return webhookToProto(await updateWebhook(webhooks, database.pool, environmentIdOf(context), input))
+      },
+      deleteWebhook: async ({ id, etag, force }, context) => {
+        const input = { id, version: versionFrom(etag), force }
+        await database.transaction((tx) => deleteWebhook(webhooks, tx, environmentIdOf(context), input))
+        return {}
+      },
+      rotateWebhookSecret: (request, context) =>
+        runIdempotent(
+          deps,
+          environmentIdOf(context),
+          WebhookService.method.rotateWebhookSecret,
+          request,
+          async (tx) => {
+            // The id is part of the authenticated data of the secret, and a uuid may be in upper case.
+            const { webhook, secret } = await rotateWebhookSecret(
+              webhooks,
+              tx,
+              environmentIdOf(context),
+              request.id.toLowerCase(),
+            )
+            return webhookToProto(webhook, secret)
+          },
+        ),
+    },
+    { recoverWebhookDeliveries: checkRange, replayMissingWebhookDeliveries: checkRange },
+  )
 }
 
 /**

@@ -1,0 +1,68 @@
+import { Failure, type JsonObject, newId, notFound } from '../base/index.ts'
+import {
+  decodeIdPageToken,
+  type ListPage,
+  type ListPageRequest,
+  readPageSize,
+  type Tx,
+  toPage,
+} from '../database/index.ts'
+import {
+  countUnfinishedTasks,
+  findTask,
+  insertTask,
+  listTaskRecords,
+  type NewTask,
+  type TaskRecord,
+  type TaskState,
+  updateTaskCancelled,
+} from './sql.ts'
+
+/** Tasks of an environment that have not ended; more are rejected, because each takes its turn with all others. */
+const UNFINISHED_MAX = 20
+const RETRY_AFTER_SECONDS = 30
+
+/**
+ * Starts a background task; a worker takes it up after the commit.
+ *
+ * @throws Failure RATE_LIMITED when UNFINISHED_MAX tasks of the environment have not ended
+ */
+export async function startTask(tx: Tx, task: Omit<NewTask, 'id'>): Promise<TaskRecord> {
+  if ((await countUnfinishedTasks(tx, task.environmentId)) >= UNFINISHED_MAX) {
+    const message = `${UNFINISHED_MAX} tasks of the environment have not ended: wait for one, or cancel it`
+    throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: RETRY_AFTER_SECONDS })
+  }
+  return await insertTask(tx, { ...task, id: newId() })
+}
+
+/** @throws Failure RESOURCE_NOT_FOUND */
+export async function getTask(tx: Tx, environmentId: string, id: string): Promise<TaskRecord> {
+  const task = await findTask(tx, environmentId, id)
+  if (task === undefined) throw notFound('task', id)
+  return task
+}
+
+/** A page of tasks, newest first. @throws Failure PAGE_TOKEN_INVALID */
+export async function listTasks(
+  tx: Tx,
+  environmentId: string,
+  state: TaskState | undefined,
+  request: ListPageRequest,
+): Promise<ListPage<TaskRecord>> {
+  const query: JsonObject = { list: 'task', environment_id: environmentId, ...(state === undefined ? {} : { state }) }
+  const size = readPageSize(request)
+  const before = decodeIdPageToken(query, request.pageToken)
+  return toPage(query, await listTaskRecords(tx, environmentId, state, { before, limit: size + 1 }), size, ({ id }) => [
+    id,
+  ])
+}
+
+/**
+ * Cancels a task: waits for the step that is under way, after which nothing more happens. A task that has ended stays as it is.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND
+ */
+export async function cancelTask(tx: Tx, environmentId: string, id: string): Promise<TaskRecord> {
+  await updateTaskCancelled(tx, environmentId, id)
+  return await getTask(tx, environmentId, id)
+}
