@@ -19,4 +19,4 @@ export {
   INBOUND_DAY_TABLES,
   INBOUND_EVENT_COLUMNS,
 } from './sql/inbound-event.ts'
-export { INBOUND_QUEUE, INBOUND_QUEUE_GROUP, type InboundQueuePayload } from './sql/queue.ts'
+export { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS, type InboundQueuePayload } from './sql/queue.ts'

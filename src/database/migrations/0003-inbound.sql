@@ -131,12 +131,10 @@ create table inbound_queue (
   environment_id uuid not null,
   source_id uuid not null,
   source_kind text not null,
-  -- Of the account; empty for an installation. Every worker takes every event.
-  region text not null,
+  -- 'received' for what was just received, 'replay' for what is processed again: the second takes what the first leaves.
   queue_group text not null,
-  -- Milliseconds of a virtual clock: the moment it may start, plus a share for everything its source has waiting.
-  fair_rank bigint not null,
   available_at timestamptz(3) not null,
+  -- Attempts that were made and count.
   attempt integer not null,
   attempt_base integer not null default 0,
   -- The event was asked to be processed again.
@@ -147,15 +145,13 @@ create table inbound_queue (
   autovacuum_vacuum_cost_delay = 0,
   vacuum_truncate = off
 );
-create index inbound_queue_claim on inbound_queue (queue_group, fair_rank, event_id);
-create index inbound_queue_of_source on inbound_queue (source_id);
+create index inbound_queue_claim on inbound_queue (queue_group, source_id, available_at, event_id);
 
 create table inbound_lease (
   event_id uuid primary key,
   environment_id uuid not null,
   source_id uuid not null,
   source_kind text not null,
-  region text not null,
   queue_group text not null,
   is_replay boolean not null default false,
   lease_id uuid not null,
@@ -173,4 +169,4 @@ create table inbound_lease (
   vacuum_truncate = off
 );
 -- Several events of one source are processed at once.
-create index inbound_lease_source on inbound_lease (source_id);
+create index inbound_lease_of_source on inbound_lease (source_id, queue_group);

@@ -1,6 +1,9 @@
 import type { QueueTable } from '../../runs/index.ts'
 import type { SourceKind } from '../inbound-event.ts'
 
+/** Events of one address that are processed at once. */
+const LEASES_PER_SOURCE = 64
+
 /** The queue of accepted events; the address they came to is the concurrency key, with several leases at once. */
 export const INBOUND_QUEUE: QueueTable = {
   waiting: 'inbound_queue',
@@ -9,6 +12,7 @@ export const INBOUND_QUEUE: QueueTable = {
   key: 'source_id',
   payload: 'source_kind, is_replay',
   payloadFields: 'source_kind as "sourceKind", is_replay as "isReplay"',
+  leasesPerKey: LEASES_PER_SOURCE,
 }
 
 /** The payload of an event in its queue. */
@@ -18,5 +22,5 @@ export interface InboundQueuePayload {
   readonly isReplay: boolean
 }
 
-/** The only group: every worker processes every event. */
-export const INBOUND_QUEUE_GROUP = 'inbound'
+/** The groups of the queue, for any worker: what was just received, and what is processed again, which waits for the first. */
+export const INBOUND_QUEUE_GROUPS = { received: 'received', replay: 'replay' } as const
