@@ -102,7 +102,10 @@ export function createContainer({ config, storage: { database, secrets }, logger
   })
   const publicAddress = new PublicAddress(config)
   const publicUrl = () => publicAddress.url
-  const definitions = createDefinitionCache(secrets, () => ({ redirect_uri: callbackUriOf({ publicUrl }) }))
+  const definitions = createDefinitionCache(secrets, () => ({
+    redirect_uri: callbackUriOf({ publicUrl }),
+    public_url: publicUrl(),
+  }))
   const objects = openObjectStore(config)
   const contextValues = createContextValueStore(secrets, objects)
   // Token requests made by an action go through an engine without credential refresh, or a 401 there would recurse.

@@ -11,13 +11,7 @@ import { resetToken } from './sql/account-token.ts'
 import { type AccountWithDefinition, findIntegratedAccount } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { updateAccount, withContextForCall } from './stored-context.ts'
-import {
-  accountSecretRef,
-  storeGrantedToken,
-  TOKEN_SECRET,
-  tokenPolicyOf,
-  webhookSecretKey,
-} from './stored-credentials.ts'
+import { accountSecretRef, isFieldName, storeGrantedToken, TOKEN_SECRET, tokenPolicyOf } from './stored-credentials.ts'
 
 /** New values for an account's fields. */
 export interface CredentialsChange {
@@ -163,8 +157,7 @@ async function replaceFields(
   { collected, stored, contextOf, version }: CollectedReplacement,
 ): Promise<void> {
   const ref = accountSecretRef(account)
-  const isField = (name: string) => name !== TOKEN_SECRET && webhookSecretKey(name) === undefined
-  const isRemoved = (name: string) => isField(name) && !Object.hasOwn(collected.secrets, name)
+  const isRemoved = (name: string) => isFieldName(name) && !Object.hasOwn(collected.secrets, name)
   await deps.secrets.remove(tx, ref, Object.keys(stored).filter(isRemoved))
   const authenticationMethod = authenticationMethodOf(collected.connect)
   const patch = { authenticationMethod, context: contextPatchOf(collected, contextOf?.(collected) ?? {}), version }

@@ -5,7 +5,15 @@ import type { EffectiveDefinition } from '../integrations/index.ts'
 import type { AccountAccess } from '../proxy/index.ts'
 import { authenticationMethodOf } from './credentials.ts'
 import type { AccountWithDefinition } from './sql/integrated-account.ts'
-import { parseStoredToken, type StoredToken, TOKEN_SECRET, webhookSecretKey } from './stored-credentials.ts'
+import {
+  parseStoredToken,
+  type StoredToken,
+  SUBSCRIPTION_SECRET,
+  type SubscriptionState,
+  TOKEN_SECRET,
+  webhookSecretKey,
+} from './stored-credentials.ts'
+import { webhookPath } from './webhook-address.ts'
 
 /** An account with everything that a call through it needs. Holds plain credentials: never shown, never logged. */
 export interface ResolvedAccount {
@@ -26,7 +34,9 @@ export function resolveAccount(
   { plan, environmentVariables, connection }: EffectiveDefinition,
   secrets: Readonly<Record<string, string>>,
 ): ResolvedAccount {
-  const { [TOKEN_SECRET]: tokenText, ...texts } = secrets
+  const { [TOKEN_SECRET]: tokenText, [SUBSCRIPTION_SECRET]: subscriptionText, ...texts } = secrets
+  const state =
+    subscriptionText === undefined ? undefined : (parseJson(subscriptionText) as unknown as SubscriptionState)
   const { id, environmentId, environmentIntegrationId, tenantId, context, isSandbox, integrationName } = account
   const access = {
     id,
@@ -35,9 +45,13 @@ export function resolveAccount(
     tenantId,
     context,
     environmentVariables,
-    connection,
+    connection: connectionOf(connection, plan, account),
+    subscription: subscriptionOf(plan, state),
     isSandbox,
-    credentials: parseCredentials(texts),
+    credentials: {
+      ...(state?.secret === undefined ? {} : { subscription: { secret: state.secret } }),
+      ...parseCredentials(texts),
+    },
     needsReauth: account.status === 'needs_reauth',
   }
   const resolved = { account, integrationName, plan, access, token: undefined }
@@ -70,6 +84,29 @@ export function tokenRulesOf(resolved: Pick<ResolvedAccount, 'plan' | 'account'>
 /** Whether the next token is requested by the definition's own action. The first token never is. */
 export function usesRefreshAction({ plan, token }: Pick<ResolvedAccount, 'plan' | 'token'>): boolean {
   return token !== undefined && plan.actions.has(REFRESH_ACTION)
+}
+
+/** `{{connection.<name>}}`, with the address to which the third party sends webhooks about the account. */
+function connectionOf(
+  { public_url: publicUrl, ...connection }: JsonObject,
+  { webhookSubscription }: Plan,
+  { id, environmentIntegrationId }: AccountWithDefinition,
+): JsonObject {
+  if (typeof publicUrl !== 'string') return connection
+  const path =
+    webhookSubscription?.scope === 'installation'
+      ? webhookPath('environment_integration', environmentIntegrationId)
+      : webhookPath('integrated_account', id)
+  return { ...connection, webhook_url: publicUrl + path }
+}
+
+/** `{{subscription.<name>}}`: the id is that of the one subscription for all events, or those of all by event. */
+function subscriptionOf(
+  { webhookSubscription }: Plan,
+  { ids = {} }: Partial<SubscriptionState> = {},
+): JsonObject | undefined {
+  if (webhookSubscription === undefined) return undefined
+  return { id: ids[''] ?? ids, events: [...webhookSubscription.events] }
 }
 
 /** Collected fields by name, and what webhooks brought as `webhook`, unless a field has that name. */

@@ -1,4 +1,4 @@
-import { type Clock, type JsonObject, parseJson, type Random } from '../base/index.ts'
+import { type Clock, type Json, type JsonObject, parseJson, type Random } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import type { Lifetimes, TokenSet } from '../formats/index.ts'
@@ -24,6 +24,22 @@ export interface StoredToken extends TokenSet {
 
 /** The secret's name. No field of a definition has it: field names contain no dot. */
 export const TOKEN_SECRET = 'oauth.token'
+
+/** The name of the secret that holds what is known about the account's subscription, a `SubscriptionState`. */
+export const SUBSCRIPTION_SECRET = 'subscription.state'
+
+/** What placeholders read of an account's subscriptions at the third party. Stored among the secrets of its account. */
+export interface SubscriptionState {
+  /** `{{subscription.secret}}`. */
+  readonly secret?: Json
+  /** What the third party calls them, by event; of one for all events by an empty text. */
+  readonly ids: JsonObject
+}
+
+/** Whether a secret is a collected field; others have names with a dot. */
+export function isFieldName(name: string): boolean {
+  return !name.includes('.')
+}
 
 /** Prefix of the names of secrets that webhooks of the third party brought, such as the secret of a subscription. */
 const WEBHOOK_SECRET_PREFIX = 'webhook.'

@@ -14,7 +14,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
     '0002-branding.sql',
     '0002-context-objects.sql',
   ],
-  '0003-webhooks': ['0003-deliveries.sql', '0003-inbound.sql', '0003-tasks.sql'],
+  '0003-webhooks': ['0003-deliveries.sql', '0003-inbound.sql', '0003-tasks.sql', '0003-subscriptions.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

@@ -12,6 +12,7 @@ import { ACTION_RESOURCE, FORM_ACTION, type RESERVED_ACTIONS, stepName } from '.
 import { resolvedSchema } from './config-schema.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 import { listFields } from './schema-walk.ts'
+import { SUBSCRIPTION_VERBS, type SubscriptionVerb } from './webhook-subscription.ts'
 
 /** The action that refreshes the token. */
 const REFRESH_ACTION = 'refresh_token' satisfies (typeof RESERVED_ACTIONS)[number]
@@ -33,9 +34,8 @@ export function findActionProblems(config: JsonObject, path: string): Violation[
   const reads = listResultReads(config)
   const readsByPlace = groupByStep(reads)
   const suggester = createSuggester()
-  const actions = isJsonObject(config.actions) ? Object.entries(config.actions) : []
-  const found = actions.flatMap(([action, definition]) => {
-    const steps = stepsOf(action, definition)
+  const found = listActionsAt(config).flatMap(({ action, definition, path: at }) => {
+    const steps = stepsOf(definition, at)
     return [
       ...findTakenNames(steps),
       ...findMisplacedSteps(action, steps),
@@ -43,7 +43,7 @@ export function findActionProblems(config: JsonObject, path: string): Violation[
       ...findUnknownResults(steps, readsByPlace, suggester),
     ]
   })
-  const outside = reads.filter(({ at }) => at[0] !== 'actions').map(unreadable)
+  const outside = reads.filter(({ at }) => !isInAction(at)).map(unreadable)
   return toViolations([...findShadowedResource(config), ...found, ...outside], path)
 }
 
@@ -53,7 +53,39 @@ function findShadowedResource({ resources }: JsonObject): ConfigFinding[] {
   return [{ at: ['resources', ACTION_RESOURCE], description, rule: 'resources.reserved_name' }]
 }
 
-function stepsOf(action: string, definition: Json): StepAt[] {
+/** An action as it is written. */
+interface ActionAt {
+  /** Its name; of the requests of a subscription `subscription_` and the verb. */
+  readonly action: string
+  readonly definition: Json
+  readonly path: DotPath
+}
+
+/** The named actions, and those of `webhook.subscription`. */
+export function listActionsAt({ actions, webhook }: JsonObject): readonly ActionAt[] {
+  const named = isJsonObject(actions) ? Object.entries(actions) : []
+  const subscription = isJsonObject(webhook) && isJsonObject(webhook.subscription) ? webhook.subscription : {}
+  const requests = SUBSCRIPTION_VERBS.flatMap((verb): [SubscriptionVerb, Json][] => {
+    const definition = subscription[verb]
+    return definition === undefined ? [] : [[verb, definition]]
+  })
+  return [
+    ...named.map(([action, definition]) => ({ action, definition, path: ['actions', action] })),
+    ...requests.map(([verb, definition]) => ({
+      action: `subscription_${verb}`,
+      definition,
+      path: ['webhook', 'subscription', verb],
+    })),
+  ]
+}
+
+/** Whether a path is in an action, where the results of its steps can be read. */
+function isInAction(at: DotPath): boolean {
+  if (at[0] === 'actions') return true
+  return at[0] === 'webhook' && at[1] === 'subscription' && SUBSCRIPTION_VERBS.some((verb) => verb === at[2])
+}
+
+function stepsOf(definition: Json, path: DotPath): StepAt[] {
   if (!isJsonObject(definition)) return []
   const isList = Array.isArray(definition.steps)
   const steps: readonly Json[] = Array.isArray(definition.steps) ? definition.steps : [definition]
@@ -63,7 +95,7 @@ function stepsOf(action: string, definition: Json): StepAt[] {
       { name: typeof step.name === 'string' ? step.name : undefined, type: String(step.type) },
       index,
     )
-    return [{ name, step, path: isList ? ['actions', action, 'steps', index] : ['actions', action] }]
+    return [{ name, step, path: isList ? [...path, 'steps', index] : path }]
   })
 }
 
@@ -108,11 +140,14 @@ interface ResultRead {
   readonly at: DotPath
 }
 
-/** References by the path of their step as JSON: `["actions", name]`, or `["actions", name, "steps", index]`. */
+/**
+ * References by the path of their step as JSON: `["actions", name]` or `["webhook", "subscription", verb]`, and with
+ * `"steps", index` behind it.
+ */
 function groupByStep(reads: readonly ResultRead[]): ReadonlyMap<string, readonly ResultRead[]> {
   const groups = new Map<string, ResultRead[]>()
   for (const read of reads)
-    for (const length of [2, 4]) {
+    for (const length of [2, 3, 4, 5]) {
       const place = JSON.stringify(read.at.slice(0, length))
       const group = groups.get(place)
       if (group === undefined) groups.set(place, [read])

@@ -14,6 +14,7 @@ import { findFormProblems } from './check-forms.ts'
 import { findHostProblems } from './check-hosts.ts'
 import { findHiddenEmptyPages, findKeylessPaginations } from './check-pagination.ts'
 import { findPlaceholderProblems } from './check-placeholders.ts'
+import { findSubscriptionProblems } from './check-subscription.ts'
 import { configSchema, resolvedSchema } from './config-schema.ts'
 import { FINDINGS_MAX, findSchemaViolations } from './findings.ts'
 import { alignCredentials, resolveConfig } from './merge.ts'
@@ -83,6 +84,7 @@ function findSemanticProblems(config: JsonObject, path: string): Violation[] {
     ...findFormProblems(config, path),
     ...findCredentialProblems(config, path),
     ...findHostProblems(config, path),
+    ...findSubscriptionProblems(config, path),
   ]
 }
 

@@ -47,6 +47,7 @@ import type {
   RetryRules,
 } from './plan.ts'
 import { settingsAsDoubles } from './schema-walk.ts'
+import { compileSubscription, type SubscriptionPlan } from './webhook-subscription.ts'
 
 /** Methods that read by their name; all others count as writing for any HTTP method, unless `read_only` is set. */
 const READING_METHODS: readonly string[] = ['list', 'get']
@@ -75,6 +76,7 @@ export function compilePlan(written: JsonObject): Plan {
   })
   let secrets: readonly string[] | undefined
   let webhook: WebhookPlan | undefined
+  let subscription: SubscriptionPlan | undefined
   return {
     resources: new Map(resources),
     passthrough: compileRequest(parsed, '', '', { method: 'GET', path: '' }),
@@ -86,6 +88,12 @@ export function compilePlan(written: JsonObject): Plan {
     get webhook() {
       if (parsed.webhook !== undefined) webhook ??= compileWebhook(parsed.webhook)
       return webhook
+    },
+    get webhookSubscription() {
+      const definition = parsed.webhook?.subscription
+      if (definition !== undefined)
+        subscription ??= compileSubscription(definition, (request) => compileStepRequest(parsed, 'webhook', request))
+      return subscription
     },
     get secrets() {
       secrets ??= secretTexts(config)

@@ -35,3 +35,4 @@ export type {
 } from './plan.ts'
 export { listTools, type Tool } from './tools.ts'
 export { ANSWER_BYTES_MAX, ANSWER_HEADERS } from './webhook-schema.ts'
+export { durationSeconds, type SubscriptionPlan, type SubscriptionVerb } from './webhook-subscription.ts'

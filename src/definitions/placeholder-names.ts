@@ -1,6 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { listPlaceholderPaths } from '../expressions/index.ts'
 import { listCredentials } from '../formats/index.ts'
+import { listActionsAt } from './check-actions.ts'
 import { labelKeyOf } from './form-fields.ts'
 
 /** Bare names that exist in every definition. */
@@ -19,7 +20,7 @@ export function listBareNames(config: JsonObject): ReadonlySet<string> {
   const fromCredentials = listCredentials(config.credentials).flatMap(({ format, config: settings }) =>
     isJsonObject(settings) ? credentialNames(format, settings) : (DEFAULT_FIELDS[format] ?? []),
   )
-  const fromActions = isJsonObject(config.actions) ? Object.values(config.actions).flatMap(actionNames) : []
+  const fromActions = listActionsAt(config).flatMap(({ definition }) => actionNames(definition))
   return new Set([...ALWAYS_KNOWN, ...fromCredentials, ...fromActions])
 }
 

@@ -13,6 +13,7 @@ import type {
   TokenRules,
 } from '../formats/index.ts'
 import type { WebhookPlan } from './compile-webhook.ts'
+import type { SubscriptionPlan } from './webhook-subscription.ts'
 
 /** Plans by name, compiled lazily: a large definition costs what is used of it. */
 type PlansByName<Item> = Pick<ReadonlyMap<string, Item>, 'get' | 'has' | 'size'> & { keys(): Iterable<string> }
@@ -28,6 +29,8 @@ export interface Plan {
   readonly actions: PlansByName<ActionPlan>
   /** Absent: the definition receives no webhooks. */
   readonly webhook: WebhookPlan | undefined
+  /** How webhooks are ordered from the third party. Absent: not by requests. */
+  readonly webhookSubscription: SubscriptionPlan | undefined
   /** Credential material that is written out in the definition; must be masked in everything that shows a call. */
   readonly secrets: readonly string[]
 }

@@ -11,6 +11,7 @@ import {
   signatureSchema,
   tokenText,
 } from '../formats/index.ts'
+import { durationSeconds, subscriptionSchema } from './webhook-subscription.ts'
 
 /** Roots of expressions over a request: `body` is the parsed body, for all but `payload_transform` as that has made it. */
 const REQUEST_ROOTS = ['body', 'headers', 'query', 'method', 'path'] as const
@@ -31,8 +32,6 @@ const EVENT_ROOTS = [...REQUEST_ROOTS, 'context'] as const
 
 /** Longest time for which duplicates of a delivery are recognised. */
 const WINDOW_SECONDS_MAX = 30 * 86_400
-const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
-const WINDOW = /^(\d{1,7})([smhd])$/
 
 /** Headers that a definition may put on its answers. */
 export const ANSWER_HEADERS: readonly string[] = [
@@ -129,6 +128,7 @@ export const webhookSchema = z.strictObject({
     .optional()
     .describe('Hosts whose addresses a handshake may ask to be visited, over HTTPS; * stands for one label.'),
   provider_time: providerTimeSchema.optional().describe('When the third party says that it happened.'),
+  subscription: subscriptionSchema.optional(),
 })
 
 /** The webhook block of a definition. */
@@ -136,8 +136,7 @@ export type WebhookDefinition = z.output<typeof webhookSchema>
 
 /** Seconds of a checked text such as `7d`. */
 export function windowSeconds(text: string): number {
-  const [, count = '0', unit = 's'] = WINDOW.exec(text) ?? []
-  return Number(count) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS]
+  return durationSeconds(text) ?? 0
 }
 
 function findWindowProblem(text: string): string | undefined {

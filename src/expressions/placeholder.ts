@@ -148,6 +148,7 @@ const PLACEHOLDER_ROOTS = [
   'resources',
   'previous_run_date',
   'connection',
+  'subscription',
   'random',
   '$previous',
   '$steps',
@@ -178,6 +179,8 @@ export interface AccountValues {
   readonly environmentVariables: JsonObject
   /** `webhook_url`, `redirect_uri` of this connection, where they are known. */
   readonly connection?: JsonObject | undefined
+  /** The account's subscription at the third party: `id`, `event`, `events`, `attempt_id`; its secret is a credential. */
+  readonly subscription?: JsonObject | undefined
 }
 
 /** Variables of one call. */
@@ -226,6 +229,8 @@ export function resolvePath(scope: TemplateScope, path: PlaceholderPath): Json |
       return getAtPath(account.environmentVariables, steps)
     case 'connection':
       return getAtPath(steps[0] === 'webhook' ? account.credentials : account.connection, steps)
+    case 'subscription':
+      return getAtPath(steps[0] === 'secret' ? account.credentials.subscription : account.subscription, steps)
     case 'pagination':
       return getAtPath(scope.pagination, steps)
     case 'random':

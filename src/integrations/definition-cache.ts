@@ -18,7 +18,7 @@ export interface EffectiveDefinition {
   /** Holds secrets in plain text. */
   readonly config: JsonObject
   readonly environmentVariables: JsonObject
-  /** Values of `{{connection.<name>}}`. */
+  /** Values of `{{connection.<name>}}`; `public_url` is where this service is reached, below which addresses of accounts are made. */
   readonly connection: JsonObject
 }
 

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../base/index.ts'
+import type { SubscriptionVerb } from '../definitions/index.ts'
 import type { AccountValues, ActionValues } from '../expressions/index.ts'
 
 /** A connected account as a call needs it, with valid credentials. */
@@ -69,16 +70,17 @@ interface SampleResponse {
 
 /**
  * The target of a call: a method of the definition, a path of the API that no method describes, the verification request of
- * a credential format, or a named action.
+ * a credential format, a named action, or an action of the definition's `webhook.subscription`.
  */
 export type CallTarget =
   | { readonly kind: 'method'; readonly resource: string; readonly method: string }
   | { readonly kind: 'path'; readonly verb: string; readonly path: string }
   | { readonly kind: 'verification'; readonly format: string; readonly of?: 'identity' }
   | { readonly kind: 'action'; readonly action: string }
+  | { readonly kind: 'subscription'; readonly verb: SubscriptionVerb }
 
 /** A target that is run step by step. The verification of a credential is an action of one step, named `verification`. */
-export type ActionTarget = Extract<CallTarget, { readonly kind: 'action' | 'verification' }>
+export type ActionTarget = Extract<CallTarget, { readonly kind: 'action' | 'verification' | 'subscription' }>
 
 /** An action to run. Headers and page of the caller are ignored. */
 export type ActionRequest = ProxyRequest & { readonly target: ActionTarget }

@@ -44,6 +44,7 @@ export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
     case 'verification':
       return { method: findVerification(plan, target), path: '' }
     case 'action':
+    case 'subscription':
       throw new Failure(
         'METHOD_NOT_DEFINED',
         `an action cannot be tried in a dry run: it is run step by step, and each step needs the answer before`,
@@ -102,8 +103,7 @@ const CREDENTIAL_ACTIONS: readonly string[] = [
  */
 export function findAction(plan: Plan, account: AccountAccess, target: ActionTarget): ActionPlan {
   if (target.kind === 'verification') return verificationAction(target, findVerification(plan, target))
-  const action = plan.actions.get(target.action)
-  if (action === undefined) throw actionNotDefined(target.action, [...plan.actions.keys()])
+  const action = target.kind === 'subscription' ? findSubscriptionAction(plan, target) : findNamedAction(plan, target)
   if (account.isSandbox && action.isWrite && !CREDENTIAL_ACTIONS.includes(action.name)) throw sandboxReadOnly()
   return action
 }
@@ -112,6 +112,19 @@ export function findAction(plan: Plan, account: AccountAccess, target: ActionTar
 export function assertNotReserved(name: string): void {
   if (!isReserved(name)) return
   throw new Failure('METHOD_NOT_DEFINED', `the action ${name} belongs to connecting an account: it cannot be called`)
+}
+
+function findNamedAction(plan: Plan, { action: name }: Extract<CallTarget, { readonly kind: 'action' }>): ActionPlan {
+  const action = plan.actions.get(name)
+  if (action === undefined) throw actionNotDefined(name, [...plan.actions.keys()])
+  return action
+}
+
+function findSubscriptionAction(plan: Plan, { verb }: Extract<CallTarget, { readonly kind: 'subscription' }>) {
+  const action = plan.webhookSubscription?.actions[verb]
+  if (action === undefined)
+    throw new Failure('METHOD_NOT_DEFINED', `the definition has no webhook.subscription.${verb}`)
+  return action
 }
 
 function verificationAction({ of }: VerificationTarget, request: MethodPlan): ActionPlan {

@@ -215,6 +215,7 @@ export function namesOf(target: CallTarget): Readonly<Record<string, string>> {
       return { resource: ACTION_RESOURCE, method: target.action }
     case 'path':
     case 'verification':
+    case 'subscription':
       return {}
   }
 }
