@@ -235,7 +235,10 @@ export interface Api extends AsyncDisposable {
   drain(): Promise<void>
 }
 
-const OPENAPI = new URL('../gen/openapi.json', import.meta.url)
+/** A document that is generated from the contract. */
+function generatedDocument(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`../gen/${name}`, import.meta.url), 'utf8'))
+}
 
 /** Builds the API: every service of the contract and the documents that describe it. */
 export function createApi({
@@ -273,7 +276,9 @@ export function createApi({
       deadlineDefaultMs: Math.min(config.deadlineMaxMs, 30_000),
     },
     extraRoutes: [
-      documentRoute('/openapi.json', JSON.parse(readFileSync(OPENAPI, 'utf8'))),
+      documentRoute('/openapi.json', generatedDocument('openapi.json')),
+      documentRoute('/asyncapi.json', generatedDocument('asyncapi.json')),
+      documentRoute('/schemas/events.json', generatedDocument('events.json')),
       documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
       proxyRoute(domain.calls),
       customRoute(domain.calls),

@@ -7,6 +7,7 @@
 
 export { appendEvents, type NewEvent } from './append-events.ts'
 export { checkEventTypes, type EventType, matchesEventType } from './catalog.ts'
+export { examplePayload } from './examples.ts'
 export { listEvents } from './list-events.ts'
 export {
   deleteEventsOfEnvironment,

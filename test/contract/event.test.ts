@@ -5,7 +5,7 @@ import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb
 import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
-import { appendEvents } from '../../src/events/index.ts'
+import { appendEvents, examplePayload } from '../../src/events/index.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
@@ -114,7 +114,7 @@ describe('events', () => {
 
   it('are listed in shorter pages when their payloads are large, and none is left out', async () => {
     const { environmentId, environmentToken: token } = await freshEnvironment()
-    const payload = { text: 'x'.repeat(100_000) }
+    const payload = { ...examplePayload('webhook:disabled'), description: 'x'.repeat(100_000) }
     const events = Array.from({ length: 5 }, () => ({ environmentId, type: 'webhook:disabled' as const, payload }))
     await app.database.transaction((tx) => appendEvents(tx, events))
     const sizes: number[] = []

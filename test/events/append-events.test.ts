@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { query } from '../../src/database/database.ts'
-import { appendEvents, type NewEvent } from '../../src/events/index.ts'
+import { appendEvents, examplePayload, type NewEvent } from '../../src/events/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -23,16 +23,16 @@ describe('appendEvents', () => {
       {
         environmentId,
         type: 'integrated_account:created',
-        payload: { text: 'a "quoted", {braced} \\ one' },
+        payload: { ...examplePayload('integrated_account:created'), tenant_id: 'a "quoted", {braced} \\ one' },
         subjectId,
       },
-      { environmentId, type: 'link_token:completed', payload: {} },
+      { environmentId, type: 'link_token:completed', payload: examplePayload('link_token:completed') },
     ]
     await database.transaction((tx) => appendEvents(tx, events))
     const stored = await storedEvents(environmentId)
     expect(stored.map(({ type, subject, payload }) => ({ type, subject, payload }))).toEqual([
       { type: 'integrated_account:created', subject: subjectId, payload: events[0]?.payload },
-      { type: 'link_token:completed', subject: null, payload: {} },
+      { type: 'link_token:completed', subject: null, payload: events[1]?.payload },
     ])
     expect(stored.map(({ partition }) => partition)).toEqual([
       expect.stringMatching(/^event_\d{8}$/),
@@ -45,8 +45,15 @@ describe('appendEvents', () => {
     const [id, integratedAccountId, exceptWebhookId] = [newId(), newId(), newId()]
     await database.transaction((tx) =>
       appendEvents(tx, [
-        { environmentId, id, type: 'record:created', payload: {}, integratedAccountId, exceptWebhookId },
-        { environmentId, type: 'webhook:recovered', payload: {} },
+        {
+          environmentId,
+          id,
+          type: 'record:created',
+          payload: examplePayload('record:created'),
+          integratedAccountId,
+          exceptWebhookId,
+        },
+        { environmentId, type: 'webhook:recovered', payload: examplePayload('webhook:recovered') },
       ]),
     )
     const rows = await query(

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { afterAll, inject } from 'vitest'
 import { Database, type DatabaseTarget } from '../../src/database/index.ts'
 import { DatabaseClock } from './database-clock.ts'
+import { expectDescribedEvents } from './event-schemas.ts'
 
 /** A database of one test file. */
 export interface TestDatabase {
@@ -12,7 +13,10 @@ export interface TestDatabase {
   readonly database: Database
 }
 
-/** Clones the template into a fresh database that lives until the test file ends. Call at the top of a file or suite. */
+/**
+ * Clones the template into a fresh database that lives until the test file ends, which fails when it holds events that their
+ * schema does not describe. Call at the top of a file or suite.
+ */
 export async function testDatabase(): Promise<TestDatabase> {
   const { target, url, drop } = await cloneTemplate()
   const database = new Database({ target })
@@ -40,7 +44,10 @@ async function cloneTemplate() {
   const { serverUrl, template } = inject('databases')
   const name = `patchbay_t_${randomBytes(6).toString('hex')}`
   const url = await createDatabase(serverUrl, name, template)
-  return { url, target: { kind: 'url', url } as const, drop: () => dropDatabase(serverUrl, name) }
+  const drop = async () => {
+    await expectDescribedEvents(url).finally(() => dropDatabase(serverUrl, name))
+  }
+  return { url, target: { kind: 'url', url } as const, drop }
 }
 
 /** Creates a database, from a template when one is named, and returns its URL. */

@@ -14,8 +14,11 @@ export interface SchemaBook {
   readonly schemas: Readonly<Record<string, JsonObject>>
 }
 
-/** In a request a field must be sent when it is REQUIRED; in a response it is there whenever it cannot be absent. */
-type Role = 'request' | 'response'
+/**
+ * In a request a field must be sent when it is REQUIRED; in a response it is there whenever it cannot be absent. In the payload
+ * of an event it is there unless it is OPTIONAL or can be absent; what can be absent may also be null there.
+ */
+type Role = 'request' | 'response' | 'event'
 
 /** Messages whose JSON form is not an object of their fields. */
 const WELL_KNOWN: Readonly<Record<string, JsonObject>> = {
@@ -32,8 +35,8 @@ const SCALARS: Readonly<Partial<Record<ScalarType, JsonObject>>> = {
   [ScalarType.INT32]: { type: 'integer', format: 'int32' },
 }
 
-/** An empty book over messages with these annotations. */
-export function createSchemaBook(annotations: Annotations): SchemaBook {
+/** An empty book over messages with these annotations. @param at where its document holds the schemas */
+export function createSchemaBook(annotations: Annotations, at = '#/components/schemas'): SchemaBook {
   const schemas: Record<string, JsonObject> = {}
 
   function refTo(message: DescMessage, role: Role): JsonObject {
@@ -47,7 +50,7 @@ export function createSchemaBook(annotations: Annotations): SchemaBook {
       schemas[name] = {} // holds the place while a message that refers to itself is written
       schemas[name] = objectSchema(message, role, fields)
     }
-    return { $ref: `#/components/schemas/${name}` }
+    return { $ref: `${at}/${name}` }
   }
 
   function objectSchema(message: DescMessage, role: Role, fields: readonly DescField[]): JsonObject {
@@ -64,14 +67,20 @@ export function createSchemaBook(annotations: Annotations): SchemaBook {
   }
 
   function isRequired(field: DescField, role: Role): boolean {
-    if (role === 'request') return annotations.hasBehavior(field, 'REQUIRED')
+    if (role !== 'response' && annotations.hasBehavior(field, 'REQUIRED')) return true
+    if (role === 'request' || (role === 'event' && annotations.hasBehavior(field, 'OPTIONAL'))) return false
     return field.fieldKind !== 'message' && !field.proto.proto3Optional && field.oneof === undefined
   }
 
   function ofField(field: DescField, role: Role): JsonObject {
     const text = description(field)
+    const schema = typed(field, role, ruleKeywords(field))
+    if (role === 'event') {
+      const isNullable = !isRequired(field, role) && !annotations.hasBehavior(field, 'OPTIONAL')
+      return { ...(isNullable ? orNull(schema) : schema), description: text }
+    }
     return {
-      ...typed(field, role, ruleKeywords(field)),
+      ...schema,
       ...(text !== '' && { description: text }),
       ...(annotations.hasBehavior(field, 'OUTPUT_ONLY') && { readOnly: true }),
       ...(annotations.hasBehavior(field, 'INPUT_ONLY') && { writeOnly: true }),
@@ -106,6 +115,14 @@ export function createSchemaBook(annotations: Annotations): SchemaBook {
   }
 
   return { refTo, ofField, bodyRef, schemas }
+}
+
+/** The schema, and null. */
+function orNull(schema: JsonObject): JsonObject {
+  if (Object.keys(schema).length === 0) return schema
+  if (typeof schema.type !== 'string') return { anyOf: [schema, { type: 'null' }] }
+  const { enum: values } = schema
+  return { ...schema, type: [schema.type, 'null'], ...(Array.isArray(values) && { enum: [...values, null] }) }
 }
 
 /** Every two fields of a oneof, which no object carries together. */

@@ -129,6 +129,8 @@ describe('a verb that a path does not take', () => {
     ['/healthz', 'POST', 'GET, HEAD, OPTIONS'],
     ['/healthz/scheduler', 'PUT', 'GET, HEAD, OPTIONS'],
     ['/openapi.json', 'DELETE', 'GET, HEAD, OPTIONS'],
+    ['/asyncapi.json', 'DELETE', 'GET, HEAD, OPTIONS'],
+    ['/schemas/events.json', 'POST', 'GET, HEAD, OPTIONS'],
     ['/schemas/integration-config.json', 'POST', 'GET, HEAD, OPTIONS'],
     ['/proxy/contacts', 'DELETE', 'GET, HEAD, OPTIONS, POST'],
     ['/proxy/contacts/7', 'PROPFIND', 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'],
