@@ -1,12 +1,7 @@
-import { notFound } from '../base/index.ts'
+import { notFound, type TransitionTable, transitionsOf } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { type AccountEventName, appendAccountEvent } from './account-events.ts'
-import {
-  type AccountRef,
-  type AccountStatus,
-  type StatusTransition,
-  transitionAccountStatus,
-} from './sql/integrated-account.ts'
+import { type AccountRef, type AccountStatus, transitionAccountStatus } from './sql/integrated-account.ts'
 
 /** What changes an account's status; the names in its history. */
 export type StatusCause =
@@ -21,12 +16,7 @@ export type StatusCause =
   | 'unauthorized'
   | 'call_succeeded'
 
-/** The status of an account before it is created. */
-const NEW = 'new'
-
-type TransitionTable = Readonly<
-  Record<AccountStatus | typeof NEW, Partial<Readonly<Record<StatusCause, AccountStatus>>>>
->
+type AccountTransitions = TransitionTable<AccountStatus, StatusCause>
 
 /**
  * State machine of accounts: every transition there is.
@@ -53,10 +43,10 @@ export const ACCOUNT_TRANSITIONS = {
   post_install_error: { reconnected: 'connecting', steps_repeated: 'connecting' },
   validation_error: { reconnected: 'connecting', steps_repeated: 'connecting' },
   needs_reauth: { reconnected: 'connecting', call_succeeded: 'active' },
-} as const satisfies TransitionTable
+} as const satisfies AccountTransitions
 
 /** The event that a transition sends. */
-const CAUSE_EVENTS: Readonly<Record<StatusCause, Exclude<AccountEventName, 'deleted'>>> = {
+export const CAUSE_EVENTS: Readonly<Record<StatusCause, Exclude<AccountEventName, 'deleted'>>> = {
   created: 'created',
   reconnected: 'updated',
   steps_repeated: 'updated',
@@ -69,37 +59,11 @@ const CAUSE_EVENTS: Readonly<Record<StatusCause, Exclude<AccountEventName, 'dele
   call_succeeded: 'reactivated',
 }
 
-const TRANSITIONS: TransitionTable = ACCOUNT_TRANSITIONS
-const CAUSES = Object.keys(CAUSE_EVENTS) as StatusCause[]
-const STATUSES = Object.keys(ACCOUNT_TRANSITIONS).filter((status): status is AccountStatus => status !== NEW)
+const TRANSITIONS: AccountTransitions = ACCOUNT_TRANSITIONS
 
 /** The status that a cause leads to, `undefined` without a transition. */
 export function nextStatus(from: AccountStatus | undefined, cause: StatusCause): AccountStatus | undefined {
-  return TRANSITIONS[from ?? NEW][cause]
-}
-
-/** The transitions of a cause, one per status that it may start from. */
-function transitionsFor(cause: StatusCause): readonly StatusTransition[] {
-  return STATUSES.flatMap((from) => {
-    const to = nextStatus(from, cause)
-    return to === undefined ? [] : [{ from, to }]
-  })
-}
-
-/** The table of transitions as Markdown, columns aligned. */
-export function renderTransitions(): string {
-  const transitions = Object.entries(TRANSITIONS).flatMap(([from, causes]) =>
-    CAUSES.flatMap((cause) => {
-      const to = causes[cause]
-      const start = from === NEW ? '(none)' : `\`${from}\``
-      return to === undefined ? [] : [[start, `\`${cause}\``, `\`${to}\``, `\`${CAUSE_EVENTS[cause]}\``]]
-    }),
-  )
-  const rows = [['from', 'cause', 'to', 'event'], ...transitions]
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)))
-  const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`
-  const rule = line(widths.map((width) => '-'.repeat(width)))
-  return rows.map((cells, at) => (at === 0 ? `${line(cells)}\n${rule}` : line(cells))).join('\n')
+  return TRANSITIONS[from ?? 'new'][cause]
 }
 
 /** The outcome of a cause. */
@@ -121,7 +85,7 @@ export async function changeAccountStatus(
   cause: Exclude<StatusCause, 'created'>,
   lastError = '',
 ): Promise<StatusChange> {
-  const transition = await transitionAccountStatus(tx, account, transitionsFor(cause), { cause, lastError })
+  const transition = await transitionAccountStatus(tx, account, transitionsOf(TRANSITIONS, cause), { cause, lastError })
   if (transition === undefined) throw notFound('integrated_account', account.id)
   const { from, to } = transition
   if (to === null) return { kind: 'impossible', from }

@@ -1,11 +1,11 @@
-import type { JsonObject } from '../base/index.ts'
+import { type JsonObject, transitionsOf } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { appendEvents, type EventType } from '../events/index.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import { LINK_ERRORS, type LinkError, type LinkErrorCode } from './error-codes.ts'
 import { type LinkGuard, type LinkPatch, transitionLinkSession } from './sql/link-change.ts'
 import type { LinkSessionKey, LinkSessionRecord } from './sql/link-session.ts'
-import { type LinkCause, pageStepOf, transitionsOf } from './status.ts'
+import { LINK_TRANSITIONS, type LinkCause, type LinkStatus, pageStepOf } from './status.ts'
 
 /** What changes beside the status. */
 export interface StatusChangeInput {
@@ -54,7 +54,7 @@ export async function changeLinkStatus(
 ): Promise<LinkSessionRecord | undefined> {
   const session = await transitionLinkSession(tx, key, {
     cause,
-    transitions: transitionsOf(cause),
+    transitions: transitionsOf<LinkStatus, LinkCause>(LINK_TRANSITIONS, cause),
     patch: {
       ...(ENDS_ATTEMPT.has(cause) ? NO_SECRETS : {}),
       ...(ENDS_AUTHORIZATION.has(cause) ? { stateHash: null } : {}),

@@ -1,3 +1,5 @@
+import type { TransitionTable } from '../base/index.ts'
+
 /** How far a link session has come; `LINK_TRANSITIONS` says what leads where. */
 export const LINK_STATUSES = [
   'created',
@@ -37,11 +39,6 @@ export type LinkCause =
   | 'connection_failed'
   | 'time_expired'
   | 'session_cancelled'
-
-/** The status of a link session before it is created. */
-const NEW = 'new'
-
-type LinkTransitionTable = Readonly<Record<LinkStatus | typeof NEW, Partial<Readonly<Record<LinkCause, LinkStatus>>>>>
 
 /** From every status in which the customer has to act. */
 const WAITING = {
@@ -108,29 +105,7 @@ export const LINK_TRANSITIONS = {
   failed: {},
   expired: {},
   cancelled: {},
-} as const satisfies LinkTransitionTable
-
-const TRANSITIONS: LinkTransitionTable = LINK_TRANSITIONS
-
-/** The statuses from which a cause leads on, with the status that each leads to. */
-export function transitionsOf(cause: LinkCause): readonly { readonly from: LinkStatus; readonly to: LinkStatus }[] {
-  return LINK_STATUSES.flatMap((from) => {
-    const to = TRANSITIONS[from][cause]
-    return to === undefined ? [] : [{ from, to }]
-  })
-}
-
-/** The table of transitions as Markdown, columns aligned. */
-export function renderLinkTransitions(): string {
-  const transitions = Object.entries(TRANSITIONS).flatMap(([from, causes]) =>
-    Object.entries(causes).map(([cause, to]) => [from === NEW ? '(none)' : `\`${from}\``, `\`${cause}\``, `\`${to}\``]),
-  )
-  const rows = [['from', 'cause', 'to'], ...transitions]
-  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)))
-  const line = (cells: readonly string[]) => `| ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(' | ')} |`
-  const rule = line(widths.map((width) => '-'.repeat(width)))
-  return rows.map((cells, at) => (at === 0 ? `${line(cells)}\n${rule}` : line(cells))).join('\n')
-}
+} as const satisfies TransitionTable<LinkStatus, LinkCause>
 
 /** What the connect page shows in a status. */
 export type LinkPageStep = 'integration' | 'method' | 'form' | 'consent' | 'progress' | 'settings' | 'done'

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { AccountStatus } from '../../src/accounts/index.ts'
-import { ACCOUNT_TRANSITIONS, nextStatus, renderTransitions, type StatusCause } from '../../src/accounts/status.ts'
+import { ACCOUNT_TRANSITIONS, CAUSE_EVENTS, nextStatus, type StatusCause } from '../../src/accounts/status.ts'
+import { transitionTable } from '../support/markdown.ts'
 
 const CAUSES = [
   ...new Set(Object.values(ACCOUNT_TRANSITIONS).flatMap((causes) => Object.keys(causes))),
@@ -11,7 +12,7 @@ const CAUSES = [
 describe('the table of statuses', () => {
   it('is what the README shows', () => {
     const readme = readFileSync(join(import.meta.dirname, '../../src/accounts/README.md'), 'utf8')
-    expect(readme).toContain(`\n${renderTransitions()}\n<!-- end -->`)
+    expect(readme).toContain(`\n${transitionTable(ACCOUNT_TRANSITIONS, { event: CAUSE_EVENTS })}\n<!-- end -->`)
   })
 
   it.each<[AccountStatus | undefined, StatusCause[]]>([

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { LINK_ERRORS } from '../../src/links/index.ts'
-import { LINK_STATUSES, LINK_TRANSITIONS, pageStepOf, renderLinkTransitions } from '../../src/links/status.ts'
+import { LINK_STATUSES, LINK_TRANSITIONS, pageStepOf } from '../../src/links/status.ts'
+import { transitionTable } from '../support/markdown.ts'
 
 const README = readFileSync(new URL('../../src/links/README.md', import.meta.url), 'utf8')
 
 describe('the states of a link session', () => {
   it('are described in the README as they are', () => {
-    expect(README).toContain(renderLinkTransitions())
+    expect(README).toContain(transitionTable(LINK_TRANSITIONS))
   })
 
   it('can all be reached, and lead to an end', () => {
