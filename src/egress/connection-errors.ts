@@ -15,6 +15,53 @@ export function toUpstreamFailure(host: string, error: unknown): Failure {
   return new Failure(reason, `${subject} "${host}" failed: ${what}`, { metadata: { host }, cause: error })
 }
 
+/** Why a request got no response that can be used. */
+export type RequestErrorClass =
+  /** The address policy rejects the URL or its address. */
+  | 'blocked_egress'
+  | 'dns'
+  | 'connect'
+  | 'timeout_connect'
+  | 'tls'
+  /** The connection was closed before the response. */
+  | 'reset'
+  /** The deadline of the request has passed. */
+  | 'timeout_total'
+  /** Not HTTP, or too large. */
+  | 'invalid_response'
+  /** It cannot be sent, or was cancelled here. */
+  | 'not_sent'
+
+/** What kind of problem a failure of the HTTP client is. */
+export function classifyRequestFailure({ reason, cause }: Failure): RequestErrorClass {
+  switch (reason) {
+    case 'EGRESS_BLOCKED':
+      return 'blocked_egress'
+    case 'DEADLINE_EXCEEDED':
+      return 'timeout_total'
+    case 'UPSTREAM_INVALID_RESPONSE':
+      return 'invalid_response'
+    case 'UPSTREAM_UNREACHABLE':
+      return UNREACHABLE_CLASSES[errorCode(cause)] ?? (isTlsError(errorCode(cause)) ? 'tls' : 'connect')
+    default:
+      return 'not_sent'
+  }
+}
+
+const UNREACHABLE_CLASSES: Readonly<Record<string, RequestErrorClass>> = {
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+  ETIMEDOUT: 'timeout_connect',
+  UND_ERR_CONNECT_TIMEOUT: 'timeout_connect',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  UND_ERR_SOCKET: 'reset',
+}
+
+function isTlsError(code: string): boolean {
+  return /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)
+}
+
 /** The body does not match its `content-encoding`, or is larger decoded than allowed. */
 export class DecodingError extends Error {
   readonly kind: 'unknown' | 'corrupt' | 'too_large'
@@ -42,7 +89,7 @@ function decodingProblem(error: DecodingError): readonly [FailureReason, string]
 function connectionProblem(code: string): readonly [FailureReason, string] {
   const known = CONNECTION_PROBLEMS[code]
   if (known) return known
-  if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)) return ['UPSTREAM_UNREACHABLE', 'its certificate is not trusted']
+  if (isTlsError(code)) return ['UPSTREAM_UNREACHABLE', 'its certificate is not trusted']
   return ['UPSTREAM_UNREACHABLE', 'the connection failed']
 }
 

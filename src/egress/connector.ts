@@ -2,6 +2,7 @@ import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
 import { type EgressPolicy, egressBlocked } from './address-policy.ts'
+import { watchConnecting } from './timings.ts'
 
 /** Options of `createGuardedConnector`. */
 export interface ConnectorOptions {
@@ -30,12 +31,13 @@ export function createGuardedConnector(options: ConnectorOptions): buildConnecto
     if (isIP(hostname) !== 0 && !policy.allows(hostname)) {
       return callback(egressBlocked(hostname, 'it is not a public address'), null)
     }
-    connect(target, (...[error, socket]) => {
+    const connecting: unknown = connect(target, (...[error, socket]) => {
       if (error) return callback(error, null)
       if (socket.remoteAddress !== undefined && policy.allows(socket.remoteAddress)) return callback(null, socket)
       socket.destroy()
       callback(egressBlocked(hostname, 'it is not a public address'), null)
     })
+    watchConnecting(connecting)
   }
 }
 

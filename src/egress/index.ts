@@ -6,8 +6,10 @@
  */
 
 export { createEgressPolicy, findUrlViolation } from './address-policy.ts'
+export { classifyRequestFailure, type RequestErrorClass } from './connection-errors.ts'
 export { decodeContent } from './content-decoding.ts'
 export { createHttpClient, type HttpClient } from './http-client.ts'
 export type { EgressRequest } from './request.ts'
 export type { EgressResponse, EgressStreamResponse } from './response.ts'
 export { isTransientStatus, parseRetryAfter } from './retry-hints.ts'
+export type { RequestTimings } from './timings.ts'

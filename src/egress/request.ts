@@ -5,6 +5,7 @@ import { type EgressPolicy, egressBlocked, findUrlViolation, hostOf } from './ad
 import { ACCEPTED_ENCODINGS } from './content-decoding.ts'
 import { type HttpHeaders, headersAcrossOrigins, outgoingHeaders } from './headers.ts'
 import type { ResponseHead } from './response.ts'
+import type { RequestTimings } from './timings.ts'
 
 /** One request to a third party. */
 export interface EgressRequest {
@@ -21,6 +22,8 @@ export interface EgressRequest {
   readonly maxResponseBytes: number
   /** Redirects that are followed, 0 to 3; default 0, which returns the redirect itself. */
   readonly redirects?: number
+  /** Filled in while the request is under way, also of one that fails. */
+  readonly timings?: RequestTimings
 }
 
 /** A request whose bodies are streamed. */

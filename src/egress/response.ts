@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { Failure } from '../base/index.ts'
 import type { HttpHeaders } from './headers.ts'
+import { awaitConnection, type RequestTimings } from './timings.ts'
 
 /** A whole response, of any status. */
 export interface EgressResponse {
@@ -50,6 +51,8 @@ export interface ResponseLimits {
   readonly idleMs?: number | undefined
   /** Size limit of the body as sent. */
   readonly bytesMax: number
+  /** To be filled in. */
+  readonly timings?: RequestTimings | undefined
 }
 
 /** The connection was lost before a byte of the response arrived. */
@@ -69,8 +72,9 @@ export class ConnectionLostError extends Error {
 export class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly #limits: ResponseLimits
   readonly #sink: ResponseListener
+  readonly #startedAt = performance.now()
   #timer: NodeJS.Timeout | undefined
-  #movedAt = performance.now()
+  #movedAt = this.#startedAt
   #controller: Dispatcher.DispatchController | undefined
   #outcome: { readonly error: unknown } | undefined
   #answered = false
@@ -101,6 +105,7 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#controller = controller
     this.#movedAt = performance.now()
     if (this.#outcome) controller.abort(asError(this.#outcome.error))
+    else awaitConnection(this.#limits.timings)
   }
 
   onBodySent(): void {
@@ -111,6 +116,8 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     if (status < 200 || this.#outcome) return
     this.#answered = true
     this.#movedAt = performance.now()
+    const { timings } = this.#limits
+    if (timings !== undefined) timings.firstByteMs = this.#movedAt - this.#startedAt
     this.#sink.head({ status, headers })
   }
 

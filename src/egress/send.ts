@@ -126,8 +126,8 @@ interface WholeResponse {
 
 function readWhole(agent: Agent, url: URL, request: OutgoingRequest, deadlineAt: number): Promise<WholeResponse> {
   const options = toDispatchOptions(url, request)
-  const { signal, timeoutMs, maxResponseBytes: bytesMax } = request
-  const limits = { host: hostOf(url), signal, deadlineAt, timeoutMs, bytesMax }
+  const { signal, timeoutMs, maxResponseBytes: bytesMax, timings } = request
+  const limits = { host: hostOf(url), signal, deadlineAt, timeoutMs, bytesMax, timings }
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let head: ResponseHead | undefined
@@ -169,7 +169,7 @@ interface OpenResponse {
 function openResponse(agent: Agent, url: URL, request: OutgoingRequest, deadlineAt: number): Promise<OpenResponse> {
   const options = toDispatchOptions(url, request)
   const host = hostOf(url)
-  const { signal, timeoutMs, maxResponseBytes: bytesMax, idleTimeoutMs: idleMs } = request
+  const { signal, timeoutMs, maxResponseBytes: bytesMax, idleTimeoutMs: idleMs, timings } = request
   return new Promise((resolve, reject) => {
     const body = new Readable({
       read: () => handler.resume(),
@@ -180,7 +180,7 @@ function openResponse(agent: Agent, url: URL, request: OutgoingRequest, deadline
     })
     body.on('error', () => {})
     const handler = new ResponseHandler(
-      { host, signal, deadlineAt, timeoutMs, idleMs, bytesMax },
+      { host, signal, deadlineAt, timeoutMs, idleMs, bytesMax, timings },
       {
         head: (head) => resolve({ head, body }),
         chunk: (chunk) => body.push(chunk),
