@@ -1,7 +1,8 @@
-import { type BackoffPolicy, backoffMs, type Clock, Failure, type FailureReason, type Random } from '../base/index.ts'
-import { type EgressStreamResponse, type HttpClient, isTransientStatus, parseRetryAfter } from '../egress/index.ts'
+import { type BackoffPolicy, backoffMs, type Clock, type Random } from '../base/index.ts'
+import { type HttpClient, isTransientStatus } from '../egress/index.ts'
+import { type DeliveryAttempt, sendDeliveryRequest } from './attempt.ts'
 import type { OutboundMessage } from './envelope.ts'
-import { type DeliveryRequest, signRequest, type WebhookTarget } from './request.ts'
+import { signRequest, type WebhookTarget } from './request.ts'
 
 /** What sending deliveries takes. */
 export interface DeliverDeps {
@@ -9,20 +10,6 @@ export interface DeliverDeps {
   readonly clock: Clock
   readonly random: Random
 }
-
-/** The outcome of one delivery attempt. */
-export type DeliveryAttempt =
-  | { readonly kind: 'accepted'; readonly status: number }
-  | {
-      readonly kind: 'rejected'
-      readonly status: number
-      /** The beginning of the response body, for the delivery log. */
-      readonly responseText: string
-      /** From `Retry-After`; absent without a valid one. */
-      readonly retryAfterMs: number | undefined
-    }
-  /** The address is not allowed, the connection failed, the time ran out, or the response was not HTTP. */
-  | { readonly kind: 'no_response'; readonly reason: FailureReason; readonly message: string }
 
 /** The outcome of a delivery: its last attempt, and how many were made. */
 export type DeliveryResult = DeliveryAttempt & { readonly attempts: number }
@@ -32,13 +19,6 @@ const RETRY_BACKOFF: BackoffPolicy = { baseMs: 500, factor: 3, maxMs: 10_000, ji
 const ATTEMPTS_MAX = 4
 /** A longer `Retry-After` ends the delivery: waiting for it is the caller's. */
 const RETRY_AFTER_MAX_MS = 10_000
-
-/** From connecting to the end of the response. */
-const ATTEMPT_TIMEOUT_MS = 15_000
-/** Bytes of a response that are read; the connection of a longer one is closed there. */
-const RESPONSE_TEXT_BYTES_MAX = 16 * 1024
-/** The client's own limit, which is never reached. */
-const RESPONSE_BYTES_MAX = 1024 * 1024
 
 /**
  * Delivers a message: sends it until it is accepted or permanently rejected, at most `ATTEMPTS_MAX` times within about 15 s of
@@ -53,7 +33,8 @@ export async function deliver(
   signal: AbortSignal,
 ): Promise<DeliveryResult> {
   for (let attempts = 1; ; attempts++) {
-    const attempt = await attemptDelivery(deps, target, message, signal)
+    const request = signRequest(target, message, Math.floor(deps.clock.now().getTime() / 1000))
+    const { attempt } = await sendDeliveryRequest(deps, target.url, request, signal)
     const delayMs = retryDelayMs(attempt, attempts, deps.random)
     if (delayMs === undefined) return { ...attempt, attempts }
     await deps.clock.sleep(delayMs, signal)
@@ -78,60 +59,4 @@ function isRetryable(attempt: DeliveryAttempt): boolean {
     case 'no_response':
       return attempt.reason !== 'EGRESS_BLOCKED'
   }
-}
-
-/** Signs the message with the time of this attempt and sends it once. */
-async function attemptDelivery(
-  deps: DeliverDeps,
-  target: WebhookTarget,
-  message: OutboundMessage,
-  signal: AbortSignal,
-): Promise<DeliveryAttempt> {
-  const timestampSeconds = Math.floor(deps.clock.now().getTime() / 1000)
-  return await sendDeliveryRequest(deps, target.url, signRequest(target, message, timestampSeconds), signal)
-}
-
-/** Sends a request once. Redirects are not followed: a 3xx is a rejection. @throws the signal's reason when it aborts */
-export async function sendDeliveryRequest(
-  { http, clock }: Pick<DeliverDeps, 'http' | 'clock'>,
-  url: string,
-  { headers: requestHeaders, body }: DeliveryRequest,
-  signal: AbortSignal,
-): Promise<DeliveryAttempt> {
-  try {
-    const response = await http.stream({
-      method: 'POST',
-      url,
-      headers: requestHeaders,
-      body,
-      signal,
-      timeoutMs: ATTEMPT_TIMEOUT_MS,
-      maxResponseBytes: RESPONSE_BYTES_MAX,
-    })
-    const { status, headers } = response
-    const responseText = await readBeginning(response)
-    if (status >= 200 && status < 300) return { kind: 'accepted', status }
-    const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
-    const retryAfterMs = retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1_000
-    return { kind: 'rejected', status, responseText, retryAfterMs }
-  } catch (error) {
-    if (signal.aborted || !(error instanceof Failure)) throw error
-    return { kind: 'no_response', reason: error.reason, message: error.publicMessage }
-  }
-}
-
-/** The beginning of the body as text. A body that breaks off does not change that the receiver answered. */
-async function readBeginning({ body }: EgressStreamResponse): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of body) {
-      chunks.push(chunk.subarray(0, RESPONSE_TEXT_BYTES_MAX - bytes))
-      bytes += chunk.byteLength
-      if (bytes >= RESPONSE_TEXT_BYTES_MAX) break
-    }
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }

@@ -7,12 +7,13 @@
  */
 
 export {
-  type DeliverDeps,
+  ATTEMPT_TIMEOUT_MS,
+  type AttemptErrorClass,
   type DeliveryAttempt,
-  type DeliveryResult,
-  deliver,
+  type DeliveryExchange,
   sendDeliveryRequest,
-} from './deliver.ts'
+} from './attempt.ts'
+export { type DeliverDeps, type DeliveryResult, deliver } from './deliver.ts'
 export {
   type EndpointDeps,
   listSubscribers,

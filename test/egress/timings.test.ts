@@ -1,7 +1,7 @@
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { Failure } from '../../src/base/index.ts'
 import {
   classifyRequestFailure,
@@ -54,20 +54,28 @@ describe('the timings of a request', () => {
     })
     expect(opened.dnsMs).toBeGreaterThan(RESOLVE_MS - 5)
     expect(opened.firstByteMs).toBeGreaterThan((opened.dnsMs ?? 0) + RESOLVE_MS - 5)
+    await new Promise(setImmediate) // the connection is returned to its pool
     expect(await timingsOf(url)).toEqual({ firstByteMs: expect.any(Number), remoteAddress: '127.0.0.1' })
   })
 
   it('belong to their own request when many are under way', async () => {
+    const held: ServerResponse[] = []
     const server = createServer((request, response) => {
-      setTimeout(() => response.end('ok'), Number(request.url?.slice(1)))
+      if (request.url === '/slow') held.push(response)
+      else response.end('ok')
     })
     onTestFinished(() => void server.close())
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as AddressInfo
-    const delays = [0, 60, 0, 60, 0, 60]
-    const timings = await Promise.all(delays.map((delay) => timingsOf(`http://127.0.0.1:${port}/${delay}`)))
-    expect(timings.map(({ firstByteMs = 0 }) => firstByteMs >= 59)).toEqual(delays.map((delay) => delay > 0))
-    expect(timings.every(({ connectMs }) => connectMs !== undefined)).toBe(true)
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const [first, fast, second, more] = ['/slow', '/', '/slow', '/'].map((path) => timingsOf(`${origin}${path}`))
+    const quick = await Promise.all([fast, more])
+    await vi.waitUntil(() => held.length === 2)
+    for (const response of held) response.end('ok')
+    const slow = await Promise.all([first, second])
+    const firstBytes = (all: readonly (RequestTimings | undefined)[]) =>
+      all.map((each) => each?.firstByteMs ?? Number.NaN)
+    expect(Math.max(...firstBytes(quick))).toBeLessThan(Math.min(...firstBytes(slow)))
+    expect([...quick, ...slow].every((each) => each?.connectMs !== undefined)).toBe(true)
   })
 })
 
