@@ -112,17 +112,9 @@ const API_TOKEN = {
   expires_at: null,
 }
 
-const WEBHOOK = {
-  id: '01940f8a-0c00-7000-8000-000000000003',
-  environment_id: ENVIRONMENT_ID,
-  target_url: 'https://example.com/patchbay',
-  description: '',
-  state: 'failing',
-  disabled_reason: null,
-  failing_since: AT,
-  failed_attempts: 12,
-  last_status: 500,
-}
+const WEBHOOK_ID = '01940f8a-0c00-7000-8000-000000000003'
+
+const FAILING_WEBHOOK = { id: WEBHOOK_ID, failing_since: AT, failed_attempts: 12 }
 
 const EXAMPLES: Readonly<Record<EventType, JsonObject>> = {
   'integrated_account:created': { ...ACCOUNT, status: 'connecting' },
@@ -193,9 +185,9 @@ const EXAMPLES: Readonly<Record<EventType, JsonObject>> = {
   'record:meta': { ...RECORD, resource: 'webhooks', record_id: null, data: { type: 'ping' } },
   'api_token:created': API_TOKEN,
   'api_token:deleted': API_TOKEN,
-  'webhook:failing': WEBHOOK,
-  'webhook:disabled': { ...WEBHOOK, state: 'disabled', disabled_reason: 'failing' },
-  'webhook:recovered': { ...WEBHOOK, state: 'active', failing_since: null, failed_attempts: 0, last_status: 200 },
+  'webhook:failing': FAILING_WEBHOOK,
+  'webhook:disabled': { ...FAILING_WEBHOOK, reason: 'failing' },
+  'webhook:recovered': { id: WEBHOOK_ID },
 }
 
 /** A payload as events of the type have it, for tests of a receiver; valid under the schema of the type. */

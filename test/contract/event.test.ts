@@ -114,12 +114,16 @@ describe('events', () => {
 
   it('are listed in shorter pages when their payloads are large, and none is left out', async () => {
     const { environmentId, environmentToken: token } = await freshEnvironment()
-    const payload = { ...examplePayload('webhook:disabled'), description: 'x'.repeat(100_000) }
-    const events = Array.from({ length: 5 }, () => ({ environmentId, type: 'webhook:disabled' as const, payload }))
+    const payload = { ...examplePayload('integrated_account:active'), last_error: 'x'.repeat(100_000) }
+    const events = Array.from({ length: 5 }, () => ({
+      environmentId,
+      type: 'integrated_account:active' as const,
+      payload,
+    }))
     await app.database.transaction((tx) => appendEvents(tx, events))
     const sizes: number[] = []
     for (let page_token = ''; ; ) {
-      const page = await admin.ok(list, { type: 'webhook:disabled', page_size: 4, page_token }, { token })
+      const page = await admin.ok(list, { type: 'integrated_account:active', page_size: 4, page_token }, { token })
       sizes.push((page.events as unknown as readonly unknown[]).length)
       page_token = String(page.next_page_token ?? '')
       if (page_token === '') break

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { query } from '../../src/database/database.ts'
 import { enqueueDeliveries } from '../../src/deliveries/index.ts'
-import { appendEvents } from '../../src/events/index.ts'
+import { appendEvents, examplePayload } from '../../src/events/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant } from '../support/tenant.ts'
 
@@ -12,7 +12,13 @@ it('creates a delivery with the fields of its event, queued by its trigger', asy
   const { environmentId, webhookId, accountIds } = await createTenant(database)
   const [eventId, integratedAccountId] = [newId(), accountIds[0]]
   await appendEvents(database.pool, [
-    { environmentId, id: eventId, type: 'integrated_account:active', payload: {}, integratedAccountId },
+    {
+      environmentId,
+      id: eventId,
+      type: 'integrated_account:active',
+      payload: examplePayload('integrated_account:active'),
+      integratedAccountId,
+    },
   ])
   const item = { environmentId, webhookId, eventId }
   const ids = await enqueueDeliveries(database.pool, [

@@ -80,7 +80,8 @@ describe('housekeeping', () => {
     const insertAt = (time: string) =>
       execute(
         database.pool,
-        `insert into event (environment_id, id, type, payload, payload_bytes) values (:environmentId, :id, 't', '{}', 2)`,
+        `insert into event (environment_id, id, type, payload, payload_bytes)
+         values (:environmentId, :id, 'webhook:recovered', jsonb_build_object('id', :id::uuid), 2)`,
         {
           environmentId,
           id: newId(Date.parse(time)),
