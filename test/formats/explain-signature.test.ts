@@ -48,7 +48,7 @@ test('the signed parts are named with length and a prefix of their hash, missing
       { source: '$header.x-timestamp', problem: 'the header x-timestamp is missing' },
       { source: '$body', bytes: Buffer.byteLength(BODY), sha256: prefixOf(BODY) },
     ],
-    signature: { source: '$header.x-signature' },
+    signatures: [{ source: '$header.x-signature' }],
     timestamp: { source: '$header.x-timestamp', toleranceSeconds: 300, problem: 'the header x-timestamp is missing' },
   })
 })
@@ -64,7 +64,7 @@ test('an old delivery says by how much, and that its signature is right', async 
 
 test('a missing signature is named', async () => {
   expect(await explain('hmac', HMAC, deliver({}))).toMatchObject({
-    signature: { source: '$header.x-signature', problem: 'the header x-signature is missing' },
+    signatures: [{ source: '$header.x-signature', problem: 'the header x-signature is missing' }],
   })
 })
 
@@ -141,7 +141,7 @@ describe('a common mistake is named', () => {
     }
     const signature = sign(null, Buffer.from(BODY), privateKey).toString('base64')
     const explanation = await explain('asymmetric', config, deliver({ 'x-signature': signature }))
-    expect(explanation?.matches).toEqual(['with string_type base64'])
+    expect(explanation?.matches).toContain('with string_type base64')
   })
 })
 

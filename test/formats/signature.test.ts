@@ -7,7 +7,11 @@ import { createKeySource } from '../../src/formats/signature/key-source.ts'
 import { NOW, type SignatureRow } from './rows/delivery.ts'
 import { SIGNATURE_ROWS } from './rows/signature.ts'
 import { SIGNATURE_CONFIG_ROWS } from './rows/signature-config.ts'
-import { PROVIDER_ROWS } from './rows/signature-providers.ts'
+import { MORE_PROVIDER_ROWS } from './rows/signature-more-providers.ts'
+import { PART_CONFIG_ROWS, PART_ROWS } from './rows/signature-parts.ts'
+import { PROVIDER_ROWS as FIRST_PROVIDER_ROWS } from './rows/signature-providers.ts'
+
+const PROVIDER_ROWS = { ...FIRST_PROVIDER_ROWS, ...MORE_PROVIDER_ROWS }
 
 type Case = Omit<SignatureRow, 'promise'>
 
@@ -50,8 +54,8 @@ function parse(text: string): Json {
 const VALID = { kind: 'valid' }
 
 describe.each(SIGNATURE_FORMATS.map((entry) => entry.format))('signature_verification %s', (format) => {
-  const configs = SIGNATURE_CONFIG_ROWS[format] ?? []
-  const rows = SIGNATURE_ROWS[format] ?? []
+  const configs = [...(SIGNATURE_CONFIG_ROWS[format] ?? []), ...(PART_CONFIG_ROWS[format] ?? [])]
+  const rows = [...(SIGNATURE_ROWS[format] ?? []), ...(PART_ROWS[format] ?? [])]
 
   test('has rows', () => {
     expect(configs.length).toBeGreaterThan(0)
@@ -93,12 +97,14 @@ test('rows exist for registered formats only', () => {
 })
 
 const validRows: readonly (readonly [name: string, format: string, row: Case])[] = [
-  ...Object.entries(SIGNATURE_ROWS).flatMap(([format, rows]) =>
+  ...[...Object.entries(SIGNATURE_ROWS), ...Object.entries(PART_ROWS)].flatMap(([format, rows]) =>
     rows
       .filter(({ reason, hasSpare }) => reason === undefined && !hasSpare)
       .map((row) => [`${format} ${row.promise}`, format, row] as const),
   ),
-  ...Object.entries(PROVIDER_ROWS).map(([provider, row]) => [provider, row.format, row] as const),
+  ...Object.entries(PROVIDER_ROWS)
+    .filter(([, row]) => !row.hasSpare)
+    .map(([provider, row]) => [provider, row.format, row] as const),
 ]
 
 describe.each(validRows)('%s', (_name, format, row) => {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { compileTemplate } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
 import { refineWith, templateText } from '../schema-types.ts'
+import { verifyItems } from './items.ts'
 import { compileCertificate, type ReadCertificateKey, readPublicKey } from './public-key.ts'
 import { decodeExactly, renderSetting } from './secret.ts'
 import { invalid, ok, type SignatureFormat, VALID } from './signature.ts'
@@ -26,6 +27,8 @@ interface PublicKeySettings {
 }
 
 const ALGORITHMS = {
+  /** Only where a sender knows nothing better (SNS, version 1). */
+  'rsa-sha1': { keyType: 'rsa', hash: 'sha1' },
   'rsa-sha256': { keyType: 'rsa', hash: 'sha256' },
   'rsa-sha512': { keyType: 'rsa', hash: 'sha512' },
   'rsa-pss-sha256': { keyType: 'rsa', hash: 'sha256', options: PSS },
@@ -68,7 +71,7 @@ export const asymmetric: SignatureFormat = {
     const readSigned = compileSigned(keys)
     const readKey = compileKey(keys)
     const algorithm: Algorithm = ALGORITHMS[keys.algorithm]
-    return async (delivery, scope, context) => {
+    return verifyItems(keys.items, async (delivery, scope, context) => {
       const signed = readSigned(delivery, scope, context.now())
       if (signed.kind === 'invalid') return signed
       const key = await readKey(delivery, scope, context)
@@ -79,7 +82,7 @@ export const asymmetric: SignatureFormat = {
         .map((text) => decodeExactly(text, keys.string_type))
         .some((bytes) => bytes !== undefined && isSignature(algorithm, key.value, content, bytes))
       return isValidSignature ? VALID : invalid('the signature does not match')
-    }
+    })
   }),
 }
 

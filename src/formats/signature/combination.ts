@@ -3,7 +3,7 @@ import { isJsonObject, type Json } from '../../base/index.ts'
 import { listPlaceholderPaths } from '../../expressions/index.ts'
 import { type FormatChoice, formatUnion, getFormat, withSchema } from '../format.ts'
 import { asymmetric } from './asymmetric.ts'
-import { hash, hmac, standardWebhooks } from './digest.ts'
+import { clerk, hash, hmac, standardWebhooks } from './digest.ts'
 import { jwt } from './jwt.ts'
 import { basic, bearer, compare, none } from './shared-token.ts'
 import { invalid, type SignatureFormat, VALID, type Verify } from './signature.ts'
@@ -18,6 +18,7 @@ export const SINGLE_SIGNATURE_FORMATS: readonly SignatureFormat[] = [
   bearer,
   compare,
   standardWebhooks,
+  clerk,
   none,
 ]
 

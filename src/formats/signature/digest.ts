@@ -2,6 +2,7 @@ import { createHash, createHmac, hash as hashBytes } from 'node:crypto'
 import { z } from 'zod'
 import { withSchema } from '../format.ts'
 import { rawText, refineWith } from '../schema-types.ts'
+import { verifyItems } from './items.ts'
 import {
   type ByteEncoding,
   compileSecret,
@@ -10,7 +11,7 @@ import {
   secretEncoding,
   sharedSecret,
 } from './secret.ts'
-import { invalid, type SignatureFormat, VALID, type VerificationResult } from './signature.ts'
+import { invalid, type SignatureFormat, VALID, type VerificationResult, type Verify } from './signature.ts'
 import { compileSigned, findTimestampProblem, type SignedKeys, signedKeys, stringType } from './signed-content.ts'
 
 /** The keys that `hmac` and `hash` share. */
@@ -52,7 +53,7 @@ export const hmac: SignatureFormat = {
     const readSecret = compileSecret(keys.secret, keys.secret_encoding, keys.secret_prefix)
     const readSigned = compileSigned(keys)
     const { secret_hash: secretHash } = keys
-    return async (delivery, scope, { now }) => {
+    return verifyItems(keys.items, async (delivery, scope, { now }) => {
       const secret = readSecret(scope)
       if (secret.kind === 'invalid') return secret
       const signed = readSigned(delivery, scope, now())
@@ -60,7 +61,7 @@ export const hmac: SignatureFormat = {
       const key = secretHash === undefined ? secret.value : hashBytes(secretHash, secret.value, 'buffer')
       const digest = createHmac(keys.algorithm, key).update(signed.value.content).digest()
       return compareDigest(digest, keys.string_type, signed.value.signatures)
-    }
+    })
   }),
 }
 
@@ -77,12 +78,12 @@ export const hash: SignatureFormat = {
   signed: withSchema(hashConfig, (keys) => keys),
   compile: withSchema(hashConfig, (keys) => {
     const readSigned = compileSigned(keys)
-    return async (delivery, scope, { now }) => {
+    return verifyItems(keys.items, async (delivery, scope, { now }) => {
       const signed = readSigned(delivery, scope, now())
       if (signed.kind === 'invalid') return signed
       const digest = createHash(keys.algorithm).update(signed.value.content).digest()
       return compareDigest(digest, keys.string_type, signed.value.signatures)
-    }
+    })
   }),
 }
 
@@ -101,30 +102,48 @@ const VERSION = 'v1,'
 /** Most signatures of one delivery; during a rotation of secrets there are two. */
 const SIGNATURES_MAX = 8
 
+const clerkConfig = z.strictObject({
+  secret: sharedSecret,
+  tolerance_seconds: standardWebhooksConfig.shape.tolerance_seconds,
+})
+
+/** `clerk`: `standard_webhooks` with the headers of Svix, under the name that other products give it. */
+export const clerk: SignatureFormat = {
+  format: 'clerk',
+  summary: 'Alias of `standard_webhooks` with `header_prefix` `svix-`.',
+  config: clerkConfig,
+  signed: withSchema(clerkConfig, (keys) => standardSignedKeys({ ...keys, header_prefix: 'svix-' })),
+  compile: withSchema(clerkConfig, (keys) => compileStandard({ ...keys, header_prefix: 'svix-' })),
+}
+
 /** `standard_webhooks`: the public scheme of webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks 1.0.0). */
 export const standardWebhooks: SignatureFormat = {
   format: 'standard_webhooks',
   summary: 'Standard Webhooks, symmetric signatures; also as Svix sends them.',
   config: standardWebhooksConfig,
   signed: withSchema(standardWebhooksConfig, standardSignedKeys),
-  compile: withSchema(standardWebhooksConfig, (keys) => {
-    const { header_prefix } = keys
-    const readSecret = compileSecret(keys.secret, 'base64', SECRET_PREFIX)
-    const readSigned = compileSigned(standardSignedKeys(keys))
-    return async (delivery, scope, { now }) => {
-      const key = readSecret(scope)
-      if (key.kind === 'invalid') return key
-      const signed = readSigned(delivery, scope, now())
-      if (signed.kind === 'invalid') return signed
-      // A "." in the id would allow another split into id and timestamp with the same signed content.
-      if (delivery.headers[`${header_prefix}id`]?.includes('.')) return invalid('the id of the message holds a "."')
-      const digest = createHmac('sha256', key.value).update(signed.value.content).digest()
-      return compareDigest(digest, 'base64', symmetricSignatures(signed.value.signatures))
-    }
-  }),
+  compile: withSchema(standardWebhooksConfig, compileStandard),
 }
 
-function standardSignedKeys(keys: z.output<typeof standardWebhooksConfig>): SignedKeys {
+type StandardKeys = z.output<typeof standardWebhooksConfig>
+
+function compileStandard(keys: StandardKeys): Verify {
+  const { header_prefix: prefix } = keys
+  const readSecret = compileSecret(keys.secret, 'base64', SECRET_PREFIX)
+  const readSigned = compileSigned(standardSignedKeys(keys))
+  return async (delivery, scope, { now }) => {
+    const key = readSecret(scope)
+    if (key.kind === 'invalid') return key
+    const signed = readSigned(delivery, scope, now())
+    if (signed.kind === 'invalid') return signed
+    // A "." in the id would allow another split into id and timestamp with the same signed content.
+    if (delivery.headers[`${prefix}id`]?.includes('.')) return invalid('the id of the message holds a "."')
+    const digest = createHmac('sha256', key.value).update(signed.value.content).digest()
+    return compareDigest(digest, 'base64', symmetricSignatures(signed.value.signatures))
+  }
+}
+
+function standardSignedKeys(keys: StandardKeys): SignedKeys {
   const { header_prefix: prefix, tolerance_seconds } = keys
   const timestamp = `$header.${prefix}timestamp`
   return {

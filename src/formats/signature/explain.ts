@@ -3,9 +3,10 @@ import { listPlaceholderPaths, type TemplateScope } from '../../expressions/inde
 import { type FormatChoice, getFormat } from '../format.ts'
 import { listMembers } from './combination.ts'
 import { compileSignature, SIGNATURE_FORMATS } from './index.ts'
+import { listItems } from './items.ts'
 import type { InboundDelivery, VerificationContext } from './signature.ts'
-import { type SignedKeys, TIMESTAMP_READERS, type TimestampKeys } from './signed-content.ts'
-import { asText, compileSource, readText } from './source.ts'
+import { compilePart, type SignedKeys, TIMESTAMP_READERS, type TimestampKeys } from './signed-content.ts'
+import { asText, compileSource, readText, splitPrefix } from './source.ts'
 import { type BodyReadings, listVariations } from './variations.ts'
 
 /**
@@ -21,8 +22,8 @@ export interface SignatureExplanation {
   readonly reason: string
   /** The signed parts, in order; absent where the format signs none. */
   readonly parts?: readonly ExplainedPart[]
-  /** Where the signature is read, and why it cannot be. */
-  readonly signature?: { readonly source: string; readonly problem?: string }
+  /** Where signatures are read, and why one cannot be. */
+  readonly signatures?: readonly { readonly source: string; readonly problem?: string }[]
   readonly timestamp?: ExplainedTimestamp
   /** Changes of the config or of the delivery under which the signature matches; each alone is sufficient. */
   readonly matches?: readonly string[]
@@ -80,9 +81,15 @@ export async function explainSignature(
     return { format: choice.format, reason: result.reason, members: rejecting }
   }
   const keys = getFormat(SIGNATURE_FORMATS, choice.format).signed?.(choice.config)
-  const content = keys === undefined ? {} : explainContent(keys, delivery, scope, context.now())
+  const content = keys === undefined ? {} : explainContent(keys, firstItem(keys, delivery), scope, context.now())
   const matches = await findMatches(choice, delivery, scope, context, readings)
   return { format: choice.format, reason: result.reason, ...content, ...(matches.length === 0 ? {} : { matches }) }
+}
+
+/** The delivery with its first entry, where the entries of a list are signed. */
+function firstItem({ items: path }: SignedKeys, delivery: InboundDelivery): InboundDelivery {
+  const items = path === undefined ? undefined : listItems(path, delivery)
+  return (items?.kind === 'ok' ? items.value[0] : undefined) ?? delivery
 }
 
 function explainContent(
@@ -90,18 +97,26 @@ function explainContent(
   delivery: InboundDelivery,
   scope: TemplateScope,
   now: Date,
-): Pick<SignatureExplanation, 'parts' | 'signature' | 'timestamp'> {
-  const signature = compileSource(keys.compare_with)(delivery, scope)
-  const problem = signature.kind === 'invalid' ? { problem: signature.reason } : {}
+): Pick<SignatureExplanation, 'parts' | 'signatures' | 'timestamp'> {
   return {
-    parts: keys.parts.map((source) => explainPart(source, delivery, scope)),
-    signature: { source: keys.compare_with, ...problem },
+    parts: keys.parts.map((part) => explainPart(part, delivery, scope)),
+    signatures: [keys.compare_with].flat().map((source) => explainSource(source, delivery, scope)),
     ...(keys.timestamp === undefined ? {} : { timestamp: explainTimestamp(keys.timestamp, delivery, scope, now) }),
   }
 }
 
-function explainPart(source: string, delivery: InboundDelivery, scope: TemplateScope): ExplainedPart {
-  const read = compileSource(source)(delivery, scope)
+function explainSource(
+  text: string,
+  delivery: InboundDelivery,
+  scope: TemplateScope,
+): { source: string; problem?: string } {
+  const read = compileSource(splitPrefix(text).token)(delivery, scope)
+  return { source: text, ...(read.kind === 'invalid' ? { problem: read.reason } : {}) }
+}
+
+function explainPart(part: string | readonly string[], delivery: InboundDelivery, scope: TemplateScope): ExplainedPart {
+  const source = [part].flat().join('')
+  const read = compilePart(part)(delivery, scope)
   if (read.kind === 'invalid') return { source, problem: read.reason }
   const [value = '', ...more] = read.value
   if (more.length > 0) return { source, problem: 'is there more than once' }

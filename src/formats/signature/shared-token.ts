@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { compileTemplate } from '../../expressions/index.ts'
 import { withSchema } from '../format.ts'
 import { secretText, templateText } from '../schema-types.ts'
+import { itemsKey, verifyItems } from './items.ts'
 import { compileSecret, constantTimeEqual, decodeExactly, renderSetting, sharedSecret } from './secret.ts'
 import { type InboundDelivery, invalid, ok, type Result, type SignatureFormat, VALID } from './signature.ts'
 import { compileSource, readText, tokenText } from './source.ts'
@@ -65,6 +66,7 @@ export function bearerToken({ headers }: InboundDelivery): Result<string> {
 const compareConfig = z.strictObject({
   compare_with: tokenText().describe('Where the secret is sent, for example `$header.x-token`.'),
   secret: sharedSecret,
+  items: itemsKey,
 })
 
 /** `compare`: a value of the delivery equals a secret. */
@@ -75,13 +77,13 @@ export const compare: SignatureFormat = {
   compile: withSchema(compareConfig, (keys) => {
     const readSecret = compileSecret(keys.secret, 'utf8')
     const source = compileSource(keys.compare_with)
-    return async (delivery, scope) => {
+    return verifyItems(keys.items, async (delivery, scope) => {
       const secret = readSecret(scope)
       if (secret.kind === 'invalid') return secret
       const sent = readText(source, delivery, scope)
       if (sent.kind === 'invalid') return sent
       return constantTimeEqual(secret.value, sent.value) ? VALID : invalid('the secret does not match')
-    }
+    })
   }),
 }
 

@@ -38,6 +38,8 @@ export interface InboundDelivery {
   readonly body: Uint8Array
   /** The parsed body, after `payload_transform`. */
   readonly payload: Json
+  /** One entry of the list that `items` names, while its signature is verified. */
+  readonly item?: Json
 }
 
 export interface VerificationContext {

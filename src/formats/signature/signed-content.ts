@@ -1,9 +1,25 @@
 import { z } from 'zod'
 import type { TemplateScope } from '../../expressions/index.ts'
 import { listOf, rawText } from '../schema-types.ts'
+import { itemsKey } from './items.ts'
 import { BYTE_ENCODINGS } from './secret.ts'
 import { type InboundDelivery, invalid, ok, type Result } from './signature.ts'
-import { asText, compileSource, type ReadValues, readText, sourceText, tokenText } from './source.ts'
+import {
+  asText,
+  compileSource,
+  listTokens,
+  optionalSourceText,
+  prefixedTokenText,
+  type ReadValues,
+  readText,
+  sourceText,
+  splitPrefix,
+  tokenText,
+} from './source.ts'
+
+/** Most parts, and most headers that hold signatures. */
+const PARTS_MAX = 32
+const SIGNATURES_MAX = 16
 
 /** Reads a time of a delivery, as epoch milliseconds. */
 export type ReadTime = (delivery: InboundDelivery, scope: TemplateScope) => Result<number>
@@ -58,26 +74,34 @@ function checkAge(sentMs: number, toleranceSeconds: number, now: Date): Result<n
 /** The problem of a timestamp that is not signed: it could be replaced and would not prevent replays. */
 export function findTimestampProblem(keys: {
   readonly timestamp?: TimestampKeys | undefined
-  readonly parts: readonly string[]
+  readonly parts: readonly (string | readonly string[])[]
 }): string | undefined {
   const value = keys.timestamp?.value
-  if (value === undefined || keys.parts.includes(value)) return undefined
-  if (value.startsWith('$payload.') && keys.parts.includes('$body')) return undefined
-  if (value.startsWith('$query.') && keys.parts.some((part) => part.startsWith('$url'))) return undefined
+  const parts = keys.parts.filter((part) => typeof part === 'string')
+  const isSigned = (token: string) => parts.some((part) => part === token || listTokens(part).includes(token))
+  if (value === undefined || isSigned(value)) return undefined
+  if (/^\$(payload|form)\./.test(value) && isSigned('$body')) return undefined
+  if (value.startsWith('$query.') && ['$url', '$url.decoded', '$url.with_port', '$url.without_port'].some(isSigned))
+    return undefined
   return `has the timestamp ${value}, which is not among the signed parts`
 }
 
 /** Settings that all formats with signed parts share. */
 export const signedKeys = {
-  compare_with: tokenText().describe('The signature that was sent, for example `$header.x-signature`.'),
-  parts: listOf(sourceText())
-    .min(1)
-    .max(16)
+  compare_with: z
+    .union([prefixedTokenText(), listOf(prefixedTokenText()).min(1).max(SIGNATURES_MAX)])
     .describe(
-      'What is signed, in order: $body, $body.sha256, $body.crc32, $form.sorted, $header.<name>, $header.<name>[<field>], $query.<name>, $url, $url.decoded, $method, $payload.<path>, literals, placeholders.',
+      'The signature that was sent, for example `$header.x-signature` or `v0=$header.x-signature`; a list where a sender has several headers, one of which must match.',
+    ),
+  parts: listOf(z.union([sourceText(), listOf(optionalSourceText()).min(1).max(8)]))
+    .min(1)
+    .max(PARTS_MAX)
+    .describe(
+      'What is signed, in order: $body, $body.sha256, $body.crc32, $form.sorted, $form.<name>, $header.<name>, $header.<name>[<field>], $query.<name>, $url, $url.decoded, $url.with_port, $url.without_port, $path, $method, $payload.<path>, $item.<path>, literals, placeholders, or a text with several of them. A list among them is a group that is empty where one of its values is missing.',
     ),
   separator: rawText().optional().describe('Text between the parts. Default: nothing.'),
   signature_prefix: rawText().optional().describe('Text before the signature, for example `sha256=`.'),
+  items: itemsKey,
   timestamp: timestampSchema.optional().describe('Older or newer deliveries are rejected.'),
 } as const
 
@@ -97,16 +121,26 @@ export function compileSigned(
   keys: SignedKeys,
 ): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<Signed> {
   const checkTimestamp = compileTimestamp(keys.timestamp)
-  const parts = keys.parts.map(compileSource)
-  const signature = compileSource(keys.compare_with)
+  const parts = keys.parts.map(compilePart)
+  const readSent = compileSent(keys)
   const separator = Buffer.from(keys.separator ?? '')
   return (delivery, scope, now) => {
     const fresh = checkTimestamp(delivery, scope, now)
     if (fresh.kind === 'invalid') return fresh
     const content = joinParts(parts, separator, delivery, scope)
     if (content.kind === 'invalid') return content
-    const signatures = readSignatures(signature, keys.signature_prefix ?? '', delivery, scope)
+    const signatures = readSent(delivery, scope)
     return signatures.kind === 'invalid' ? signatures : ok({ content: content.value, signatures: signatures.value })
+  }
+}
+
+/** A part; a group is its joined members, or empty where one of them is missing. */
+export function compilePart(part: string | readonly string[]): ReadValues {
+  if (typeof part === 'string') return compileSource(part)
+  const members = part.map(compileSource)
+  return (delivery, scope) => {
+    const joined = joinParts(members, Buffer.alloc(0), delivery, scope)
+    return ok([joined.kind === 'invalid' ? '' : joined.value])
   }
 }
 
@@ -126,6 +160,24 @@ function joinParts(
     pieces.push(typeof value === 'string' ? Buffer.from(value) : value)
   }
   return ok(Buffer.concat(pieces))
+}
+
+/** The signatures that were sent, at least one, without their prefix. */
+function compileSent(keys: SignedKeys): (delivery: InboundDelivery, scope: TemplateScope) => Result<readonly string[]> {
+  const places = [keys.compare_with].flat().map((text) => {
+    const { prefix, token } = splitPrefix(text)
+    return { source: compileSource(token), prefix: (keys.signature_prefix ?? '') + prefix }
+  })
+  return (delivery, scope) => {
+    const found: string[] = []
+    let first: Result<readonly string[]> | undefined
+    for (const { source, prefix } of places) {
+      const read = readSignatures(source, prefix, delivery, scope)
+      first ??= read
+      if (read.kind === 'ok') found.push(...read.value)
+    }
+    return found.length === 0 && first !== undefined ? first : ok(found)
+  }
 }
 
 function readSignatures(

@@ -22,12 +22,24 @@ const FIXED: Readonly<Record<string, (delivery: InboundDelivery) => string | Uin
   $method: ({ method }) => method,
   $url: ({ url }) => url,
   '$url.decoded': ({ url }) => decodeUrl(url),
+  '$url.with_port': ({ url }) => withPort(url),
+  '$url.without_port': ({ url }) => withoutPort(url),
+  $path: ({ url }) => pathOf(url),
 }
 
 /** `$header.stripe-signature[v1]`: kind, name, field of a header that is a list. */
-const HEADER = /^\$header\.([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:\[([^[\]{}=]+)\])?$/
+const HEADER = /^\$header\.([!#%&'*+.^_`|~0-9A-Za-z-]+)(?:\[([^[\]{}=]+)\])?$/
 const QUERY = /^\$query\.([^{}]+)$/
-const PAYLOAD = /^\$payload\.(.+)$/
+const FORM = /^\$form\.([^{}]+)$/
+/** A value of the payload, or of one entry of the list that `items` names. */
+const PAYLOAD = /^\$(payload|item)(?:\.(.+)|(\[.+))$/
+
+/** Tokens inside of a longer text: `v0:$header.x-timestamp:$body`. A header's name ends at the first "." there. */
+const EMBEDDED =
+  /\$(?:header\.[0-9A-Za-z_-]+|body(?:\.sha256|\.crc32)?|form\.sorted|method|path|url(?:\.decoded|\.with_port|\.without_port)?)(?![0-9A-Za-z_])/g
+
+/** A text before one token: `v0=$header.x-signature`. */
+const PREFIXED = /^([^$]+)(\$.+)$/s
 
 /** Most values of one field; during a rotation of secrets there are two. */
 const VALUES_MAX = 8
@@ -37,29 +49,69 @@ export function tokenText(): z.ZodString {
   return templateText().superRefine(refineWith(findTokenProblem, 'signature.token'))
 }
 
-/** A token that names a part of the delivery, or a text with or without placeholders. */
+/** A token, or a text before one, which the value has to start with: `v0=$header.x-signature`. */
+export function prefixedTokenText(): z.ZodString {
+  const findProblem = (text: string) => {
+    const { prefix, token } = splitPrefix(text)
+    return prefix.includes('{{') ? 'must have no placeholder before the token' : findTokenProblem(token)
+  }
+  return templateText().superRefine(refineWith(findProblem, 'signature.token'))
+}
+
+/** The text before the token of a checked text, and the token. */
+export function splitPrefix(text: string): { readonly prefix: string; readonly token: string } {
+  const [, prefix = '', token = text] = PREFIXED.exec(text) ?? []
+  return { prefix, token }
+}
+
+/** A token that names a part of the delivery, a text with tokens in it, or one with or without placeholders. */
 export function sourceText(): z.ZodString {
   return templateText()
     .min(1)
-    .superRefine(refineWith((text) => (text.startsWith('$') ? findTokenProblem(text) : undefined), 'signature.token'))
+    .superRefine(refineWith((text) => (text.startsWith('$') ? findStartProblem(text) : undefined), 'signature.token'))
+}
+
+/** Like `sourceText`, without placeholders: for parts that may be left out, which a secret must not be. */
+export function optionalSourceText(): z.ZodString {
+  const findProblem = (text: string) =>
+    text.includes('{{') ? 'must have no placeholder in a group that may be left out' : undefined
+  return sourceText().superRefine(refineWith(findProblem, 'signature.optional'))
+}
+
+function findStartProblem(text: string): string | undefined {
+  return isConcatenation(text) ? undefined : findTokenProblem(text)
 }
 
 function findTokenProblem(text: string): string | undefined {
-  if (Object.hasOwn(FIXED, text) || HEADER.test(text) || QUERY.test(text)) return undefined
-  const [, path] = PAYLOAD.exec(text) ?? []
+  if (Object.hasOwn(FIXED, text) || HEADER.test(text) || QUERY.test(text) || FORM.test(text)) return undefined
+  const [, , dotted, path = dotted] = PAYLOAD.exec(text) ?? []
   if (path !== undefined) return findPathProblem(path)
   const tokens = [
     ...Object.keys(FIXED),
     '$header.<name>',
     '$header.<name>[<field>]',
     '$query.<name>',
+    '$form.<name>',
     '$payload.<path>',
+    '$item.<path>',
   ]
   return `must say where in the delivery: ${tokens.join(', ')}`
 }
 
+/** True for a text with tokens and other characters. */
+function isConcatenation(text: string): boolean {
+  if (isToken(text)) return false
+  const rest = text.replace(EMBEDDED, '')
+  return rest !== text && !rest.includes('$')
+}
+
+function isToken(text: string): boolean {
+  return text.startsWith('$') && findTokenProblem(text) === undefined
+}
+
 /** Compiles a checked text. */
 export function compileSource(text: string): ReadValues {
+  if (isConcatenation(text)) return concatenatedSource(text)
   if (!text.startsWith('$')) return templateSource(text)
   const fixed = FIXED[text]
   if (fixed !== undefined) return (delivery) => ok([fixed(delivery)])
@@ -67,7 +119,37 @@ export function compileSource(text: string): ReadValues {
   if (header !== undefined) return headerSource(header.toLowerCase(), field)
   const [, parameter] = QUERY.exec(text) ?? []
   if (parameter !== undefined) return querySource(parameter)
-  return payloadSource(text.slice('$payload.'.length))
+  const [, name] = FORM.exec(text) ?? []
+  if (name !== undefined) return formSource(name)
+  const [, root, dotted = '', path = dotted] = PAYLOAD.exec(text) ?? []
+  return payloadSource(root === 'item' ? 'item' : 'payload', path)
+}
+
+/** The tokens in a checked text. */
+export function listTokens(text: string): string[] {
+  return isConcatenation(text) ? [...text.matchAll(EMBEDDED)].map(([token]) => token) : []
+}
+
+/** The parts of `v0:$header.x-timestamp:$body`, joined. */
+function concatenatedSource(text: string): ReadValues {
+  const tokens = listTokens(text)
+  const literals = text.split(EMBEDDED)
+  const sources = literals.flatMap((literal, index) => {
+    const token = tokens[index]
+    return [
+      ...(literal === '' ? [] : [templateSource(literal)]),
+      ...(token === undefined ? [] : [compileSource(token)]),
+    ]
+  })
+  return (delivery, scope) => {
+    const pieces: Uint8Array[] = []
+    for (const source of sources) {
+      const read = source(delivery, scope)
+      if (read.kind === 'invalid') return read
+      pieces.push(...read.value.map((value) => (typeof value === 'string' ? Buffer.from(value) : value)))
+    }
+    return ok([Buffer.concat(pieces)])
+  }
 }
 
 /** The only value of a source, as text. */
@@ -120,16 +202,47 @@ function querySource(name: string): ReadValues {
   }
 }
 
-function payloadSource(path: string): ReadValues {
+function formSource(name: string): ReadValues {
+  return ({ body }) => {
+    const values = new URLSearchParams(Buffer.from(body).toString()).getAll(name).filter((value) => value !== '')
+    if (values.length > VALUES_MAX) return invalid(`the form has the field ${name} too often`)
+    return values.length === 0 ? invalid(`the form has no field ${name}`) : ok(values)
+  }
+}
+
+function payloadSource(root: 'payload' | 'item', path: string): ReadValues {
   const steps = parseDotPath(path)
-  return ({ payload }) => {
-    const text = scalarText(getAtPath(payload, steps))
-    return text === '' ? invalid(`the payload has no text at ${path}`) : ok([text])
+  return (delivery) => {
+    const text = scalarText(getAtPath(delivery[root], steps))
+    return text === '' ? invalid(`the ${root} has no text at ${path}`) : ok([text])
   }
 }
 
 function scalarText(value: Json | undefined): string {
   return typeof value === 'string' || isJsonNumber(value) || typeof value === 'boolean' ? String(value) : ''
+}
+
+/** Scheme, host, port and the rest of an address. */
+const ADDRESS = /^(https?):\/\/([^/?#:]*|\[[^\]]*\])(:\d+)?(.*)$/s
+
+/** The URL with its port, that of the scheme where it has none (Twilio). */
+export function withPort(url: string): string {
+  return url.replace(
+    ADDRESS,
+    (_all, scheme: string, host: string, port: string | undefined, rest: string) =>
+      `${scheme}://${host}${port ?? (scheme === 'https' ? ':443' : ':80')}${rest}`,
+  )
+}
+
+/** The URL without a port. */
+export function withoutPort(url: string): string {
+  return url.replace(ADDRESS, '$1://$2$4')
+}
+
+/** The path of a URL, as it was received. */
+function pathOf(url: string): string {
+  const [, , , , rest = ''] = ADDRESS.exec(url) ?? []
+  return rest.replace(/[?#].*$/s, '')
 }
 
 /** SHA-256 in hexadecimal. */

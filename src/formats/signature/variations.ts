@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject, JsonTextError, parseJson } fr
 import type { FormatChoice } from '../format.ts'
 import { BYTE_ENCODINGS } from './secret.ts'
 import type { InboundDelivery } from './signature.ts'
-import { decodeUrl } from './source.ts'
+import { decodeUrl, withoutPort, withPort } from './source.ts'
 
 /** One common mistake: the config or the delivery, changed in one way. */
 export interface Variation {
@@ -40,12 +40,12 @@ export function listVariations(choice: FormatChoice, delivery: InboundDelivery, 
     ...separatorConfigs(config),
     ...prefixConfigs(config),
   ]
-  const parts = Array.isArray(config.parts) ? config.parts : []
-  const signsBody = parts.some((part) => typeof part === 'string' && /^\$(body|form)/.test(part))
-  const signsUrl = parts.some((part) => typeof part === 'string' && part.startsWith('$url'))
+  const parts = JSON.stringify(config.parts ?? [])
+  const signsBody = /\$(body|form)/.test(parts)
+  const signsUrl = /\$(url|path)/.test(parts)
   const bodies = signsBody ? variedBodies(delivery.body, readings) : []
   const urls = signsUrl ? variedUrls(delivery.url) : []
-  const hasTimestamp = choice.format === 'standard_webhooks' || config !== choice.config
+  const hasTimestamp = config !== choice.config
   const untimed = { name: 'with any time of sending', choice: base, delivery: {}, isTimestampOnly: true }
   return [
     ...(hasTimestamp ? [untimed] : []),
@@ -59,6 +59,7 @@ export function listVariations(choice: FormatChoice, delivery: InboundDelivery, 
 function withoutTimestamp({ format, config = {} }: FormatChoice): { format: string; config: JsonObject } | undefined {
   if (!isJsonObject(config)) return undefined
   if (format === 'standard_webhooks') return { format: 'hmac', config: standardConfig(config) }
+  if (format === 'clerk') return { format: 'hmac', config: standardConfig({ ...config, header_prefix: 'svix-' }) }
   if (!['hmac', 'hash', 'asymmetric'].includes(format)) return undefined
   if (config.timestamp === undefined) return { format, config }
   const { timestamp: _timestamp, ...rest } = config
@@ -172,16 +173,13 @@ function tryParseJson(text: string): Json | undefined {
 }
 
 function variedUrls(text: string): [name: string, url: string][] {
-  const url = new URL(text)
+  const isHttps = text.startsWith('https:')
   const [path = text, query] = text.split('?', 2)
   const suffix = query === undefined ? '' : `?${query}`
-  const rest = text.slice(url.protocol.length)
-  const port = url.protocol === 'https:' ? '443' : '80'
-  const withPort = text.replace(url.host, `${url.hostname}:${url.port === '' ? port : url.port}`)
   const candidates: [string, string][] = [
-    ['over the URL with the other scheme', (url.protocol === 'https:' ? 'http:' : 'https:') + rest],
-    ['over the URL with its port', withPort],
-    ['over the URL without its port', text.replace(url.host, url.hostname)],
+    ['over the URL with the other scheme', text.replace(/^https?:/, isHttps ? 'http:' : 'https:')],
+    ['over the URL with its port', withPort(text)],
+    ['over the URL without its port', withoutPort(text)],
     ['over the URL with a slash at the end of its path', `${path}/${suffix}`],
     ['over the URL without the slash at the end of its path', path.replace(/\/$/, '') + suffix],
     ['over the URL without its query', path],
