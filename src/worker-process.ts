@@ -3,6 +3,7 @@ import { createAccountWork, loadAccountForCall } from './accounts/index.ts'
 import { logoCleaner } from './connect-page/index.ts'
 import { catchUpOf, createContainer, type ProcessDeps } from './container.ts'
 import { pruneDaemons } from './daemons/index.ts'
+import { DELIVERY_TASKS } from './deliveries/index.ts'
 import { clientSecretWatch } from './integrations/index.ts'
 import { linkSessionCleaner } from './links/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
@@ -62,7 +63,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
       contextObjectUploader(domain),
       contextObjectCleaner(domain),
       linkSessionCleaner(domain.links),
-      createTaskRunner({ database, random: Math.random, logger }, []),
+      createTaskRunner({ database, random: Math.random, logger }, DELIVERY_TASKS),
       taskCleaner({ database }),
       logoCleaner(domain),
       unservedRegionMonitor(database, (work) =>

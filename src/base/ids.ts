@@ -34,6 +34,12 @@ export function newId(nowMs: number = Date.now()): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${counted}-${variant}${random.slice(1, 4)}-${random.slice(4, 16)}`
 }
 
+/** The smallest UUIDv7 of a moment: the ids made from then on are not below it. */
+export function lowestIdAt(moment: Date): string {
+  const time = moment.getTime().toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`
+}
+
 /** True for a UUID in its 36 character form, of any version. */
 export function isUuid(text: string): boolean {
   return UUID.test(text)

@@ -22,7 +22,7 @@ export {
   type Violation,
 } from './errors.ts'
 export { FairSemaphore } from './fair-semaphore.ts'
-export { isUuid, newId } from './ids.ts'
+export { isUuid, lowestIdAt, newId } from './ids.ts'
 export {
   canonicalJson,
   deepMerge,

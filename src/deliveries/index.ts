@@ -6,5 +6,19 @@
  * events of a run to its own destination, which the run sends in order (`syncs/`).
  */
 
-export type { DeliveryState, DeliveryTrigger, NewDelivery } from './delivery.ts'
+export {
+  type AttemptRecord,
+  DELIVERY_ATTEMPTS_MAX,
+  DELIVERY_STATES,
+  type DeliveryRecord,
+  type DeliveryState,
+  type DeliveryTrigger,
+  type HeaderPairs,
+  type NewDelivery,
+} from './delivery.ts'
 export { enqueueDeliveries } from './enqueue.ts'
+export { expungeEvent } from './expunge.ts'
+export { type DeliveryDetail, getDelivery, listDeliveries, summariseDeliveries } from './read-deliveries.ts'
+export { DELIVERY_TASKS } from './recover.ts'
+export { replayDelivery, startRecovery } from './replay.ts'
+export type { DeliveryFilter } from './sql/history.ts'

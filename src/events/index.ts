@@ -13,5 +13,7 @@ export {
   deleteEventsOfEnvironment,
   EVENT_DAYS,
   type EventRecord,
+  expungePayload,
   findEvent,
+  findEvents,
 } from './sql.ts'

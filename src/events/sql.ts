@@ -15,6 +15,8 @@ export interface EventRecord {
   readonly integratedAccountId?: string | null | undefined
   readonly payload: JsonObject
   readonly createdAt: Date
+  /** When its payload was removed; null or absent when it was not. */
+  readonly expungedAt?: Date | null | undefined
 }
 
 /** Which events to list; what is undefined does not restrict. */
@@ -31,6 +33,7 @@ const COLUMNS = [
   'integrated_account_id as integratedAccountId',
   'payload',
   'created_at as createdAt',
+  'expunged_at as expungedAt',
 ]
 
 /** The table, partitioned by the day in the id: the first 48 bits of a UUIDv7 are milliseconds since 1970. */
@@ -52,8 +55,9 @@ export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readon
        insert into event_dispatch (environment_id, event_id, except_webhook_id)
        select environment_id, id, except_webhook_id from new_event
      )
-     insert into event (environment_id, id, type, subject_id, integrated_account_id, payload, payload_bytes)
-     select environment_id, id, type, subject_id, integrated_account_id, payload, octet_length(payload::text) from new_event`,
+     insert into event (environment_id, id, type, subject_id, integrated_account_id, payload, payload_bytes, except_webhook_id)
+     select environment_id, id, type, subject_id, integrated_account_id, payload, octet_length(payload::text), except_webhook_id
+     from new_event`,
     {
       environmentIds: events.map(({ environmentId }) => environmentId),
       ids: events.map(({ id }) => id),
@@ -105,6 +109,17 @@ export async function findEvents(
 /** Uses the primary key of the partition of the id. */
 export async function findEvent(tx: Tx, environmentId: string, id: string): Promise<EventRecord | undefined> {
   return await tx('event').where({ environment_id: environmentId, id }).first(COLUMNS)
+}
+
+/** Removes the payload of an event for good; false when there is none of that id. Uses the primary key. */
+export async function expungePayload(tx: Tx, environmentId: string, id: string): Promise<boolean> {
+  const expunged = await execute(
+    tx,
+    `update event set payload = '{}', payload_bytes = 2, expunged_at = coalesce(expunged_at, now())
+     where environment_id = :environmentId and id = :id`,
+    { environmentId, id },
+  )
+  return expunged > 0
 }
 
 /** Deletes every event of an environment that is deleted. */

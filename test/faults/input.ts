@@ -79,9 +79,11 @@ async function makeActiveWorld(): Promise<TenancyFixture> {
   const { integratedAccountId } = await seedChain({ url, teamToken, environmentToken, environmentId, upstreamUrl })
   for (const end = Date.now() + 30_000; Date.now() < end; await sleep(100)) {
     const account = await expectJson('GET', `${url}/integrated-account/${integratedAccountId}`, environmentToken)
-    if (account.status === 'active') return { ...made, integratedAccountId }
+    const [delivery] = (await expectJson('GET', `${url}/webhook-delivery`, environmentToken)).webhook_deliveries
+    if (account.status === 'active' && delivery !== undefined)
+      return { ...made, integratedAccountId, deliveryId: delivery.id }
   }
-  throw new Error('the account did not become active')
+  throw new Error('the account did not become active, or no event was dispatched')
 }
 
 /** Operations whose hostile requests may remove what the others need come last. */

@@ -12,6 +12,7 @@ import { removeDataDir, startProduct, temporaryDataDir } from '../support/produc
 import { createApiEnvironment, createApiTenant, seedTenant, type Tenant } from '../support/seeded-tenant.ts'
 import {
   addHeldRun,
+  addHistory,
   compareForeign,
   idLocations,
   isOfEnvironment,
@@ -38,7 +39,8 @@ const app = {
 
 async function worldOf(tenant: Tenant): Promise<TenancyFixture> {
   const client = app.client('connect', { token: tenant.environmentToken })
-  return await addHeldRun(client, await seedTenant(app, tenant))
+  const made = await addHeldRun(client, await seedTenant(app, tenant))
+  return { ...made, ...(await addHistory(durable.database, made)) }
 }
 
 /** Everything a tenant can list, as text. */

@@ -15,15 +15,30 @@ import { FieldBehavior, field_behavior } from '../../gen/google/api/field_behavi
 import { DaemonService } from '../../gen/patchbay/v1/daemon_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { type Json, type JsonObject, newId } from '../../src/base/index.ts'
+import type { Database } from '../../src/database/index.ts'
+import { enqueueDeliveries } from '../../src/deliveries/index.ts'
 import type { Client } from './client.ts'
 import { SERVICES } from './operations.ts'
 import { freshName, NEVER_FIRES, type SeededTenant } from './seeded-tenant.ts'
 
-/** A seeded tenant with a daemon that holds a run. */
-export interface TenancyFixture extends SeededTenant {
+/** A seeded tenant with a daemon that holds a run, and with what only workers and third parties make. */
+export interface TenancyFixture extends SeededTenant, History {
   readonly daemonId: string
   readonly heldRunId: string
   readonly leaseId: string
+}
+
+/** Rows that no call makes. */
+export interface History {
+  readonly deliveryId: string
+}
+
+/** Makes a delivery of an event of the tenant, as the dispatcher does. */
+export async function addHistory({ pool }: Database, tenant: SeededTenant): Promise<History> {
+  const { environmentId, webhookId, eventId } = tenant
+  const [deliveryId] = await enqueueDeliveries(pool, [{ environmentId, webhookId, eventId, trigger: 'automatic' }])
+  if (deliveryId === undefined) throw new Error('the event is gone')
+  return { deliveryId }
 }
 
 /** A field of a request, at any depth, that holds the id of a resource. */
@@ -36,7 +51,10 @@ export interface IdLocation {
 }
 
 /** Adds a claimed run of a daemon to a seeded tenant. */
-export async function addHeldRun(client: Client, tenant: SeededTenant): Promise<TenancyFixture> {
+export async function addHeldRun<Made extends SeededTenant>(
+  client: Client,
+  tenant: Made,
+): Promise<Made & Pick<TenancyFixture, 'daemonId' | 'heldRunId' | 'leaseId'>> {
   const group = freshName('group')
   const request = { sync_job_id: tenant.syncJobId, integrated_account_id: tenant.integratedAccountId }
   await client.ok(SyncJobRunService.method.createSyncJobRun, { ...request, daemon_group_key: group })
@@ -61,7 +79,7 @@ export function isOfEnvironment({ key }: IdLocation): boolean {
 /** Names another team on purpose: who may install an integration. */
 const OTHER_TEAMS = ['CreateIntegrationGrant.team_id', 'DeleteIntegrationGrant.team_id']
 
-/** Which resource a field names, by its own name; `id` names the resource of the service. */
+/** Which resource a field names, by its own name; `id` names the resource of the RPC or of the service. */
 const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   team_id: 'teamId',
   environment_id: 'environmentId',
@@ -75,6 +93,9 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   run_id: 'heldRunId',
   lease_id: 'leaseId',
   subject_id: 'integratedAccountId',
+  event_id: 'eventId',
+  'GetWebhookDelivery.id': 'deliveryId',
+  'ReplayWebhookDelivery.id': 'deliveryId',
   'TeamService.id': 'teamId',
   'EnvironmentService.id': 'environmentId',
   'ApiTokenService.id': 'apiTokenId',
@@ -128,7 +149,7 @@ function isUuid(field: DescField): boolean {
 
 function keyOf({ name, parent }: DescMethod, path: readonly string[]): keyof TenancyFixture {
   const last = path.at(-1) ?? ''
-  const key = KEYS[last === 'id' ? `${parent.name}.id` : last]
+  const key = last === 'id' ? (KEYS[`${name}.id`] ?? KEYS[`${parent.name}.id`]) : KEYS[last]
   if (key === undefined) throw new Error(`${name}.${path.join('.')}: the tenancy matrix does not know whose id this is`)
   return key
 }

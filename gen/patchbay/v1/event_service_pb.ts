@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/event_service.proto.
  */
 export const file_patchbay_v1_event_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9wYXRjaGJheS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEgtwYXRjaGJheS52MSIqCg9HZXRFdmVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIsMBChFMaXN0RXZlbnRzUmVxdWVzdBIdCglwYWdlX3NpemUYASABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgCIAEoCUIL4EEBukgFcgMYgBASMAoEdHlwZRgDIAEoCUId4EEBukgXchUYQDIRXlthLXpfXSs6W2Etel9dKyRIAIgBARIkCgpzdWJqZWN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgBiAEBQgcKBV90eXBlQg0KC19zdWJqZWN0X2lkIlsKEkxpc3RFdmVudHNSZXNwb25zZRInCgZldmVudHMYASADKAsyEi5wYXRjaGJheS52MS5FdmVudEID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDMs4BCgxFdmVudFNlcnZpY2USWAoIR2V0RXZlbnQSHC5wYXRjaGJheS52MS5HZXRFdmVudFJlcXVlc3QaEi5wYXRjaGJheS52MS5FdmVudCIakAIBoLsYA4LT5JMCDRILL2V2ZW50L3tpZH0SZAoKTGlzdEV2ZW50cxIeLnBhdGNoYmF5LnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh8ucGF0Y2hiYXkudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIhWQAgGguxgDgtPkkwIIEgYvZXZlbnRiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_patchbay_v1_access, file_patchbay_v1_event]);
+  fileDesc("Ch9wYXRjaGJheS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEgtwYXRjaGJheS52MSIqCg9HZXRFdmVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIsMBChFMaXN0RXZlbnRzUmVxdWVzdBIdCglwYWdlX3NpemUYASABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgCIAEoCUIL4EEBukgFcgMYgBASMAoEdHlwZRgDIAEoCUId4EEBukgXchUYQDIRXlthLXpfXSs6W2Etel9dKyRIAIgBARIkCgpzdWJqZWN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgBiAEBQgcKBV90eXBlQg0KC19zdWJqZWN0X2lkIlsKEkxpc3RFdmVudHNSZXNwb25zZRInCgZldmVudHMYASADKAsyEi5wYXRjaGJheS52MS5FdmVudEID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIi4KE0V4cHVuZ2VFdmVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBMrsCCgxFdmVudFNlcnZpY2USWAoIR2V0RXZlbnQSHC5wYXRjaGJheS52MS5HZXRFdmVudFJlcXVlc3QaEi5wYXRjaGJheS52MS5FdmVudCIakAIBoLsYA4LT5JMCDRILL2V2ZW50L3tpZH0SZAoKTGlzdEV2ZW50cxIeLnBhdGNoYmF5LnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh8ucGF0Y2hiYXkudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIhWQAgGguxgDgtPkkwIIEgYvZXZlbnQSawoMRXhwdW5nZUV2ZW50EiAucGF0Y2hiYXkudjEuRXhwdW5nZUV2ZW50UmVxdWVzdBoSLnBhdGNoYmF5LnYxLkV2ZW50IiWQAgKguxgDgtPkkwIYOgEqIhMvZXZlbnQve2lkfS9leHB1bmdlYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_patchbay_v1_access, file_patchbay_v1_event]);
 
 /**
  * Names an event to read.
@@ -110,6 +110,27 @@ export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PUR
   messageDesc(file_patchbay_v1_event_service, 2);
 
 /**
+ * Names an event whose payload to remove.
+ *
+ * @generated from message patchbay.v1.ExpungeEventRequest
+ */
+export type ExpungeEventRequest = Message<"patchbay.v1.ExpungeEventRequest"> & {
+  /**
+   * The event.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message patchbay.v1.ExpungeEventRequest.
+ * Use `create(ExpungeEventRequestSchema)` to create a new message.
+ */
+export const ExpungeEventRequestSchema: GenMessage<ExpungeEventRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_event_service, 3);
+
+/**
  * Reads what happened in an environment, also without a webhook. Events are kept for `PATCHBAY_EVENT_RETENTION_DAYS`.
  *
  * Every operation concerns one environment: the one an environment token is bound to, or the one a team token names
@@ -142,6 +163,19 @@ export const EventService: GenService<{
     methodKind: "unary";
     input: typeof ListEventsRequestSchema;
     output: typeof ListEventsResponseSchema;
+  },
+  /**
+   * Removes the payload of an event for good, with what receivers answered to it; deliveries of it that wait are
+   * discarded, and it cannot be sent again. The event and its deliveries stay listed, without content.
+   *
+   * Failures: RESOURCE_NOT_FOUND. Idempotent. A request that is being sent at this moment still has the payload.
+   *
+   * @generated from rpc patchbay.v1.EventService.ExpungeEvent
+   */
+  expungeEvent: {
+    methodKind: "unary";
+    input: typeof ExpungeEventRequestSchema;
+    output: typeof EventSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_patchbay_v1_event_service, 0);

@@ -14,13 +14,15 @@ import type { TaskSchema } from "./task_pb.ts";
 import { file_patchbay_v1_task } from "./task_pb.ts";
 import type { Webhook, WebhookSchema } from "./webhook_pb.ts";
 import { file_patchbay_v1_webhook } from "./webhook_pb.ts";
+import type { WebhookDelivery, WebhookDeliverySchema } from "./webhook_delivery_pb.ts";
+import { file_patchbay_v1_webhook_delivery } from "./webhook_delivery_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file patchbay/v1/webhook_service.proto.
  */
 export const file_patchbay_v1_webhook_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFwYXRjaGJheS92MS93ZWJob29rX3NlcnZpY2UucHJvdG8SC3BhdGNoYmF5LnYxIt4BChRDcmVhdGVXZWJob29rUmVxdWVzdBIhCgp0YXJnZXRfdXJsGAEgASgJQg3gQQK6SAdyBRABGIAQEkMKC2V2ZW50X3R5cGVzGAIgAygJQi7gQQG6SCiSASUQZBgBIh9yHRhAMhleKFwqfFthLXpfXSs6W2Etel9dKlwqPykkEhsKCWlzX2FjdGl2ZRgDIAEoCEID4EEBSACIAQESJAoKcmVxdWVzdF9pZBgEIAEoCUIL4EEBukgFcgOwAQFIAYgBAUIMCgpfaXNfYWN0aXZlQg0KC19yZXF1ZXN0X2lkIiwKEUdldFdlYmhvb2tSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASJVChNMaXN0V2ViaG9va3NSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAECJhChRMaXN0V2ViaG9va3NSZXNwb25zZRIrCgh3ZWJob29rcxgBIAMoCzIULnBhdGNoYmF5LnYxLldlYmhvb2tCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyL/AQoUVXBkYXRlV2ViaG9va1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiYKCnRhcmdldF91cmwYAiABKAlCDeBBAbpIB3IFEAEYgBBIAIgBARJDCgtldmVudF90eXBlcxgDIAMoCUIu4EEBukgokgElEGQYASIfch0YQDIZXihcKnxbYS16X10rOlthLXpfXSpcKj8pJBIbCglpc19hY3RpdmUYBCABKAhCA+BBAUgBiAEBEh4KBGV0YWcYBSABKAlCC+BBAbpIBXIDGIABSAKIAQFCDQoLX3RhcmdldF91cmxCDAoKX2lzX2FjdGl2ZUIHCgVfZXRhZyJsChREZWxldGVXZWJob29rUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnImoKGlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIkCgpyZXF1ZXN0X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkItUBCh9SZWNvdmVyV2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARI0CgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCeBBArpIA8gBARIuCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIkCgpyZXF1ZXN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkItsBCiVSZXBsYXlNaXNzaW5nV2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARI0CgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCeBBArpIA8gBARIuCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIkCgpyZXF1ZXN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkMrYHCg5XZWJob29rU2VydmljZRJhCg1DcmVhdGVXZWJob29rEiEucGF0Y2hiYXkudjEuQ3JlYXRlV2ViaG9va1JlcXVlc3QaFC5wYXRjaGJheS52MS5XZWJob29rIheguxgDgtPkkwINOgEqIggvd2ViaG9vaxJgCgpHZXRXZWJob29rEh4ucGF0Y2hiYXkudjEuR2V0V2ViaG9va1JlcXVlc3QaFC5wYXRjaGJheS52MS5XZWJob29rIhyQAgGguxgDgtPkkwIPEg0vd2ViaG9vay97aWR9EmwKDExpc3RXZWJob29rcxIgLnBhdGNoYmF5LnYxLkxpc3RXZWJob29rc1JlcXVlc3QaIS5wYXRjaGJheS52MS5MaXN0V2ViaG9va3NSZXNwb25zZSIXkAIBoLsYA4LT5JMCChIIL3dlYmhvb2sSaQoNVXBkYXRlV2ViaG9vaxIhLnBhdGNoYmF5LnYxLlVwZGF0ZVdlYmhvb2tSZXF1ZXN0GhQucGF0Y2hiYXkudjEuV2ViaG9vayIfkAICoLsYA4LT5JMCEjoBKjINL3dlYmhvb2sve2lkfRJoCg1EZWxldGVXZWJob29rEiEucGF0Y2hiYXkudjEuRGVsZXRlV2ViaG9va1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiHJACAqC7GAOC0+STAg8qDS93ZWJob29rL3tpZH0SgAEKE1JvdGF0ZVdlYmhvb2tTZWNyZXQSJy5wYXRjaGJheS52MS5Sb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBoULnBhdGNoYmF5LnYxLldlYmhvb2siKqC7GAOC0+STAiA6ASoiGy93ZWJob29rL3tpZH0vcm90YXRlLXNlY3JldBKBAQoYUmVjb3ZlcldlYmhvb2tEZWxpdmVyaWVzEiwucGF0Y2hiYXkudjEuUmVjb3ZlcldlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBoRLnBhdGNoYmF5LnYxLlRhc2siJKC7GAOC0+STAho6ASoiFS93ZWJob29rL3tpZH0vcmVjb3ZlchKUAQoeUmVwbGF5TWlzc2luZ1dlYmhvb2tEZWxpdmVyaWVzEjIucGF0Y2hiYXkudjEuUmVwbGF5TWlzc2luZ1dlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBoRLnBhdGNoYmF5LnYxLlRhc2siK6C7GAOC0+STAiE6ASoiHC93ZWJob29rL3tpZH0vcmVwbGF5LW1pc3NpbmdiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_patchbay_v1_access, file_patchbay_v1_task, file_patchbay_v1_webhook]);
+  fileDesc("CiFwYXRjaGJheS92MS93ZWJob29rX3NlcnZpY2UucHJvdG8SC3BhdGNoYmF5LnYxIt4BChRDcmVhdGVXZWJob29rUmVxdWVzdBIhCgp0YXJnZXRfdXJsGAEgASgJQg3gQQK6SAdyBRABGIAQEkMKC2V2ZW50X3R5cGVzGAIgAygJQi7gQQG6SCiSASUQZBgBIh9yHRhAMhleKFwqfFthLXpfXSs6W2Etel9dKlwqPykkEhsKCWlzX2FjdGl2ZRgDIAEoCEID4EEBSACIAQESJAoKcmVxdWVzdF9pZBgEIAEoCUIL4EEBukgFcgOwAQFIAYgBAUIMCgpfaXNfYWN0aXZlQg0KC19yZXF1ZXN0X2lkIiwKEUdldFdlYmhvb2tSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASJVChNMaXN0V2ViaG9va3NSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAECJhChRMaXN0V2ViaG9va3NSZXNwb25zZRIrCgh3ZWJob29rcxgBIAMoCzIULnBhdGNoYmF5LnYxLldlYmhvb2tCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyL/AQoUVXBkYXRlV2ViaG9va1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiYKCnRhcmdldF91cmwYAiABKAlCDeBBAbpIB3IFEAEYgBBIAIgBARJDCgtldmVudF90eXBlcxgDIAMoCUIu4EEBukgokgElEGQYASIfch0YQDIZXihcKnxbYS16X10rOlthLXpfXSpcKj8pJBIbCglpc19hY3RpdmUYBCABKAhCA+BBAUgBiAEBEh4KBGV0YWcYBSABKAlCC+BBAbpIBXIDGIABSAKIAQFCDQoLX3RhcmdldF91cmxCDAoKX2lzX2FjdGl2ZUIHCgVfZXRhZyJsChREZWxldGVXZWJob29rUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnImoKGlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIkCgpyZXF1ZXN0X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkItUBCh9SZWNvdmVyV2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARI0CgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCeBBArpIA8gBARIuCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIkCgpyZXF1ZXN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkItsBCiVSZXBsYXlNaXNzaW5nV2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARI0CgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCeBBArpIA8gBARIuCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIkCgpyZXF1ZXN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkIqIEChxMaXN0V2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAEBJDCgVzdGF0ZRgDIAEoCUIv4EEBukgpcidSB3BlbmRpbmdSCWRlbGl2ZXJlZFIGZmFpbGVkUglkaXNjYXJkZWRIAIgBARI2CgpldmVudF90eXBlGAQgASgJQh3gQQG6SBdyFRhAMhFeW2Etel9dKzpbYS16X10rJEgBiAEBEiQKCndlYmhvb2tfaWQYBSABKAlCC+BBAbpIBXIDsAEBSAKIAQESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAYgASgJQgvgQQG6SAVyA7ABAUgDiAEBEiIKCGV2ZW50X2lkGAcgASgJQgvgQQG6SAVyA7ABAUgEiAEBEi4KBXNpbmNlGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEi4KBXVudGlsGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEhsKDmluY2x1ZGVfY291bnRzGAogASgIQgPgQQFCCAoGX3N0YXRlQg0KC19ldmVudF90eXBlQg0KC193ZWJob29rX2lkQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWRCCwoJX2V2ZW50X2lkIrUBCh1MaXN0V2ViaG9va0RlbGl2ZXJpZXNSZXNwb25zZRI9ChJ3ZWJob29rX2RlbGl2ZXJpZXMYASADKAsyHC5wYXRjaGJheS52MS5XZWJob29rRGVsaXZlcnlCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAxI3CgZjb3VudHMYAyABKAsyIi5wYXRjaGJheS52MS5XZWJob29rRGVsaXZlcnlDb3VudHNCA+BBAyL3AQoVV2ViaG9va0RlbGl2ZXJ5Q291bnRzEhIKBXRvdGFsGAEgASgFQgPgQQMSGAoLaXNfY29tcGxldGUYAiABKAhCA+BBAxI2CgZzdGF0ZXMYAyADKAsyIS5wYXRjaGJheS52MS5XZWJob29rRGVsaXZlcnlDb3VudEID4EEDEjsKC2V2ZW50X3R5cGVzGAQgAygLMiEucGF0Y2hiYXkudjEuV2ViaG9va0RlbGl2ZXJ5Q291bnRCA+BBAxI7Cgt3ZWJob29rX2lkcxgFIAMoCzIhLnBhdGNoYmF5LnYxLldlYmhvb2tEZWxpdmVyeUNvdW50QgPgQQMiPgoUV2ViaG9va0RlbGl2ZXJ5Q291bnQSEgoFdmFsdWUYASABKAlCA+BBAxISCgVjb3VudBgCIAEoBUID4EEDIjQKGUdldFdlYmhvb2tEZWxpdmVyeVJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBImwKHFJlcGxheVdlYmhvb2tEZWxpdmVyeVJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiQKCnJlcXVlc3RfaWQYAiABKAlCC+BBAbpIBXIDsAEBSACIAQFCDQoLX3JlcXVlc3RfaWQy3goKDldlYmhvb2tTZXJ2aWNlEmEKDUNyZWF0ZVdlYmhvb2sSIS5wYXRjaGJheS52MS5DcmVhdGVXZWJob29rUmVxdWVzdBoULnBhdGNoYmF5LnYxLldlYmhvb2siF6C7GAOC0+STAg06ASoiCC93ZWJob29rEmAKCkdldFdlYmhvb2sSHi5wYXRjaGJheS52MS5HZXRXZWJob29rUmVxdWVzdBoULnBhdGNoYmF5LnYxLldlYmhvb2siHJACAaC7GAOC0+STAg8SDS93ZWJob29rL3tpZH0SbAoMTGlzdFdlYmhvb2tzEiAucGF0Y2hiYXkudjEuTGlzdFdlYmhvb2tzUmVxdWVzdBohLnBhdGNoYmF5LnYxLkxpc3RXZWJob29rc1Jlc3BvbnNlIheQAgGguxgDgtPkkwIKEggvd2ViaG9vaxJpCg1VcGRhdGVXZWJob29rEiEucGF0Y2hiYXkudjEuVXBkYXRlV2ViaG9va1JlcXVlc3QaFC5wYXRjaGJheS52MS5XZWJob29rIh+QAgKguxgDgtPkkwISOgEqMg0vd2ViaG9vay97aWR9EmgKDURlbGV0ZVdlYmhvb2sSIS5wYXRjaGJheS52MS5EZWxldGVXZWJob29rUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIckAICoLsYA4LT5JMCDyoNL3dlYmhvb2sve2lkfRKAAQoTUm90YXRlV2ViaG9va1NlY3JldBInLnBhdGNoYmF5LnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0GhQucGF0Y2hiYXkudjEuV2ViaG9vayIqoLsYA4LT5JMCIDoBKiIbL3dlYmhvb2sve2lkfS9yb3RhdGUtc2VjcmV0EpABChVMaXN0V2ViaG9va0RlbGl2ZXJpZXMSKS5wYXRjaGJheS52MS5MaXN0V2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0GioucGF0Y2hiYXkudjEuTGlzdFdlYmhvb2tEZWxpdmVyaWVzUmVzcG9uc2UiIJACAaC7GAOC0+STAhMSES93ZWJob29rLWRlbGl2ZXJ5EoEBChJHZXRXZWJob29rRGVsaXZlcnkSJi5wYXRjaGJheS52MS5HZXRXZWJob29rRGVsaXZlcnlSZXF1ZXN0GhwucGF0Y2hiYXkudjEuV2ViaG9va0RlbGl2ZXJ5IiWQAgGguxgDgtPkkwIYEhYvd2ViaG9vay1kZWxpdmVyeS97aWR9Eo4BChVSZXBsYXlXZWJob29rRGVsaXZlcnkSKS5wYXRjaGJheS52MS5SZXBsYXlXZWJob29rRGVsaXZlcnlSZXF1ZXN0GhwucGF0Y2hiYXkudjEuV2ViaG9va0RlbGl2ZXJ5IiyguxgDgtPkkwIiOgEqIh0vd2ViaG9vay1kZWxpdmVyeS97aWR9L3JlcGxheRKBAQoYUmVjb3ZlcldlYmhvb2tEZWxpdmVyaWVzEiwucGF0Y2hiYXkudjEuUmVjb3ZlcldlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBoRLnBhdGNoYmF5LnYxLlRhc2siJKC7GAOC0+STAho6ASoiFS93ZWJob29rL3tpZH0vcmVjb3ZlchKUAQoeUmVwbGF5TWlzc2luZ1dlYmhvb2tEZWxpdmVyaWVzEjIucGF0Y2hiYXkudjEuUmVwbGF5TWlzc2luZ1dlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBoRLnBhdGNoYmF5LnYxLlRhc2siK6C7GAOC0+STAiE6ASoiHC93ZWJob29rL3tpZH0vcmVwbGF5LW1pc3NpbmdiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_patchbay_v1_access, file_patchbay_v1_task, file_patchbay_v1_webhook, file_patchbay_v1_webhook_delivery]);
 
 /**
  * Asks for a new webhook.
@@ -344,6 +346,252 @@ export const ReplayMissingWebhookDeliveriesRequestSchema: GenMessage<ReplayMissi
   messageDesc(file_patchbay_v1_webhook_service, 8);
 
 /**
+ * Asks for a page of deliveries.
+ *
+ * @generated from message patchbay.v1.ListWebhookDeliveriesRequest
+ */
+export type ListWebhookDeliveriesRequest = Message<"patchbay.v1.ListWebhookDeliveriesRequest"> & {
+  /**
+   * The most deliveries to return. 0 or absent: 50; above 1000: 1000.
+   *
+   * @generated from field: int32 page_size = 1;
+   */
+  pageSize: number;
+
+  /**
+   * The `next_page_token` of the page before. Empty: the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+
+  /**
+   * Only deliveries in this state. Absent: in any.
+   *
+   * @generated from field: optional string state = 3;
+   */
+  state?: string | undefined;
+
+  /**
+   * Only deliveries of events of this type, such as `integrated_account:active`. Absent: of all types.
+   *
+   * @generated from field: optional string event_type = 4;
+   */
+  eventType?: string | undefined;
+
+  /**
+   * Only deliveries to this webhook. Absent: to all.
+   *
+   * @generated from field: optional string webhook_id = 5;
+   */
+  webhookId?: string | undefined;
+
+  /**
+   * Only deliveries of events that concern this account. Absent: of all.
+   *
+   * @generated from field: optional string integrated_account_id = 6;
+   */
+  integratedAccountId?: string | undefined;
+
+  /**
+   * Only deliveries of this event. Absent: of all.
+   *
+   * @generated from field: optional string event_id = 7;
+   */
+  eventId?: string | undefined;
+
+  /**
+   * Only deliveries created at or after this moment. Absent: from the beginning.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 8;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Only deliveries created before this moment, which must be after `since`. Absent: up to now.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 9;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Whether the answer has `counts`. It costs about as much as a page of 1000.
+   *
+   * @generated from field: bool include_counts = 10;
+   */
+  includeCounts: boolean;
+};
+
+/**
+ * Describes the message patchbay.v1.ListWebhookDeliveriesRequest.
+ * Use `create(ListWebhookDeliveriesRequestSchema)` to create a new message.
+ */
+export const ListWebhookDeliveriesRequestSchema: GenMessage<ListWebhookDeliveriesRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_webhook_service, 9);
+
+/**
+ * A page of deliveries.
+ *
+ * @generated from message patchbay.v1.ListWebhookDeliveriesResponse
+ */
+export type ListWebhookDeliveriesResponse = Message<"patchbay.v1.ListWebhookDeliveriesResponse"> & {
+  /**
+   * The deliveries, newest first, without attempts and events.
+   *
+   * @generated from field: repeated patchbay.v1.WebhookDelivery webhook_deliveries = 1;
+   */
+  webhookDeliveries: WebhookDelivery[];
+
+  /**
+   * Asks for the next page. Empty on the last.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * How many deliveries match, of all pages together. Absent unless asked for.
+   *
+   * @generated from field: patchbay.v1.WebhookDeliveryCounts counts = 3;
+   */
+  counts?: WebhookDeliveryCounts | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.ListWebhookDeliveriesResponse.
+ * Use `create(ListWebhookDeliveriesResponseSchema)` to create a new message.
+ */
+export const ListWebhookDeliveriesResponseSchema: GenMessage<ListWebhookDeliveriesResponse> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_webhook_service, 10);
+
+/**
+ * Counts of the newest 10 000 deliveries that match a filter.
+ *
+ * @generated from message patchbay.v1.WebhookDeliveryCounts
+ */
+export type WebhookDeliveryCounts = Message<"patchbay.v1.WebhookDeliveryCounts"> & {
+  /**
+   * How many were counted.
+   *
+   * @generated from field: int32 total = 1;
+   */
+  total: number;
+
+  /**
+   * Whether these are all that match. False: there are older ones.
+   *
+   * @generated from field: bool is_complete = 2;
+   */
+  isComplete: boolean;
+
+  /**
+   * By state, most frequent first.
+   *
+   * @generated from field: repeated patchbay.v1.WebhookDeliveryCount states = 3;
+   */
+  states: WebhookDeliveryCount[];
+
+  /**
+   * By event type, most frequent first, 100 at most.
+   *
+   * @generated from field: repeated patchbay.v1.WebhookDeliveryCount event_types = 4;
+   */
+  eventTypes: WebhookDeliveryCount[];
+
+  /**
+   * By webhook, most frequent first, 100 at most.
+   *
+   * @generated from field: repeated patchbay.v1.WebhookDeliveryCount webhook_ids = 5;
+   */
+  webhookIds: WebhookDeliveryCount[];
+};
+
+/**
+ * Describes the message patchbay.v1.WebhookDeliveryCounts.
+ * Use `create(WebhookDeliveryCountsSchema)` to create a new message.
+ */
+export const WebhookDeliveryCountsSchema: GenMessage<WebhookDeliveryCounts> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_webhook_service, 11);
+
+/**
+ * How many deliveries have a value.
+ *
+ * @generated from message patchbay.v1.WebhookDeliveryCount
+ */
+export type WebhookDeliveryCount = Message<"patchbay.v1.WebhookDeliveryCount"> & {
+  /**
+   * The value.
+   *
+   * @generated from field: string value = 1;
+   */
+  value: string;
+
+  /**
+   * How many have it.
+   *
+   * @generated from field: int32 count = 2;
+   */
+  count: number;
+};
+
+/**
+ * Describes the message patchbay.v1.WebhookDeliveryCount.
+ * Use `create(WebhookDeliveryCountSchema)` to create a new message.
+ */
+export const WebhookDeliveryCountSchema: GenMessage<WebhookDeliveryCount> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_webhook_service, 12);
+
+/**
+ * Names a delivery to read.
+ *
+ * @generated from message patchbay.v1.GetWebhookDeliveryRequest
+ */
+export type GetWebhookDeliveryRequest = Message<"patchbay.v1.GetWebhookDeliveryRequest"> & {
+  /**
+   * The delivery.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message patchbay.v1.GetWebhookDeliveryRequest.
+ * Use `create(GetWebhookDeliveryRequestSchema)` to create a new message.
+ */
+export const GetWebhookDeliveryRequestSchema: GenMessage<GetWebhookDeliveryRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_webhook_service, 13);
+
+/**
+ * Names a delivery to send again.
+ *
+ * @generated from message patchbay.v1.ReplayWebhookDeliveryRequest
+ */
+export type ReplayWebhookDeliveryRequest = Message<"patchbay.v1.ReplayWebhookDeliveryRequest"> & {
+  /**
+   * The delivery.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Makes the call repeatable for 24 hours: the same id with the same request returns the first answer.
+   * Absent: every call sends again.
+   *
+   * @generated from field: optional string request_id = 2;
+   */
+  requestId?: string | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.ReplayWebhookDeliveryRequest.
+ * Use `create(ReplayWebhookDeliveryRequestSchema)` to create a new message.
+ */
+export const ReplayWebhookDeliveryRequestSchema: GenMessage<ReplayWebhookDeliveryRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_webhook_service, 14);
+
+/**
  * Keeps the addresses to which events and sync records are sent.
  *
  * Every operation concerns one environment: the one an environment token is bound to, or the one a team token names
@@ -428,10 +676,48 @@ export const WebhookService: GenService<{
     output: typeof WebhookSchema;
   },
   /**
+   * Lists the environment's deliveries, newest first. Filters combine with and.
+   *
+   * Failures: PAGE_TOKEN_INVALID. No side effects.
+   *
+   * @generated from rpc patchbay.v1.WebhookService.ListWebhookDeliveries
+   */
+  listWebhookDeliveries: {
+    methodKind: "unary";
+    input: typeof ListWebhookDeliveriesRequestSchema;
+    output: typeof ListWebhookDeliveriesResponseSchema;
+  },
+  /**
+   * Returns one delivery with its attempts and its event.
+   *
+   * Failures: RESOURCE_NOT_FOUND. No side effects.
+   *
+   * @generated from rpc patchbay.v1.WebhookService.GetWebhookDelivery
+   */
+  getWebhookDelivery: {
+    methodKind: "unary";
+    input: typeof GetWebhookDeliveryRequestSchema;
+    output: typeof WebhookDeliverySchema;
+  },
+  /**
+   * Sends the event of a delivery to its webhook again, whatever became of it: makes another delivery, which it
+   * returns. The receiver sees the same `webhook-id` as before.
+   *
+   * Failures: RESOURCE_NOT_FOUND, also when the event has no payload any more or the webhook was deleted;
+   * WEBHOOK_INACTIVE. Not idempotent without `request_id`.
+   *
+   * @generated from rpc patchbay.v1.WebhookService.ReplayWebhookDelivery
+   */
+  replayWebhookDelivery: {
+    methodKind: "unary";
+    input: typeof ReplayWebhookDeliveryRequestSchema;
+    output: typeof WebhookDeliverySchema;
+  },
+  /**
    * Sends again what a webhook did not get: starts a task that makes a new delivery for each of its events in a time
    * range whose last delivery to it `failed` or was `discarded`. The receiver sees the same `webhook-id` as before.
    *
-   * Failures: RESOURCE_NOT_FOUND, RATE_LIMITED while 20 tasks of the environment have not ended. Not idempotent without
+   * Failures: RESOURCE_NOT_FOUND, WEBHOOK_INACTIVE, RATE_LIMITED while 20 tasks of the environment have not ended. Not idempotent without
    * `request_id`, but a second task finds nothing that the first has sent again.
    *
    * @generated from rpc patchbay.v1.WebhookService.RecoverWebhookDeliveries
@@ -446,7 +732,7 @@ export const WebhookService: GenService<{
    * asks for today, by event types and filter, and has no delivery of. Events from before the webhook was created, while
    * it was paused, or from before its filter was widened are such events.
    *
-   * Failures: RESOURCE_NOT_FOUND, RATE_LIMITED while 20 tasks of the environment have not ended. Not idempotent without
+   * Failures: RESOURCE_NOT_FOUND, WEBHOOK_INACTIVE, RATE_LIMITED while 20 tasks of the environment have not ended. Not idempotent without
    * `request_id`, but a second task finds nothing that the first has sent.
    *
    * @generated from rpc patchbay.v1.WebhookService.ReplayMissingWebhookDeliveries

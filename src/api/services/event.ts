@@ -2,6 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { EventSchema } from '../../../gen/patchbay/v1/event_pb.ts'
 import { EventService } from '../../../gen/patchbay/v1/event_service_pb.ts'
 import { notFound } from '../../base/index.ts'
+import { expungeEvent } from '../../deliveries/index.ts'
 import { type EventRecord, findEvent, listEvents } from '../../events/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { structFrom } from '../messages/struct.ts'
@@ -24,10 +25,13 @@ export function eventService({ database }: Pick<ServiceDeps, 'database'>): Servi
       const page = await listEvents(database.pool, environmentIdOf(context), { type, subjectId }, query, request)
       return { events: page.items.map(eventToProto), nextPageToken: page.nextPageToken }
     },
+    expungeEvent: async ({ id }, context) =>
+      eventToProto(await database.transaction((tx) => expungeEvent(tx, environmentIdOf(context), id))),
   })
 }
 
-function eventToProto(event: EventRecord): MessageInitShape<typeof EventSchema> {
+/** An event as the contract shows it. */
+export function eventToProto(event: EventRecord): MessageInitShape<typeof EventSchema> {
   return {
     id: event.id,
     environmentId: event.environmentId,
@@ -35,5 +39,6 @@ function eventToProto(event: EventRecord): MessageInitShape<typeof EventSchema> 
     subjectId: event.subjectId ?? undefined,
     payload: structFrom(event.payload),
     createdAt: timestampFrom(event.createdAt),
+    expungedAt: timestampFrom(event.expungedAt),
   }
 }

@@ -17,15 +17,17 @@ import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
 import { pageById, queryOf } from './page.ts'
 import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
-import { checkRange, webhookRecoveryHandlers } from './webhook-recovery.ts'
+import { checkRange, webhookDeliveryHandlers } from './webhook-delivery.ts'
 
 /** Administers webhooks. */
-export function webhookService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'webhooks'>): ServiceDefinition {
+export function webhookService(
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'clock' | 'webhooks'>,
+): ServiceDefinition {
   const { database, webhooks } = deps
   return defineService(
     WebhookService,
     {
-      ...webhookRecoveryHandlers(deps),
+      ...webhookDeliveryHandlers(deps),
       createWebhook: (request, context) =>
         runIdempotent(deps, environmentIdOf(context), WebhookService.method.createWebhook, request, async (tx) => {
           const { webhook, secret } = await createWebhook(webhooks, tx, environmentIdOf(context), request)
@@ -67,7 +69,11 @@ export function webhookService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 
           },
         ),
     },
-    { recoverWebhookDeliveries: checkRange, replayMissingWebhookDeliveries: checkRange },
+    {
+      listWebhookDeliveries: checkRange,
+      recoverWebhookDeliveries: checkRange,
+      replayMissingWebhookDeliveries: checkRange,
+    },
   )
 }
 

@@ -33,6 +33,7 @@ const SCALARS: Readonly<Partial<Record<ScalarType, JsonObject>>> = {
   [ScalarType.STRING]: { type: 'string' },
   [ScalarType.BOOL]: { type: 'boolean' },
   [ScalarType.INT32]: { type: 'integer', format: 'int32' },
+  [ScalarType.DOUBLE]: { type: 'number', format: 'double' },
 }
 
 /** An empty book over messages with these annotations. @param at where its document holds the schemas */

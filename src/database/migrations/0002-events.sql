@@ -1,6 +1,6 @@
 -- The outbox: what happened, written in the transaction of the change.
 --
--- Rows are inserted, read and dropped with their day, never updated: what becomes of an event (its deliveries) is in tables
+-- Rows are inserted, read and dropped with their day, never updated but to remove a payload for good: what becomes of an event (its deliveries) is in tables
 -- of its own that name (environment_id, event_id). Partitioned by the day in the id, a UUIDv7: an id alone finds its
 -- partition, and is unique without a second column. No foreign key leaves the table: each insert would lock the
 -- environment's row, and the event of a deletion outlives its subject.
@@ -16,6 +16,10 @@ create table event (
   payload jsonb not null,
   -- Of the payload as text: a page of a list is limited by it.
   payload_bytes integer not null,
+  -- The webhook that received it in another way: the destination of the run that it is about.
+  except_webhook_id uuid,
+  -- When its payload was removed by a call.
+  expunged_at timestamptz(3),
   created_at timestamptz(3) not null default now(),
   primary key (environment_id, id)
 ) partition by range (id);

@@ -1,8 +1,8 @@
 -- Deliveries: one row per event and webhook, one row per attempt to send it, and the queue of what is to be sent.
 --
 -- Deliveries and attempts are history: partitioned by the day in the delivery's id, a UUIDv7, so that the attempts of a
--- delivery are dropped with it. No index of a delivery holds a column that changes, so that settling it is an in-page (HOT)
--- update. delivery_queue holds what waits and delivery_lease what is being sent. No foreign key leaves these tables: a
+-- delivery are dropped with it. An attempt that is not the last is an in-page (HOT) update; the one change of the state is not,
+-- which costs some 12 µs per delivery (9 to 21 in batches of 200) and lets lists find failed ones. delivery_queue holds what waits and delivery_lease what is being sent. No foreign key leaves these tables: a
 -- delivery outlives its webhook.
 
 create table delivery (
@@ -32,6 +32,9 @@ create index delivery_of_event on delivery (environment_id, event_id, id);
 create index delivery_of_webhook on delivery (environment_id, webhook_id, id);
 create index delivery_of_account on delivery (environment_id, integrated_account_id, id)
   where integrated_account_id is not null;
+create index delivery_of_type on delivery (environment_id, event_type, id);
+-- Few, once receivers work: what lists by state are for.
+create index delivery_undelivered on delivery (environment_id, state, id) where state <> 'delivered';
 create table delivery_default partition of delivery default;
 
 create table delivery_attempt (

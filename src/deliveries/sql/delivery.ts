@@ -19,7 +19,7 @@ export async function insertDeliveries(
      ), new_delivery as (
        insert into delivery (environment_id, id, event_id, event_type, webhook_id, integrated_account_id, trigger)
        select v.environment_id, v.id, e.id, e.type, v.webhook_id, e.integrated_account_id, v.trigger
-       from v join event e on e.environment_id = v.environment_id and e.id = v.event_id
+       from v join event e on e.environment_id = v.environment_id and e.id = v.event_id and e.expunged_at is null
        order by v.id
        returning *
      ), waiting as (

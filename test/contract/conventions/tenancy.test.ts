@@ -5,6 +5,7 @@ import { KINDS, tokenFor } from '../../support/operations.ts'
 import { createApiEnvironment, createApiTenant, seedTenant, type Tenant } from '../../support/seeded-tenant.ts'
 import {
   addHeldRun,
+  addHistory,
   compareForeign,
   idLocations,
   isOfEnvironment,
@@ -21,7 +22,8 @@ const sibling = await worldOf({ ...tenant, ...(await createApiEnvironment(app, t
 const foreign = await worldOf(await createApiTenant(app))
 
 async function worldOf(of: Tenant): Promise<TenancyFixture> {
-  return await addHeldRun(app.client('connect', { token: of.environmentToken }), await seedTenant(app, of))
+  const made = await addHeldRun(app.client('connect', { token: of.environmentToken }), await seedTenant(app, of))
+  return { ...made, ...(await addHistory(app.database, made)) }
 }
 
 /** Everything the other tenant can read of its own. */

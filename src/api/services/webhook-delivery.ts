@@ -1,0 +1,161 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
+import type { ServiceImpl } from '@connectrpc/connect'
+import type { WebhookDeliverySchema } from '../../../gen/patchbay/v1/webhook_delivery_pb.ts'
+import { type ListWebhookDeliveriesRequest, WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
+import {
+  type AttemptRecord,
+  DELIVERY_ATTEMPTS_MAX,
+  DELIVERY_STATES,
+  type DeliveryDetail,
+  type DeliveryFilter,
+  type DeliveryRecord,
+  getDelivery,
+  type HeaderPairs,
+  listDeliveries,
+  replayDelivery,
+  startRecovery,
+  summariseDeliveries,
+} from '../../deliveries/index.ts'
+import { environmentIdOf } from '../caller.ts'
+import type { Finding } from '../operation.ts'
+import type { ServiceDeps } from './deps.ts'
+import { eventToProto } from './event.ts'
+import { runIdempotent } from './idempotency.ts'
+import { taskToProto } from './task.ts'
+import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
+
+const { replayWebhookDelivery, recoverWebhookDeliveries, replayMissingWebhookDeliveries } = WebhookService.method
+
+type DeliveryMethod =
+  | 'listWebhookDeliveries'
+  | 'getWebhookDelivery'
+  | 'replayWebhookDelivery'
+  | 'recoverWebhookDeliveries'
+  | 'replayMissingWebhookDeliveries'
+
+/** The operations that show deliveries and send again what a webhook did not get. */
+export function webhookDeliveryHandlers(
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'clock'>,
+): Pick<ServiceImpl<typeof WebhookService>, DeliveryMethod> {
+  const { database } = deps
+  return {
+    listWebhookDeliveries: async (request, context) => {
+      const [environmentId, filter] = [environmentIdOf(context), deliveryFilterFromProto(request)]
+      const page = await listDeliveries(database.pool, environmentId, filter, request)
+      const counts = request.includeCounts ? await countsOf(deps, environmentId, filter) : undefined
+      return { webhookDeliveries: page.items.map(deliveryToProto), nextPageToken: page.nextPageToken, counts }
+    },
+    getWebhookDelivery: async ({ id }, context) =>
+      detailToProto(await getDelivery(database.pool, environmentIdOf(context), id)),
+    replayWebhookDelivery: (request, context) =>
+      runIdempotent(deps, environmentIdOf(context), replayWebhookDelivery, request, async (tx) =>
+        deliveryToProto(await replayDelivery(tx, environmentIdOf(context), request.id)),
+      ),
+    recoverWebhookDeliveries: (request, context) =>
+      runIdempotent(deps, environmentIdOf(context), recoverWebhookDeliveries, request, async (tx) =>
+        taskToProto(await startRecovery(deps, tx, environmentIdOf(context), request.id, 'recover', rangeFrom(request))),
+      ),
+    replayMissingWebhookDeliveries: (request, context) =>
+      runIdempotent(deps, environmentIdOf(context), replayMissingWebhookDeliveries, request, async (tx) =>
+        taskToProto(await startRecovery(deps, tx, environmentIdOf(context), request.id, 'missing', rangeFrom(request))),
+      ),
+  }
+}
+
+/** A range of time in a request. */
+interface RangeRequest {
+  readonly since?: Timestamp | undefined
+  readonly until?: Timestamp | undefined
+}
+
+/** A finding when a range of time has no moment in it. */
+export function checkRange({ since, until }: RangeRequest): readonly Finding[] {
+  const [from, to] = [dateFrom(since), dateFrom(until)]
+  if (from === undefined || to === undefined || from < to) return []
+  return [{ field: 'until', description: 'must be after since', rule: 'until.after_since' }]
+}
+
+function rangeFrom({ since, until }: RangeRequest) {
+  const from = dateFrom(since)
+  if (from === undefined) throw new Error('the contract let a range without a beginning through')
+  return { since: from, until: dateFrom(until) }
+}
+
+function deliveryFilterFromProto(request: ListWebhookDeliveriesRequest): DeliveryFilter {
+  const { eventType, webhookId, integratedAccountId, eventId } = request
+  return {
+    state: parseEnum(DELIVERY_STATES, request.state),
+    eventType,
+    webhookId,
+    integratedAccountId,
+    eventId,
+    since: dateFrom(request.since),
+    until: dateFrom(request.until),
+  }
+}
+
+async function countsOf({ database }: Pick<ServiceDeps, 'database'>, environmentId: string, filter: DeliveryFilter) {
+  const { total, isComplete, states, eventTypes, webhooks } = await summariseDeliveries(
+    database.pool,
+    environmentId,
+    filter,
+  )
+  return { total, isComplete, states: [...states], eventTypes: [...eventTypes], webhookIds: [...webhooks] }
+}
+
+/** A delivery as lists show it. */
+function deliveryToProto(delivery: DeliveryRecord) {
+  return {
+    id: delivery.id,
+    environmentId: delivery.environmentId,
+    eventId: delivery.eventId,
+    eventType: delivery.eventType,
+    webhookId: delivery.webhookId,
+    integratedAccountId: delivery.integratedAccountId ?? undefined,
+    state: delivery.state,
+    trigger: delivery.trigger,
+    attemptCount: delivery.attempts,
+    attemptCountMax: DELIVERY_ATTEMPTS_MAX,
+    lastStatus: delivery.lastStatus ?? undefined,
+    lastErrorClass: delivery.lastErrorClass ?? undefined,
+    nextAttemptAt: timestampFrom(delivery.nextAttemptAt),
+    createdAt: timestampFrom(delivery.createdAt),
+    finishedAt: timestampFrom(delivery.finishedAt),
+  } satisfies MessageInitShape<typeof WebhookDeliverySchema>
+}
+
+function detailToProto(detail: DeliveryDetail): MessageInitShape<typeof WebhookDeliverySchema> {
+  return {
+    ...deliveryToProto(detail),
+    attempts: detail.attemptRecords.map(attemptToProto),
+    event: detail.event && eventToProto(detail.event),
+  }
+}
+
+function attemptToProto(attempt: AttemptRecord) {
+  return {
+    number: attempt.n,
+    scheduledAt: timestampFrom(attempt.scheduledAt),
+    startedAt: timestampFrom(attempt.startedAt),
+    finishedAt: timestampFrom(new Date(attempt.startedAt.getTime() + attempt.totalMs)),
+    timings: {
+      dnsMs: attempt.dnsMs ?? undefined,
+      connectMs: attempt.connectMs ?? undefined,
+      tlsMs: attempt.tlsMs ?? undefined,
+      firstByteMs: attempt.firstByteMs ?? undefined,
+      totalMs: attempt.totalMs,
+    },
+    status: attempt.status ?? undefined,
+    errorClass: attempt.errorClass ?? undefined,
+    errorMessage: attempt.errorMessage ?? undefined,
+    remoteAddress: attempt.remoteAddress ?? undefined,
+    requestHeaders: headersToProto(attempt.requestHeaders),
+    responseHeaders: headersToProto(attempt.responseHeaders ?? []),
+    responseBody: attempt.responseBody ?? undefined,
+  }
+}
+
+function headersToProto(headers: HeaderPairs) {
+  return headers.map(([name, value]) => ({ name, value }))
+}

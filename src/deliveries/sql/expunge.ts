@@ -1,0 +1,30 @@
+import { execute, type Tx } from '../../database/index.ts'
+
+/**
+ * Discards the deliveries of an event that wait, and takes them from the queue. Those being sent are discarded when they would
+ * be sent again, because the event has no payload then. Uses delivery_of_event.
+ */
+export async function discardWaiting(tx: Tx, environmentId: string, eventId: string): Promise<void> {
+  await execute(
+    tx,
+    `with waiting as (
+       delete from delivery_queue where delivery_id in (
+         select id from delivery where environment_id = :environmentId and event_id = :eventId and state = 'pending'
+       ) returning delivery_id
+     )
+     update delivery set state = 'discarded', last_error_class = 'event_expunged', next_attempt_at = null, finished_at = now()
+     where environment_id = :environmentId and id in (select delivery_id from waiting) and state = 'pending'`,
+    { environmentId, eventId },
+  )
+}
+
+/** Removes what receivers answered to an event. Uses delivery_of_event and the primary key of the attempts. */
+export async function expungeResponses(tx: Tx, environmentId: string, eventId: string): Promise<void> {
+  await execute(
+    tx,
+    `update delivery_attempt set response_headers = null, response_body = null
+     where environment_id = :environmentId and delivery_id in (
+       select id from delivery where environment_id = :environmentId and event_id = :eventId)`,
+    { environmentId, eventId },
+  )
+}

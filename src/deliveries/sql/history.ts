@@ -1,0 +1,112 @@
+import { lowestIdAt } from '../../base/index.ts'
+import { newestFirst, query, type Tx } from '../../database/index.ts'
+import type { AttemptRecord, DeliveryRecord, DeliveryState } from '../delivery.ts'
+
+/** Which deliveries to list; what is undefined does not restrict. */
+export interface DeliveryFilter {
+  readonly state?: DeliveryState | undefined
+  readonly eventType?: string | undefined
+  readonly webhookId?: string | undefined
+  readonly integratedAccountId?: string | undefined
+  readonly eventId?: string | undefined
+  /** Created at or after this moment. */
+  readonly since?: Date | undefined
+  /** Created before this moment. */
+  readonly until?: Date | undefined
+}
+
+const COLUMNS = [
+  'id',
+  'environment_id as environmentId',
+  'event_id as eventId',
+  'event_type as eventType',
+  'webhook_id as webhookId',
+  'integrated_account_id as integratedAccountId',
+  'state',
+  'trigger',
+  'attempts',
+  'last_status as lastStatus',
+  'last_error_class as lastErrorClass',
+  'next_attempt_at as nextAttemptAt',
+  'created_at as createdAt',
+  'finished_at as finishedAt',
+]
+
+/**
+ * At most `limit` deliveries of the environment below the id `before`, newest first. Each filter has an index that ends with
+ * the id, so that a page is read in order, newest day first, without sorting: delivery_of_event, delivery_of_webhook,
+ * delivery_of_account, delivery_of_type, delivery_undelivered (every state but `delivered`, which most have), and the primary key
+ * for times and for no filter. Of several filters the planner takes the rarest, and reads past what the others leave out.
+ */
+export async function listDeliveryRecords(
+  tx: Tx,
+  environmentId: string,
+  filter: DeliveryFilter,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly DeliveryRecord[]> {
+  return await deliveriesWhere(tx, environmentId, filter).modify(newestFirst, page).select(COLUMNS)
+}
+
+function deliveriesWhere(tx: Tx, environmentId: string, filter: DeliveryFilter) {
+  const { state, eventType, webhookId, integratedAccountId, eventId, since, until } = filter
+  const deliveries = tx('delivery').where({ environment_id: environmentId })
+  if (state !== undefined) deliveries.where({ state })
+  // The condition of the partial index, as a constant.
+  if (state !== undefined && state !== 'delivered') deliveries.whereRaw(`state <> 'delivered'`)
+  if (eventType !== undefined) deliveries.where({ event_type: eventType })
+  if (webhookId !== undefined) deliveries.where({ webhook_id: webhookId })
+  if (integratedAccountId !== undefined) deliveries.where({ integrated_account_id: integratedAccountId })
+  if (eventId !== undefined) deliveries.where({ event_id: eventId })
+  if (since !== undefined) deliveries.where('id', '>=', lowestIdAt(since))
+  if (until !== undefined) deliveries.where('id', '<', lowestIdAt(until))
+  return deliveries
+}
+
+/** How many deliveries of a group there are. */
+export interface DeliveryCount {
+  readonly state: DeliveryState
+  readonly eventType: string
+  readonly webhookId: string
+  readonly count: number
+}
+
+/** Counts the newest `limit` deliveries that match, by state, type and webhook. Uses the indexes of `listDeliveryRecords`. */
+export async function countDeliveries(
+  tx: Tx,
+  environmentId: string,
+  filter: DeliveryFilter,
+  limit: number,
+): Promise<readonly DeliveryCount[]> {
+  const newest = deliveriesWhere(tx, environmentId, filter)
+    .modify(newestFirst, { limit })
+    .select(['state', 'event_type', 'webhook_id'])
+  return await tx
+    .from(newest.as('newest'))
+    .groupBy(['state', 'event_type', 'webhook_id'])
+    .select(['state', 'event_type as eventType', 'webhook_id as webhookId'])
+    .count('* as count')
+}
+
+/** Uses the primary key of the partition of the id. */
+export async function findDelivery(tx: Tx, environmentId: string, id: string): Promise<DeliveryRecord | undefined> {
+  return await tx('delivery').where({ environment_id: environmentId, id }).first(COLUMNS)
+}
+
+/** The newest `limit` attempts of a delivery, first one first. Uses the primary key of the partition of the delivery's id. */
+export async function listAttempts(
+  tx: Tx,
+  environmentId: string,
+  deliveryId: string,
+  limit: number,
+): Promise<readonly AttemptRecord[]> {
+  const newest = await query<AttemptRecord>(
+    tx,
+    `select n, scheduled_at as "scheduledAt", started_at as "startedAt", dns_ms as "dnsMs", connect_ms as "connectMs",
+       tls_ms as "tlsMs", first_byte_ms as "firstByteMs", total_ms as "totalMs", status, error_class as "errorClass",
+       error_message as "errorMessage", remote_address as "remoteAddress", request_headers as "requestHeaders",
+       response_headers as "responseHeaders", response_body as "responseBody"
+     from delivery_attempt where environment_id = :environmentId and delivery_id = :deliveryId order by n desc limit :limit`,
+    { environmentId, deliveryId, limit },
+  )
+  return newest.toReversed()
+}
