@@ -9,6 +9,8 @@ import {
   type Run,
   type RunDestination,
 } from './run.ts'
+import { STATUS_EVENTS } from './run-event-types.ts'
+import { recordRunEvents } from './run-events.ts'
 import { queueGroupKey, type RunQueue } from './run-queue.ts'
 import { assertRunnable, destinationRequired, loadRunReferences, type RunReferences } from './run-references.ts'
 import {
@@ -79,6 +81,7 @@ export async function enqueueNewRun(deps: RunActionDeps, tx: Tx, input: Omit<New
   await assertCapacity(deps, tx, input.environmentId, input.destination)
   const run = await insertManualRun(tx, { ...input, id: newId() })
   await deps.queue.enqueue(tx, [run])
+  await recordRunEvents(tx, [{ ...run, type: 'sync_job_run:created' }])
   return await withWaitState(tx, run)
 }
 
@@ -110,6 +113,7 @@ export async function stopRun(tx: Tx, environmentId: string, id: string): Promis
     const found = await requestStop(tx, environmentId, id)
     if (found !== undefined && found.scheduledFor !== null) {
       await markStopped(tx, id, found.scheduledFor)
+      await recordRunEvents(tx, [{ id, scheduledFor: found.scheduledFor, type: STATUS_EVENTS.stopped }])
       if (found.triggerId !== null) await updateLastRunStatus(tx, found.triggerId, id, 'stopped')
       return await getRunRecord(tx, environmentId, id)
     }
@@ -135,6 +139,7 @@ export async function retryRun(deps: RunActionDeps, tx: Tx, environmentId: strin
   const again = await requeueRun(tx, run)
   if (again === undefined) throw stateConflict(run, 'only failed and stopped runs are retried')
   await deps.queue.enqueue(tx, [again])
+  await recordRunEvents(tx, [{ ...again, type: STATUS_EVENTS.created }])
   if (again.triggerId !== null) await updateLastRunStatus(tx, again.triggerId, id, 'created')
   return await withWaitState(tx, again)
 }

@@ -14,8 +14,11 @@ import {
   type RunDestination,
   WEBHOOK_QUEUE_GROUP,
 } from './run.ts'
+import { STATUS_EVENTS } from './run-event-types.ts'
+import { recordRunEvents } from './run-events.ts'
 import { advancePreviousRuns, findPreviousRunDates } from './sql/previous-run.ts'
 import { countWaiting, insertWaiting, type LeaseKey, type SettledItem, type TakenLease } from './sql/queue.ts'
+import type { RunChange } from './sql/run-events.ts'
 import {
   findRunEndings,
   markRunsRunning,
@@ -24,7 +27,7 @@ import {
   updateSettledRuns,
 } from './sql/run-execution.ts'
 import { dropLeases, RUN_QUEUE, type RunPayload } from './sql/run-queue.ts'
-import { insertTicks, type TriggerTicks } from './sql/tick.ts'
+import { insertTicks, type TickRun, type TriggerTicks } from './sql/tick.ts'
 
 /** A stored run, as far as queueing it needs. */
 export interface RunToQueue {
@@ -66,12 +69,14 @@ export class RunQueue extends Queue<RunPayload> {
   }
 
   /**
-   * Stores the runs of ticks, queues those that are to be executed, and advances the schedules; see `insertTicks`.
+   * Stores the runs of ticks with their events, queues those that are to be executed, and advances the schedules; see
+   * `insertTicks`.
    *
    * @throws a unique violation when a tick has its run already
    */
   async enqueueTicks(tx: Tx, triggers: readonly TriggerTicks[]): Promise<void> {
-    await insertTicks(tx, triggers, { webhook: WEBHOOK_QUEUE_GROUP, daemonPrefix: DAEMON_QUEUE_GROUP_PREFIX })
+    const groups = { webhook: WEBHOOK_QUEUE_GROUP, daemonPrefix: DAEMON_QUEUE_GROUP_PREFIX }
+    await recordRunEvents(tx, (await insertTicks(tx, triggers, groups)).flatMap(tickEvents))
   }
 
   /**
@@ -126,13 +131,17 @@ export class RunQueue extends Queue<RunPayload> {
   }
 
   protected override async recordSettled(tx: Tx, settled: readonly (SettledItem & RunPayload)[]): Promise<void> {
-    const completed = await updateSettledRuns(tx, settled)
+    const { completed, asked } = await updateSettledRuns(tx, settled)
     const delivered = completed.flatMap(({ resources, resourceStats, args, destination, ...run }) => {
       const isDelivered = areFullyDelivered(resources, resourceStats)
       const keys = resourceKeys({ resources, args, destination })
       return keys.flatMap((resourceKey, index) => (isDelivered[index] ? [{ ...run, resourceKey }] : []))
     })
     await advancePreviousRuns(tx, delivered)
+    await recordRunEvents(
+      tx,
+      asked.map(({ status, ...run }) => ({ ...run, type: STATUS_EVENTS[status] })),
+    )
   }
 }
 
@@ -141,17 +150,29 @@ export function queueGroupKey(environmentId: string, group: string): string {
   return `${environmentId}/${group}`
 }
 
+function claimEvent({ id, scheduledFor, isFirst }: RunWork): RunChange {
+  return { id, scheduledFor, type: isFirst ? 'sync_job_run:started' : 'sync_job_run:updated' }
+}
+
+/** The events of the run of a tick. An overlap is no failure: the run before reads on. */
+function tickEvents({ id, scheduledFor, skipReason }: TickRun): readonly RunChange[] {
+  const created: RunChange = { id, scheduledFor, type: 'sync_job_run:created' }
+  if (skipReason === null || skipReason === 'overlap') return [created]
+  return [created, { id, scheduledFor, type: 'sync_job_cron_trigger:failed' }]
+}
+
 /** A leased run with the dates from which its incremental syncs read. */
-type DatedRunWork = Omit<RunWork, 'ignorePreviousRun'> & Pick<ClaimedRun, 'previousRunDates'>
+type DatedRunWork = Omit<RunWork, 'ignorePreviousRun' | 'isFirst' | 'isAsked'> & Pick<ClaimedRun, 'previousRunDates'>
 
 /** Marks leased runs running and loads their work, in two statements. */
 async function loadWork(tx: Tx, leases: readonly (TakenLease & RunPayload)[]): Promise<readonly DatedRunWork[]> {
   const runs = await markRunsRunning(tx, leases)
+  await recordRunEvents(tx, runs.filter(({ isAsked }) => isAsked).map(claimEvent))
   const keys = runs.map((run) =>
     run.ignorePreviousRun ? [] : resourceKeys(run).map((resourceKey) => ({ ...run, resourceKey })),
   )
   const dates = (await findPreviousRunDates(tx, keys.flat())).values()
-  return runs.map(({ ignorePreviousRun, ...run }) => ({
+  return runs.map(({ ignorePreviousRun, isFirst, isAsked, ...run }) => ({
     ...run,
     previousRunDates: run.resources.map(() => (ignorePreviousRun ? null : (dates.next().value ?? null))),
   }))

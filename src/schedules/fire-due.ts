@@ -2,7 +2,7 @@ import { type Database, isDataError } from '../database/index.ts'
 import { earliest, type FireDeps, type FireReport, fireTicks, type SuspendedTrigger } from './fire-ticks.ts'
 import type { ShardCursors } from './shard-cursors.ts'
 import { claimDueTriggers, type DueTrigger, findNextDue, type NextDue } from './sql/due-trigger.ts'
-import { suspendSchedule } from './sql/trigger.ts'
+import { suspendTrigger } from './suspend-trigger.ts'
 
 /** What a pass over the schedules needs. */
 export interface FireDueDeps extends FireDeps {
@@ -108,9 +108,9 @@ async function fireBatch(
 }
 
 async function suspend({ database }: FireDueDeps, trigger: DueTrigger, cause: unknown): Promise<FireReport> {
-  const { triggerId, nextFireAt } = trigger
+  const { triggerId } = trigger
   const message = cause instanceof Error ? cause.message : String(cause)
-  const isSuspended = await suspendSchedule(database.pool, triggerId, nextFireAt, message)
+  const isSuspended = await database.transaction((tx) => suspendTrigger(tx, trigger, message))
   return { ...NOTHING, handled: 1, suspended: isSuspended ? [{ triggerId, error: message }] : [] }
 }
 

@@ -5,7 +5,7 @@ import { cronExpression } from './cron-expression.ts'
 import type { QueueDepthCache } from './queue-depth-cache.ts'
 import { decideTicks, triggerQueueGroup } from './skip-reason.ts'
 import type { DueTrigger } from './sql/due-trigger.ts'
-import { suspendSchedule } from './sql/trigger.ts'
+import { suspendTrigger } from './suspend-trigger.ts'
 
 /** What firing ticks needs. */
 export interface FireDeps {
@@ -61,7 +61,7 @@ export async function fireTicks(
   if (plans.length > 0) await deps.queue.enqueueTicks(tx, plans.map(triggerTicks))
   const missed = plans.flatMap(missedTicks)
   if (missed.length > 0) await insertMissedTicks(tx, missed)
-  for (const { trigger, error } of failed) await suspendSchedule(tx, trigger.triggerId, trigger.nextFireAt, error)
+  for (const { trigger, error } of failed) await suspendTrigger(tx, trigger, error)
   const ticks = plans.flatMap((plan) => plan.ticks)
   return {
     handled: plans.length + failed.length,

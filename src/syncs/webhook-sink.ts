@@ -1,6 +1,6 @@
 import { assertNever, type Json, type JsonObject } from '../base/index.ts'
 import { isTransientStatus } from '../egress/index.ts'
-import type { ClaimedRun, ResourceStats, RunError } from '../runs/index.ts'
+import { type RunError, type RunPayloadFields, runPayload } from '../runs/index.ts'
 import {
   type DeliverDeps,
   type DeliveryAttempt,
@@ -14,22 +14,10 @@ import {
 } from '../webhooks/index.ts'
 import type { Sink, SinkListingError, SinkPage, SinkResult } from './sink.ts'
 
-/** The fields of a run in its events. */
-export interface WebhookRunFields
-  extends Pick<
-    ClaimedRun,
-    | 'id'
-    | 'syncJobId'
-    | 'triggerId'
-    | 'integratedAccountId'
-    | 'args'
-    | 'errorHandling'
-    | 'scheduledFor'
-    | 'startedAt'
-    | 'attempt'
-  > {
-  /** `null` when the account is gone. */
-  readonly tenantId: string | null
+/** The fields of a run in the events that it sends itself. */
+export interface WebhookRunFields extends RunPayloadFields {
+  /** Start of the first attempt. */
+  readonly startedAt: Date
 }
 
 /** Status of a receiver that declines a run, in response to `started`. */
@@ -123,42 +111,6 @@ function rejectedResult({ status, retryAfterMs }: RejectedDelivery, error: RunEr
   if (status === GONE_STATUS) return { kind: 'failed', error }
   const wait = retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }
   return isTransientStatus(status) ? { kind: 'unavailable', error, ...wait } : { kind: 'retry', error, ...wait }
-}
-
-function runPayload(run: WebhookRunFields, status: string, stats: readonly ResourceStats[]): JsonObject {
-  return {
-    id: run.id,
-    sync_job_id: run.syncJobId,
-    trigger_id: run.triggerId,
-    integrated_account_id: run.integratedAccountId,
-    tenant_id: run.tenantId,
-    status,
-    args: run.args,
-    error_handling: run.errorHandling,
-    scheduled_for: run.scheduledFor.toISOString(),
-    attempt: run.attempt,
-    resource_stats: stats.map(statsPayload),
-  }
-}
-
-/** Field names of the contract, in a fixed order. */
-function statsPayload(stats: ResourceStats): JsonObject {
-  const { resource, method, pages, fetched, delivered, failed, complete } = stats
-  const { distinct, duplicates, stopReason, claimedTotal, isEstimate } = stats
-  return {
-    resource,
-    method,
-    pages,
-    fetched,
-    delivered,
-    failed,
-    complete,
-    ...(distinct === undefined ? {} : { distinct }),
-    ...(duplicates === undefined ? {} : { duplicates }),
-    ...(stopReason === undefined ? {} : { stop_reason: stopReason }),
-    ...(claimedTotal === undefined ? {} : { claimed_total: claimedTotal }),
-    ...(isEstimate === undefined ? {} : { is_estimate: isEstimate }),
-  }
 }
 
 function recordPayload(run: WebhookRunFields, page: SinkPage, sequence: number, isLast: boolean): JsonObject {

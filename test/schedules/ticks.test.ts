@@ -5,7 +5,7 @@ import { Database } from '../../src/database/index.ts'
 import { daemonQueueGroup } from '../../src/runs/index.ts'
 import { deleteTrigger, listTicks } from '../../src/schedules/index.ts'
 import { ShardCursors } from '../../src/schedules/shard-cursors.ts'
-import { suspendSchedule } from '../../src/schedules/sql/trigger.ts'
+import { suspendTrigger } from '../../src/schedules/suspend-trigger.ts'
 import { insertTriggers, schedule, YEARLY } from '../bench/support/trigger-population.ts'
 import { beforeCommit, clockedDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'
@@ -358,9 +358,10 @@ describe('a trigger that cannot be evaluated', () => {
   it('is not suspended when its schedule has moved since', async () => {
     const at = await bench()
     const { id } = await at.create()
-    const { pool } = database
-    expect(await suspendSchedule(pool, id, new Date('2026-11-05T12:00:00Z'), 'an old error')).toBe(false)
-    expect(await suspendSchedule(pool, id, new Date('2026-11-05T12:00:10Z'), 'this error')).toBe(true)
+    const suspend = (time: string, error: string) =>
+      database.transaction((tx) => suspendTrigger(tx, { triggerId: id, nextFireAt: new Date(time) }, error))
+    expect(await suspend('2026-11-05T12:00:00Z', 'an old error')).toBe(false)
+    expect(await suspend('2026-11-05T12:00:10Z', 'this error')).toBe(true)
     const { error } = await readOne<{ error: string }>(
       database,
       'select error from trigger_schedule where trigger_id = :id',

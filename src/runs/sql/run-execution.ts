@@ -1,8 +1,10 @@
 import type { Json, JsonObject } from '../../base/index.ts'
 import { jsonb, query, queryOne, type Tx } from '../../database/index.ts'
-import type { ClaimedRun, DecidedEnding, ResourceStats, RunDestination } from '../run.ts'
+import type { ClaimedRun, DecidedEnding, ResourceStats, RunDestination, RunStatus } from '../run.ts'
+import { STATUS_EVENTS } from '../run-event-types.ts'
 import type { LeaseKey } from './queue.ts'
 import { type DestinationColumns, withDestination } from './run.ts'
+import { asksForSql } from './run-events.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -13,6 +15,10 @@ export interface RunWork
     'leaseId' | 'leaseExpiresAt' | 'attempt' | 'attemptsMax' | 'attemptsExhausted' | 'previousRunDates'
   > {
   readonly ignorePreviousRun: boolean
+  /** It was never claimed before. */
+  readonly isFirst: boolean
+  /** A webhook asks for the event of the claim. */
+  readonly isAsked: boolean
 }
 
 type WorkRow = Omit<RunWork, 'destination'> & DestinationColumns
@@ -43,6 +49,7 @@ export async function markRunsRunning(tx: Tx, runs: readonly RunToBegin[]): Prom
   return begun
 }
 
+/** Times of one statement are equal, so `started_at` tells the first claim. */
 const MARK_RUNNING = `update sync_job_run r
   set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, now()), updated_at = now(),
     version = r.version + 1
@@ -55,7 +62,12 @@ const MARK_RUNNING = `update sync_job_run r
     r.daemon_group_key as "groupKey", r.webhook_id as "webhookId", r.error_handling as "errorHandling",
     r.ignore_previous_run as "ignorePreviousRun", r.scheduled_for as "scheduledFor", r.started_at as "startedAt",
     c.checkpoint, c.ending,
-    coalesce(c.resource_stats, r.resource_stats) as "resourceStats"`
+    coalesce(c.resource_stats, r.resource_stats) as "resourceStats", r.started_at = r.updated_at as "isFirst",
+    exists (
+      select from webhook w where w.environment_id = r.environment_id
+        and (w.id is distinct from r.webhook_id or r.started_at <> r.updated_at)
+        and ${asksForSql(['sync_job_run:started', 'sync_job_run:updated'])}
+    ) as "isAsked"`
 
 /** What an execution stores while it holds the lease; null stays as it is stored. */
 export interface StoredProgress {
@@ -136,6 +148,21 @@ export interface SettledRun {
   readonly isOver: boolean
 }
 
+/** What became of settled runs. */
+export interface SettledRuns {
+  /** Those that are `completed` or `partially_completed`. */
+  readonly completed: readonly CompletedRun[]
+  /** Those whose event a webhook asks for. */
+  readonly asked: readonly AskedSettledRun[]
+}
+
+/** A settled run whose event a webhook asks for. */
+interface AskedSettledRun {
+  readonly id: string
+  readonly scheduledFor: Date
+  readonly status: RunStatus
+}
+
 /** A completed run, with what decides where the next incremental sync begins. */
 export interface CompletedRun {
   readonly id: string
@@ -151,19 +178,19 @@ export interface CompletedRun {
   readonly startedAt: Date
 }
 
-type CompletedRow = Omit<CompletedRun, 'destination'> & DestinationColumns
+type SettledRow = Omit<CompletedRun, 'destination'> &
+  DestinationColumns &
+  AskedSettledRun & { readonly isCompleted: boolean; readonly isAsked: boolean }
 
 /**
  * Writes the status of settled runs, and what follows from it: progress moves from the checkpoint to the run, whose wide row
  * pages do not rewrite; completed runs drop their checkpoint; the schedule of the trigger gets the status. Schedules are
  * locked in the order of their ids.
- *
- * @returns the runs that are `completed` or `partially_completed`
  */
-export async function updateSettledRuns(tx: Tx, runs: readonly SettledRun[]): Promise<readonly CompletedRun[]> {
-  const ended: CompletedRun[] = []
+export async function updateSettledRuns(tx: Tx, runs: readonly SettledRun[]): Promise<SettledRuns> {
+  const settled: SettledRow[] = []
   for (const { from, to, items } of groupByDay(runs)) {
-    const found = await query<CompletedRow>(tx, UPDATE_SETTLED, {
+    const found = await query<SettledRow>(tx, UPDATE_SETTLED, {
       ids: items.map(({ id }) => id),
       scheduledFor: items.map(({ scheduledFor }) => scheduledFor),
       statuses: items.map(({ status }) => status),
@@ -173,9 +200,12 @@ export async function updateSettledRuns(tx: Tx, runs: readonly SettledRun[]): Pr
       from,
       to,
     })
-    ended.push(...found.map(withDestination))
+    settled.push(...found)
   }
-  return ended
+  return {
+    completed: settled.filter(({ isCompleted }) => isCompleted).map(withDestination),
+    asked: settled.filter(({ isAsked }) => isAsked),
+  }
 }
 
 const UPDATE_SETTLED = `with v as (
@@ -199,11 +229,20 @@ const UPDATE_SETTLED = `with v as (
     order by s.trigger_id for update of s
   ), updated as (
     update trigger_schedule s set last_run_status = shown.status from shown where s.trigger_id = shown.trigger_id
+  ), outcome as (
+    select m.*, status in ('completed', 'partially_completed') and started_at is not null as is_completed,
+      exists (
+        select from webhook w where w.environment_id = m.environment_id
+          and (w.id is distinct from m.webhook_id or m.status not in ('completed', 'partially_completed', 'failed'))
+          and ${asksForSql([...new Set(Object.values(STATUS_EVENTS))])}
+      ) as is_asked
+    from marked m
   )
-  select id, environment_id as "environmentId", sync_job_id as "syncJobId",
+  select id, scheduled_for as "scheduledFor", status, is_completed as "isCompleted", is_asked as "isAsked",
+    environment_id as "environmentId", sync_job_id as "syncJobId",
     integrated_account_id as "integratedAccountId", trigger_id as "triggerId", daemon_group_key as "groupKey",
     webhook_id as "webhookId", resources, args, resource_stats as "resourceStats", started_at as "startedAt"
-  from marked where status in ('completed', 'partially_completed') and started_at is not null`
+  from outcome where is_completed or is_asked`
 
 /**
  * Groups items by the UTC day of their tick. A statement that names one day reads one partition; without it, claims were

@@ -1,5 +1,6 @@
 import { execute, query, type Tx } from '../../database/index.ts'
 import { insertWaitingSql } from './queue.ts'
+import { asksForSql } from './run-events.ts'
 import { RUN_QUEUE } from './run-queue.ts'
 
 /** A tick that becomes a run, or a skipped one when there is a reason. */
@@ -39,6 +40,13 @@ export interface MissedTicks {
   readonly count: number
 }
 
+/** The run of a tick. */
+export interface TickRun {
+  readonly id: string
+  readonly scheduledFor: Date
+  readonly skipReason: string | null
+}
+
 /** One row per tick; the last one of a trigger advances its schedule. A row without a tick only advances it. */
 interface TickRow {
   readonly trigger: TriggerTicks
@@ -66,20 +74,27 @@ const INSERT_TICKS = `with tick as materialized (
     join sync_job_cron_trigger t on t.environment_id = v.environment_id and t.id = v.trigger_id
     join sync_job j on j.environment_id = t.environment_id and j.id = t.sync_job_id
     where v.run_id is not null
-    returning id as run_id, scheduled_for, environment_id, trigger_id, integrated_account_id, region, status,
+    returning id as run_id, scheduled_for, environment_id, trigger_id, integrated_account_id, region, status, skip_reason,
       case when webhook_id is null then :daemonPrefix::text || environment_id || ':' || daemon_group_key
         else :webhookGroup::text end as queue_group
   ), waiting as (
     select *, null::timestamptz as available_at, 0 as attempt from run where status = 'created'
   ), enqueued as (
     ${insertWaitingSql(RUN_QUEUE, 'waiting')}
-  )
-  update trigger_schedule s set next_fire_at = v.next_fire_at,
+  ), asking as materialized (
+    select w.environment_id from webhook w where w.environment_id in (select environment_id from tick)
+      and ${asksForSql(['sync_job_run:created', 'sync_job_cron_trigger:failed'])}
+  ), advanced as (
+    update trigger_schedule s set next_fire_at = v.next_fire_at,
     last_scheduled_for = coalesce(v.scheduled_for, s.last_scheduled_for),
     last_run_id = coalesce(v.run_id, s.last_run_id),
     last_run_status = case when v.run_id is null then s.last_run_status
       when v.skip_reason is null then 'created' else 'skipped' end
-  from tick v where s.trigger_id = v.trigger_id and v.next_fire_at is not null`
+    from tick v where s.trigger_id = v.trigger_id and v.next_fire_at is not null
+  )
+  select run_id as id, scheduled_for as "scheduledFor", skip_reason as "skipReason" from run
+  where environment_id in (select environment_id from asking)
+  order by scheduled_for, run_id`
 
 /**
  * Inserts the runs of ticks, queues those that are to be executed, and advances the schedules, which the transaction has
@@ -88,12 +103,17 @@ const INSERT_TICKS = `with tick as materialized (
  * Resources, arguments and destination are copied here, inside the database, from trigger and job. A skipped run, which is
  * never executed, copies neither resources nor arguments.
  *
+ * @returns the runs of environments where a webhook asks for events of new runs or of ticks that fail
  * @throws when a tick has its run already, a unique violation, which is what makes "exactly one run row per tick" hold
  * after any crash; `findTicksWithRun` finds them
  */
-export async function insertTicks(tx: Tx, triggers: readonly TriggerTicks[], groups: QueueGroupNames): Promise<void> {
+export async function insertTicks(
+  tx: Tx,
+  triggers: readonly TriggerTicks[],
+  groups: QueueGroupNames,
+): Promise<readonly TickRun[]> {
   const ticks = triggers.flatMap(tickRows)
-  await execute(tx, INSERT_TICKS, {
+  return await query(tx, INSERT_TICKS, {
     runIds: ticks.map(({ tick }) => tick?.runId ?? null),
     triggerIds: ticks.map(({ trigger }) => trigger.triggerId),
     environmentIds: ticks.map(({ trigger }) => trigger.environmentId),

@@ -283,14 +283,29 @@ export async function updateLastRun(
   })
 }
 
+/** A trigger whose schedule was just suspended. */
+export interface SuspendedSchedule {
+  readonly environmentId: string
+  readonly syncJobId: string
+  readonly integratedAccountId: string
+}
+
 /**
  * Suspends a schedule with the reason, unless it has changed since the tick was read: that gave it another chance.
  *
- * @returns whether it was suspended
+ * @returns undefined when it was not suspended
  */
-export async function suspendSchedule(tx: Tx, triggerId: string, dueAt: Date, error: string): Promise<boolean> {
-  const suspended = await tx('trigger_schedule')
-    .where({ trigger_id: triggerId, next_fire_at: dueAt })
-    .update({ next_fire_at: null, error })
-  return suspended > 0
+export async function suspendSchedule(
+  tx: Tx,
+  triggerId: string,
+  dueAt: Date,
+  error: string,
+): Promise<SuspendedSchedule | undefined> {
+  return await queryOne(
+    tx,
+    `update trigger_schedule s set next_fire_at = null, error = :error from sync_job_cron_trigger t
+     where s.trigger_id = :triggerId and s.next_fire_at = :dueAt and t.environment_id = s.environment_id and t.id = s.trigger_id
+     returning t.environment_id as "environmentId", t.sync_job_id as "syncJobId", t.integrated_account_id as "integratedAccountId"`,
+    { triggerId, dueAt, error },
+  )
 }

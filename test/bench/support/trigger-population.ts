@@ -73,6 +73,7 @@ export async function insertTriggers(database: Database, population: Population)
   return environments * accountsPerEnvironment * triggersPerAccount
 }
 
+/** The webhooks ask for no events of runs: those are recorded where one does, at a cost of their own. */
 const INSERT_CHUNK = `with tenant as materialized (
     select uuidv7() as environment_id, uuidv7() as installation_id, uuidv7() as job_id, uuidv7() as webhook_id
     from generate_series(1, :environments::integer)
@@ -84,7 +85,7 @@ const INSERT_CHUNK = `with tenant as materialized (
     select environment_id, job_id, 'job', 'crm', '[{"resource": "contacts", "method": "list"}]', '{}' from tenant
   ), webhook as (
     insert into webhook (environment_id, id, target_url, event_types, is_active)
-    select environment_id, webhook_id, 'https://receiver.example/', '{}', true from tenant
+    select environment_id, webhook_id, 'https://receiver.example/', '{integrated_account:*}', true from tenant
   ), account as materialized (
     select tenant.*, uuidv7() as account_id from tenant cross join generate_series(1, :accountsPerEnvironment::integer)
   ), stored_account as (
