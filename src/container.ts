@@ -54,6 +54,7 @@ import type { Storage } from './storage.ts'
 import { type ArgsRules, checkTriggerResources, resolveArgs } from './syncs/index.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
 import { createAuthenticator } from './tenancy/index.ts'
+import { createAccountSubscriptions, InboundActivity, withoutReports } from './webhook-subscriptions/index.ts'
 
 /** What API and worker of a process are built from. */
 export interface ProcessDeps {
@@ -71,6 +72,9 @@ export interface Container extends ServiceDeps, AsyncDisposable {
   readonly evaluator: Evaluator
   readonly proxy: ApiProxy
   readonly accounts: AccountDependencies
+  /** For requests about subscriptions. */
+  readonly subscriptionProxy: Pick<ApiProxy, 'runAction'>
+  readonly inboundActivity: InboundActivity
   readonly definitions: DefinitionCache
   readonly queue: RunQueue
   readonly objects: ObjectStore
@@ -129,6 +133,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
     integrations: createIntegrationCache(),
     triggers: triggersOfAccount,
     linkSessions: createLinkSessionPort({ definitions }),
+    subscriptions: createAccountSubscriptions({ definitions, proxy: engine }),
   }
   const integrations = {
     secrets,
@@ -166,6 +171,15 @@ export function createContainer({ config, storage: { database, secrets }, logger
     http,
     evaluator,
     definitions,
+    subscriptionProxy: createProxy({
+      http,
+      evaluator,
+      clock,
+      credentialRefresher: accountPort,
+      accountReporter: withoutReports(accountPort),
+      callLimiter,
+    }),
+    inboundActivity: new InboundActivity(database),
     queue,
     objects,
     accounts,

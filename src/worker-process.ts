@@ -10,6 +10,7 @@ import { contextObjectCleaner, contextObjectUploader } from './object-store/inde
 import { unservedRegionMonitor } from './runs/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
 import { createTaskRunner, taskCleaner } from './tasks/index.ts'
+import { silenceMonitor, subscriptionLoops } from './webhook-subscriptions/index.ts'
 import { createWorker } from './worker/index.ts'
 
 /** The worker of one process. */
@@ -40,8 +41,11 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     ...domain.accounts,
     proxy: domain.proxy,
     regions: config.region,
-    onRevocationFailure: ({ integratedAccountId: integrated_account_id, cause, message: error }) =>
-      logger.warn({ integrated_account_id, cause, error }, 'the grant of a deleted account was not revoked'),
+    onRemovalFailure: ({ integratedAccountId: integrated_account_id, of, cause, message: error }) =>
+      logger.warn(
+        { integrated_account_id, of, cause, error },
+        'what a deleted account has at the third party was not ended',
+      ),
   })
   const worker = createWorker({
     database,
@@ -59,6 +63,13 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     onTicks: observability?.metrics?.observeTicks,
     loops: [
       ...accountWork.loops,
+      ...subscriptionLoops({
+        ...domain.accounts,
+        proxy: domain.subscriptionProxy,
+        regions: config.region,
+      }),
+      domain.inboundActivity.loop,
+      silenceMonitor(domain.accounts),
       clientSecretWatch(domain),
       contextObjectUploader(domain),
       contextObjectCleaner(domain),

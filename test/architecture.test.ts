@@ -13,7 +13,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['syncs'],
   ['deliveries'],
   ['webhooks'],
-  ['runs', 'links'],
+  ['runs', 'links', 'webhook-subscriptions'],
   ['accounts', 'rate-limits'],
   ['integrations', 'proxy'],
   ['tenancy', 'tasks'],

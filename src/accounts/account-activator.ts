@@ -135,10 +135,11 @@ export class AccountActivator {
     { cause, error, result }: ActivationEnd,
     change: ActivationChange,
   ): Promise<void> {
-    const { database, linkSessions } = this.#deps
+    const { database, linkSessions, subscriptions } = this.#deps
     await database.transaction(async (tx) => {
       if (!(await storePhaseResult(tx, lease, result))) return
       await changeAccountStatus(tx, lease, cause, error)
+      if (cause === 'steps_passed') await subscriptions.schedule(tx, lease)
       await linkSessions.recordActivation(tx, lease, change)
     })
   }

@@ -1,9 +1,9 @@
 import type { PollLoopSpec } from '../base/index.ts'
 import type { ApiProxy } from '../proxy/index.ts'
 import { AccountActivator } from './account-activator.ts'
+import { AccountRemover, type RemovalFailure } from './account-remover.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { warnOfReauthorization } from './reauthorization-warner.ts'
-import { type RevocationFailure, TokenRevoker } from './revoke-token.ts'
 import { deleteIdleHosts } from './sql/token-host.ts'
 import { TokenRefresher } from './token-refresher.ts'
 
@@ -15,7 +15,7 @@ const ACTIVATED_AT_ONCE = 4
 const REFRESH_INTERVAL_MS = 5_000
 /** Loops, so that the slowest token of a round delays one of them. */
 const REFRESH_LOOPS = 2
-const REVOKE_INTERVAL_MS = 5_000
+const REMOVE_INTERVAL_MS = 5_000
 const WARN_INTERVAL_MS = 60_000
 const CLEAN_INTERVAL_MS = 10 * 60_000
 const CLEAN_BATCH = 1_000
@@ -26,8 +26,8 @@ export interface AccountWorkOptions extends AccountDependencies {
   readonly proxy: Pick<ApiProxy, 'runAction'>
   /** Only accounts of these regions. Absent: all. */
   readonly regions?: readonly string[] | undefined
-  /** Called when the grant of a deleted account was not revoked. */
-  readonly onRevocationFailure: (failure: RevocationFailure) => void
+  /** Called when a subscription or the grant of a deleted account was not ended. */
+  readonly onRemovalFailure: (failure: RemovalFailure) => void
 }
 
 /** What a worker does for accounts, as loops. */
@@ -37,11 +37,11 @@ export interface AccountWork {
   stop(): void
 }
 
-/** Activation, token refresh, warnings and revocation. Any number of workers share them. */
+/** Activation, token refresh, warnings, and what deleted accounts leave at third parties. Any number of workers share them. */
 export function createAccountWork(options: AccountWorkOptions): AccountWork {
   const activator = new AccountActivator(options)
   const refresher = new TokenRefresher(options)
-  const revoker = new TokenRevoker({ ...options, onFailure: options.onRevocationFailure })
+  const remover = new AccountRemover({ ...options, onFailure: options.onRemovalFailure })
   const activations = Array.from({ length: ACTIVATED_AT_ONCE }, (_, index) => ({
     name: `connect-accounts-${index + 1}`,
     intervalMs: ACTIVATE_INTERVAL_MS,
@@ -58,7 +58,7 @@ export function createAccountWork(options: AccountWorkOptions): AccountWork {
       ...refreshes,
       { name: 'reauthorization', intervalMs: WARN_INTERVAL_MS, runOnce: () => warnOfReauthorization(options) },
       { name: 'token-hosts', intervalMs: CLEAN_INTERVAL_MS, runOnce: () => cleanHosts(options) },
-      { name: 'revoke-tokens', intervalMs: REVOKE_INTERVAL_MS, runOnce: () => revoker.runOnce() },
+      { name: 'remove-accounts', intervalMs: REMOVE_INTERVAL_MS, runOnce: () => remover.runOnce() },
     ],
     stop: () => activator.stop(),
   }

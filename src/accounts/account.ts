@@ -3,9 +3,9 @@ import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { findIntegrations, type IntegrationCache, type IntegrationRecord } from '../integrations/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
 import { appendEventOf } from './account-events.ts'
+import { scheduleRemoval } from './account-remover.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
-import { scheduleRevocation } from './revoke-token.ts'
 import { type AccountHistoryRecord, listAccountHistory } from './sql/account-history.ts'
 import {
   type AccountFilter,
@@ -163,11 +163,14 @@ function integrationMissing(integrationId: string): never {
 const DELETE_BATCH_MAX = 500
 
 /** What deleting accounts takes. */
-type DeleteDependencies = Pick<AccountDependencies, 'secrets' | 'contextValues' | 'definitions' | 'triggers'>
+type DeleteDependencies = Pick<
+  AccountDependencies,
+  'secrets' | 'contextValues' | 'definitions' | 'triggers' | 'subscriptions'
+>
 
 /**
- * Deletes an account and its credentials, with `force` its triggers too. Its grant is revoked at the third party after the
- * transaction, by a worker. `tx` is a transaction.
+ * Deletes an account and its credentials, with `force` its triggers too. Its subscriptions are deleted at the third party and
+ * then its grant is revoked there, after the transaction, by a worker. `tx` is a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it has triggers and `force` is not set
  */
@@ -181,7 +184,7 @@ export async function deleteIntegratedAccount(
   const { id, version, force = false } = input
   const account = await getAccount(tx, scope, id)
   if (force) await deps.triggers.deleteByAccount(tx, environmentId, id)
-  await scheduleRevocation(deps, tx, account)
+  await scheduleRemoval(deps, tx, account)
   const why = 'triggers run for this account: delete them first, or set force to delete them with it'
   const deleteRow = () => deleteIntegratedAccountRow(tx, environmentId, id, version)
   if (!(await mapForeignKeyToInUse({ type: 'integrated_account', id, why }, deleteRow)))

@@ -18,7 +18,15 @@ import type { AccountRef } from './sql/integrated-account.ts'
 /** What activating accounts takes. */
 export type ActivationDependencies = Pick<
   AccountDependencies,
-  'database' | 'reader' | 'secrets' | 'definitions' | 'contextValues' | 'tokens' | 'linkSessions' | 'random'
+  | 'database'
+  | 'reader'
+  | 'secrets'
+  | 'definitions'
+  | 'contextValues'
+  | 'tokens'
+  | 'linkSessions'
+  | 'subscriptions'
+  | 'random'
 > & { readonly proxy: Pick<ApiProxy, 'runAction'> }
 
 /**

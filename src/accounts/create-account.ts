@@ -73,7 +73,7 @@ export async function createIntegratedAccount(
 /** What creating an account takes. */
 export type CreateDependencies = Pick<
   AccountDependencies,
-  'secrets' | 'definitions' | 'contextValues' | 'clock' | 'random'
+  'secrets' | 'definitions' | 'contextValues' | 'subscriptions' | 'clock' | 'random'
 >
 
 /** The definition of an installation. @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, DEFINITION_INVALID */
@@ -127,6 +127,7 @@ export async function storeNewAccount(
   await writeFirstHistory(tx, account)
   await appendAccountEvent(tx, account, 'created')
   if (account.status === STATUS_AFTER_STEPS) await appendAccountEvent(tx, account, 'active')
+  if (account.status === STATUS_AFTER_STEPS) await deps.subscriptions.schedule(tx, account)
   return await readBack(tx, account)
 }
 

@@ -1,4 +1,4 @@
-import type { Clock, Random } from '../base/index.ts'
+import type { Clock, Json, Random } from '../base/index.ts'
 import type { Database, Tx } from '../database/index.ts'
 import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts'
 import type { ContextValueStore } from '../object-store/index.ts'
@@ -23,6 +23,7 @@ export interface AccountDependencies {
   readonly tokens: TokenProvider
   readonly triggers: AccountTriggers
   readonly linkSessions: LinkSessionPort
+  readonly subscriptions: AccountSubscriptions
   readonly http: TokenHttp
   readonly evaluator: ExpressionEvaluator
   /** Without a credential refresher, so that an action that requests a token never starts another refresh. */
@@ -80,6 +81,34 @@ export type ActivationChange =
       /** For people; secrets are redacted. */
       readonly message: string
     }
+
+/** A subscription at the third party, as deleting it needs it. */
+export interface NamedSubscription {
+  /** Empty: one subscription is for all events. */
+  readonly event: string
+  /** What the third party calls it. */
+  readonly id: Json
+}
+
+/** The subscriptions of accounts at third parties, which belong to a module above this one. */
+export interface AccountSubscriptions {
+  /**
+   * Has the subscriptions of an account created or checked by a worker, where its definition orders webhooks: the account has
+   * just become active, or something casts doubt on them. In the transaction of that change.
+   */
+  schedule(tx: Tx, account: AccountRef): Promise<void>
+  /** Those that exist at the third party. */
+  list(tx: Tx, account: AccountRef): Promise<readonly NamedSubscription[]>
+  /**
+   * Deletes one at the third party with the credentials of an account that is deleted here. Not in a transaction.
+   *
+   * @returns `undefined` when it no longer exists, or the definition does not say how it is deleted; messages are redacted
+   */
+  end(
+    resolved: ResolvedAccount,
+    subscription: NamedSubscription,
+  ): Promise<{ readonly isTransient: boolean; readonly message: string } | undefined>
+}
 
 /** Deletes triggers, which belong to a module above this one. */
 interface AccountTriggers {

@@ -34,7 +34,7 @@ export { findReservedKeys } from './context.ts'
 export { createIntegratedAccount, type IntegratedAccountInput } from './create-account.ts'
 export { createCredentialRefresher, refreshCredentials } from './credential-refresher.ts'
 export { authenticationMethodOf, connectPlansOf } from './credentials.ts'
-export type { AccountDependencies, ActivationChange, LinkSessionPort } from './dependencies.ts'
+export type { AccountDependencies, AccountSubscriptions, ActivationChange, LinkSessionPort } from './dependencies.ts'
 export {
   createAccountReader,
   type DryRunAccount,
@@ -58,5 +58,7 @@ export {
   type Region,
 } from './sql/integrated-account.ts'
 export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
+export { readSubscriptionState, updateSubscriptionState } from './subscription-state.ts'
 export { createTokenHttp } from './token-http.ts'
+export { type WebhookSourceKind, webhookPath } from './webhook-address.ts'
 export { updateContextFromWebhook, type WebhookContextChange } from './webhook-context.ts'

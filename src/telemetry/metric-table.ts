@@ -48,7 +48,7 @@ export const METRICS = {
     name: 'patchbay_unserved_work',
     type: 'gauge',
     labels: ['region', 'work'],
-    help: 'What has waited for over a minute in a region that no worker serves, of the whole installation: `activation`, `token` (a refresh), `revocation`, `tick`, `run`. Absent while every region with work is served. Counted every 10 s at most.',
+    help: 'What has waited for over a minute in a region that no worker serves, of the whole installation: `activation`, `token` (a refresh), `subscription`, `removal` (of a deleted account at its third party), `tick`, `run`. Absent while every region with work is served. Counted every 10 s at most.',
   },
   runsHeld: {
     name: 'patchbay_runs_held',

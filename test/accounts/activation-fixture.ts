@@ -10,24 +10,29 @@ import {
   loadAccountForCall,
   runAccountActions,
 } from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import { type JsonObject, systemClock } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
+import { createAccountSubscriptions } from '../../src/webhook-subscriptions/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { accountsFixture } from './fixture.ts'
 
 /** The accounts fixture with a third party on a real socket, and workers that activate accounts of it. */
-export async function activationFixture() {
+export async function activationFixture({ publicUrl }: { readonly publicUrl?: string } = {}) {
   const upstream = await startUpstream()
   const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
   const evaluator = createEvaluator()
   afterAll(async () => {
     for (const each of [evaluator, http, upstream]) await each[Symbol.asyncDispose]()
   })
-  const fixture = await accountsFixture()
+  const subscriptionProxy = createProxy({ http, evaluator, clock: systemClock })
+  const fixture = await accountsFixture(systemClock, {
+    connection: () => (publicUrl === undefined ? {} : { public_url: publicUrl }),
+    subscriptionsOf: (definitions) => createAccountSubscriptions({ definitions, proxy: subscriptionProxy }),
+  })
   const { database, tx, own, accountDeps, addInstallation, connect } = fixture
   const engine = createProxy({ http, evaluator, clock: accountDeps.clock })
   const tokens = createTokenProvider({ ...accountDeps, database, evaluator, http, engine })
@@ -62,7 +67,7 @@ export async function activationFixture() {
     proxy,
     accountPort,
     load: (id: string) => loadAccountForCall({ ...accountDeps, database, tokens }, own.environmentId, id, 'call'),
-    deps: { ...accountDeps, database, tokens, evaluator },
+    deps: { ...accountDeps, database, tokens, evaluator, http, engine },
     async setStatus(id: string, status: string) {
       await execute(tx, 'update integrated_account set status = :status where id = :id', { status, id })
     },

@@ -8,7 +8,7 @@ import {
 } from '../../src/accounts/index.ts'
 import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
-import { createDefinitionCache, createIntegrationCache } from '../../src/integrations/index.ts'
+import { createDefinitionCache, createIntegrationCache, type DefinitionCache } from '../../src/integrations/index.ts'
 import { createContextValueStore } from '../../src/object-store/index.ts'
 import type { EnvironmentScope } from '../../src/tenancy/index.ts'
 import { CONFIG, integrationsFixture } from '../integrations/fixture.ts'
@@ -32,16 +32,35 @@ export const FIELDS_CONFIG: JsonObject = {
 
 export const CREDENTIALS: JsonObject = { api_key: 'the-accounts-secret', subdomain: 'Acme.example.com' }
 
+/** What differs from a service without webhooks. */
+interface AccountsFixtureOptions {
+  /** Values of `{{connection.<name>}}`. */
+  readonly connection?: () => JsonObject
+  readonly subscriptionsOf?: (definitions: DefinitionCache) => AccountDependencies['subscriptions']
+}
+
 /** The integrations fixture, and accounts on top of it. */
-export async function accountsFixture(clock: Clock = systemClock) {
+export async function accountsFixture(
+  clock: Clock = systemClock,
+  { connection, subscriptionsOf = () => NO_SUBSCRIPTIONS }: AccountsFixtureOptions = {},
+) {
   const fixture = await integrationsFixture()
   const { database, tx, secrets, own, addIntegration, install } = fixture
-  const definitions = createDefinitionCache(secrets)
+  const definitions = createDefinitionCache(secrets, connection)
   const integrations = createIntegrationCache()
   const reader = createAccountReader(database)
   const objects = new MemoryObjects()
   const contextValues = createContextValueStore(secrets, objects)
-  const deps = { secrets, definitions, integrations, contextValues, reader, clock, random: () => 0 }
+  const deps = {
+    secrets,
+    definitions,
+    integrations,
+    contextValues,
+    reader,
+    subscriptions: subscriptionsOf(definitions),
+    clock,
+    random: () => 0,
+  }
 
   /** An installation in the scope; `FIELDS_CONFIG` unless another config is given. */
   async function addInstallation(config: JsonObject = FIELDS_CONFIG, scope: EnvironmentScope = own) {
@@ -71,6 +90,13 @@ export async function accountsFixture(clock: Clock = systemClock) {
     update: (change: IntegratedAccountChange, scope: EnvironmentScope = own) =>
       updateIntegratedAccount(deps, tx, scope, change),
   }
+}
+
+/** For definitions that order no webhooks. */
+const NO_SUBSCRIPTIONS: AccountDependencies['subscriptions'] = {
+  schedule: async () => {},
+  list: async () => [],
+  end: async () => undefined,
 }
 
 /** Removes what the triggers of the tests are made of. */

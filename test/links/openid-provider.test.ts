@@ -1,11 +1,11 @@
 import { afterAll, expect, it } from 'vitest'
+import { AccountRemover } from '../../src/accounts/account-remover.ts'
 import {
   deleteIntegratedAccount,
   getIntegratedAccount,
   loadAccountForCall,
   refreshCredentials,
 } from '../../src/accounts/index.ts'
-import { TokenRevoker } from '../../src/accounts/revoke-token.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { handleCallback, submitForm } from '../../src/links/index.ts'
 import { CLIENT_SECRET, startOpenIdProvider } from '../accounts/openid-customer.ts'
@@ -77,7 +77,7 @@ it('connects an account at an OpenID provider, calls through it, refreshes its t
 
   await database.transaction((tx) => deleteIntegratedAccount(domain.accounts, tx, scope, { id }))
   const failures: string[] = []
-  const revoker = new TokenRevoker({ ...domain.accounts, onFailure: ({ message }) => failures.push(message) })
+  const revoker = new AccountRemover({ ...domain.accounts, onFailure: ({ message }) => failures.push(message) })
   expect(await revoker.runOnce()).toBe(true)
   expect(failures).toEqual([])
   const headers = { authorization: `Bearer ${refreshed.token?.accessToken}` }

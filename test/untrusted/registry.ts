@@ -23,6 +23,8 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'definitions/config-values.ts#findAddressViolations':
     'parses addresses of a checked config with the URL parser of the platform',
   'definitions/findings.ts#findSchemaViolations': 'a part of checkConfig',
+  'definitions/check-subscription.ts#findSubscriptionProblems': 'a part of checkConfig',
+  'accounts/subscription-state.ts#readSubscriptionState': 'reads what this product stored',
   'accounts/stored-credentials.ts#parseStoredToken': 'reads what this product sealed',
   'accounts/check-identity.ts#checkIdentity': 'reads one path of a response that the proxy has decoded',
   'accounts/request-token.ts#parseTokenError': 'reads what this product stored',

@@ -19,7 +19,7 @@ async function addWork(region: string): Promise<void> {
     `update integrated_account set region = :region, status = 'connecting', connecting_due_at = now() where id = :accountId`,
     `insert into account_token (environment_id, integrated_account_id, region, due_at)
      values (:environmentId, :accountId, :region, now())`,
-    `insert into token_revocation (id, region, sealed, due_at) values (:accountId, :region, '', now())`,
+    `insert into account_removal (id, region, sealed, due_at) values (:accountId, :region, '', now())`,
     'update trigger_schedule set region = :region, next_fire_at = now() where trigger_id = :id',
     `insert into run_queue (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, fair_rank,
        available_at, attempt)
@@ -29,7 +29,7 @@ async function addWork(region: string): Promise<void> {
     await execute(database.pool, sql, { region, accountId: accountId ?? '', environmentId, id })
 }
 
-const EVERYTHING = ['activation', 'revocation', 'run', 'tick', 'token']
+const EVERYTHING = ['activation', 'removal', 'run', 'tick', 'token']
 
 async function unserved(): Promise<Record<string, string[]>> {
   const found = await findUnservedWork(database.pool)

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/integrated_account.proto.
  */
 export const file_patchbay_v1_integrated_account: GenFile = /*@__PURE__*/
-  fileDesc("CiRwYXRjaGJheS92MS9pbnRlZ3JhdGVkX2FjY291bnQucHJvdG8SC3BhdGNoYmF5LnYxIpoIChFJbnRlZ3JhdGVkQWNjb3VudBIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESFgoJdGVuYW50X2lkGAIgASgJQgPgQQISLwoaZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWQYAyABKAlCC+BBBbpIBXIDsAEBEi0KB2NvbnRleHQYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESYAoGc3RhdHVzGAUgASgJQlDgQQO6SEpySFIGYWN0aXZlUgpjb25uZWN0aW5nUhJwb3N0X2luc3RhbGxfZXJyb3JSEHZhbGlkYXRpb25fZXJyb3JSDG5lZWRzX3JlYXV0aBIXCgpsYXN0X2Vycm9yGAYgASgJQgPgQQMSOAoSbGFzdF9hY3Rpb25fcmVzdWx0GAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEDEjMKCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgppc19zYW5kYm94GAogASgIQgPgQQUSYQoVYXV0aGVudGljYXRpb25fbWV0aG9kGAsgASgJQkLgQQO6SDxyOlIGb2F1dGgyUgdhcGlfa2V5UhlvYXV0aDJfY2xpZW50X2NyZWRlbnRpYWxzUgx2ZW5kb3Jfb2F1dGgSLgoGcmVnaW9uGAwgASgJQh7gQQW6SBhyFlIEd25hbVIEZW5hbVIEYXBhY1ICZXUSIwoOZW52aXJvbm1lbnRfaWQYDSABKAlCC+BBA7pIBXIDsAEBEjoKC2ludGVncmF0aW9uGA4gASgLMiAucGF0Y2hiYXkudjEuRW1iZWRkZWRJbnRlZ3JhdGlvbkID4EEDEigKG29iamVjdF9zdG9yZV9jb250ZXh0X2ZpZWxkcxgPIAMoCUID4EEFEhEKBGV0YWcYECABKAlCA+BBAxI+ChRsYXN0X2ZvcmJpZGRlbl9lcnJvchgRIAEoCzIbLnBhdGNoYmF5LnYxLkZvcmJpZGRlbkVycm9yQgPgQQMSOAoPbmV4dF9hdHRlbXB0X2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEj8KFnJlYXV0aG9yaXphdGlvbl9kdWVfYXQYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSGAoLZXh0ZXJuYWxfaWQYFCABKAlCA+BBAxI2Cg5jb250ZXh0X2Vycm9ycxgeIAMoCzIZLnBhdGNoYmF5LnYxLkNvbnRleHRFcnJvckID4EEDIksKDENvbnRleHRFcnJvchIQCgNrZXkYASABKAlCA+BBAxITCgZyZWFzb24YAiABKAlCA+BBAxIUCgdtZXNzYWdlGAMgASgJQgPgQQMicgoORm9yYmlkZGVuRXJyb3ISFQoIcmVzb3VyY2UYASABKAlCA+BBAxITCgZtZXRob2QYAiABKAlCA+BBAxI0CgtvY2N1cnJlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyLJAQodSW50ZWdyYXRlZEFjY291bnRIaXN0b3J5RW50cnkSHQoLZnJvbV9zdGF0dXMYASABKAlCA+BBA0gAiAEBEhYKCXRvX3N0YXR1cxgCIAEoCUID4EEDEhIKBWNhdXNlGAMgASgJQgPgQQMSFwoKbGFzdF9lcnJvchgEIAEoCUID4EEDEjQKC29jY3VycmVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDQg4KDF9mcm9tX3N0YXR1c2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
+  fileDesc("CiRwYXRjaGJheS92MS9pbnRlZ3JhdGVkX2FjY291bnQucHJvdG8SC3BhdGNoYmF5LnYxIp0JChFJbnRlZ3JhdGVkQWNjb3VudBIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESFgoJdGVuYW50X2lkGAIgASgJQgPgQQISLwoaZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWQYAyABKAlCC+BBBbpIBXIDsAEBEi0KB2NvbnRleHQYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESYAoGc3RhdHVzGAUgASgJQlDgQQO6SEpySFIGYWN0aXZlUgpjb25uZWN0aW5nUhJwb3N0X2luc3RhbGxfZXJyb3JSEHZhbGlkYXRpb25fZXJyb3JSDG5lZWRzX3JlYXV0aBIXCgpsYXN0X2Vycm9yGAYgASgJQgPgQQMSOAoSbGFzdF9hY3Rpb25fcmVzdWx0GAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEDEjMKCmNyZWF0ZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIXCgppc19zYW5kYm94GAogASgIQgPgQQUSYQoVYXV0aGVudGljYXRpb25fbWV0aG9kGAsgASgJQkLgQQO6SDxyOlIGb2F1dGgyUgdhcGlfa2V5UhlvYXV0aDJfY2xpZW50X2NyZWRlbnRpYWxzUgx2ZW5kb3Jfb2F1dGgSLgoGcmVnaW9uGAwgASgJQh7gQQW6SBhyFlIEd25hbVIEZW5hbVIEYXBhY1ICZXUSIwoOZW52aXJvbm1lbnRfaWQYDSABKAlCC+BBA7pIBXIDsAEBEjoKC2ludGVncmF0aW9uGA4gASgLMiAucGF0Y2hiYXkudjEuRW1iZWRkZWRJbnRlZ3JhdGlvbkID4EEDEigKG29iamVjdF9zdG9yZV9jb250ZXh0X2ZpZWxkcxgPIAMoCUID4EEFEhEKBGV0YWcYECABKAlCA+BBAxI+ChRsYXN0X2ZvcmJpZGRlbl9lcnJvchgRIAEoCzIbLnBhdGNoYmF5LnYxLkZvcmJpZGRlbkVycm9yQgPgQQMSOAoPbmV4dF9hdHRlbXB0X2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEj8KFnJlYXV0aG9yaXphdGlvbl9kdWVfYXQYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSGAoLZXh0ZXJuYWxfaWQYFCABKAlCA+BBAxJEChV3ZWJob29rX3N1YnNjcmlwdGlvbnMYFSADKAsyIC5wYXRjaGJheS52MS5XZWJob29rU3Vic2NyaXB0aW9uQgPgQQMSOwoQd2ViaG9va19hY3Rpdml0eRgWIAEoCzIcLnBhdGNoYmF5LnYxLldlYmhvb2tBY3Rpdml0eUID4EEDEjYKDmNvbnRleHRfZXJyb3JzGB4gAygLMhkucGF0Y2hiYXkudjEuQ29udGV4dEVycm9yQgPgQQMiSwoMQ29udGV4dEVycm9yEhAKA2tleRgBIAEoCUID4EEDEhMKBnJlYXNvbhgCIAEoCUID4EEDEhQKB21lc3NhZ2UYAyABKAlCA+BBAyLHAgoTV2ViaG9va1N1YnNjcmlwdGlvbhISCgVldmVudBgBIAEoCUID4EEDEkYKBnN0YXR1cxgCIAEoCUI24EEDukgwci5SCGNyZWF0aW5nUgZhY3RpdmVSCHJlbmV3aW5nUgZmYWlsZWRSCGRlbGV0aW5nEhgKC2V4dGVybmFsX2lkGAMgASgJQgPgQQMSMwoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI4Cg9uZXh0X2F0dGVtcHRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSFwoKbGFzdF9lcnJvchgGIAEoCUID4EEDEjIKCWZhaWxlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyK+AQoPV2ViaG9va0FjdGl2aXR5EjgKD2xhc3RfaW5ib3VuZF9hdBgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIaCg1pbmJvdW5kX2NvdW50GAIgASgFQgPgQQMSHgoRdXN1YWxfZ2FwX3NlY29uZHMYAyABKAVCA+BBAxI1CgxzaWxlbnRfc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMicgoORm9yYmlkZGVuRXJyb3ISFQoIcmVzb3VyY2UYASABKAlCA+BBAxITCgZtZXRob2QYAiABKAlCA+BBAxI0CgtvY2N1cnJlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAyLJAQodSW50ZWdyYXRlZEFjY291bnRIaXN0b3J5RW50cnkSHQoLZnJvbV9zdGF0dXMYASABKAlCA+BBA0gAiAEBEhYKCXRvX3N0YXR1cxgCIAEoCUID4EEDEhIKBWNhdXNlGAMgASgJQgPgQQMSFwoKbGFzdF9lcnJvchgEIAEoCUID4EEDEjQKC29jY3VycmVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDQg4KDF9mcm9tX3N0YXR1c2IGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
 
 /**
  * A customer's connected account of an installed integration. Its credentials are stored apart, encrypted, and appear
@@ -177,6 +177,23 @@ export type IntegratedAccount = Message<"patchbay.v1.IntegratedAccount"> & {
   externalId: string;
 
   /**
+   * The subscriptions at the third party through which it sends webhooks about the account (`webhook.subscription` of the
+   * integration); shown by operations that concern one account. A failed one does not change `status`. Empty when there are
+   * none.
+   *
+   * @generated from field: repeated patchbay.v1.WebhookSubscription webhook_subscriptions = 21;
+   */
+  webhookSubscriptions: WebhookSubscription[];
+
+  /**
+   * How often the third party sends webhooks about the account; shown by operations that concern one account. Absent:
+   * none has come, or within the last seconds.
+   *
+   * @generated from field: patchbay.v1.WebhookActivity webhook_activity = 22;
+   */
+  webhookActivity?: WebhookActivity | undefined;
+
+  /**
    * Context keys in the object store whose values cannot be read at the moment; `context` is without them. Calls that read
    * such a key fail with the same reason. Empty when everything was read.
    *
@@ -229,6 +246,114 @@ export const ContextErrorSchema: GenMessage<ContextError> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_integrated_account, 1);
 
 /**
+ * A subscription at the third party. Workers create it once the account is active, renew it before it ends, create
+ * another one when the third party no longer knows it, and delete it with the account.
+ *
+ * @generated from message patchbay.v1.WebhookSubscription
+ */
+export type WebhookSubscription = Message<"patchbay.v1.WebhookSubscription"> & {
+  /**
+   * The event that it is for. Empty: one subscription is for all.
+   *
+   * @generated from field: string event = 1;
+   */
+  event: string;
+
+  /**
+   * `creating` and `renewing` wait for the third party; `active` works; `failed` does not, and is tried again at
+   * `next_attempt_at`; `deleting` is no longer part of the integration.
+   *
+   * @generated from field: string status = 2;
+   */
+  status: string;
+
+  /**
+   * What the third party calls it: a text, or JSON where it is no text. Empty while there is none.
+   *
+   * @generated from field: string external_id = 3;
+   */
+  externalId: string;
+
+  /**
+   * When it ends unless it is renewed. Absent: never, as far as is known.
+   *
+   * @generated from field: google.protobuf.Timestamp expires_at = 4;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * When the next request is made: of an active one its renewal or check. Absent: a request is under way, or none is due.
+   *
+   * @generated from field: google.protobuf.Timestamp next_attempt_at = 5;
+   */
+  nextAttemptAt?: Timestamp | undefined;
+
+  /**
+   * Why the last request failed. Empty after a success. Secrets are removed from what the third party said.
+   *
+   * @generated from field: string last_error = 6;
+   */
+  lastError: string;
+
+  /**
+   * Since when no request has succeeded. Absent: the last one did.
+   *
+   * @generated from field: google.protobuf.Timestamp failed_at = 7;
+   */
+  failedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.WebhookSubscription.
+ * Use `create(WebhookSubscriptionSchema)` to create a new message.
+ */
+export const WebhookSubscriptionSchema: GenMessage<WebhookSubscription> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account, 2);
+
+/**
+ * How often the third party sends webhooks about an account. Updated every few seconds.
+ *
+ * @generated from message patchbay.v1.WebhookActivity
+ */
+export type WebhookActivity = Message<"patchbay.v1.WebhookActivity"> & {
+  /**
+   * When the last one came.
+   *
+   * @generated from field: google.protobuf.Timestamp last_inbound_at = 1;
+   */
+  lastInboundAt?: Timestamp | undefined;
+
+  /**
+   * How many have come, up to 2147483647.
+   *
+   * @generated from field: int32 inbound_count = 2;
+   */
+  inboundCount: number;
+
+  /**
+   * The longest time between two of them in seconds, where older gaps count less: half after two weeks.
+   *
+   * @generated from field: int32 usual_gap_seconds = 3;
+   */
+  usualGapSeconds: number;
+
+  /**
+   * Since when the third party is silent: three times the usual gap, and at least a day, have passed without one, and the
+   * event `integrated_account:webhook_silent` was recorded. Absent: it is not.
+   *
+   * @generated from field: google.protobuf.Timestamp silent_since = 4;
+   */
+  silentSince?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.WebhookActivity.
+ * Use `create(WebhookActivitySchema)` to create a new message.
+ */
+export const WebhookActivitySchema: GenMessage<WebhookActivity> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_integrated_account, 3);
+
+/**
  * A call that the third party did not permit the account.
  *
  * @generated from message patchbay.v1.ForbiddenError
@@ -261,7 +386,7 @@ export type ForbiddenError = Message<"patchbay.v1.ForbiddenError"> & {
  * Use `create(ForbiddenErrorSchema)` to create a new message.
  */
 export const ForbiddenErrorSchema: GenMessage<ForbiddenError> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integrated_account, 2);
+  messageDesc(file_patchbay_v1_integrated_account, 4);
 
 /**
  * One change of an account's status. Entries are written with the change and never altered.
@@ -310,5 +435,5 @@ export type IntegratedAccountHistoryEntry = Message<"patchbay.v1.IntegratedAccou
  * Use `create(IntegratedAccountHistoryEntrySchema)` to create a new message.
  */
 export const IntegratedAccountHistoryEntrySchema: GenMessage<IntegratedAccountHistoryEntry> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_integrated_account, 3);
+  messageDesc(file_patchbay_v1_integrated_account, 5);
 

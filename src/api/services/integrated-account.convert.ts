@@ -2,6 +2,8 @@ import type { MessageInitShape } from '@bufbuild/protobuf'
 import type {
   IntegratedAccountHistoryEntrySchema,
   IntegratedAccountSchema,
+  WebhookActivitySchema,
+  WebhookSubscriptionSchema,
 } from '../../../gen/patchbay/v1/integrated_account_pb.ts'
 import type {
   CreateIntegratedAccountRequest,
@@ -22,6 +24,7 @@ import type {
   WithWholeContext,
 } from '../../accounts/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
+import type { WebhookOverview } from '../../webhook-subscriptions/index.ts'
 import { structFrom } from '../messages/struct.ts'
 import { embeddedIntegrationToProto } from './integration.convert.ts'
 import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
@@ -41,11 +44,14 @@ const METHODS = [
   'vendor_oauth',
 ] as const satisfies readonly AuthenticationMethod[]
 
+const INT32_MAX = 2 ** 31 - 1
+
 export const REGIONS = ['wnam', 'enam', 'apac', 'eu'] as const satisfies readonly Region[]
 
-/** An account with its integration. The records have no credentials. */
+/** An account with its integration. The records have no credentials. @param webhooks absent: left out */
 export function integratedAccountToProto(
   account: WithWholeContext<IntegratedAccount>,
+  webhooks?: WebhookOverview,
 ): MessageInitShape<typeof IntegratedAccountSchema> {
   return {
     id: account.id,
@@ -75,6 +81,43 @@ export function integratedAccountToProto(
       account.reauthorizationDueAt === null ? undefined : timestampFrom(account.reauthorizationDueAt),
     externalId: account.externalId ?? '',
     nextAttemptAt: account.nextAttemptAt === null ? undefined : timestampFrom(account.nextAttemptAt),
+    webhookSubscriptions: (webhooks?.subscriptions ?? []).map(subscriptionToProto),
+    webhookActivity: webhooks?.activity === undefined ? undefined : activityToProto(webhooks.activity),
+  }
+}
+
+function subscriptionToProto({
+  event,
+  status,
+  externalId,
+  expiresAt,
+  nextAttemptAt,
+  error,
+  failedAt,
+}: WebhookOverview['subscriptions'][number]): MessageInitShape<typeof WebhookSubscriptionSchema> {
+  const time = (date: Date | null) => (date === null ? undefined : timestampFrom(date))
+  return {
+    event,
+    status,
+    externalId: externalId === null ? '' : typeof externalId === 'string' ? externalId : JSON.stringify(externalId),
+    expiresAt: time(expiresAt),
+    nextAttemptAt: time(nextAttemptAt),
+    lastError: error,
+    failedAt: time(failedAt),
+  }
+}
+
+function activityToProto({
+  lastInboundAt,
+  inboundCount,
+  usualGapSeconds,
+  silentSince,
+}: NonNullable<WebhookOverview['activity']>): MessageInitShape<typeof WebhookActivitySchema> {
+  return {
+    lastInboundAt: timestampFrom(lastInboundAt),
+    inboundCount: Math.min(inboundCount, INT32_MAX),
+    usualGapSeconds: Math.min(Math.round(usualGapSeconds), INT32_MAX),
+    silentSince: silentSince === null ? undefined : timestampFrom(silentSince),
   }
 }
 

@@ -16,6 +16,7 @@ import {
 } from '../../accounts/index.ts'
 import { type Failure, invalidFields, type JsonObject } from '../../base/index.ts'
 import { checkPostConnectForm, getPostConnectForm, loadFormOptions, storePostConnectForm } from '../../links/index.ts'
+import { readWebhookOverview, recreateSubscriptions } from '../../webhook-subscriptions/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
@@ -42,7 +43,10 @@ export function integratedAccountService(
   const { database, accounts } = deps
   /** After the transaction of a change: values may have to be read from the object store. */
   const shown = async (account: IntegratedAccount) =>
-    integratedAccountToProto(await withWholeContext(accounts, database.pool, account))
+    integratedAccountToProto(
+      await withWholeContext(accounts, database.pool, account),
+      await readWebhookOverview(database.pool, account),
+    )
   return defineService(
     IntegratedAccountService,
     {
@@ -72,7 +76,10 @@ export function integratedAccountService(
           view === 'full'
             ? await withWholeContexts(accounts, database.pool, page.items)
             : page.items.map((account) => ({ ...account, contextErrors: NO_CONTEXT_ERRORS }))
-        return { integratedAccounts: items.map(integratedAccountToProto), nextPageToken: page.nextPageToken }
+        return {
+          integratedAccounts: items.map((item) => integratedAccountToProto(item)),
+          nextPageToken: page.nextPageToken,
+        }
       },
       updateIntegratedAccount: async (request, context) => {
         const change = integratedAccountChangeFromProto(request)
@@ -94,6 +101,16 @@ export function integratedAccountService(
         const input = { id, isIdentityChangeConfirmed }
         return await shown(
           await database.transaction((tx) => runAccountActions(accounts, tx, environmentCallerOf(context), input)),
+        )
+      },
+      recreateWebhookSubscriptions: async ({ id }, context) => {
+        const scope = environmentCallerOf(context)
+        const { environmentId } = scope
+        return await shown(
+          await database.transaction(async (tx) => {
+            await recreateSubscriptions(accounts, tx, { environmentId, id })
+            return await getIntegratedAccount(accounts, tx, scope, id)
+          }),
         )
       },
       deleteIntegratedAccount: async ({ id, etag, force }, context) => {

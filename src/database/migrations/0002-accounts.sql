@@ -12,17 +12,17 @@ alter table account_token
   -- When a request for a token was interrupted: the response, and with it a replaced refresh token, may be lost.
   add column interrupted_at timestamptz(3);
 
--- Grants of deleted accounts that are to be revoked at the third party.
-create table token_revocation (
+-- Deleted accounts whose subscriptions and grants are to be ended at the third party.
+create table account_removal (
   id uuid primary key,
   region text not null,
-  -- {account, config, secrets} of the account when it was deleted, encrypted with a key of the row's own, which is destroyed
+  -- {account, config, connection, secrets, subscriptions} of the account when it was deleted, encrypted with a key of the row's own, which is destroyed
   -- with the row: the keys of its environment may be gone before.
   sealed bytea not null,
   due_at timestamptz(3) not null default now(),
   attempts integer not null default 0
 ) with (fillfactor = 80);
-create index token_revocation_due on token_revocation (due_at);
+create index account_removal_due on account_removal (due_at);
 
 -- What the requests for tokens of one environment to one host share: the rate, and until when Retry-After or the circuit
 -- breaker blocks them. No foreign key: rows without a request for an hour are deleted.

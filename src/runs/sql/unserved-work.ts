@@ -3,7 +3,7 @@ import { query, queryOne, type Tx } from '../../database/index.ts'
 /** Work that waits in a region which no worker serves. */
 export interface UnservedWork {
   readonly region: string
-  readonly work: 'activation' | 'token' | 'revocation' | 'tick' | 'run'
+  readonly work: 'activation' | 'token' | 'subscription' | 'removal' | 'tick' | 'run'
   readonly count: number
 }
 
@@ -34,7 +34,8 @@ export async function countUnservedWork(
        select region, 'activation' as work from integrated_account, limits
        where status = 'connecting' and connecting_due_at <= since
        union all select region, 'token' from account_token, limits where due_at <= since
-       union all select region, 'revocation' from token_revocation, limits where due_at <= since
+       union all select region, 'subscription' from webhook_subscription, limits where due_at <= since
+       union all select region, 'removal' from account_removal, limits where due_at <= since
        union all select region, 'tick' from trigger_schedule, limits
        where shard between 0 and 63 and next_fire_at <= since
        union all select region, 'run' from run_queue, limits where queue_group = :webhookGroup and available_at <= since

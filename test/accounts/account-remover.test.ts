@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { AccountRemover, type RemovalFailure } from '../../src/accounts/account-remover.ts'
 import { deleteAccountsByInstallation, deleteIntegratedAccount } from '../../src/accounts/index.ts'
-import { type RevocationFailure, TokenRevoker } from '../../src/accounts/revoke-token.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import { deleteEnvironmentIntegration } from '../../src/integrations/index.ts'
@@ -25,12 +25,12 @@ function withRevocation(config: JsonObject): JsonObject {
 
 const deleteDeps = { ...accountDeps, triggers: triggersOfTests }
 const remove = (id: string) => database.transaction((each) => deleteIntegratedAccount(deleteDeps, each, own, { id }))
-const failures: RevocationFailure[] = []
+const failures: RemovalFailure[] = []
 const revoker = (regions?: readonly string[]) =>
-  new TokenRevoker({ ...tokenDeps, regions, onFailure: (failure) => failures.push(failure) })
-const waiting = () => query<{ id: string; attempts: number }>(tx, 'select * from token_revocation')
+  new AccountRemover({ ...tokenDeps, regions, onFailure: (failure) => failures.push(failure) })
+const waiting = () => query<{ id: string; attempts: number }>(tx, 'select * from account_removal')
 /** Lets time pass for all that waits. */
-const pass = () => execute(tx, 'update token_revocation set due_at = now()', {})
+const pass = () => execute(tx, 'update account_removal set due_at = now()', {})
 
 /** Revokes until nothing is due. */
 async function revokeAll(): Promise<void> {
@@ -78,7 +78,7 @@ describe('the grant of a deleted account', () => {
     expect(await waiting()).toEqual([])
   })
 
-  it.each<[string, TokenServerAnswer, number, RevocationFailure['cause'][]]>([
+  it.each<[string, TokenServerAnswer, number, RemovalFailure['cause'][]]>([
     ['never answers', DOWN, 8, ['transient']],
     ['rejects the client', errorResponse(401, { error: 'invalid_client' }), 1, ['client_refused']],
     ['knows the token no more', errorResponse(400, { error: 'invalid_token' }), 1, []],

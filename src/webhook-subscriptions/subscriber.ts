@@ -1,0 +1,264 @@
+import { randomBytes } from 'node:crypto'
+import {
+  type AccountDependencies,
+  appendAccountEvent,
+  loadAccountForCall,
+  type ResolvedAccount,
+  readSubscriptionState,
+  updateSubscriptionState,
+} from '../accounts/index.ts'
+import { type BackoffPolicy, backoffMs, canonicalJson, catchFailure, Failure, type Json, newId } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import type { SubscriptionPlan } from '../definitions/index.ts'
+import { createRedaction } from '../proxy/index.ts'
+import { renewalDelayMs } from './expiry.ts'
+import {
+  endSubscription,
+  errorOfFailure,
+  requestSubscription,
+  type SubscriptionAnswer,
+  type SubscriptionDependencies,
+  type SubscriptionError,
+  type SubscriptionTarget,
+} from './request.ts'
+import {
+  claimSubscription,
+  deleteSubscription,
+  type FailedRequest,
+  forgetReplaced,
+  listSubscriptions,
+  markDeleting,
+  type SubscriptionLease,
+  storeFailedRequest,
+  storeSubscription,
+} from './sql/subscription.ts'
+
+/** What making requests about subscriptions takes. */
+export type SubscriberOptions = Pick<
+  AccountDependencies,
+  'database' | 'reader' | 'secrets' | 'definitions' | 'contextValues' | 'tokens' | 'clock' | 'random'
+> &
+  SubscriptionDependencies & {
+    /** Only accounts of these regions. Absent: all. */
+    readonly regions?: readonly string[] | undefined
+  }
+
+/** Longer than the requests of an attempt take: a token, up to three actions. */
+const LEASE_MS = 240_000
+const SECRET_BYTES = 32
+/** Attempts without a success before the subscription counts as failed. */
+const ATTEMPTS_MAX = 5
+const RETRY_BACKOFF: BackoffPolicy = { baseMs: 2_000, factor: 4, maxMs: 10 * 60_000, jitterFloor: 0.5 }
+/** Of failed ones. */
+const FAILED_BACKOFF: BackoffPolicy = { baseMs: 10 * 60_000, factor: 2, maxMs: 6 * 3_600_000, jitterFloor: 0.5 }
+/** An account that is not active, or whose installation is disabled, is looked at again. */
+const INACTIVE_DELAY_MS = 10 * 60_000
+const ERROR_LENGTH_MAX = 500
+
+/** The account cannot be used now, through no fault of the subscription. */
+const INACTIVE: ReadonlySet<Failure['reason']> = new Set([
+  'ACCOUNT_NOT_ACTIVE',
+  'INTEGRATION_DISABLED',
+  'CREDENTIALS_INVALID',
+])
+
+/**
+ * Creates, renews and replaces the subscriptions of accounts at third parties. Any number of workers share the work; a lease
+ * gives each subscription to one of them. Requests are sent outside of transactions: the third party may call the address of
+ * the account, and wait for the answer, before it responds.
+ */
+export class AccountSubscriber {
+  readonly #deps: SubscriberOptions
+
+  constructor(deps: SubscriberOptions) {
+    this.#deps = deps
+  }
+
+  /** Makes the request that has been due the longest. @returns whether there was one */
+  async runOnce(): Promise<boolean> {
+    const { database, regions } = this.#deps
+    const lease = await claimSubscription(database.pool, { leaseId: newId(), leaseMs: LEASE_MS, regions })
+    if (lease !== undefined) await this.#work(lease)
+    return lease !== undefined
+  }
+
+  async #work(lease: SubscriptionLease): Promise<void> {
+    const resolved = await this.#load(lease)
+    if (resolved === undefined) return
+    const { webhookSubscription: plan } = resolved.plan
+    if (plan === undefined || !plan.keys.includes(lease.event)) return await this.#remove(lease, resolved)
+    await this.#ensureSecret(lease, plan)
+    // With the secret.
+    const account = await this.#load(lease)
+    if (account === undefined) return
+    const target = { resolved: account, plan, event: lease.event, id: lease.externalId, attemptId: lease.leaseId }
+    await this.#endReplaced(lease, target, lease.replacedId)
+    const answer = await this.#request(lease, target)
+    if (answer.kind === 'ok') await this.#succeed(lease, target, answer)
+    else await this.#fail(lease, account, answer)
+  }
+
+  /** The account with a fresh token; `undefined` when it cannot be used, which is stored. */
+  async #load(lease: SubscriptionLease): Promise<ResolvedAccount | undefined> {
+    const { environmentId, integratedAccountId: id } = lease
+    const loaded = await catchFailure(() => loadAccountForCall(this.#deps, environmentId, id, 'sync'))
+    if (!(loaded instanceof Failure)) return loaded
+    if (INACTIVE.has(loaded.reason)) await this.#postpone(lease, loaded.publicMessage)
+    // An account that was deleted has taken its subscriptions with it.
+    else if (loaded.reason !== 'RESOURCE_NOT_FOUND') await this.#fail(lease, undefined, errorOfFailure(loaded))
+    return undefined
+  }
+
+  /** What is due: a renewal, or another subscription. */
+  async #request(
+    lease: SubscriptionLease,
+    target: SubscriptionTarget,
+  ): Promise<SubscriptionAnswer | SubscriptionError> {
+    const { clock } = this.#deps
+    const isOver = lease.expiresAt !== null && lease.expiresAt <= clock.now()
+    const canRenew = target.plan.actions.renew !== undefined && lease.externalId !== null && !lease.isReplacementDue
+    const now = () => clock.now()
+    if (canRenew && !isOver)
+      return (
+        (await requestSubscription(this.#deps, target, 'renew', now)) ?? { kind: 'gone', error: 'renew found none' }
+      )
+    const found = await this.#find(lease, target)
+    if (found !== undefined) return found
+    const created = await this.#create(target)
+    // Some third parties permit one subscription per address.
+    const isInTheWay = created.kind === 'rejected' && target.id !== null && target.plan.actions.delete !== undefined
+    if (!isInTheWay || (await endSubscription(this.#deps, target)) !== undefined) return created
+    return await this.#create(target)
+  }
+
+  async #create(target: SubscriptionTarget): Promise<SubscriptionAnswer | SubscriptionError> {
+    const now = () => this.#deps.clock.now()
+    const created = await requestSubscription(this.#deps, { ...target, id: null }, 'create', now)
+    return created ?? { kind: 'rejected', error: 'create made none' }
+  }
+
+  /** One that an earlier attempt created, whose response was lost. An error of the search does not prevent the creation. */
+  async #find(lease: SubscriptionLease, target: SubscriptionTarget): Promise<SubscriptionAnswer | undefined> {
+    const mayExist = lease.externalId === null && (lease.attempts > 1 || lease.failedAt !== null)
+    if (!mayExist || target.plan.actions.find === undefined) return undefined
+    const found = await requestSubscription(this.#deps, target, 'find', () => this.#deps.clock.now())
+    return found?.kind === 'ok' ? found : undefined
+  }
+
+  /** Stored before the first request, so that the handshake and the first deliveries can be verified. */
+  async #ensureSecret({ environmentId, integratedAccountId: id }: SubscriptionLease, { secret }: SubscriptionPlan) {
+    if (secret?.kind !== 'generated') return
+    const account = { environmentId, id }
+    await this.#deps.database.transaction(async (tx) => {
+      await listSubscriptions(tx, account, 'update')
+      const { secret: stored } = await readSubscriptionState(this.#deps, tx, account)
+      if (stored === undefined)
+        await updateSubscriptionState(this.#deps, tx, account, {
+          secret: randomBytes(SECRET_BYTES).toString(secret.encoding),
+        })
+    })
+  }
+
+  async #succeed(lease: SubscriptionLease, target: SubscriptionTarget, answer: SubscriptionAnswer): Promise<void> {
+    const { clock, random, database } = this.#deps
+    const { id: externalId, expiresAt } = answer
+    const isReplaced = lease.externalId !== null && !isSameId(lease.externalId, externalId)
+    const replacedId = isReplaced ? lease.externalId : null
+    const delayMs = renewalDelayMs(target.plan, expiresAt, clock.now(), random)
+    const isStored = await database.transaction(async (tx) => {
+      const others = await listSubscriptions(tx, accountOf(lease), 'update')
+      if (!(await storeSubscription(tx, lease, { externalId, replacedId, expiresAt, delayMs }))) return false
+      const ids = [...others.filter(({ event }) => event !== lease.event), { event: lease.event, externalId }]
+      await updateSubscriptionState(this.#deps, tx, accountOf(lease), {
+        secret: answer.secret,
+        ids: Object.fromEntries(
+          ids.flatMap((each) => (each.externalId === null ? [] : [[each.event, each.externalId]])),
+        ),
+      })
+      return true
+    })
+    // The account was deleted meanwhile, or another worker took over: nothing else would delete what was just created.
+    if (!isStored && target.plan.actions.delete !== undefined && !isSameId(target.id, externalId))
+      await endSubscription(this.#deps, { ...target, id: externalId })
+    if (isStored) await this.#endReplaced(lease, target, replacedId)
+  }
+
+  /** Deletes the subscription that another one has replaced. What cannot be deleted is tried again with the next request. */
+  async #endReplaced(lease: SubscriptionLease, target: SubscriptionTarget, replacedId: Json): Promise<void> {
+    if (replacedId === null) return
+    const error =
+      target.plan.actions.delete === undefined
+        ? undefined
+        : await endSubscription(this.#deps, { ...target, id: replacedId })
+    if (error?.kind !== 'transient') await forgetReplaced(this.#deps.database.pool, lease, replacedId)
+  }
+
+  /** Of an event, or a definition, that no longer orders webhooks. */
+  async #remove(lease: SubscriptionLease, resolved: ResolvedAccount): Promise<void> {
+    const { database } = this.#deps
+    const { webhookSubscription: plan } = resolved.plan
+    await markDeleting(database.pool, lease)
+    for (const id of [lease.replacedId, lease.externalId]) {
+      if (id === null || plan?.actions.delete === undefined) continue
+      const target = { resolved, plan, event: lease.event, id, attemptId: lease.leaseId }
+      const error = await endSubscription(this.#deps, target)
+      if (error?.kind === 'transient' && lease.attempts < ATTEMPTS_MAX) return await this.#fail(lease, resolved, error)
+    }
+    await deleteSubscription(database.pool, lease)
+  }
+
+  async #postpone(lease: SubscriptionLease, error: string): Promise<void> {
+    const postponement = { delayMs: INACTIVE_DELAY_MS, isCounted: false, isFailed: false, isGone: false, error }
+    await storeFailedRequest(this.#deps.database.pool, lease, postponement)
+  }
+
+  /** Stores a failure; when the subscription counts as failed from now on, with the event. */
+  async #fail(
+    lease: SubscriptionLease,
+    resolved: ResolvedAccount | undefined,
+    error: SubscriptionError,
+  ): Promise<void> {
+    const isFailed = error.kind === 'rejected' || (error.kind === 'transient' && lease.attempts >= ATTEMPTS_MAX)
+    const failure: FailedRequest = {
+      delayMs: this.#retryDelayMs(lease, error, isFailed),
+      isCounted: true,
+      isFailed,
+      isGone: error.kind === 'gone',
+      error: redactedError(error, resolved),
+    }
+    await this.#deps.database.transaction(async (tx) => {
+      const isStored = await storeFailedRequest(tx, lease, failure)
+      if (isStored && isFailed && lease.failedAt === null) await appendError(tx, lease)
+    })
+  }
+
+  #retryDelayMs(lease: SubscriptionLease, error: SubscriptionError, isFailed: boolean): number {
+    const { random, clock } = this.#deps
+    if (error.kind === 'gone') return 0
+    const { attempts, expiresAt } = lease
+    const delayMs = isFailed
+      ? backoffMs(FAILED_BACKOFF, Math.max(1, attempts - ATTEMPTS_MAX), random)
+      : backoffMs(RETRY_BACKOFF, attempts, random)
+    // Several attempts before the end, whatever the life.
+    const leftMs = expiresAt === null ? Infinity : (expiresAt.getTime() - clock.now().getTime()) / 4
+    const soonMs = leftMs > RETRY_BACKOFF.baseMs ? Math.min(delayMs, leftMs) : delayMs
+    return Math.max(soonMs, (error.kind === 'transient' ? error.retryAfterMs : undefined) ?? 0)
+  }
+}
+
+function accountOf({ environmentId, integratedAccountId: id }: SubscriptionLease) {
+  return { environmentId, id }
+}
+
+async function appendError(tx: Tx, lease: SubscriptionLease): Promise<void> {
+  await appendAccountEvent(tx, accountOf(lease), 'webhook_error')
+}
+
+function redactedError({ error }: SubscriptionError, resolved: ResolvedAccount | undefined): string {
+  const text = resolved === undefined ? error : createRedaction(resolved.plan, resolved.access).redactText(error)
+  return text.slice(0, ERROR_LENGTH_MAX)
+}
+
+function isSameId(one: Json, other: Json): boolean {
+  return canonicalJson(one) === canonicalJson(other)
+}
