@@ -31,7 +31,7 @@ describe.each(clients)('tasks over $wire', (client) => {
       environment_id: environmentId,
       kind: 'recover_deliveries',
       state: 'queued',
-      params: { webhook_id: webhookId, since: SINCE, until: null },
+      params: { webhook_id: webhookId, since: SINCE, until: TIME },
       done_count: 0,
       result: {},
       created_at: TIME,
