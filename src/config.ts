@@ -189,6 +189,26 @@ export const SETTINGS = {
     'Days that events are kept. 0 keeps them for good.',
     integer(0, 3_650).prefault('30'),
   ),
+  deliveryRetentionDays: setting(
+    'PATCHBAY_DELIVERY_RETENTION_DAYS',
+    'Days that deliveries of events to webhooks are kept; a day with deliveries that wait stays. 0 keeps them for good.',
+    integer(0, 3_650).prefault('30'),
+  ),
+  deliveryAttemptRetentionDays: setting(
+    'PATCHBAY_DELIVERY_ATTEMPT_RETENTION_DAYS',
+    'Days that the attempts of deliveries are kept, with the beginning of what receivers answered. 0 keeps them for good.',
+    integer(0, 3_650).prefault('14'),
+  ),
+  inboundEventRetentionDays: setting(
+    'PATCHBAY_INBOUND_RETENTION_DAYS',
+    'Days that the record of inbound webhooks is kept: when, from where, what became of it. 0 keeps it for good.',
+    integer(0, 3_650).prefault('30'),
+  ),
+  inboundContentRetentionDays: setting(
+    'PATCHBAY_INBOUND_CONTENT_RETENTION_DAYS',
+    'Days that headers and bodies of inbound webhooks are kept; later they cannot be replayed. 0 keeps them for good.',
+    integer(0, 3_650).prefault('14'),
+  ),
   workerConcurrency: setting(
     'PATCHBAY_WORKER_CONCURRENCY',
     'Sync runs a worker executes at once.',

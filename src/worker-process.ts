@@ -1,9 +1,12 @@
 import { hostname } from 'node:os'
 import { createAccountWork, loadAccountForCall } from './accounts/index.ts'
+import type { Config } from './config.ts'
 import { logoCleaner } from './connect-page/index.ts'
 import { catchUpOf, createContainer, type ProcessDeps } from './container.ts'
 import { pruneDaemons } from './daemons/index.ts'
-import { DELIVERY_TASKS } from './deliveries/index.ts'
+import { ATTEMPT_DAYS, DELIVERY_DAYS, DELIVERY_TASKS } from './deliveries/index.ts'
+import { EVENT_DAYS } from './events/index.ts'
+import { INBOUND_CONTENT_DAYS, INBOUND_HISTORY_DAYS } from './inbound-webhooks/index.ts'
 import { clientSecretWatch } from './integrations/index.ts'
 import { linkSessionCleaner } from './links/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
@@ -11,7 +14,7 @@ import { unservedRegionMonitor } from './runs/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
 import { createTaskRunner, taskCleaner } from './tasks/index.ts'
 import { silenceMonitor, subscriptionLoops } from './webhook-subscriptions/index.ts'
-import { createWorker } from './worker/index.ts'
+import { createWorker, type DayRetention } from './worker/index.ts'
 
 /** The worker of one process. */
 export interface WorkerProcess extends AsyncDisposable {
@@ -59,7 +62,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     regions: config.region,
     catchUp: catchUpOf(config),
     retentionDays: config.runRetentionDays,
-    eventRetentionDays: config.eventRetentionDays,
+    dayRetentions: dayRetentionsOf(config),
     onTicks: observability?.metrics?.observeTicks,
     loops: [
       ...accountWork.loops,
@@ -96,4 +99,15 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
       await domain[Symbol.asyncDispose]()
     },
   }
+}
+
+/** History that is dropped by whole days; content before the rows that it belongs to. */
+function dayRetentionsOf(config: Config): readonly DayRetention[] {
+  return [
+    { name: 'event', tables: [EVENT_DAYS], days: config.eventRetentionDays },
+    { name: 'delivery-attempt', tables: [ATTEMPT_DAYS], days: config.deliveryAttemptRetentionDays },
+    { name: 'delivery', tables: [DELIVERY_DAYS], days: config.deliveryRetentionDays },
+    { name: 'inbound-content', tables: [INBOUND_CONTENT_DAYS], days: config.inboundContentRetentionDays },
+    { name: 'inbound-event', tables: INBOUND_HISTORY_DAYS, days: config.inboundEventRetentionDays },
+  ]
 }

@@ -6,7 +6,16 @@ const DATABASE: readonly Variable[] = ['databaseUrl', 'dataDir', 'encryptionKeys
 const FIRST_START: readonly Variable[] = [...DATABASE, 'bootstrapToken']
 const METRICS: readonly Variable[] = ['metricsHost', 'metricsPort']
 /** Settings that only workers read. */
-const WORKER_ONLY: readonly Variable[] = ['region', 'workerConcurrency', 'runRetentionDays', 'eventRetentionDays']
+const WORKER_ONLY: readonly Variable[] = [
+  'region',
+  'workerConcurrency',
+  'runRetentionDays',
+  'eventRetentionDays',
+  'deliveryRetentionDays',
+  'deliveryAttemptRetentionDays',
+  'inboundEventRetentionDays',
+  'inboundContentRetentionDays',
+]
 const OBJECT_STORE: readonly Variable[] = [
   'objectStoreDirectory',
   'objectStoreEndpoint',
@@ -19,16 +28,7 @@ const OBJECT_STORE: readonly Variable[] = [
   'objectStoreAllow',
 ]
 const SERVER: readonly Variable[] = ALL_SETTINGS.filter((name) => !WORKER_ONLY.includes(name))
-const WORKER: readonly Variable[] = [
-  'region',
-  'workerConcurrency',
-  'egressAllow',
-  'catchupWindowSeconds',
-  'runRetentionDays',
-  'eventRetentionDays',
-  'drainMs',
-  ...OBJECT_STORE,
-]
+const WORKER: readonly Variable[] = [...WORKER_ONLY, 'egressAllow', 'catchupWindowSeconds', 'drainMs', ...OBJECT_STORE]
 const LOCAL_SERVER: readonly Variable[] = ['PATCHBAY_TOKEN', 'publicUrl', 'host', 'port', 'tlsCert', 'dataDir']
 
 const SERVER_OPTIONS: readonly CommandOption[] = [

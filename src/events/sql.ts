@@ -1,4 +1,4 @@
-import type { JsonObject } from '../base/index.ts'
+import { type JsonObject, lowestIdAt } from '../base/index.ts'
 import { type DayTable, execute, jsonb, newestFirst, type Tx } from '../database/index.ts'
 import type { NewEvent } from './append-events.ts'
 
@@ -36,12 +36,8 @@ const COLUMNS = [
   'expunged_at as expungedAt',
 ]
 
-/** The table, partitioned by the day in the id: the first 48 bits of a UUIDv7 are milliseconds since 1970. */
-export const EVENT_DAYS: DayTable = {
-  name: 'event',
-  column: 'id',
-  lowest: (dayStart) => `${dayStart.getTime().toString(16).padStart(12, '0')}${'0'.repeat(20)}`,
-}
+/** The table, partitioned by the day in the id, a UUIDv7. */
+export const EVENT_DAYS: DayTable = { name: 'event', column: 'id', lowest: lowestIdAt }
 
 /** Inserts the events, the partition follows from the time in each id, and one row for the dispatch of each. */
 export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readonly id: string })[]): Promise<void> {

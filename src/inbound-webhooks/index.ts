@@ -16,7 +16,8 @@ export type {
 export {
   findInboundContent,
   findInboundEvent,
-  INBOUND_DAY_TABLES,
+  INBOUND_CONTENT_DAYS,
   INBOUND_EVENT_COLUMNS,
+  INBOUND_HISTORY_DAYS,
 } from './sql/inbound-event.ts'
 export { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS, type InboundQueuePayload } from './sql/queue.ts'

@@ -4,4 +4,5 @@
  * Never here: what a loop does (schedules, runs, syncs). Here is which loops run, and that a failed round is repeated.
  */
 
+export type { DayRetention } from './maintenance.ts'
 export { createWorker } from './worker.ts'

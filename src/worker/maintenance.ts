@@ -1,7 +1,14 @@
 import type { Clock, PollLoopSpec } from '../base/index.ts'
-import { createComingDays, type Database, type DayRetentionDeps, dropOldDays } from '../database/index.ts'
+import {
+  createComingDays,
+  type Database,
+  type DayRetentionDeps,
+  type DayTable,
+  dropOldDays,
+} from '../database/index.ts'
+import { ATTEMPT_DAYS, DELIVERY_DAYS } from '../deliveries/index.ts'
 import { EVENT_DAYS } from '../events/index.ts'
-import { INBOUND_DAY_TABLES } from '../inbound-webhooks/index.ts'
+import { INBOUND_CONTENT_DAYS, INBOUND_HISTORY_DAYS } from '../inbound-webhooks/index.ts'
 import { deleteExpiredSlots, deleteIdleWindows } from '../rate-limits/index.ts'
 import { HEARTBEAT_INTERVAL_MS, REAP_INTERVAL_MS, RUN_DAY_TABLES, type RunQueue, touchWorker } from '../runs/index.ts'
 import { deleteOldIdempotencyKeys } from '../tenancy/index.ts'
@@ -14,6 +21,16 @@ const CLEAN_INTERVAL_MS = 10 * 60 * 1000
 /** Two of the longest windows: older counts do not matter. */
 const WINDOW_KEEP_MS = 48 * HOUR_MS
 const WINDOW_BATCH = 1_000
+
+/** Every table with partitions. */
+const DAY_TABLES: readonly DayTable[] = [
+  ...RUN_DAY_TABLES,
+  EVENT_DAYS,
+  DELIVERY_DAYS,
+  ATTEMPT_DAYS,
+  INBOUND_CONTENT_DAYS,
+  ...INBOUND_HISTORY_DAYS,
+]
 
 /** Lease reaper: takes back expired leases. @param onExpired called with their number */
 export function leaseReaper(queue: Pick<RunQueue, 'reap'>, onExpired: (leases: number) => void): PollLoopSpec {
@@ -46,23 +63,32 @@ export function partitionMaintenance(database: Database, clock: Pick<Clock, 'now
     name: 'partitions',
     intervalMs: HOUR_MS,
     async runOnce() {
-      for (const table of [...RUN_DAY_TABLES, EVENT_DAYS, ...INBOUND_DAY_TABLES])
-        await createComingDays({ database, clock }, table)
+      for (const table of DAY_TABLES) await createComingDays({ database, clock }, table)
       return false
     },
   }
 }
 
-/** Drops events by whole days. @param days how many whole days are kept */
-export function eventRetention(deps: DayRetentionDeps, days: number): PollLoopSpec {
-  return {
-    name: 'event-retention',
-    intervalMs: CLEAN_INTERVAL_MS,
-    async runOnce() {
-      await dropOldDays(deps, EVENT_DAYS, days)
-      return false
-    },
-  }
+/** Tables of history, and how many whole days are kept; 0: forever. */
+export interface DayRetention {
+  /** Names the loop. */
+  readonly name: string
+  readonly tables: readonly DayTable[]
+  readonly days: number
+}
+
+/** Drops history by whole days, one loop for each; none for what is kept forever. */
+export function dayRetentions(deps: DayRetentionDeps, retentions: readonly DayRetention[]): readonly PollLoopSpec[] {
+  return retentions
+    .filter(({ days }) => days > 0)
+    .map(({ name, tables, days }) => ({
+      name: `${name}-retention`,
+      intervalMs: CLEAN_INTERVAL_MS,
+      async runOnce() {
+        for (const table of tables) await dropOldDays(deps, table, days)
+        return false
+      },
+    }))
 }
 
 /** Deletes idempotency keys after a day, in small batches. */

@@ -13,7 +13,8 @@ import {
 import { type CatchUpPolicy, Ticker, type TickerStats } from '../schedules/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import {
-  eventRetention,
+  type DayRetention,
+  dayRetentions,
   idempotencyCleaner,
   leaseReaper,
   partitionMaintenance,
@@ -40,8 +41,8 @@ export interface WorkerDeps {
   readonly onTicks?: ((latenessSeconds: readonly number[]) => void) | undefined
   /** Days that runs are kept. Absent or 0: forever. */
   readonly retentionDays?: number | undefined
-  /** Days that events are kept. Absent or 0: forever. */
-  readonly eventRetentionDays?: number | undefined
+  /** History that is dropped by whole days. */
+  readonly dayRetentions?: readonly DayRetention[] | undefined
   /** Further work to do again and again, such as deliveries and token refresh. */
   readonly loops?: readonly PollLoopSpec[]
 }
@@ -66,7 +67,7 @@ export interface Worker extends AsyncDisposable {
  * Creates a worker. Any number of them, on any number of hosts, share one database; killing one loses nothing.
  */
 export function createWorker(deps: WorkerDeps): Worker {
-  const { database, queue, clock, retentionDays = 0, eventRetentionDays = 0 } = deps
+  const { database, queue, clock, retentionDays = 0 } = deps
   const loopDeps = { ...deps, onError: logLoopErrors(deps.logger) }
   const executor = new RunExecutor({
     ...loopDeps,
@@ -85,7 +86,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     idempotencyCleaner(database, clock),
     rateLimitCleaner(database),
     ...(retentionDays > 0 ? [retention(deps, retentionDays)] : []),
-    ...(eventRetentionDays > 0 ? [eventRetention(deps, eventRetentionDays)] : []),
+    ...dayRetentions(deps, deps.dayRetentions ?? []),
     ...(deps.loops ?? []),
   ]
   const loops = specs.map((spec) => new PollLoop(loopDeps, spec))

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { newId, systemClock } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
+import { ATTEMPT_DAYS, DELIVERY_DAYS } from '../../src/deliveries/index.ts'
+import { EVENT_DAYS } from '../../src/events/index.ts'
 import { RunQueue } from '../../src/runs/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { createWorker } from '../../src/worker/index.ts'
-import { eventRetention, idempotencyCleaner, partitionMaintenance } from '../../src/worker/maintenance.ts'
+import { dayRetentions, idempotencyCleaner, partitionMaintenance } from '../../src/worker/maintenance.ts'
 import { TriggerFixture } from '../schedules/trigger-fixture.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'
@@ -104,14 +106,60 @@ describe('housekeeping', () => {
       'event_20350301',
       'event_20350302',
     ])
-    await eventRetention(deps('2035-03-31T23:59:59Z'), 30).runOnce()
+    const retain = async (now: string) => {
+      const events = { name: 'event', tables: [EVENT_DAYS], days: 30 }
+      for (const loop of dayRetentions(deps(now), [events])) await loop.runOnce()
+    }
+    await retain('2035-03-31T23:59:59Z')
     expect((await days()).days[0]).toBe('event_20350301')
-    await eventRetention(deps('2035-04-01T00:00:00Z'), 30).runOnce()
+    await retain('2035-04-01T00:00:00Z')
     expect((await days()).days[0]).toBe('event_20350302')
     expect(
       await readOne(database, 'select count(*) as count from event where environment_id = :environmentId', {
         environmentId,
       }),
     ).toEqual({ count: 1 })
+  })
+
+  it('drops attempts before their deliveries, and no day with a delivery that waits', async () => {
+    const environmentId = newId()
+    const idAt = (time: string) => newId(Date.parse(time))
+    const clockAt = (time: string) => ({ ...systemClock, now: () => new Date(time) })
+    await partitionMaintenance(database, clockAt('2036-03-02T12:00:00Z')).runOnce()
+    const [ended, waiting] = [idAt('2036-03-01T12:00:00Z'), idAt('2036-03-02T12:00:00Z')]
+    for (const id of [ended, waiting]) {
+      await execute(
+        database.pool,
+        `insert into delivery (environment_id, id, event_id, event_type, webhook_id, trigger)
+         values (:environmentId, :id, :id, 'record:created', :id, 'automatic')`,
+        { environmentId, id },
+      )
+      await execute(
+        database.pool,
+        `insert into delivery_attempt (environment_id, delivery_id, n, scheduled_at, started_at, total_ms, request_headers)
+         values (:environmentId, :id, 1, now(), now(), 1, '[]')`,
+        { environmentId, id },
+      )
+    }
+    const queue = `insert into delivery_queue (delivery_id, environment_id, webhook_id, event_id, queue_group, available_at, attempt)
+      values (:waiting, :environmentId, :waiting, :waiting, 'retry', now(), 1)`
+    await execute(database.pool, queue, { waiting, environmentId })
+    const left = async (now: string) => {
+      const deps = { database, clock: clockAt(now), logger: silentLogger }
+      const attempts = { name: 'attempts', tables: [ATTEMPT_DAYS], days: 14 }
+      const deliveries = { name: 'deliveries', tables: [DELIVERY_DAYS], days: 30 }
+      const forever = { name: 'forever', tables: [DELIVERY_DAYS], days: 0 }
+      for (const loop of dayRetentions(deps, [attempts, deliveries, forever])) await loop.runOnce()
+      const idsOf = async (table: string, id: string) => {
+        const sql = `select ${id} as id from ${table} where environment_id = :environmentId order by id`
+        return (await query<{ id: string }>(database.pool, sql, { environmentId })).map((row) => row.id)
+      }
+      return { deliveries: await idsOf('delivery', 'id'), attempts: await idsOf('delivery_attempt', 'delivery_id') }
+    }
+    expect(await left('2036-03-15T23:59:59Z')).toEqual({ deliveries: [ended, waiting], attempts: [ended, waiting] })
+    expect(await left('2036-03-16T00:00:00Z')).toEqual({ deliveries: [ended, waiting], attempts: [waiting] })
+    expect(await left('2036-05-01T00:00:00Z')).toEqual({ deliveries: [waiting], attempts: [] })
+    await execute(database.pool, 'delete from delivery_queue where delivery_id = :waiting', { waiting })
+    expect(await left('2036-05-01T00:00:00Z')).toEqual({ deliveries: [], attempts: [] })
   })
 })

@@ -1,43 +1,39 @@
+import { lowestIdAt } from '../../base/index.ts'
 import { type DayTable, queryOne, type Tx } from '../../database/index.ts'
 import type { HeaderList, InboundContent, InboundEventRecord } from '../inbound-event.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** The smallest UUIDv7 of a day: its first 48 bits are milliseconds since 1970. */
-function lowestId(dayStart: Date): string {
-  return `${dayStart.getTime().toString(16).padStart(12, '0')}${'0'.repeat(20)}`
-}
-
 /** Events, by the day in the id. A day with events that wait or are processed is kept. */
 const INBOUND_EVENT_DAYS: DayTable = {
   name: 'inbound_event',
   column: 'id',
-  lowest: lowestId,
+  lowest: lowestIdAt,
   storage: 'with (fillfactor = 80)',
   isInUse: hasUnprocessedEvents,
   unfinished: `state = 'received'`,
 }
 
 /** What the items of events led to, by the day of the event. */
-const INBOUND_ITEM_DAYS: DayTable = { name: 'inbound_item', column: 'inbound_event_id', lowest: lowestId }
+const INBOUND_ITEM_DAYS: DayTable = { name: 'inbound_item', column: 'inbound_event_id', lowest: lowestIdAt }
 
 /** Headers, bodies and payloads, by the day in the id. */
-const INBOUND_CONTENT_DAYS: DayTable = {
+export const INBOUND_CONTENT_DAYS: DayTable = {
   name: 'inbound_content',
   column: 'id',
-  lowest: lowestId,
+  lowest: lowestIdAt,
   isInUse: hasUnprocessedEvents,
 }
 
-/** The tables of inbound events that are partitioned by day, contents first. */
-export const INBOUND_DAY_TABLES: readonly DayTable[] = [INBOUND_CONTENT_DAYS, INBOUND_ITEM_DAYS, INBOUND_EVENT_DAYS]
+/** Events and their items, which are kept for as many days. */
+export const INBOUND_HISTORY_DAYS: readonly DayTable[] = [INBOUND_ITEM_DAYS, INBOUND_EVENT_DAYS]
 
 async function hasUnprocessedEvents(tx: Tx, day: Date): Promise<boolean> {
   const found = await queryOne(
     tx,
     `select from inbound_queue where event_id >= :from::uuid and event_id < :to::uuid
      union all select from inbound_lease where event_id >= :from::uuid and event_id < :to::uuid limit 1`,
-    { from: lowestId(day), to: lowestId(new Date(day.getTime() + DAY_MS)) },
+    { from: lowestIdAt(day), to: lowestIdAt(new Date(day.getTime() + DAY_MS)) },
   )
   return found !== undefined
 }
