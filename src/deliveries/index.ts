@@ -16,10 +16,12 @@ export {
   type HeaderPairs,
   type NewDelivery,
 } from './delivery.ts'
+export { DeliveryWorker, type DeliveryWorkerStats } from './delivery-worker.ts'
 export { enqueueDeliveries } from './enqueue.ts'
 export { expungeEvent } from './expunge.ts'
 export { type DeliveryDetail, getDelivery, listDeliveries, summariseDeliveries } from './read-deliveries.ts'
 export { DELIVERY_TASKS } from './recover.ts'
 export { replayDelivery, startRecovery } from './replay.ts'
 export { ATTEMPT_DAYS, DELIVERY_DAYS } from './sql/days.ts'
+export { countDeliveryBacklog, deleteDeliveriesOfEnvironment } from './sql/delivery.ts'
 export type { DeliveryFilter } from './sql/history.ts'

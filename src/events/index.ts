@@ -2,7 +2,7 @@
  * Events: the catalog of what the product announces, and the outbox in which it is recorded.
  *
  * Lives here: the table of events, written in the transaction of the change that an event is about. Never here: delivery to
- * webhooks (`webhooks/`), or what a change of some resource means.
+ * webhooks (`deliveries/`), or what a change of some resource means.
  */
 
 export { appendEvents, type NewEvent } from './append-events.ts'
@@ -10,10 +10,14 @@ export { checkEventTypes, type EventType, matchesEventType } from './catalog.ts'
 export { examplePayload } from './examples.ts'
 export { listEvents } from './list-events.ts'
 export {
+  type DispatchedEvent,
   deleteEventsOfEnvironment,
   EVENT_DAYS,
   type EventRecord,
+  type EventRef,
   expungePayload,
   findEvent,
   findEvents,
+  findEventsByRefs,
+  takeUndispatchedEvents,
 } from './sql.ts'

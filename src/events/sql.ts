@@ -1,5 +1,5 @@
 import { type JsonObject, lowestIdAt } from '../base/index.ts'
-import { type DayTable, execute, jsonb, newestFirst, type Tx } from '../database/index.ts'
+import { type DayTable, execute, jsonb, newestFirst, query, type Tx } from '../database/index.ts'
 import type { NewEvent } from './append-events.ts'
 
 /** An event as stored. */
@@ -122,4 +122,50 @@ export async function expungePayload(tx: Tx, environmentId: string, id: string):
 export async function deleteEventsOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
   await tx('event_dispatch').where({ environment_id: environmentId }).delete()
   await tx('event').where({ environment_id: environmentId }).delete()
+}
+
+/** Names an event. */
+export interface EventRef {
+  readonly environmentId: string
+  readonly eventId: string
+}
+
+/** An event that was taken for dispatch, without its payload. */
+export interface DispatchedEvent extends EventRef {
+  readonly type: string
+  /** The webhook that gets no delivery of it. */
+  readonly exceptWebhookId: string | null
+}
+
+/**
+ * Takes at most `limit` events that were not dispatched, oldest first, for the transaction that creates their deliveries: events
+ * that another transaction is taking are passed over, and are free again when it fails. Uses the primary keys.
+ */
+export async function takeUndispatchedEvents(tx: Tx, limit: number): Promise<readonly DispatchedEvent[]> {
+  return await query(
+    tx,
+    `with oldest as materialized (
+       select q.event_id, q.environment_id from event_dispatch q order by q.event_id, q.environment_id
+       limit :limit for update skip locked
+     ), taken as (
+       delete from event_dispatch d using oldest q where d.event_id = q.event_id and d.environment_id = q.environment_id
+       returning d.environment_id, d.event_id, d.except_webhook_id
+     )
+     select t.environment_id as "environmentId", t.event_id as "eventId", t.except_webhook_id as "exceptWebhookId", e.type
+     from taken t join event e on e.environment_id = t.environment_id and e.id = t.event_id
+     order by t.event_id`,
+    { limit },
+  )
+}
+
+/** The events, of any environments, in any order, without those that do not exist or were expunged. Uses the primary keys of the partitions of the ids. */
+export async function findEventsByRefs(tx: Tx, refs: readonly EventRef[]): Promise<readonly EventRecord[]> {
+  return await query(
+    tx,
+    `select e.id, e.environment_id as "environmentId", e.type, e.subject_id as "subjectId",
+       e.integrated_account_id as "integratedAccountId", e.payload, e.created_at as "createdAt"
+     from unnest((select :environmentIds::uuid[]), (select :ids::uuid[])) as v (environment_id, id)
+     join event e on e.environment_id = v.environment_id and e.id = v.id and e.expunged_at is null`,
+    { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ eventId }) => eventId) },
+  )
 }

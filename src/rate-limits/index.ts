@@ -8,3 +8,4 @@
 
 export { createCallLimiter } from './call-limiter.ts'
 export { deleteExpiredSlots, deleteIdleWindows } from './sql.ts'
+export { takeRequest } from './take-request.ts'

@@ -105,8 +105,9 @@ export abstract class Queue<Payload> {
   protected async leaseInTurns(tx: Tx, claim: TurnClaim): Promise<readonly (TakenLease & Availability & Payload)[]> {
     const { group, holder, limit, keyLimits = [] } = claim
     const leases: (TakenLease & Availability & Payload)[] = []
-    let ends = 0
-    for (let visits = 0; visits < VISITS_MAX && leases.length < limit && ends < 2; visits++) {
+    let isOver = false
+    let hasMore = false
+    for (let visits = 0; visits < VISITS_MAX && leases.length < limit && !isOver; visits++) {
       const afterKey = this.#turns.get(group) ?? null
       const visit = await claimRoundRobin<Payload>(tx, this.#table, {
         group,
@@ -118,8 +119,11 @@ export abstract class Queue<Payload> {
       })
       leases.push(...visit.leases)
       this.#turns.set(group, visit.lastKey)
-      // From the lowest key to the end is a whole round; from a later one it takes a second visit.
-      if (visit.lastKey === null) ends += afterKey === null ? 2 : 1
+      hasMore ||= visit.hasMore
+      if (visit.lastKey !== null) continue
+      // From the lowest key to the end is a whole round; another one follows while keys have more than their share of it.
+      isOver = afterKey === null && !hasMore
+      hasMore = false
     }
     return leases
   }

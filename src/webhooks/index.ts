@@ -25,6 +25,7 @@ export {
 export { encodeEvent, encodeEventWithList, type OutboundEvent, type OutboundMessage } from './envelope.ts'
 export { type EndpointOutcome, recordEndpointOutcomes } from './health.ts'
 export { buildDeliveryRequest, type DeliveryRequest, type WebhookTarget } from './request.ts'
+export type { WebhookRef } from './sql/endpoint.ts'
 export { listWebhooks, type WebhookChange, type WebhookRecord } from './sql/webhook.ts'
 export {
   createWebhook,

@@ -18,10 +18,11 @@ create table delivery (
   trigger text not null check (trigger in ('automatic', 'replay', 'recovery', 'missing', 'test')),
   -- Attempts that were made and count.
   attempts integer not null default 0,
-  -- Of the last attempt: the status of the response, and what went wrong; both null before the first one.
+  -- Of the last attempt: the status of the response, and what went wrong; both null before the first one. Of a discarded
+  -- delivery: why it was discarded.
   last_status smallint,
   last_error_class text,
-  -- When a pending delivery is sent next; null while it is being sent.
+  -- When a pending delivery is due; one that was due some seconds ago is being sent. Null when it is not pending.
   next_attempt_at timestamptz(3) default now(),
   created_at timestamptz(3) not null default now(),
   finished_at timestamptz(3),
@@ -92,6 +93,7 @@ create table delivery_queue (
   environment_id uuid not null,
   webhook_id uuid not null,
   event_id uuid not null,
+  trigger text not null,
   -- 'first' for new deliveries, 'retry' for later attempts and for those that are recovered: they share the slots of a worker.
   queue_group text not null,
   available_at timestamptz(3) not null,
@@ -111,6 +113,7 @@ create table delivery_lease (
   environment_id uuid not null,
   webhook_id uuid not null,
   event_id uuid not null,
+  trigger text not null,
   queue_group text not null,
   lease_id uuid not null,
   holder text not null,

@@ -1,11 +1,12 @@
 import type { QueueTable } from '../../runs/index.ts'
+import type { DeliveryTrigger } from '../delivery.ts'
 
 /** Queue group of first attempts. */
 export const FIRST_GROUP = 'first'
 /** Queue group of later attempts, and of deliveries that are recovered: the backlog. */
 export const RETRY_GROUP = 'retry'
 /** Deliveries that one webhook is sent at once from each queue group. */
-export const IN_FLIGHT_PER_WEBHOOK_MAX = 16
+export const IN_FLIGHT_PER_WEBHOOK_MAX = 32
 
 /** The queue of deliveries; webhooks take turns. */
 export const DELIVERY_QUEUE: QueueTable = {
@@ -13,8 +14,14 @@ export const DELIVERY_QUEUE: QueueTable = {
   lease: 'delivery_lease',
   id: 'delivery_id',
   key: 'webhook_id',
-  payload: 'event_id',
-  payloadFields: 'event_id as "eventId"',
+  payload: 'event_id, trigger',
+  payloadFields: 'event_id as "eventId", trigger',
   leasesPerKey: IN_FLIGHT_PER_WEBHOOK_MAX,
   retryGroup: RETRY_GROUP,
+}
+
+/** What the queue knows of a delivery. */
+export interface DeliveryPayload {
+  readonly eventId: string
+  readonly trigger: DeliveryTrigger
 }

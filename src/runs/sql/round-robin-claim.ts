@@ -19,6 +19,8 @@ export interface RoundRobinRequest extends Omit<LeaseRequest, 'regions' | 'heldM
 /** What was leased, and where the next claim begins. */
 export interface RoundRobinClaim<Item> {
   readonly leases: readonly Item[]
+  /** A key got its share of the claim and may have more items waiting. */
+  readonly hasMore: boolean
   /** The key that was visited last; null when there was none behind it. */
   readonly lastKey: string | null
 }
@@ -35,11 +37,12 @@ const KEYS_PER_CLAIM_MAX = 256
 interface Progress {
   readonly lastKey: string | null
   readonly isEnd: boolean
+  readonly hasMore: boolean
 }
 
 /**
- * Leases available items of one concurrency key after the other, of each as many as its limit leaves, so that a key with a
- * million waiting items delays no other. The cost does not grow with what waits: keys are found by a loose index scan, one
+ * Leases available items of one concurrency key after the other, of each an equal share of the claim within its limit, so that a
+ * key with a million waiting items delays no other. The cost does not grow with what waits: keys are found by a loose index scan, one
  * probe per key, and their items read from the beginning of a range of the same index.
  *
  * Rows that another holder is taking are passed over.
@@ -69,11 +72,14 @@ export async function claimRoundRobin<Payload>(
          on limited.of_key = v.of_key
        where v.of_key is not null and v.n <= ${KEYS_PER_CLAIM_MAX}
      ),
+     share as materialized (
+       select ceil((select :limit::bigint)::numeric / greatest(1, count(*) filter (where free > 0)))::bigint as items from visited
+     ),
      candidate as materialized (
        select c.*, v.n as key_number from visited v cross join lateral (
          select q.* from ${waiting} q
          where q.queue_group = (select :group::text) and q.${key} = v.of_key and q.available_at <= (select now())
-         order by q.available_at, q.${id} limit greatest(0, v.free)
+         order by q.available_at, q.${id} limit greatest(0, least(v.free, (select items from share)))
          for update of q skip locked
        ) c
        limit (select :limit::bigint)
@@ -92,6 +98,8 @@ export async function claimRoundRobin<Payload>(
          else (select max(n) from visited) end as n
      )
      select (select v.of_key from visited v where v.n = reached.n) as "lastKey",
+       exists (select from candidate c join visited v on v.n = c.key_number group by v.n, v.free
+         having count(*) = (select items from share) and count(*) < v.free) as "hasMore",
        reached.n is null or reached.n = (select max(n) from visited) and not exists (select from visit where n > ${KEYS_PER_CLAIM_MAX} and of_key is not null) as "isEnd",
        l.${id} as id, l.environment_id as "environmentId", l.${key} as "concurrencyKey", l.lease_id as "leaseId", l.attempt,
        l.attempt_base as "attemptBase", l.expires_at as "expiresAt", c.available_at as "availableAt", ${payloadFields}
@@ -110,5 +118,5 @@ export async function claimRoundRobin<Payload>(
   )
   const [first] = rows
   const lastKey = first === undefined || first.isEnd ? null : first.lastKey
-  return { leases: rows.filter((row) => row.id !== null), lastKey }
+  return { leases: rows.filter((row) => row.id !== null), hasMore: first?.hasMore === true, lastKey }
 }

@@ -1,0 +1,153 @@
+import type { Tx } from '../database/index.ts'
+import {
+  type Availability,
+  type DecidedEnding,
+  type Outcome,
+  Queue,
+  type QueueDeps,
+  type QueuePolicy,
+  type SettledItem,
+  type TakenLease,
+  type TurnClaim,
+} from '../runs/index.ts'
+import { type EndpointOutcome, recordEndpointOutcomes } from '../webhooks/index.ts'
+import type { DeliveryState } from './delivery.ts'
+import { insertAttempts, type NewAttempt, type SettledDelivery, updateSettledDeliveries } from './sql/delivery.ts'
+import { DELIVERY_QUEUE, type DeliveryPayload } from './sql/queue.ts'
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+
+/** The retry schedule of Standard Webhooks: ten attempts in about three days; jitter is only added. */
+export const DELIVERY_POLICY: QueuePolicy = {
+  // Four times what an attempt takes: a lease is not renewed.
+  leaseMs: MINUTE_MS,
+  stopGraceMs: MINUTE_MS,
+  attemptsMax: 10,
+  retry: {
+    delaysMs: [
+      5 * SECOND_MS,
+      5 * MINUTE_MS,
+      30 * MINUTE_MS,
+      2 * HOUR_MS,
+      5 * HOUR_MS,
+      10 * HOUR_MS,
+      14 * HOUR_MS,
+      20 * HOUR_MS,
+      24 * HOUR_MS,
+    ],
+    jitter: 0.1,
+  },
+}
+
+/** A delivery that this process is to send. */
+export type ClaimedDelivery = TakenLease & Availability & DeliveryPayload
+
+/** Why a delivery is not sent. */
+export type DiscardReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_paused' | 'event_deleted'
+
+/** How the work on a claimed delivery ended. */
+export interface DeliveryResult {
+  readonly delivery: ClaimedDelivery
+  /** `stopped`: it is discarded. */
+  readonly outcome: Outcome
+  /** The attempt that was made. */
+  readonly attempt?: NewAttempt
+  readonly discardReason?: DiscardReason
+}
+
+/** The queue of deliveries; the webhook is the concurrency key, and webhooks take turns. */
+export class DeliveryQueue extends Queue<DeliveryPayload> {
+  readonly #database: QueueDeps['database']
+  readonly #policy: QueuePolicy
+  /** Results that are being settled, by lease. */
+  readonly #results = new Map<string, DeliveryResult>()
+
+  constructor({ policy = DELIVERY_POLICY, ...deps }: Omit<QueueDeps, 'policy'> & { readonly policy?: QueuePolicy }) {
+    super({ ...deps, policy }, DELIVERY_QUEUE)
+    this.#database = deps.database
+    this.#policy = policy
+  }
+
+  get leaseMs(): number {
+    return this.#policy.leaseMs
+  }
+
+  /** Leases deliveries. One durable statement: a lease that a holder knows of survives a crash of the database. */
+  async claim(claim: TurnClaim): Promise<readonly ClaimedDelivery[]> {
+    return await this.leaseInTurns(this.#database.pool, claim)
+  }
+
+  /**
+   * Ends leases with what became of the deliveries, records the attempts and the health of the webhooks, in one transaction.
+   *
+   * @returns for each result what the delivery is now; `undefined` when its lease was lost and nothing was written
+   */
+  async settleResults(results: readonly DeliveryResult[]): Promise<readonly (DeliveryState | undefined)[]> {
+    for (const result of results) this.#results.set(result.delivery.leaseId, result)
+    try {
+      const settled = await this.settle(results.map(({ delivery, outcome }) => ({ ...delivery, outcome })))
+      return settled.map((each) => (each.kind === 'settled' ? stateOf(each.status) : undefined))
+    } finally {
+      for (const { delivery } of results) this.#results.delete(delivery.leaseId)
+    }
+  }
+
+  protected override async findEndings(): Promise<ReadonlyMap<string, DecidedEnding>> {
+    return new Map()
+  }
+
+  protected override async recordSettled(tx: Tx, settled: readonly (SettledItem & DeliveryPayload)[]): Promise<void> {
+    const results = settled.map((item) => ({ item, result: this.#results.get(item.leaseId) }))
+    await updateSettledDeliveries(
+      tx,
+      results.map(({ item, result }) => settledDelivery(item, result)),
+    )
+    const attempts = results.flatMap(({ result }) => result?.attempt ?? [])
+    if (attempts.length > 0) await insertAttempts(tx, attempts)
+    const outcomes = results.flatMap(({ item, result }) => endpointOutcome(item, result) ?? [])
+    if (outcomes.length > 0) await recordEndpointOutcomes(tx, outcomes)
+  }
+}
+
+function settledDelivery(item: SettledItem, result: DeliveryResult | undefined): SettledDelivery {
+  const { environmentId, id, status, availableAt } = item
+  const { attempt, discardReason } = result ?? {}
+  return {
+    environmentId,
+    id,
+    state: stateOf(status),
+    // A claim counts as an attempt, until it is known that there was none.
+    attempts: discardReason === undefined ? item.attempt : item.attempt - 1,
+    nextAttemptAt: availableAt,
+    status: attempt?.status,
+    errorClass: attempt === undefined ? discardReason : attempt.errorClass,
+  }
+}
+
+function endpointOutcome(item: SettledItem, result: DeliveryResult | undefined): EndpointOutcome | undefined {
+  if (result?.attempt === undefined) return undefined
+  const { status, errorClass } = result.attempt
+  return {
+    environmentId: item.environmentId,
+    webhookId: item.concurrencyKey,
+    isAccepted: errorClass === null,
+    status: status ?? undefined,
+    isExhausted: item.isOver && errorClass !== null,
+  }
+}
+
+/** The state of a delivery by the status of its item. */
+function stateOf(status: string): DeliveryState {
+  switch (status) {
+    case 'completed':
+      return 'delivered'
+    case 'failed':
+      return 'failed'
+    case 'stopped':
+      return 'discarded'
+    default:
+      return 'pending'
+  }
+}

@@ -1,0 +1,344 @@
+import { type Clock, Failure, MicroBatcher, PollLoop, type PollLoopDeps, type Random, TtlCache } from '../base/index.ts'
+import { type Database, isDatabaseUnavailable } from '../database/index.ts'
+import type { HttpClient } from '../egress/index.ts'
+import { type EventRecord, findEventsByRefs } from '../events/index.ts'
+import { REAP_INTERVAL_MS } from '../runs/index.ts'
+import { describeError, type Logger } from '../telemetry/index.ts'
+import {
+  ATTEMPT_TIMEOUT_MS,
+  type EndpointDeps,
+  loadEndpoints,
+  type WebhookEndpoint,
+  type WebhookRef,
+} from '../webhooks/index.ts'
+import type { DeliveryState } from './delivery.ts'
+import { type ClaimedDelivery, DeliveryQueue, type DeliveryResult } from './delivery-queue.ts'
+import { dispatchEvents } from './dispatcher.ts'
+import { InFlight } from './in-flight.ts'
+import { type DeliveryParts, sendDelivery } from './send.ts'
+import { FIRST_GROUP, RETRY_GROUP } from './sql/queue.ts'
+
+/** What a delivery worker takes. */
+export interface DeliveryWorkerDeps extends PollLoopDeps {
+  readonly database: Database
+  readonly secrets: EndpointDeps['secrets']
+  readonly http: Pick<HttpClient, 'stream'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  /** Names this process in leases. */
+  readonly holder: string
+  /** Deliveries sent at once at most, not counting those whose receivers hang. */
+  readonly concurrency: number
+  /** Absent: the queue of the product. */
+  readonly queue?: DeliveryQueue | undefined
+}
+
+/** Counters of a delivery worker since it was created. */
+export interface DeliveryWorkerStats {
+  readonly inFlight: number
+  /** Events that were dispatched, and the deliveries that were created for them. */
+  readonly events: number
+  readonly deliveries: number
+  /** Attempts by what the delivery is afterwards. */
+  readonly outcomes: Readonly<Record<DeliveryState, number>>
+  readonly leasesLost: number
+  readonly leasesExpired: number
+}
+
+/** What is known of a queue group. */
+interface GroupState {
+  /** The last claim found less than it asked for. */
+  isExhausted: boolean
+  claimedMs: number
+}
+
+const GROUPS = [FIRST_GROUP, RETRY_GROUP] as const
+/** Pause between rounds while there is work, or was a moment ago. */
+const ACTIVE_INTERVAL_MS = 250
+/** Pauses without work for `ACTIVE_MS`: of dispatch, which wakes the sender, and of the sender. */
+const IDLE_DISPATCH_MS = 1_000
+const IDLE_SEND_MS = 2_000
+const ACTIVE_MS = 30_000
+/** Share of the slots that each queue group may always have, and share that it leaves to the other even when that is empty. */
+const OWN_SHARE = 1 / 2
+const RESERVED_SHARE = 1 / 8
+/** A claim waits until this share of the slots is free, so that it is worth its statement. */
+const CLAIM_SHARE = 1 / 8
+const SETTLEMENTS_PER_TRANSACTION_MAX = 200
+const SETTLEMENTS_AT_ONCE = 2
+/** Pause before a settlement is repeated while the database is unavailable. */
+const UNAVAILABLE_PAUSE_MS = 250
+/** Time to live of a cached webhook: a change of its address or state takes effect after this. */
+const ENDPOINT_TTL_MS = 1_000
+const ENDPOINTS_CACHED_MAX = 10_000
+
+/**
+ * Delivery worker: dispatches events, claims deliveries, sends them and settles how that ended. Any number of processes share
+ * one database, and each may be killed at any moment: a lease that is not settled expires, and the delivery is sent again under
+ * the same id.
+ *
+ * First attempts and the backlog of later ones share the slots half and half; unused slots of one are lent to the other.
+ */
+export class DeliveryWorker implements AsyncDisposable {
+  readonly #deps: DeliveryWorkerDeps
+  readonly #queue: DeliveryQueue
+  readonly #inFlight: InFlight
+  readonly #groups = new Map<string, GroupState>(GROUPS.map((group) => [group, { isExhausted: false, claimedMs: 0 }]))
+  readonly #endpoints: TtlCache<WebhookEndpoint>
+  readonly #settlements: MicroBatcher<DeliveryResult, DeliveryState | undefined>
+  readonly #loops: { readonly dispatch: PollLoop; readonly send: PollLoop; readonly reap: PollLoop }
+  readonly #attempts = new Set<Promise<void>>()
+  readonly #stop = new AbortController()
+  readonly #outcomes = { pending: 0, delivered: 0, failed: 0, discarded: 0 }
+  #counts = { events: 0, deliveries: 0, leasesLost: 0, leasesExpired: 0 }
+  #activeMs = Number.NEGATIVE_INFINITY
+
+  constructor(deps: DeliveryWorkerDeps) {
+    this.#deps = deps
+    this.#queue = deps.queue ?? new DeliveryQueue(deps)
+    this.#inFlight = new InFlight(deps.concurrency)
+    this.#endpoints = new TtlCache({ max: ENDPOINTS_CACHED_MAX, ttlMs: ENDPOINT_TTL_MS, clock: deps.clock })
+    this.#settlements = new MicroBatcher({
+      concurrencyMax: SETTLEMENTS_AT_ONCE,
+      batchMax: SETTLEMENTS_PER_TRANSACTION_MAX,
+      process: (results) => this.#queue.settleResults(results),
+    })
+    const loop = (name: string, intervalMs: number, runOnce: () => Promise<boolean | number>) =>
+      new PollLoop(deps, { name, intervalMs, runOnce })
+    this.#loops = {
+      dispatch: loop('dispatch', ACTIVE_INTERVAL_MS, () => this.dispatchOnce()),
+      send: loop('deliveries', ACTIVE_INTERVAL_MS, () => this.sendOnce()),
+      reap: loop('reap-deliveries', REAP_INTERVAL_MS, () => this.reapOnce()),
+    }
+  }
+
+  /** Begins; later calls change nothing. */
+  start(): void {
+    for (const loop of Object.values(this.#loops)) loop.start()
+  }
+
+  /** Works now: events were recorded, or deliveries created. */
+  wake(): void {
+    this.#loops.dispatch.wake()
+    for (const group of GROUPS) this.#claimSoon(group)
+  }
+
+  get stats(): DeliveryWorkerStats {
+    return { ...this.#counts, outcomes: { ...this.#outcomes }, inFlight: this.#inFlight.count }
+  }
+
+  /** Creates the deliveries of a batch of events. @returns as `PollLoopSpec.runOnce` */
+  async dispatchOnce(): Promise<boolean | number> {
+    const { events, deliveries, hasMore } = await dispatchEvents(this.#deps.database)
+    this.#counts.events += events
+    this.#counts.deliveries += deliveries
+    if (events > 0) this.#activeMs = performance.now()
+    if (deliveries > 0) this.#claimSoon(FIRST_GROUP)
+    return hasMore || this.#pauseMs(IDLE_DISPATCH_MS)
+  }
+
+  /** Claims as many deliveries as there are free slots and begins to send them. @returns as `PollLoopSpec.runOnce` */
+  async sendOnce(): Promise<boolean | number> {
+    let hasMore = false
+    for (const group of GROUPS) {
+      this.#inFlight.updateSlow(performance.now())
+      const limit = this.#claimable(group)
+      if (limit <= 0 || this.#stop.signal.aborted) continue
+      const found = await this.#claim(group, limit)
+      if (found > 0) this.#activeMs = performance.now()
+      hasMore ||= found === limit
+    }
+    const isWorthwhile = this.#inFlight.free >= this.#deps.concurrency * CLAIM_SHARE
+    return (hasMore && isWorthwhile) || this.#pauseMs(IDLE_SEND_MS)
+  }
+
+  /** Takes back leases that expired. @returns as `PollLoopSpec.runOnce` */
+  async reapOnce(): Promise<boolean> {
+    const expired = await this.#queue.reap()
+    this.#counts.leasesExpired += expired
+    return expired > 0
+  }
+
+  /** Ends the work: claims nothing more, waits for attempts until the deadline, interrupts and releases the rest. */
+  async drain(deadlineMs: number): Promise<void> {
+    const isOver = new AbortController()
+    const loops = Object.values(this.#loops).map((loop) => loop[Symbol.asyncDispose]())
+    void this.#deps.clock.sleep(deadlineMs, isOver.signal).then(() => this.#stop.abort())
+    await Promise.all(loops)
+    await Promise.all(this.#attempts)
+    isOver.abort()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    await this.drain(0)
+  }
+
+  /** There is, or was a moment ago, something to do. */
+  #pauseMs(idleMs: number): number {
+    const isActive = this.#inFlight.count > 0 || performance.now() - this.#activeMs < ACTIVE_MS
+    return (isActive ? ACTIVE_INTERVAL_MS : idleMs) * (1 + 0.1 * this.#deps.random())
+  }
+
+  #group(name: string): GroupState {
+    return this.#groups.get(name) ?? { isExhausted: false, claimedMs: 0 }
+  }
+
+  #claimSoon(group: string): void {
+    this.#group(group).isExhausted = false
+    this.#loops.send.wake()
+  }
+
+  /** How many deliveries of the group to claim now. */
+  #claimable(group: string): number {
+    const { concurrency } = this.#deps
+    const { isExhausted, claimedMs } = this.#group(group)
+    if (isExhausted && performance.now() < claimedMs + ACTIVE_INTERVAL_MS / 2) return 0
+    const other = group === FIRST_GROUP ? RETRY_GROUP : FIRST_GROUP
+    const share = this.#group(other).isExhausted ? 1 - RESERVED_SHARE : OWN_SHARE
+    return Math.min(this.#inFlight.free, Math.ceil(concurrency * share) - this.#inFlight.usedBy(group))
+  }
+
+  async #claim(group: string, limit: number): Promise<number> {
+    const { holder } = this.#deps
+    const requestedMs = performance.now()
+    const keyLimits = this.#inFlight.limits(requestedMs)
+    const claimed = await this.#queue.claim({ group, holder, limit, keyLimits })
+    this.#groups.set(group, { isExhausted: claimed.length < limit, claimedMs: performance.now() })
+    if (claimed.length === 0) return 0
+    for (const delivery of claimed) this.#inFlight.begin(delivery, group, requestedMs)
+    const parts = this.#loadParts(claimed)
+    for (const delivery of claimed) this.#begin(delivery, group, parts, requestedMs)
+    await parts.catch(() => undefined) // each delivery handles it
+    return claimed.length
+  }
+
+  /** Webhooks and events of claimed deliveries, in two statements. */
+  async #loadParts(claimed: readonly ClaimedDelivery[]): Promise<(delivery: ClaimedDelivery) => DeliveryParts> {
+    const { pool } = this.#deps.database
+    const endpoints = new Map<string, DeliveryParts['endpoint']>()
+    const events = new Map(claimed.map(({ environmentId, eventId }) => [eventId, { environmentId, eventId }]))
+    for (const { concurrencyKey } of claimed) endpoints.set(concurrencyKey, this.#endpoints.get(concurrencyKey))
+    const unknown = claimed.filter(({ concurrencyKey }) => endpoints.get(concurrencyKey) === undefined)
+    const refs = new Map(
+      unknown.map(({ environmentId, concurrencyKey: webhookId }) => [webhookId, { environmentId, webhookId }]),
+    )
+    const [loaded, found] = await Promise.all([
+      this.#loadEndpoints([...refs.values()]),
+      findEventsByRefs(pool, [...events.values()]),
+    ])
+    for (const [webhookId, endpoint] of loaded) {
+      endpoints.set(webhookId, endpoint)
+      if (endpoint === 'unreadable') continue
+      this.#endpoints.set(webhookId, endpoint)
+      if (endpoint.state === 'failing') this.#inFlight.probe(webhookId)
+    }
+    const eventOf = new Map<string, EventRecord>(found.map((event) => [event.id, event]))
+    return ({ concurrencyKey, eventId }) => ({ endpoint: endpoints.get(concurrencyKey), event: eventOf.get(eventId) })
+  }
+
+  /** Webhooks that are not cached. One that cannot be loaded, because a key is missing, holds up none of the others. */
+  async #loadEndpoints(refs: readonly WebhookRef[]): Promise<ReadonlyMap<string, WebhookEndpoint | 'unreadable'>> {
+    const { pool } = this.#deps.database
+    if (refs.length === 0) return new Map()
+    try {
+      return await loadEndpoints(this.#deps, pool, refs)
+    } catch (error) {
+      if (!(error instanceof Failure) || error.reason !== 'SECRET_UNREADABLE') throw error
+      const [ref] = refs
+      if (refs.length === 1 && ref !== undefined) {
+        this.#deps.logger.error({ webhook_id: ref.webhookId, ...describeError(error) }, 'a webhook cannot be loaded')
+        return new Map([[ref.webhookId, 'unreadable']])
+      }
+      const loaded = await Promise.all(refs.map((each) => this.#loadEndpoints([each])))
+      return new Map(loaded.flatMap((each) => [...each]))
+    }
+  }
+
+  #begin(
+    delivery: ClaimedDelivery,
+    group: string,
+    parts: Promise<(delivery: ClaimedDelivery) => DeliveryParts>,
+    requestedMs: number,
+  ): void {
+    const leaseEndsMs = requestedMs + this.#queue.leaseMs
+    const attempt = this.#attempt(delivery, parts, leaseEndsMs)
+      .catch((error: unknown) => {
+        const fields = { delivery_id: delivery.id, webhook_id: delivery.concurrencyKey }
+        this.#deps.logger.error({ ...fields, ...describeError(error) }, 'a delivery was not settled')
+        return undefined
+      })
+      .then((isTimely) => {
+        this.#attempts.delete(attempt)
+        const hasRoom = this.#inFlight.end(delivery, isTimely)
+        const isClaimDue =
+          !this.#group(group).isExhausted && this.#inFlight.free >= this.#deps.concurrency * CLAIM_SHARE
+        if (hasRoom || isClaimDue) this.#claimSoon(group)
+      })
+    this.#attempts.add(attempt)
+  }
+
+  /** Sends a delivery and settles it. @returns whether the receiver answered in time; undefined: it was not asked */
+  async #attempt(
+    delivery: ClaimedDelivery,
+    parts: Promise<(delivery: ClaimedDelivery) => DeliveryParts>,
+    leaseEndsMs: number,
+  ): Promise<boolean | undefined> {
+    const result = await this.#send(delivery, parts, leaseEndsMs)
+    this.#learn(result)
+    const state = await this.#settle(result, leaseEndsMs)
+    if (state === undefined) this.#counts.leasesLost++
+    else this.#outcomes[state]++
+    const { attempt } = result
+    return attempt === undefined ? undefined : !(attempt.status === null && attempt.errorClass?.startsWith('timeout'))
+  }
+
+  async #send(
+    delivery: ClaimedDelivery,
+    parts: Promise<(delivery: ClaimedDelivery) => DeliveryParts>,
+    leaseEndsMs: number,
+  ): Promise<DeliveryResult> {
+    const { signal } = this.#stop
+    try {
+      const partsOf = await parts
+      // A process that was suspended may hold the lease no more when the attempt ends.
+      if (signal.aborted || performance.now() > leaseEndsMs - ATTEMPT_TIMEOUT_MS) return released(delivery)
+      return await sendDelivery(this.#deps, delivery, partsOf(delivery), signal)
+    } catch (error) {
+      if (!signal.aborted && !isDatabaseUnavailable(error))
+        this.#deps.logger.error({ delivery_id: delivery.id, ...describeError(error) }, 'a delivery was not sent')
+      const isDefect = !signal.aborted && !isDatabaseUnavailable(error)
+      return isDefect ? { delivery, outcome: UNEXPECTED } : released(delivery)
+    }
+  }
+
+  /** What an attempt says about how to send to its webhook from now on. */
+  #learn({ delivery, outcome }: DeliveryResult): void {
+    const nowMs = performance.now()
+    const afterMs = outcome.kind === 'rate_limited' || outcome.kind === 'retry' ? outcome.afterMs : undefined
+    if (afterMs !== undefined) this.#inFlight.pause(delivery.concurrencyKey, nowMs + afterMs, nowMs)
+  }
+
+  /** Settles through an outage of the database, for as long as the lease holds. */
+  async #settle(result: DeliveryResult, leaseEndsMs: number): Promise<DeliveryState | undefined> {
+    for (;;) {
+      try {
+        return await this.#settlements.run(result)
+      } catch (error) {
+        if (!isDatabaseUnavailable(error)) throw error
+        if (performance.now() > leaseEndsMs) return undefined
+        await this.#deps.clock.sleep(UNAVAILABLE_PAUSE_MS)
+      }
+    }
+  }
+}
+
+const UNEXPECTED: DeliveryResult['outcome'] = {
+  kind: 'retry',
+  error: { reason: 'INTERNAL', message: 'the attempt failed unexpectedly' },
+}
+
+function released(delivery: ClaimedDelivery): DeliveryResult {
+  return { delivery, outcome: { kind: 'released' } }
+}

@@ -1,0 +1,162 @@
+import type { KeyLimit } from '../runs/index.ts'
+import type { ClaimedDelivery } from './delivery-queue.ts'
+import { IN_FLIGHT_PER_WEBHOOK_MAX } from './sql/queue.ts'
+
+/** An attempt that takes longer leaves its slot to others: its receiver hangs. */
+const SLOW_AFTER_MS = 2_000
+/** All attempts of a process, slow ones included, as a multiple of its slots. */
+const OVERALL_FACTOR = 4
+/** Longest time for which a process sends nothing to a webhook, because its receiver or its rate limit asks to wait. */
+const PAUSE_MS_MAX = 60_000
+
+/** An attempt under way. */
+interface Attempt {
+  readonly webhookId: string
+  readonly group: string
+  readonly startedMs: number
+}
+
+/** Attempts of one webhook from one queue group. */
+interface Share {
+  count: number
+  /** It had as many as it may have: there may be more in the queue. */
+  isFull: boolean
+}
+
+/** What this process knows of a webhook. */
+interface Endpoint {
+  /** Deliveries that it may be sent at once from each queue group. */
+  limit: number
+  slow: number
+  pausedUntilMs: number
+}
+
+/**
+ * The slots of a process, and how many of them each webhook may use: additive increase, multiplicative decrease by how its
+ * receiver answers.
+ *
+ * A slot is for an attempt that is answered in time. One that is not within `SLOW_AFTER_MS` no longer counts, so that receivers
+ * that hang use no slots of others; their number is bounded by `OVERALL_FACTOR` and by one per webhook.
+ */
+export class InFlight {
+  readonly #slots: number
+  /** In the order in which they began. */
+  readonly #prompt = new Map<string, Attempt>()
+  readonly #slow = new Map<string, Attempt>()
+  /** Only webhooks that may use other than the usual number of slots. */
+  readonly #endpoints = new Map<string, Endpoint>()
+  /** Attempts in slots, by queue group. */
+  readonly #promptOf = new Map<string, number>()
+  /** By queue group and webhook. */
+  readonly #shares = new Map<string, Share>()
+
+  /** @param slots attempts at once at most, not counting slow ones */
+  constructor(slots: number) {
+    this.#slots = slots
+  }
+
+  get count(): number {
+    return this.#prompt.size + this.#slow.size
+  }
+
+  /** Slots that are free. */
+  get free(): number {
+    return Math.max(0, Math.min(this.#slots - this.#prompt.size, this.#slots * OVERALL_FACTOR - this.count))
+  }
+
+  /** Slots that a queue group uses. */
+  usedBy(group: string): number {
+    return this.#promptOf.get(group) ?? 0
+  }
+
+  begin({ leaseId, concurrencyKey: webhookId }: ClaimedDelivery, group: string, nowMs: number): void {
+    this.#prompt.set(leaseId, { webhookId, group, startedMs: nowMs })
+    this.#promptOf.set(group, this.usedBy(group) + 1)
+    const share = this.#shares.get(`${group}/${webhookId}`) ?? { count: 0, isFull: false }
+    share.count++
+    share.isFull ||= share.count >= this.#limitOf(webhookId)
+    this.#shares.set(`${group}/${webhookId}`, share)
+  }
+
+  /**
+   * An attempt ended.
+   *
+   * @param isTimely whether the receiver answered in time; undefined: it was not asked
+   * @returns whether its webhook used all it may, and now uses half of that: there may be more for it in the queue
+   */
+  end({ leaseId }: ClaimedDelivery, isTimely: boolean | undefined): boolean {
+    const attempt = this.#prompt.get(leaseId) ?? this.#slow.get(leaseId)
+    if (attempt === undefined) return false
+    const { webhookId, group } = attempt
+    if (this.#prompt.delete(leaseId)) this.#promptOf.set(group, this.usedBy(group) - 1)
+    const endpoint = this.#endpoints.get(webhookId)
+    if (this.#slow.delete(leaseId) && endpoint !== undefined) endpoint.slow--
+    if (isTimely === false || (isTimely === true && endpoint !== undefined)) this.#adjust(webhookId, isTimely)
+    return this.#leaveShare(`${group}/${webhookId}`, this.#limitOf(webhookId))
+  }
+
+  /** Moves attempts that take too long out of the slots. */
+  updateSlow(nowMs: number): void {
+    for (const [leaseId, attempt] of this.#prompt) {
+      if (attempt.startedMs > nowMs - SLOW_AFTER_MS) break
+      this.#prompt.delete(leaseId)
+      this.#promptOf.set(attempt.group, this.usedBy(attempt.group) - 1)
+      this.#slow.set(leaseId, attempt)
+      this.#endpoint(attempt.webhookId).slow++
+    }
+  }
+
+  /** Sends a webhook one delivery at a time, until one is answered in time. */
+  probe(webhookId: string): void {
+    this.#endpoint(webhookId).limit = 1
+  }
+
+  /** Sends a webhook nothing for a while. */
+  pause(webhookId: string, untilMs: number, nowMs: number): void {
+    const endpoint = this.#endpoint(webhookId)
+    endpoint.pausedUntilMs = Math.max(endpoint.pausedUntilMs, Math.min(untilMs, nowMs + PAUSE_MS_MAX))
+  }
+
+  /** The webhooks that may use other than `IN_FLIGHT_PER_WEBHOOK_MAX` slots. */
+  limits(nowMs: number): readonly KeyLimit[] {
+    const limits: KeyLimit[] = []
+    for (const [key, { limit, slow, pausedUntilMs }] of this.#endpoints) {
+      const isUsual = limit === IN_FLIGHT_PER_WEBHOOK_MAX && slow === 0
+      if (pausedUntilMs > nowMs) limits.push({ key, leases: 0 })
+      else if (isUsual) this.#endpoints.delete(key)
+      else limits.push({ key, leases: this.#limitOf(key) })
+    }
+    return limits
+  }
+
+  #leaveShare(key: string, limit: number): boolean {
+    const share = this.#shares.get(key)
+    if (share === undefined) return false
+    share.count--
+    if (share.count === 0) this.#shares.delete(key)
+    const hasRoom = share.isFull && share.count <= limit / 2
+    if (hasRoom) share.isFull = false
+    return hasRoom
+  }
+
+  #limitOf(webhookId: string): number {
+    const endpoint = this.#endpoints.get(webhookId)
+    if (endpoint === undefined) return IN_FLIGHT_PER_WEBHOOK_MAX
+    return endpoint.slow > 0 ? 1 : endpoint.limit
+  }
+
+  #adjust(webhookId: string, isTimely: boolean): void {
+    const endpoint = this.#endpoint(webhookId)
+    endpoint.limit = isTimely
+      ? Math.min(IN_FLIGHT_PER_WEBHOOK_MAX, endpoint.limit + 1)
+      : Math.max(1, Math.floor(endpoint.limit / 2))
+  }
+
+  #endpoint(webhookId: string): Endpoint {
+    const known = this.#endpoints.get(webhookId)
+    if (known !== undefined) return known
+    const endpoint = { limit: IN_FLIGHT_PER_WEBHOOK_MAX, slow: 0, pausedUntilMs: 0 }
+    this.#endpoints.set(webhookId, endpoint)
+    return endpoint
+  }
+}

@@ -1,0 +1,127 @@
+import type { Clock } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
+import type { HttpClient } from '../egress/index.ts'
+import type { EventRecord } from '../events/index.ts'
+import { takeRequest } from '../rate-limits/index.ts'
+import type { RunError } from '../runs/index.ts'
+import {
+  buildDeliveryRequest,
+  type DeliveryExchange,
+  type DeliveryRequest,
+  sendDeliveryRequest,
+  type WebhookEndpoint,
+} from '../webhooks/index.ts'
+import type { ClaimedDelivery, DeliveryResult, DiscardReason } from './delivery-queue.ts'
+import type { NewAttempt } from './sql/delivery.ts'
+
+/** What sending one delivery takes. */
+export interface SendDeps {
+  readonly http: Pick<HttpClient, 'stream'>
+  readonly clock: Clock
+  readonly database: { readonly pool: Tx }
+}
+
+/** What a delivery is sent from; undefined: it no longer exists. */
+export interface DeliveryParts {
+  /** `unreadable`: its secrets cannot be decrypted at the moment. */
+  readonly endpoint: WebhookEndpoint | 'unreadable' | undefined
+  readonly event: EventRecord | undefined
+}
+
+/** The receiver asks for no further requests. */
+const GONE_STATUS = 410
+/** Until a delivery is tried again whose webhook has secrets that cannot be decrypted: an operator has to add a key. */
+const UNREADABLE_PAUSE_MS = 60_000
+/** Stands for the values of custom headers, which are secrets of the customer. */
+const MASK = '***'
+
+/**
+ * Makes one attempt of a claimed delivery. Any response but 2xx and 410 is followed by another attempt, and so is none.
+ *
+ * @throws the signal's reason when it aborts
+ */
+export async function sendDelivery(
+  deps: SendDeps,
+  delivery: ClaimedDelivery,
+  { endpoint, event }: DeliveryParts,
+  signal: AbortSignal,
+): Promise<DeliveryResult> {
+  if (endpoint === undefined) return discarded(delivery, 'webhook_deleted')
+  if (endpoint === 'unreadable') return { delivery, outcome: { kind: 'rate_limited', afterMs: UNREADABLE_PAUSE_MS } }
+  if (endpoint.state === 'disabled') return discarded(delivery, 'webhook_disabled')
+  if (endpoint.state === 'paused') return discarded(delivery, 'webhook_paused')
+  if (event === undefined) return discarded(delivery, 'event_deleted')
+  const waitMs = await takeFromRateLimit(deps, endpoint)
+  if (waitMs !== undefined) return { delivery, outcome: { kind: 'rate_limited', afterMs: waitMs } }
+  const timestampSeconds = Math.floor(deps.clock.now().getTime() / 1000)
+  const isTest = delivery.trigger === 'test'
+  const request = buildDeliveryRequest(endpoint, { ...event, isTest }, timestampSeconds)
+  const exchange = await sendDeliveryRequest(deps, endpoint.url, request, signal)
+  return { delivery, ...outcomeOf(exchange), attempt: attemptRecord(delivery, endpoint, request, exchange) }
+}
+
+function discarded(delivery: ClaimedDelivery, discardReason: DiscardReason): DeliveryResult {
+  return { delivery, outcome: { kind: 'stopped' }, discardReason }
+}
+
+async function takeFromRateLimit(
+  { database }: SendDeps,
+  { environmentId, webhookId, rateLimit }: WebhookEndpoint,
+): Promise<number | undefined> {
+  if (rateLimit === null) return undefined
+  return await takeRequest(database.pool, {
+    environmentId,
+    subject: `webhook:${webhookId}`,
+    limit: rateLimit.requests,
+    windowMs: rateLimit.windowSeconds * 1_000,
+  })
+}
+
+function outcomeOf({ attempt }: DeliveryExchange): Pick<DeliveryResult, 'outcome'> {
+  switch (attempt.kind) {
+    case 'accepted':
+      return { outcome: { kind: 'completed' } }
+    case 'rejected': {
+      const error: RunError = {
+        reason: 'WEBHOOK_REFUSED',
+        message: `the webhook answered with status ${attempt.status}`,
+      }
+      if (attempt.status === GONE_STATUS) return { outcome: { kind: 'failed', error } }
+      const wait = attempt.retryAfterMs === undefined ? {} : { afterMs: attempt.retryAfterMs }
+      return { outcome: { kind: 'retry', error, ...wait } }
+    }
+    case 'no_response':
+      return { outcome: { kind: 'retry', error: { reason: attempt.reason, message: attempt.message } } }
+  }
+}
+
+function attemptRecord(
+  { id, environmentId, attempt: n, availableAt }: ClaimedDelivery,
+  endpoint: WebhookEndpoint,
+  request: DeliveryRequest,
+  exchange: DeliveryExchange,
+): NewAttempt {
+  const { attempt, startedAt, totalMs, timings, response, errorClass } = exchange
+  return {
+    environmentId,
+    deliveryId: id,
+    n,
+    scheduledAt: availableAt,
+    startedAt,
+    dnsMs: timings.dnsMs ?? null,
+    connectMs: timings.connectMs ?? null,
+    tlsMs: timings.tlsMs ?? null,
+    firstByteMs: timings.firstByteMs ?? null,
+    totalMs,
+    status: response?.status ?? null,
+    errorClass: errorClass ?? null,
+    errorMessage: attempt.kind === 'no_response' ? attempt.message : null,
+    remoteAddress: timings.remoteAddress ?? null,
+    requestHeaders: Object.entries(request.headers).map(([name, value]) =>
+      name in endpoint.headers ? [name, MASK] : [name, value],
+    ),
+    responseHeaders: response === undefined ? null : Object.entries(response.headers),
+    // PostgreSQL stores no NUL in texts.
+    responseBody: response === undefined ? null : response.text.replaceAll('\0', '\ufffd'),
+  }
+}

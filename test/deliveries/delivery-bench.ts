@@ -1,0 +1,110 @@
+import { newId, systemClock } from '../../src/base/index.ts'
+import { query } from '../../src/database/database.ts'
+import type { Database } from '../../src/database/index.ts'
+import { DeliveryWorker } from '../../src/deliveries/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
+import { appendEvents, examplePayload, type NewEvent } from '../../src/events/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
+import { silentLogger } from '../../src/telemetry/logger.ts'
+import { createWebhook } from '../../src/webhooks/index.ts'
+import type { WebhookInput } from '../../src/webhooks/webhook.ts'
+
+const secrets = createSecretStore(parseKeyRing(generateKeyRingText('k')))
+const EVENT_TYPE = 'link_token:completed'
+
+/** A delivery as stored. */
+export interface StoredDelivery {
+  readonly id: string
+  readonly event_id: string
+  readonly webhook_id: string
+  readonly state: string
+  readonly attempts: number
+  readonly last_status: number | null
+  readonly last_error_class: string | null
+  readonly next_attempt_at: Date | null
+  readonly finished_at: Date | null
+}
+
+/** A delivery worker on a test database, and what tests do with it. */
+export class DeliveryBench implements AsyncDisposable {
+  readonly #http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
+  readonly #secrets = secrets
+  readonly #environmentId: string
+  readonly database: Database
+  readonly worker: DeliveryWorker
+
+  constructor(database: Database, environmentId: string, concurrency = 64) {
+    this.database = database
+    this.#environmentId = environmentId
+    this.worker = new DeliveryWorker({
+      database,
+      secrets: this.#secrets,
+      http: this.#http,
+      clock: systemClock,
+      random: () => 0,
+      logger: silentLogger,
+      holder: newId(),
+      concurrency,
+      onError: (error) => {
+        throw error
+      },
+    })
+  }
+
+  /** A webhook of the environment with its secret. @param columns further ones of its row */
+  async webhook(
+    targetUrl: string,
+    input: Partial<WebhookInput> = {},
+    columns: Readonly<Record<string, unknown>> = {},
+  ): Promise<{ id: string; secret: string }> {
+    const deps = { secrets: this.#secrets, clock: systemClock, findUrlViolation: () => undefined }
+    const { webhook, secret } = await this.database.transaction((tx) =>
+      createWebhook(deps, tx, this.#environmentId, { targetUrl, ...input }),
+    )
+    if (Object.keys(columns).length > 0) await this.database.pool('webhook').where({ id: webhook.id }).update(columns)
+    return { id: webhook.id, secret }
+  }
+
+  /** Records an event; returns its id. */
+  async event(event: Partial<NewEvent> = {}): Promise<string> {
+    const id = newId()
+    const { database } = this
+    await appendEvents(database.pool, [
+      { environmentId: this.#environmentId, id, type: EVENT_TYPE, payload: examplePayload(EVENT_TYPE), ...event },
+    ])
+    return id
+  }
+
+  /** Dispatches everything, makes an attempt of every delivery that is due, and waits until they are settled. */
+  async run(): Promise<void> {
+    while ((await this.worker.dispatchOnce()) === true);
+    await this.send()
+  }
+
+  /** Makes an attempt of every delivery that is due, and waits until they are settled. */
+  async send(): Promise<void> {
+    for (let made = -1; made !== this.#made; ) {
+      made = this.#made
+      this.worker.wake()
+      await this.worker.sendOnce()
+      while (this.worker.stats.inFlight > 0) await new Promise(setImmediate)
+    }
+  }
+
+  get #made(): number {
+    return Object.values(this.worker.stats.outcomes).reduce((sum, count) => sum + count, 0)
+  }
+
+  async deliveries(eventId?: string): Promise<readonly StoredDelivery[]> {
+    return await query(
+      this.database.pool,
+      `select * from delivery where environment_id = :environmentId and (:eventId::uuid is null or event_id = :eventId) order by id`,
+      { environmentId: this.#environmentId, eventId: eventId ?? null },
+    )
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.worker[Symbol.asyncDispose]()
+    await this.#http[Symbol.asyncDispose]()
+  }
+}
