@@ -214,6 +214,11 @@ export const SETTINGS = {
     'Sync runs a worker executes at once.',
     integer(1, 1_000).prefault('16'),
   ),
+  deliveryConcurrency: setting(
+    'PATCHBAY_DELIVERY_CONCURRENCY',
+    'Webhook deliveries a worker sends at once, not counting those whose receivers take longer than 2 s.',
+    integer(1, 2_000).prefault('128'),
+  ),
   metricsPort: setting(
     'PATCHBAY_METRICS_PORT',
     'Port of its own for `/metrics`, `/healthz` and `/healthz/scheduler`, which ask for no token; 0 takes any free one. Default: no such port, and nothing is counted.',

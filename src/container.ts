@@ -31,6 +31,7 @@ import { connectPageRoutes } from './connect-page/index.ts'
 import { ClaimLongPolls } from './daemons/index.ts'
 import { mapDatabaseError } from './database/index.ts'
 import { findAddressViolations, integrationConfigSchema } from './definitions/index.ts'
+import { deleteDeliveriesOfEnvironment } from './deliveries/index.ts'
 import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
 import { deleteEventsOfEnvironment } from './events/index.ts'
 import { createEvaluator, type Evaluator } from './expressions/index.ts'
@@ -224,6 +225,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
       async deleteByEnvironment(tx, environmentId) {
         await deleteInstallationsOfEnvironment(integrations, tx, environmentId)
         await deleteRemainsOfEnvironment(tx, environmentId)
+        await deleteDeliveriesOfEnvironment(tx, environmentId)
         await deleteEventsOfEnvironment(tx, environmentId)
       },
       deleteIntegrationsOfTeam: (tx, teamId) => deleteIntegrationsOfTeam(integrations, tx, teamId),

@@ -1,6 +1,7 @@
 import { BoundPort } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
+import { countDeliveryBacklog } from './deliveries/index.ts'
 import { countQueueDepth, findUnservedWork } from './runs/index.ts'
 import { SchedulerMonitor, STALLED_AFTER_SECONDS } from './schedules/index.ts'
 import type { Storage } from './storage.ts'
@@ -34,6 +35,7 @@ export function createObservability(
   const metrics = metricsPort === undefined ? undefined : new Metrics()
   metrics?.readOldestDueAge(() => schedulerMonitor.oldestDueAgeSeconds)
   metrics?.readQueue(() => countQueueDepth(database.pool))
+  metrics?.readDeliveryBacklog(() => countDeliveryBacklog(database.pool))
   metrics?.readUnservedWork(() => findUnservedWork(database.pool))
   const findProblem = () => (databaseWatch?.isReachable === false ? DATABASE_PROBLEM : undefined)
   const findSchedulerProblem = () => findProblem() ?? (schedulerMonitor.isStalled ? SCHEDULER_PROBLEM : undefined)

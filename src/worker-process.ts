@@ -4,7 +4,8 @@ import type { Config } from './config.ts'
 import { logoCleaner } from './connect-page/index.ts'
 import { catchUpOf, createContainer, type ProcessDeps } from './container.ts'
 import { pruneDaemons } from './daemons/index.ts'
-import { ATTEMPT_DAYS, DELIVERY_DAYS, DELIVERY_TASKS } from './deliveries/index.ts'
+import { logLoopErrors } from './database/index.ts'
+import { ATTEMPT_DAYS, DELIVERY_DAYS, DELIVERY_TASKS, DeliveryWorker } from './deliveries/index.ts'
 import { EVENT_DAYS } from './events/index.ts'
 import { INBOUND_CONTENT_DAYS, INBOUND_HISTORY_DAYS } from './inbound-webhooks/index.ts'
 import { clientSecretWatch } from './integrations/index.ts'
@@ -50,6 +51,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
         'what a deleted account has at the third party was not ended',
       ),
   })
+  const holder = `${hostname()}:${process.pid}`
   const worker = createWorker({
     database,
     queue,
@@ -57,7 +59,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     logger,
     random: Math.random,
     executeRun: (run, progress, { signal }) => executeWebhookRun(runDeps, run, progress, signal),
-    holder: `${hostname()}:${process.pid}`,
+    holder,
     concurrency: config.workerConcurrency,
     regions: config.region,
     catchUp: catchUpOf(config),
@@ -86,15 +88,31 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
       { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
     ],
   })
+  const deliveries = new DeliveryWorker({
+    database,
+    secrets,
+    http: domain.http,
+    clock,
+    random: Math.random,
+    logger,
+    holder,
+    concurrency: config.deliveryConcurrency,
+    onError: logLoopErrors(logger),
+  })
   observability?.metrics?.readWorker(() => worker.stats)
+  observability?.metrics?.readDeliveries(() => deliveries.stats)
   return {
-    start: () => worker.start(),
-    drain() {
+    start() {
+      worker.start()
+      deliveries.start()
+    },
+    async drain() {
       accountWork.stop()
-      return worker.drain(config.drainMs)
+      await Promise.all([worker.drain(config.drainMs), deliveries.drain(config.drainMs)])
     },
     async [Symbol.asyncDispose]() {
       accountWork.stop()
+      await deliveries[Symbol.asyncDispose]()
       await worker[Symbol.asyncDispose]()
       await domain[Symbol.asyncDispose]()
     },

@@ -168,7 +168,7 @@ describe('the README of the sources', () => {
 function declares(text: string, name: string): boolean {
   const word = name.replace('#', '')
   return new RegExp(
-    `(?:function\\*?|const|class|get) #?${word}\\b|^ +(?:readonly |static |async |\\*)*#?${word}(?:[(<]|: )`,
+    `(?:function\\*?|const|class|get) #?${word}\\b|^ +(?:readonly |static |async |protected |override |\\*)*#?${word}(?:[(<]|: )`,
     'm',
   ).test(text)
 }

@@ -9,6 +9,7 @@ const METRICS: readonly Variable[] = ['metricsHost', 'metricsPort']
 const WORKER_ONLY: readonly Variable[] = [
   'region',
   'workerConcurrency',
+  'deliveryConcurrency',
   'runRetentionDays',
   'eventRetentionDays',
   'deliveryRetentionDays',

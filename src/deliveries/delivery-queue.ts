@@ -11,7 +11,7 @@ import {
   type TurnClaim,
 } from '../runs/index.ts'
 import { type EndpointOutcome, recordEndpointOutcomes } from '../webhooks/index.ts'
-import type { DeliveryState } from './delivery.ts'
+import { DELIVERY_ATTEMPTS_MAX, type DeliveryState } from './delivery.ts'
 import { insertAttempts, type NewAttempt, type SettledDelivery, updateSettledDeliveries } from './sql/delivery.ts'
 import { DELIVERY_QUEUE, type DeliveryPayload } from './sql/queue.ts'
 
@@ -20,11 +20,11 @@ const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
 /** The retry schedule of Standard Webhooks: ten attempts in about three days; jitter is only added. */
-export const DELIVERY_POLICY: QueuePolicy = {
+const DELIVERY_POLICY: QueuePolicy = {
   // Four times what an attempt takes: a lease is not renewed.
   leaseMs: MINUTE_MS,
   stopGraceMs: MINUTE_MS,
-  attemptsMax: 10,
+  attemptsMax: DELIVERY_ATTEMPTS_MAX,
   retry: {
     delaysMs: [
       5 * SECOND_MS,
@@ -48,7 +48,7 @@ export type ClaimedDelivery = TakenLease & Availability & DeliveryPayload
 export type DiscardReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_paused' | 'event_deleted'
 
 /** How the work on a claimed delivery ended. */
-export interface DeliveryResult {
+export interface DeliverySettlement {
   readonly delivery: ClaimedDelivery
   /** `stopped`: it is discarded. */
   readonly outcome: Outcome
@@ -62,7 +62,7 @@ export class DeliveryQueue extends Queue<DeliveryPayload> {
   readonly #database: QueueDeps['database']
   readonly #policy: QueuePolicy
   /** Results that are being settled, by lease. */
-  readonly #results = new Map<string, DeliveryResult>()
+  readonly #results = new Map<string, DeliverySettlement>()
 
   constructor({ policy = DELIVERY_POLICY, ...deps }: Omit<QueueDeps, 'policy'> & { readonly policy?: QueuePolicy }) {
     super({ ...deps, policy }, DELIVERY_QUEUE)
@@ -84,7 +84,7 @@ export class DeliveryQueue extends Queue<DeliveryPayload> {
    *
    * @returns for each result what the delivery is now; `undefined` when its lease was lost and nothing was written
    */
-  async settleResults(results: readonly DeliveryResult[]): Promise<readonly (DeliveryState | undefined)[]> {
+  async settleResults(results: readonly DeliverySettlement[]): Promise<readonly (DeliveryState | undefined)[]> {
     for (const result of results) this.#results.set(result.delivery.leaseId, result)
     try {
       const settled = await this.settle(results.map(({ delivery, outcome }) => ({ ...delivery, outcome })))
@@ -111,7 +111,7 @@ export class DeliveryQueue extends Queue<DeliveryPayload> {
   }
 }
 
-function settledDelivery(item: SettledItem, result: DeliveryResult | undefined): SettledDelivery {
+function settledDelivery(item: SettledItem, result: DeliverySettlement | undefined): SettledDelivery {
   const { environmentId, id, status, availableAt } = item
   const { attempt, discardReason } = result ?? {}
   return {
@@ -126,7 +126,7 @@ function settledDelivery(item: SettledItem, result: DeliveryResult | undefined):
   }
 }
 
-function endpointOutcome(item: SettledItem, result: DeliveryResult | undefined): EndpointOutcome | undefined {
+function endpointOutcome(item: SettledItem, result: DeliverySettlement | undefined): EndpointOutcome | undefined {
   if (result?.attempt === undefined) return undefined
   const { status, errorClass } = result.attempt
   return {

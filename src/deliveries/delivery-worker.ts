@@ -12,7 +12,7 @@ import {
   type WebhookRef,
 } from '../webhooks/index.ts'
 import type { DeliveryState } from './delivery.ts'
-import { type ClaimedDelivery, DeliveryQueue, type DeliveryResult } from './delivery-queue.ts'
+import { type ClaimedDelivery, DeliveryQueue, type DeliverySettlement } from './delivery-queue.ts'
 import { dispatchEvents } from './dispatcher.ts'
 import { InFlight } from './in-flight.ts'
 import { type DeliveryParts, sendDelivery } from './send.ts'
@@ -86,7 +86,7 @@ export class DeliveryWorker implements AsyncDisposable {
   readonly #inFlight: InFlight
   readonly #groups = new Map<string, GroupState>(GROUPS.map((group) => [group, { isExhausted: false, claimedMs: 0 }]))
   readonly #endpoints: TtlCache<WebhookEndpoint>
-  readonly #settlements: MicroBatcher<DeliveryResult, DeliveryState | undefined>
+  readonly #settlements: MicroBatcher<DeliverySettlement, DeliveryState | undefined>
   readonly #loops: { readonly dispatch: PollLoop; readonly send: PollLoop; readonly reap: PollLoop }
   readonly #attempts = new Set<Promise<void>>()
   readonly #stop = new AbortController()
@@ -298,7 +298,7 @@ export class DeliveryWorker implements AsyncDisposable {
     delivery: ClaimedDelivery,
     parts: Promise<(delivery: ClaimedDelivery) => DeliveryParts>,
     leaseEndsMs: number,
-  ): Promise<DeliveryResult> {
+  ): Promise<DeliverySettlement> {
     const { signal } = this.#stop
     try {
       const partsOf = await parts
@@ -314,14 +314,14 @@ export class DeliveryWorker implements AsyncDisposable {
   }
 
   /** What an attempt says about how to send to its webhook from now on. */
-  #learn({ delivery, outcome }: DeliveryResult): void {
+  #learn({ delivery, outcome }: DeliverySettlement): void {
     const nowMs = performance.now()
     const afterMs = outcome.kind === 'rate_limited' || outcome.kind === 'retry' ? outcome.afterMs : undefined
     if (afterMs !== undefined) this.#inFlight.pause(delivery.concurrencyKey, nowMs + afterMs, nowMs)
   }
 
   /** Settles through an outage of the database, for as long as the lease holds. */
-  async #settle(result: DeliveryResult, leaseEndsMs: number): Promise<DeliveryState | undefined> {
+  async #settle(result: DeliverySettlement, leaseEndsMs: number): Promise<DeliveryState | undefined> {
     for (;;) {
       try {
         return await this.#settlements.run(result)
@@ -334,11 +334,11 @@ export class DeliveryWorker implements AsyncDisposable {
   }
 }
 
-const UNEXPECTED: DeliveryResult['outcome'] = {
+const UNEXPECTED: DeliverySettlement['outcome'] = {
   kind: 'retry',
   error: { reason: 'INTERNAL', message: 'the attempt failed unexpectedly' },
 }
 
-function released(delivery: ClaimedDelivery): DeliveryResult {
+function released(delivery: ClaimedDelivery): DeliverySettlement {
   return { delivery, outcome: { kind: 'released' } }
 }

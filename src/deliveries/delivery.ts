@@ -32,7 +32,7 @@ export interface DeliveryRecord extends NewDelivery {
   readonly lastStatus: number | null
   /** What went wrong at the last attempt, or why it was discarded. */
   readonly lastErrorClass: string | null
-  /** Null: it has ended, or is being sent. */
+  /** When it is or was due; null: it has ended. */
   readonly nextAttemptAt: Date | null
   readonly createdAt: Date
   readonly finishedAt: Date | null

@@ -16,7 +16,7 @@ export {
   type HeaderPairs,
   type NewDelivery,
 } from './delivery.ts'
-export { DeliveryWorker, type DeliveryWorkerStats } from './delivery-worker.ts'
+export { DeliveryWorker } from './delivery-worker.ts'
 export { enqueueDeliveries } from './enqueue.ts'
 export { expungeEvent } from './expunge.ts'
 export { type DeliveryDetail, getDelivery, listDeliveries, summariseDeliveries } from './read-deliveries.ts'

@@ -11,7 +11,7 @@ import {
   sendDeliveryRequest,
   type WebhookEndpoint,
 } from '../webhooks/index.ts'
-import type { ClaimedDelivery, DeliveryResult, DiscardReason } from './delivery-queue.ts'
+import type { ClaimedDelivery, DeliverySettlement, DiscardReason } from './delivery-queue.ts'
 import type { NewAttempt } from './sql/delivery.ts'
 
 /** What sending one delivery takes. */
@@ -45,7 +45,7 @@ export async function sendDelivery(
   delivery: ClaimedDelivery,
   { endpoint, event }: DeliveryParts,
   signal: AbortSignal,
-): Promise<DeliveryResult> {
+): Promise<DeliverySettlement> {
   if (endpoint === undefined) return discarded(delivery, 'webhook_deleted')
   if (endpoint === 'unreadable') return { delivery, outcome: { kind: 'rate_limited', afterMs: UNREADABLE_PAUSE_MS } }
   if (endpoint.state === 'disabled') return discarded(delivery, 'webhook_disabled')
@@ -60,7 +60,7 @@ export async function sendDelivery(
   return { delivery, ...outcomeOf(exchange), attempt: attemptRecord(delivery, endpoint, request, exchange) }
 }
 
-function discarded(delivery: ClaimedDelivery, discardReason: DiscardReason): DeliveryResult {
+function discarded(delivery: ClaimedDelivery, discardReason: DiscardReason): DeliverySettlement {
   return { delivery, outcome: { kind: 'stopped' }, discardReason }
 }
 
@@ -77,7 +77,7 @@ async function takeFromRateLimit(
   })
 }
 
-function outcomeOf({ attempt }: DeliveryExchange): Pick<DeliveryResult, 'outcome'> {
+function outcomeOf({ attempt }: DeliveryExchange): Pick<DeliverySettlement, 'outcome'> {
   switch (attempt.kind) {
     case 'accepted':
       return { outcome: { kind: 'completed' } }

@@ -14,7 +14,6 @@ export {
   deleteEventsOfEnvironment,
   EVENT_DAYS,
   type EventRecord,
-  type EventRef,
   expungePayload,
   findEvent,
   findEvents,

@@ -18,7 +18,7 @@ export {
 } from './executor.ts'
 export { completedStatusOf, isStatsOf } from './incremental.ts'
 export { isLeaseLost, Lease, leaseLost } from './lease.ts'
-export { type HeartbeatResult, type Outcome, Queue, type QueueDeps, type Settlement, type TurnClaim } from './queue.ts'
+export { type HeartbeatResult, type Outcome, Queue, type QueueDeps, type TurnClaim } from './queue.ts'
 export { createQueueLeases } from './queue-leases.ts'
 export { getRun, listRuns, type RunView, type WaitState } from './read-runs.ts'
 export { retention } from './retention.ts'

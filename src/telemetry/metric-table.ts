@@ -86,6 +86,30 @@ export const METRICS = {
     labels: [],
     help: 'Records this worker delivered.',
   },
+  deliveryBacklog: {
+    name: 'patchbay_delivery_backlog',
+    type: 'gauge',
+    labels: ['group', 'state'],
+    help: 'Webhook deliveries of the whole installation, `first` attempts or `retry` (later attempts and recoveries): `ready` to be sent, `later`, `held` while being sent. Counted every 10 s at most.',
+  },
+  deliveriesInFlight: {
+    name: 'patchbay_deliveries_in_flight',
+    type: 'gauge',
+    labels: [],
+    help: 'Webhook deliveries this worker sends at the moment.',
+  },
+  deliveryAttempts: {
+    name: 'patchbay_delivery_attempts_total',
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'Webhook deliveries this worker settled, by their state afterwards: `delivered`, `pending` (to be sent again), `failed` (no attempt is left), `discarded`.',
+  },
+  eventsDispatched: {
+    name: 'patchbay_events_dispatched_total',
+    type: 'counter',
+    labels: [],
+    help: 'Events for which this worker created the deliveries, if any webhook asked for them.',
+  },
   requests: {
     name: 'patchbay_requests_total',
     type: 'counter',

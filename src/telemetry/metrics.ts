@@ -62,6 +62,21 @@ export interface QueueDepthCount {
   readonly runs: number
 }
 
+/** How many deliveries of one queue group are in one state. */
+export interface DeliveryBacklogCount {
+  readonly group: string
+  readonly state: string
+  readonly deliveries: number
+}
+
+/** Counters of a delivery worker, read at each scrape. */
+export interface DeliveryCounters {
+  readonly inFlight: number
+  readonly events: number
+  /** Settled deliveries by their state afterwards. */
+  readonly outcomes: Readonly<Record<string, number>>
+}
+
 /** How much work of one kind waits in a region that no worker serves. */
 export interface UnservedWorkCount {
   readonly region: string
@@ -137,6 +152,25 @@ export class Metrics {
       gauge.reset()
       for (const { region, work, count } of found ?? []) gauge.set({ region, work }, count)
     })
+  }
+
+  /** Shows the backlog of deliveries; `read` is throttled. */
+  readDeliveryBacklog(read: () => Promise<readonly DeliveryBacklogCount[]>): void {
+    const figures = throttledRead(read, QUEUE_DEPTH_THROTTLE)
+    this.#gauge(METRICS.deliveryBacklog, async (gauge) => {
+      const found = await figures()
+      gauge.reset()
+      for (const { group, state, deliveries } of found ?? []) gauge.set({ group, state }, deliveries)
+    })
+  }
+
+  /** Shows the counters of a delivery worker. */
+  readDeliveries(read: () => DeliveryCounters): void {
+    this.#gauge(METRICS.deliveriesInFlight, (gauge) => gauge.set(read().inFlight))
+    this.#externalCounter(METRICS.eventsDispatched, () => [[{}, read().events]])
+    this.#externalCounter(METRICS.deliveryAttempts, () =>
+      Object.entries(read().outcomes).map(([outcome, count]) => [{ outcome }, count]),
+    )
   }
 
   /** Shows the counters of a worker. */

@@ -22,7 +22,7 @@ export type DeliveryAttempt =
   | { readonly kind: 'no_response'; readonly reason: FailureReason; readonly message: string }
 
 /** What was received. */
-export interface ReceivedResponse {
+interface ReceivedResponse {
   readonly status: number
   /** By lower-case name; without cookies and connection headers. */
   readonly headers: Readonly<Record<string, string>>
@@ -31,7 +31,7 @@ export interface ReceivedResponse {
 }
 
 /** What went wrong in an attempt: the class of the status, or why there was none. */
-export type AttemptErrorClass = 'status_1xx' | 'status_3xx' | 'status_4xx' | 'status_5xx' | RequestErrorClass
+type AttemptErrorClass = 'status_1xx' | 'status_3xx' | 'status_4xx' | 'status_5xx' | RequestErrorClass
 
 /** One attempt, for its record. */
 export interface DeliveryExchange {

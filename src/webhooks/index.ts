@@ -8,7 +8,6 @@
 
 export {
   ATTEMPT_TIMEOUT_MS,
-  type AttemptErrorClass,
   type DeliveryAttempt,
   type DeliveryExchange,
   sendDeliveryRequest,

@@ -1,6 +1,6 @@
 import { execute, jsonb, query, type Tx } from '../../database/index.ts'
 import { insertWaitingSql } from '../../runs/index.ts'
-import type { DeliveryState, NewDelivery } from '../delivery.ts'
+import type { AttemptRecord, DeliveryState, NewDelivery } from '../delivery.ts'
 import { DELIVERY_QUEUE, FIRST_GROUP, RETRY_GROUP } from './queue.ts'
 
 /**
@@ -83,26 +83,10 @@ export async function updateSettledDeliveries(tx: Tx, settled: readonly SettledD
   )
 }
 
-/** One attempt, as it is stored. */
-export interface NewAttempt {
+/** An attempt to be stored. */
+export interface NewAttempt extends AttemptRecord {
   readonly environmentId: string
   readonly deliveryId: string
-  readonly n: number
-  readonly scheduledAt: Date
-  readonly startedAt: Date
-  readonly dnsMs: number | null
-  readonly connectMs: number | null
-  readonly tlsMs: number | null
-  readonly firstByteMs: number | null
-  readonly totalMs: number
-  readonly status: number | null
-  readonly errorClass: string | null
-  readonly errorMessage: string | null
-  readonly remoteAddress: string | null
-  /** `[name, value]`; values of custom headers are masked. */
-  readonly requestHeaders: readonly (readonly [string, string])[]
-  readonly responseHeaders: readonly (readonly [string, string])[] | null
-  readonly responseBody: string | null
 }
 
 /** Inserts attempts; the partition follows from the delivery's id. */
