@@ -1,13 +1,17 @@
 import { type JsonObject, newId } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { EventType } from './catalog.ts'
+import { limitPayload } from './limit-payload.ts'
 import { insertEvents } from './sql.ts'
 
 /** An event to be recorded. */
 export interface NewEvent {
   readonly environmentId: string
   readonly type: EventType
-  /** What happened to the subject, in the names of the contract (snake_case); never a secret. */
+  /**
+   * What happened to the subject, in the names of the contract (snake_case): the message that names the type in its option
+   * `event_types`; never a secret. Stored in at most 256 KiB, see `limitPayload`.
+   */
   readonly payload: JsonObject
   /** Id (UUID) of the resource that the event is about: the one named before the colon of the type. */
   readonly subjectId?: string | null | undefined
@@ -27,6 +31,6 @@ export async function appendEvents(tx: Tx, events: readonly NewEvent[]): Promise
   if (events.length > 0)
     await insertEvents(
       tx,
-      events.map(({ id = newId(), ...event }) => ({ id, ...event })),
+      events.map(({ id = newId(), payload, ...event }) => ({ id, ...event, payload: limitPayload(payload) })),
     )
 }

@@ -55,6 +55,11 @@ export function checkEventTypes(patterns: readonly string[], field: string): Vio
   })
 }
 
+/** The names of the catalog that some of the patterns match. */
+export function eventTypesOf(patterns: readonly string[]): readonly string[] {
+  return EVENT_TYPES.filter((event) => patterns.some((pattern) => matchesEventType(pattern, event)))
+}
+
 /** Whether an event type is meant by a pattern: a name, or a prefix and `*`. */
 export function matchesEventType(pattern: string, event: string): boolean {
   return pattern.endsWith('*') ? event.startsWith(pattern.slice(0, -1)) : pattern === event

@@ -6,13 +6,14 @@
  */
 
 export { appendEvents, type NewEvent } from './append-events.ts'
-export { checkEventTypes, type EventType, matchesEventType } from './catalog.ts'
+export { checkEventTypes, type EventType, eventTypesOf, matchesEventType } from './catalog.ts'
 export { examplePayload } from './examples.ts'
 export { listEvents } from './list-events.ts'
 export {
   type DispatchedEvent,
   deleteEventsOfEnvironment,
   EVENT_DAYS,
+  type EventFilter,
   type EventRecord,
   expungePayload,
   findEvent,

@@ -21,8 +21,14 @@ export interface EventRecord {
 
 /** Which events to list; what is undefined does not restrict. */
 export interface EventFilter {
-  readonly type?: string | undefined
+  /** Names of the catalog; empty: none. */
+  readonly types?: readonly string[] | undefined
   readonly subjectId?: string | undefined
+  readonly integratedAccountId?: string | undefined
+  /** Recorded at or after this moment. */
+  readonly since?: Date | undefined
+  /** Recorded before this moment. */
+  readonly until?: Date | undefined
 }
 
 const COLUMNS = [
@@ -75,17 +81,20 @@ export interface EventHead {
 
 /**
  * At most `limit` events of the environment below the id `before`, newest first, without their payloads. Uses the primary key,
- * event_of_type or event_of_subject of each day, newest day first, until the page is full.
+ * event_of_type, event_of_subject or event_of_account of each day, newest day first, until the page is full.
  */
 export async function listEventHeads(
   tx: Tx,
   environmentId: string,
-  { type, subjectId }: EventFilter,
+  { types, subjectId, integratedAccountId, since, until }: EventFilter,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly EventHead[]> {
   const events = tx('event').where({ environment_id: environmentId })
-  if (type !== undefined) events.where({ type })
+  if (types !== undefined) events.whereIn('type', types)
   if (subjectId !== undefined) events.where({ subject_id: subjectId })
+  if (integratedAccountId !== undefined) events.where({ integrated_account_id: integratedAccountId })
+  if (since !== undefined) events.where('id', '>=', lowestIdAt(since))
+  if (until !== undefined) events.where('id', '<', lowestIdAt(until))
   return await events.modify(newestFirst, page).select(['id', 'payload_bytes as bytes'])
 }
 

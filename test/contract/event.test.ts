@@ -74,6 +74,42 @@ describe.each(clients)('the events of an environment over $wire', (client) => {
     expect(wrongQuery.reason).toBe('PAGE_TOKEN_INVALID')
   })
 
+  it('can be filtered by patterns, account and time', async () => {
+    const { environmentId, environmentToken: token } = await freshEnvironment()
+    const [integratedAccountId, start] = [newId(), Date.now() - 60_000]
+    const types = ['record:created', 'record:meta', 'webhook:recovered', 'integrated_account:active'] as const
+    const recorded = types.map((type, index) => ({
+      environmentId,
+      type,
+      payload: examplePayload(type),
+      id: newId(start + index * 1_000),
+      ...(type === 'webhook:recovered' ? {} : { integratedAccountId }),
+    }))
+    await app.database.transaction((tx) => appendEvents(tx, recorded))
+    const at = (index: number) => new Date(start + index * 1_000).toISOString()
+    const typesOf = async (filter: JsonObject) => {
+      const events = await eventsOf(
+        client,
+        { types: ['record:*', 'webhook:*', 'integrated_account:active'], ...filter },
+        token,
+      )
+      return events.map(({ type }) => type)
+    }
+    expect(await typesOf({})).toEqual(types.toReversed())
+    expect(await typesOf({ types: ['record:*', 'webhook:recovered'] })).toEqual(types.slice(0, 3).toReversed())
+    expect(await typesOf({ types: ['record:*'], type: 'record:meta' })).toEqual(['record:meta'])
+    expect(await typesOf({ types: ['record:*'], type: 'webhook:recovered' })).toEqual([])
+    expect(await typesOf({ integrated_account_id: integratedAccountId })).toEqual([types[3], types[1], types[0]])
+    expect(await typesOf({ since: at(1), until: at(3) })).toEqual([types[2], types[1]])
+    const [latest] = await eventsOf(client, { type: types[3] }, token)
+    expect(latest?.integrated_account_id).toBe(integratedAccountId)
+    for (const [filter, field] of [
+      [{ types: ['record:*', 'records:*'] }, 'types[1]'],
+      [{ since: at(1), until: at(1) }, 'until'],
+    ] as const)
+      expect((await client.callError(list, filter, { token })).violations).toMatchObject([{ field }])
+  })
+
   it('are not found by the id of another environment, nor by an unknown one', async () => {
     const [mine, other] = [await freshEnvironment(), await freshEnvironment()]
     await client.ok(install, { integration_id: await freshIntegration() }, { token: other.environmentToken })

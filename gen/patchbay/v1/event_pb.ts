@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/event.proto.
  */
 export const file_patchbay_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChdwYXRjaGJheS92MS9ldmVudC5wcm90bxILcGF0Y2hiYXkudjEinwIKBUV2ZW50EhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgCIAEoCUIL4EEDukgFcgOwAQESEQoEdHlwZRgDIAEoCUID4EEDEhwKCnN1YmplY3RfaWQYBCABKAlCA+BBA0gAiAEBEi0KB3BheWxvYWQYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQMSMwoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxI0CgtleHB1bmdlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBA0INCgtfc3ViamVjdF9pZGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChdwYXRjaGJheS92MS9ldmVudC5wcm90bxILcGF0Y2hiYXkudjEi6gIKBUV2ZW50EhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgCIAEoCUIL4EEDukgFcgOwAQESEQoEdHlwZRgDIAEoCUID4EEDEhwKCnN1YmplY3RfaWQYBCABKAlCA+BBA0gAiAEBEi0KB3BheWxvYWQYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQMSMwoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYByABKAlCC+BBA7pIBXIDsAEBSAGIAQESNAoLZXhwdW5nZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQNCDQoLX3N1YmplY3RfaWRCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Something that happened in an environment, recorded in the transaction of the change it is about: it exists exactly when
@@ -52,8 +52,9 @@ export type Event = Message<"patchbay.v1.Event"> & {
   subjectId?: string | undefined;
 
   /**
-   * The resource as it was after the change, in the names of its own message; never a secret. Of a deleted account, the
-   * fields that identify it alone. A `context` of more than 64 KiB is left out.
+   * What it is about, as it was after the change: the fields of the message that names the type in its option
+   * `event_types`, such as IntegratedAccountEventPayload; `/schemas/events.json` has them as JSON Schema. Never a secret. At
+   * most 256 KiB: `truncated_fields` names what was left out or cut.
    *
    * @generated from field: google.protobuf.Struct payload = 5;
    */
@@ -65,6 +66,13 @@ export type Event = Message<"patchbay.v1.Event"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 6;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * The account that it concerns, whatever it is about. Absent when it concerns none.
+   *
+   * @generated from field: optional string integrated_account_id = 7;
+   */
+  integratedAccountId?: string | undefined;
 
   /**
    * When ExpungeEvent removed its payload, which is empty since. Absent unless it did.

@@ -7,6 +7,8 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_patchbay_v1_access } from "./access_pb.ts";
 import type { Event, EventSchema } from "./event_pb.ts";
 import { file_patchbay_v1_event } from "./event_pb.ts";
@@ -16,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/event_service.proto.
  */
 export const file_patchbay_v1_event_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9wYXRjaGJheS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEgtwYXRjaGJheS52MSIqCg9HZXRFdmVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIsMBChFMaXN0RXZlbnRzUmVxdWVzdBIdCglwYWdlX3NpemUYASABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgCIAEoCUIL4EEBukgFcgMYgBASMAoEdHlwZRgDIAEoCUId4EEBukgXchUYQDIRXlthLXpfXSs6W2Etel9dKyRIAIgBARIkCgpzdWJqZWN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgBiAEBQgcKBV90eXBlQg0KC19zdWJqZWN0X2lkIlsKEkxpc3RFdmVudHNSZXNwb25zZRInCgZldmVudHMYASADKAsyEi5wYXRjaGJheS52MS5FdmVudEID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIi4KE0V4cHVuZ2VFdmVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBMrsCCgxFdmVudFNlcnZpY2USWAoIR2V0RXZlbnQSHC5wYXRjaGJheS52MS5HZXRFdmVudFJlcXVlc3QaEi5wYXRjaGJheS52MS5FdmVudCIakAIBoLsYA4LT5JMCDRILL2V2ZW50L3tpZH0SZAoKTGlzdEV2ZW50cxIeLnBhdGNoYmF5LnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh8ucGF0Y2hiYXkudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIhWQAgGguxgDgtPkkwIIEgYvZXZlbnQSawoMRXhwdW5nZUV2ZW50EiAucGF0Y2hiYXkudjEuRXhwdW5nZUV2ZW50UmVxdWVzdBoSLnBhdGNoYmF5LnYxLkV2ZW50IiWQAgKguxgDgtPkkwIYOgEqIhMvZXZlbnQve2lkfS9leHB1bmdlYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_patchbay_v1_access, file_patchbay_v1_event]);
+  fileDesc("Ch9wYXRjaGJheS92MS9ldmVudF9zZXJ2aWNlLnByb3RvEgtwYXRjaGJheS52MSIqCg9HZXRFdmVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIpIDChFMaXN0RXZlbnRzUmVxdWVzdBIdCglwYWdlX3NpemUYASABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgCIAEoCUIL4EEBukgFcgMYgBASMAoEdHlwZRgDIAEoCUId4EEBukgXchUYQDIRXlthLXpfXSs6W2Etel9dKyRIAIgBARIkCgpzdWJqZWN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgBiAEBEiIKBXR5cGVzGAUgAygJQhPgQQG6SA2SAQoQMiIGcgQQARhAEi8KFWludGVncmF0ZWRfYWNjb3VudF9pZBgGIAEoCUIL4EEBukgFcgOwAQFIAogBARIuCgVzaW5jZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIuCgV1bnRpbBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAUIHCgVfdHlwZUINCgtfc3ViamVjdF9pZEIYChZfaW50ZWdyYXRlZF9hY2NvdW50X2lkIlsKEkxpc3RFdmVudHNSZXNwb25zZRInCgZldmVudHMYASADKAsyEi5wYXRjaGJheS52MS5FdmVudEID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIi4KE0V4cHVuZ2VFdmVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBMrsCCgxFdmVudFNlcnZpY2USWAoIR2V0RXZlbnQSHC5wYXRjaGJheS52MS5HZXRFdmVudFJlcXVlc3QaEi5wYXRjaGJheS52MS5FdmVudCIakAIBoLsYA4LT5JMCDRILL2V2ZW50L3tpZH0SZAoKTGlzdEV2ZW50cxIeLnBhdGNoYmF5LnYxLkxpc3RFdmVudHNSZXF1ZXN0Gh8ucGF0Y2hiYXkudjEuTGlzdEV2ZW50c1Jlc3BvbnNlIhWQAgGguxgDgtPkkwIIEgYvZXZlbnQSawoMRXhwdW5nZUV2ZW50EiAucGF0Y2hiYXkudjEuRXhwdW5nZUV2ZW50UmVxdWVzdBoSLnBhdGNoYmF5LnYxLkV2ZW50IiWQAgKguxgDgtPkkwIYOgEqIhMvZXZlbnQve2lkfS9leHB1bmdlYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_patchbay_v1_access, file_patchbay_v1_event]);
 
 /**
  * Names an event to read.
@@ -72,6 +74,35 @@ export type ListEventsRequest = Message<"patchbay.v1.ListEventsRequest"> & {
    * @generated from field: optional string subject_id = 4;
    */
   subjectId?: string | undefined;
+
+  /**
+   * Only events of these types: names of the catalogue, or patterns such as `sync_job_run:*` that match one of them. With
+   * `type`, only what both ask for. Empty: of all types.
+   *
+   * @generated from field: repeated string types = 5;
+   */
+  types: string[];
+
+  /**
+   * Only events that concern this account, whatever they are about, such as its runs and records. Absent: all.
+   *
+   * @generated from field: optional string integrated_account_id = 6;
+   */
+  integratedAccountId?: string | undefined;
+
+  /**
+   * Only events recorded at or after this moment. Absent: from the beginning.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 7;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Only events recorded before this moment, which must be after `since`. Absent: up to now.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 8;
+   */
+  until?: Timestamp | undefined;
 };
 
 /**

@@ -4,6 +4,7 @@
 
 import type { GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { extDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
 import type { MessageOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
@@ -12,7 +13,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/event_type.proto.
  */
 export const file_patchbay_v1_event_type: GenFile = /*@__PURE__*/
-  fileDesc("ChxwYXRjaGJheS92MS9ldmVudF90eXBlLnByb3RvEgtwYXRjaGJheS52MSIuCglFdmVudFR5cGUSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCTpaCgtldmVudF90eXBlcxIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxi1hwMgAygLMhYucGF0Y2hiYXkudjEuRXZlbnRUeXBlUgpldmVudFR5cGVzYgZwcm90bzM", [file_google_protobuf_descriptor]);
+  fileDesc("ChxwYXRjaGJheS92MS9ldmVudF90eXBlLnByb3RvEgtwYXRjaGJheS52MSI4CglFdmVudFR5cGUSEQoEbmFtZRgBIAEoCUID4EEDEhgKC2Rlc2NyaXB0aW9uGAIgASgJQgPgQQM6WgoLZXZlbnRfdHlwZXMSHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMYtYcDIAMoCzIWLnBhdGNoYmF5LnYxLkV2ZW50VHlwZVIKZXZlbnRUeXBlc2IGcHJvdG8z", [file_google_api_field_behavior, file_google_protobuf_descriptor]);
 
 /**
  * A type of event whose payload a message describes.

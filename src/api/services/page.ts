@@ -1,10 +1,26 @@
+import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import type { JsonObject } from '../../base/index.ts'
 import { decodeIdPageToken, type ListPage, readPageSize, toPage } from '../../database/index.ts'
+import type { Finding } from '../operation.ts'
+import { dateFrom } from './values.convert.ts'
 
 /** The fields that all list requests have. */
 export interface ListRequest {
   readonly pageSize: number
   readonly pageToken: string
+}
+
+/** A range of time in a request. */
+export interface RangeRequest {
+  readonly since?: Timestamp | undefined
+  readonly until?: Timestamp | undefined
+}
+
+/** A finding when a range of time has no moment in it. */
+export function checkRange({ since, until }: RangeRequest): readonly Finding[] {
+  const [from, to] = [dateFrom(since), dateFrom(until)]
+  if (from === undefined || to === undefined || from < to) return []
+  return [{ field: 'until', description: 'must be after since', rule: 'until.after_since' }]
 }
 
 /** A keyset range: at most `limit` rows with ids below `before`. */

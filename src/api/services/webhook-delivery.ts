@@ -1,5 +1,4 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { Timestamp } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { WebhookDeliverySchema } from '../../../gen/patchbay/v1/webhook_delivery_pb.ts'
 import { type ListWebhookDeliveriesRequest, WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
@@ -18,10 +17,10 @@ import {
   summariseDeliveries,
 } from '../../deliveries/index.ts'
 import { environmentIdOf } from '../caller.ts'
-import type { Finding } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { eventToProto } from './event.ts'
 import { runIdempotent } from './idempotency.ts'
+import type { RangeRequest } from './page.ts'
 import { taskToProto } from './task.ts'
 import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
 
@@ -61,19 +60,6 @@ export function webhookDeliveryHandlers(
         taskToProto(await startRecovery(deps, tx, environmentIdOf(context), request.id, 'missing', rangeFrom(request))),
       ),
   }
-}
-
-/** A range of time in a request. */
-interface RangeRequest {
-  readonly since?: Timestamp | undefined
-  readonly until?: Timestamp | undefined
-}
-
-/** A finding when a range of time has no moment in it. */
-export function checkRange({ since, until }: RangeRequest): readonly Finding[] {
-  const [from, to] = [dateFrom(since), dateFrom(until)]
-  if (from === undefined || to === undefined || from < to) return []
-  return [{ field: 'until', description: 'must be after since', rule: 'until.after_since' }]
 }
 
 function rangeFrom({ since, until }: RangeRequest) {

@@ -15,9 +15,9 @@ import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { pageById, queryOf } from './page.ts'
+import { checkRange, pageById, queryOf } from './page.ts'
 import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
-import { checkRange, webhookDeliveryHandlers } from './webhook-delivery.ts'
+import { webhookDeliveryHandlers } from './webhook-delivery.ts'
 
 /** Administers webhooks. */
 export function webhookService(

@@ -41,7 +41,8 @@ export function readEventContract(files: readonly DescFile[], at: string): Event
   const registry = createRegistry(...files)
   const [option, envelope] = [registry.getExtension(OPTION), registry.getMessage(ENVELOPE)]
   if (option === undefined || envelope === undefined) throw new Error(`the contract has no ${OPTION} or ${ENVELOPE}`)
-  const book = createSchemaBook(readAnnotations(files), at)
+  const annotations = readAnnotations(files)
+  const book = createSchemaBook(annotations, at)
   const eventsOf = (message: DescMessage): EventContract[] => {
     const types = getOption(message, option) as readonly { readonly name: string; readonly description: string }[]
     const payload = book.refTo(message, 'event')
@@ -57,7 +58,7 @@ export function readEventContract(files: readonly DescFile[], at: string): Event
       type: 'object',
       description: description(envelope),
       properties,
-      required: Object.keys(properties),
+      required: envelope.fields.filter((field) => annotations.hasBehavior(field, 'REQUIRED')).map(({ name }) => name),
     },
     schemas: book.schemas,
   }
