@@ -6,6 +6,9 @@ import type { ActionPlan } from './plan.ts'
 /** Root names of expressions over the response to a subscription request. */
 const RESULT_ROOTS = ['result', 'headers', 'context', 'subscription'] as const
 
+/** Root names of `when`. */
+const CONDITION_ROOTS = ['context', 'subscription'] as const
+
 /** Shortest and longest time before the expiry at which a renewal may be due. */
 const RENEW_BEFORE_SECONDS = { min: 1, max: 30 * 86_400 } as const
 const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
@@ -36,6 +39,11 @@ export const subscriptionSchema = z
       .optional()
       .describe(
         'Looks for a subscription with this address before another one is created, where the response to an earlier request may have been lost. Its result is read by `id`; nothing means that there is none.',
+      ),
+    when: expressionText(CONDITION_ROOTS)
+      .optional()
+      .describe(
+        'JSONata over {context, subscription}: webhooks are ordered for accounts for which it is truthy. It is looked at before each request, and every hour while it is not. Default: for all.',
       ),
     id: expressionText(RESULT_ROOTS).describe(
       'JSONata over {result, headers, context, subscription} that returns what the third party calls the subscription: {{subscription.id}}. An object has its members there.',
@@ -91,6 +99,8 @@ export interface SubscriptionPlan {
   /** Absent: a share of the life. */
   readonly renewBeforeMs: number | undefined
   readonly secret: SubscriptionSecret | undefined
+  /** JSONata over {context, subscription}; absent: always. */
+  readonly when: string | undefined
   readonly events: readonly string[]
   /** One entry per subscription of an account: the event that it is for, or an empty text. */
   readonly keys: readonly string[]
@@ -116,6 +126,7 @@ export function compileSubscription(
     expires: definition.expires,
     renewBeforeMs: renew_before === undefined ? undefined : (durationSeconds(renew_before) ?? 0) * 1_000,
     secret: secret === undefined ? undefined : secretPlanOf(secret),
+    when: definition.when,
     events,
     keys: one_per_event ? [...new Set(events)] : [''],
     scope: definition.scope,

@@ -1,6 +1,7 @@
 import type { ResolvedAccount } from '../accounts/index.ts'
 import { catchFailure, Failure, isTransient, type Json, type JsonObject } from '../base/index.ts'
 import type { SubscriptionPlan, SubscriptionVerb } from '../definitions/index.ts'
+import { isTruthy } from '../formats/index.ts'
 import type { AccountReporter, ActionOutcome, ActionStepResult, ApiProxy, ExpressionEvaluator } from '../proxy/index.ts'
 import { readExpiry } from './expiry.ts'
 
@@ -65,6 +66,17 @@ export async function requestSubscription(
   if (run.kind !== 'ok') return run
   const answer = await catchFailure(() => readAnswer(deps, target, verb, run.outcome, now()))
   return answer instanceof Failure ? errorOfFailure(answer) : answer
+}
+
+/** Whether the definition orders this subscription for this account. @throws Failure EXPRESSION_FAILED */
+export async function isSubscriptionWanted(
+  { evaluator }: Pick<SubscriptionDependencies, 'evaluator'>,
+  target: SubscriptionTarget,
+): Promise<boolean> {
+  const { plan, resolved } = target
+  if (plan.when === undefined) return true
+  const input = { context: resolved.access.context, subscription: placeholdersOf(target) }
+  return isTruthy(await evaluator.evaluate(plan.when, input))
 }
 
 /** Deletes a subscription at the third party; one that it does not know is deleted. Not in a transaction. */

@@ -15,6 +15,7 @@ import { renewalDelayMs } from './expiry.ts'
 import {
   endSubscription,
   errorOfFailure,
+  isSubscriptionWanted,
   requestSubscription,
   type SubscriptionAnswer,
   type SubscriptionDependencies,
@@ -30,6 +31,7 @@ import {
   markDeleting,
   type SubscriptionLease,
   storeFailedRequest,
+  storeNone,
   storeSubscription,
 } from './sql/subscription.ts'
 
@@ -54,6 +56,9 @@ const FAILED_BACKOFF: BackoffPolicy = { baseMs: 10 * 60_000, factor: 2, maxMs: 6
 /** An account that is not active, or whose installation is disabled, is looked at again. */
 const INACTIVE_DELAY_MS = 10 * 60_000
 const ERROR_LENGTH_MAX = 500
+/** A condition that does not hold is looked at again. */
+const CONDITION_DELAY_MS = 3_600_000
+const CONDITION_JITTER = 0.2
 
 /** The account cannot be used now, through no fault of the subscription. */
 const INACTIVE: ReadonlySet<Failure['reason']> = new Set([
@@ -86,12 +91,15 @@ export class AccountSubscriber {
     const resolved = await this.#load(lease)
     if (resolved === undefined) return
     const { webhookSubscription: plan } = resolved.plan
-    if (plan === undefined || !plan.keys.includes(lease.event)) return await this.#remove(lease, resolved)
+    if (plan === undefined || !plan.keys.includes(lease.event)) return await this.#remove(lease, resolved, 'forever')
+    const isWanted = await catchFailure(() => isSubscriptionWanted(this.#deps, targetOf(lease, resolved, plan)))
+    if (isWanted instanceof Failure) return await this.#fail(lease, resolved, errorOfFailure(isWanted))
+    if (!isWanted) return await this.#remove(lease, resolved, 'for_now')
     await this.#ensureSecret(lease, plan)
     // With the secret.
     const account = await this.#load(lease)
     if (account === undefined) return
-    const target = { resolved: account, plan, event: lease.event, id: lease.externalId, attemptId: lease.leaseId }
+    const target = targetOf(lease, account, plan)
     await this.#endReplaced(lease, target, lease.replacedId)
     const answer = await this.#request(lease, target)
     if (answer.kind === 'ok') await this.#succeed(lease, target, answer)
@@ -193,18 +201,19 @@ export class AccountSubscriber {
     if (error?.kind !== 'transient') await forgetReplaced(this.#deps.database.pool, lease, replacedId)
   }
 
-  /** Of an event, or a definition, that no longer orders webhooks. */
-  async #remove(lease: SubscriptionLease, resolved: ResolvedAccount): Promise<void> {
-    const { database } = this.#deps
+  /** Of an event, or a definition, that no longer orders webhooks, or of an account for which it does not. */
+  async #remove(lease: SubscriptionLease, resolved: ResolvedAccount, term: 'forever' | 'for_now'): Promise<void> {
+    const { database, random } = this.#deps
     const { webhookSubscription: plan } = resolved.plan
-    await markDeleting(database.pool, lease)
+    if (lease.externalId !== null) await markDeleting(database.pool, lease)
     for (const id of [lease.replacedId, lease.externalId]) {
       if (id === null || plan?.actions.delete === undefined) continue
-      const target = { resolved, plan, event: lease.event, id, attemptId: lease.leaseId }
-      const error = await endSubscription(this.#deps, target)
+      const error = await endSubscription(this.#deps, { ...targetOf(lease, resolved, plan), id })
       if (error?.kind === 'transient' && lease.attempts < ATTEMPTS_MAX) return await this.#fail(lease, resolved, error)
     }
-    await deleteSubscription(database.pool, lease)
+    if (term === 'for_now')
+      await storeNone(database.pool, lease, CONDITION_DELAY_MS * (1 - CONDITION_JITTER * random()))
+    else await deleteSubscription(database.pool, lease)
   }
 
   async #postpone(lease: SubscriptionLease, error: string): Promise<void> {
@@ -244,6 +253,10 @@ export class AccountSubscriber {
     const soonMs = leftMs > RETRY_BACKOFF.baseMs ? Math.min(delayMs, leftMs) : delayMs
     return Math.max(soonMs, (error.kind === 'transient' ? error.retryAfterMs : undefined) ?? 0)
   }
+}
+
+function targetOf(lease: SubscriptionLease, resolved: ResolvedAccount, plan: SubscriptionPlan): SubscriptionTarget {
+  return { resolved, plan, event: lease.event, id: lease.externalId, attemptId: lease.leaseId }
 }
 
 function accountOf({ environmentId, integratedAccountId: id }: SubscriptionLease) {

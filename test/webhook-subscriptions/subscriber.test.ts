@@ -190,6 +190,33 @@ describe('a subscription', () => {
   })
 })
 
+describe('a subscription under a condition', () => {
+  it('is created when it holds, and deleted when it no longer does', async () => {
+    const when = 'subscription.event in context.webhooks'
+    const { id } = await subscribeTo({
+      create: CREATE,
+      delete: DELETE,
+      id: 'result.id',
+      events: ['a', 'b'],
+      one_per_event: true,
+      when,
+    })
+    await work(2)
+    const statuses = async () => (await overview(id)).subscriptions.map(({ status }) => status)
+    expect(await statuses()).toEqual(['none', 'none'])
+    await fixture.update({ id, context: { webhooks: ['b'] } })
+    await pass(id, HOUR * 1_000)
+    upstream.script(created('hook-b'))
+    await work(2)
+    expect(await statuses()).toEqual(['none', 'active'])
+    await fixture.update({ id, context: { webhooks: null } })
+    await recreate(id)
+    upstream.script(answered('DELETE /hooks/hook-b', 204))
+    await work(2)
+    expect(await statuses()).toEqual(['none', 'none'])
+  })
+})
+
 describe('the secret of a subscription', () => {
   const withSecret = request('POST', '/hooks', { secret: '{{subscription.secret}}' })
 

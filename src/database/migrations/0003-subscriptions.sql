@@ -1,12 +1,12 @@
--- The subscriptions of accounts at the third party (`webhook.subscription` of a definition): one row each. An account without
--- rows has none. Rows are written by the worker that holds the lease, and by the change that makes one due.
+-- The subscriptions of accounts at the third party (`webhook.subscription` of a definition): one row each, also where its
+-- condition does not hold (`none`). Rows are written by the worker that holds the lease, and by the change that makes one due.
 create table webhook_subscription (
   environment_id uuid not null,
   integrated_account_id uuid not null,
   -- The event that it is for; empty: one subscription is for all.
   event text not null,
   region text not null,
-  status text not null check (status in ('creating', 'active', 'renewing', 'failed', 'deleting')),
+  status text not null check (status in ('none', 'creating', 'active', 'renewing', 'failed', 'deleting')),
   -- What the third party calls it, any JSON; null: none was created.
   external_id jsonb,
   -- The one before it, which is yet to be deleted at the third party.

@@ -1,8 +1,8 @@
 import type { Json } from '../../base/index.ts'
 import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 
-/** What a subscription is doing. An account without rows has none. */
-export type SubscriptionStatus = 'creating' | 'active' | 'renewing' | 'failed' | 'deleting'
+/** What a subscription is doing. `none`: the definition orders it under a condition, which does not hold. */
+export type SubscriptionStatus = 'none' | 'creating' | 'active' | 'renewing' | 'failed' | 'deleting'
 
 /** Names a subscription of an account. */
 export interface SubscriptionRef {
@@ -184,6 +184,21 @@ export async function markDeleting(
 ): Promise<void> {
   const sql = `update webhook_subscription set status = 'deleting' where ${UNDER_LEASE}`
   await execute(tx, sql, { environmentId, integratedAccountId, event, leaseId })
+}
+
+/** Stores that the account has no subscription, until the condition is looked at again, and releases the lease. Uses the primary key. */
+export async function storeNone(
+  tx: Tx,
+  { environmentId, integratedAccountId, event, leaseId }: SubscriptionLease,
+  delayMs: number,
+): Promise<void> {
+  await execute(
+    tx,
+    `update webhook_subscription set status = 'none', external_id = null, replaced_id = null, expires_at = null,
+       is_replacement_due = false, due_at = now() + :delayMs * interval '1 millisecond', lease_id = null, attempts = 0,
+       error = '', failed_at = null, updated_at = now() where ${UNDER_LEASE}`,
+    { environmentId, integratedAccountId, event, leaseId, delayMs },
+  )
 }
 
 /** Deletes a subscription that the definition no longer has. Uses the primary key. */
