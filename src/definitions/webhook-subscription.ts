@@ -46,7 +46,7 @@ export const subscriptionSchema = z
         'JSONata over {context, subscription}: webhooks are ordered for accounts for which it is truthy. It is looked at before each request, and every hour while it is not. Default: for all.',
       ),
     id: expressionText(RESULT_ROOTS).describe(
-      'JSONata over {result, headers, context, subscription} that returns what the third party calls the subscription: {{subscription.id}}. An object has its members there.',
+      'JSONata over {result, headers, context, subscription} over the response to `create` or `find` that returns what the third party calls the subscription: {{subscription.id}}. An object has its members there.',
     ),
     expires: expressionText(RESULT_ROOTS)
       .optional()

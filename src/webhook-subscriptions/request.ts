@@ -124,7 +124,7 @@ async function readAnswer(
   const input = { result, headers, context: resolved.access.context, subscription: placeholdersOf(target) }
   const read = async (expression: string | undefined) =>
     expression === undefined ? undefined : await evaluator.evaluate(expression, input)
-  const id = (await read(plan.id)) ?? (verb === 'renew' ? known : null)
+  const id = verb === 'renew' ? known : ((await read(plan.id)) ?? null)
   if (id === null && verb === 'find') return undefined
   if (id === null)
     throw new Failure('EXPRESSION_FAILED', 'webhook.subscription.id: the response does not name the subscription')
