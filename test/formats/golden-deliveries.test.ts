@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { SIGNING_CASES, type SignedDelivery, verifyDelivery } from '../signing-libraries/cases.ts'
+import { forgeriesOf } from '../signing-libraries/forgeries.ts'
+
+/** One delivery of `golden/deliveries.json`, which `npm run faults signatures` writes. */
+interface GoldenDelivery extends Omit<SignedDelivery, 'body'> {
+  /** Package that signed it, or accepted it. */
+  readonly library: string
+  readonly now: string
+  /** The secret, or the public key. */
+  readonly key: string
+  readonly body: string
+}
+
+const folder = join(import.meta.dirname, '../signing-libraries')
+const read = (file: string): unknown => JSON.parse(readFileSync(join(folder, file), 'utf8'))
+const deliveries = Object.entries(read('golden/deliveries.json') as Readonly<Record<string, GoldenDelivery>>)
+const manifest = read('package.json') as { readonly dependencies: Readonly<Record<string, string>> }
+
+test('every provider has a delivery, and every library a provider', () => {
+  expect(deliveries.map(([name]) => name)).toEqual(Object.keys(SIGNING_CASES))
+  const libraries = new Set(Object.values(SIGNING_CASES).map(({ library }) => library))
+  expect([...libraries].sort()).toEqual(Object.keys(manifest.dependencies).sort())
+})
+
+test('libraries have exact versions', () => {
+  expect(Object.values(manifest.dependencies).filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([])
+})
+
+describe.each(deliveries)('a delivery of %s', (name, golden) => {
+  const signing = SIGNING_CASES[name]!
+  const delivery = { ...golden, body: Buffer.from(golden.body) }
+  const now = new Date(golden.now)
+
+  test('is accepted', async () => {
+    expect(await verifyDelivery(signing, delivery, golden.key, now)).toEqual({ kind: 'valid' })
+  })
+
+  test('is rejected after any change', async () => {
+    const accepted: string[] = []
+    for (const forgery of forgeriesOf(signing, delivery, golden.key, now, undefined))
+      if ((await verifyDelivery(signing, forgery.delivery, forgery.key, forgery.now)).kind === 'valid')
+        accepted.push(forgery.name)
+    expect(accepted).toEqual([])
+  })
+})
