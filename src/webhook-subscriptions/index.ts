@@ -7,6 +7,7 @@
 
 export { InboundActivity, silenceMonitor } from './activity.ts'
 export { withoutReports } from './request.ts'
+export { isSubscribing } from './sql/subscription.ts'
 export {
   createAccountSubscriptions,
   readWebhookOverview,

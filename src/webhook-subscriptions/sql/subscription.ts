@@ -239,3 +239,16 @@ export async function listSubscriptions(
     { environmentId, integratedAccountId: id },
   )
 }
+
+/**
+ * Whether a request that creates or renews a subscription of the account is under way: the third party may be verifying the
+ * address that it was just given. Uses the primary key.
+ */
+export async function isSubscribing(
+  tx: Tx,
+  { environmentId, id }: { readonly environmentId: string; readonly id: string },
+): Promise<boolean> {
+  const sql = `select from webhook_subscription
+    where ${KEY} and lease_id is not null and due_at > now() and status in ('creating', 'renewing') limit 1`
+  return (await queryOne(tx, sql, { environmentId, integratedAccountId: id })) !== undefined
+}
