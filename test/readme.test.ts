@@ -6,10 +6,12 @@ import { Access, access } from '../gen/patchbay/v1/access_pb.ts'
 import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../src/catalog/index.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { SETTINGS } from '../src/config.ts'
+import { EVENT_CAUSES } from '../src/events/causes.ts'
 import { listPlaceholderPaths } from '../src/expressions/index.ts'
 import { listCredentials } from '../src/formats/index.ts'
 import { METRICS } from '../src/telemetry/metric-table.ts'
 import { readJourneys } from './support/journeys.ts'
+import { markdownTable } from './support/markdown.ts'
 import { SERVICES } from './support/operations.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -89,6 +91,39 @@ function definitionsTable(): string {
     '',
   ].join('\n')
 }
+
+const EVENTS_README = join(import.meta.dirname, '../src/events/README.md')
+const CAUSES_TABLE = /(<!-- causes -->\n)[\s\S]*?(\n<!-- \/causes -->)/
+
+/** Every event with what causes it, and where. */
+function causesTable(): string {
+  const rows = Object.entries(EVENT_CAUSES).flatMap(([type, causes]) => {
+    if (causes.length === 0) return [[`\`${type}\``, 'nothing yet', '–']]
+    return causes.map(({ cause, file, function: name }, index) => [
+      index === 0 ? `\`${type}\`` : '',
+      cause,
+      `\`${file}\` \`${name}\``,
+    ])
+  })
+  return markdownTable(['event', 'is recorded when', 'in `src/`'], rows)
+}
+
+describe('the README of the events', () => {
+  it('lists every cause of every event (npm run docs writes the table anew)', () => {
+    const text = readFileSync(EVENTS_README, 'utf8')
+    expect(text).toMatch(CAUSES_TABLE)
+    const fresh = text.replace(CAUSES_TABLE, (_, open, close) => `${open}${causesTable()}${close}`)
+    if (process.env.WRITE_DOCS === '1') writeFileSync(EVENTS_README, fresh)
+    else expect(text).toBe(fresh)
+  })
+
+  it.each(Object.entries(EVENT_CAUSES))('names the places that record %s', (_, causes) => {
+    for (const { file, function: name } of causes) {
+      const source = readFileSync(join(ROOT, 'src', file), 'utf8')
+      expect(source, `${file} has no ${name}`).toMatch(new RegExp(`\\b${name}\\(`))
+    }
+  })
+})
 
 describe('the README of the catalog', () => {
   it('lists every shipped definition (npm run docs writes the table anew)', () => {
