@@ -25,6 +25,12 @@ export function findPayloadProblem({ type, payload }: StoredEvent): string | und
   return validate(payload) ? undefined : ajv?.errorsText(validate.errors, { dataVar: 'payload' })
 }
 
+/** What is wrong with the body of a delivery, in this product's envelope or as a CloudEvent; undefined: nothing. */
+export function findBodyProblem(body: string): string | undefined {
+  const { event, type = event, payload, data = payload }: Record<string, unknown> = JSON.parse(body)
+  return findPayloadProblem({ type: String(type), payload: data })
+}
+
 /** Fails when an event of the database has a payload that its schema does not describe. */
 export async function expectDescribedEvents(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })

@@ -10,6 +10,7 @@ import { executeRun } from '../../src/syncs/index.ts'
 import { createProxySource } from '../../src/syncs/page-source.ts'
 import { createWebhookSink, type WebhookRunFields } from '../../src/syncs/webhook-sink.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { findBodyProblem } from '../support/event-schemas.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { startReceiver } from '../support/webhook-receiver.ts'
 import { webhookTarget } from '../support/webhook-target.ts'
@@ -45,10 +46,10 @@ async function startUpstream(answer: (url: URL, authorization: string | undefine
 }
 
 const RUN: WebhookRunFields = {
-  id: 'run',
-  syncJobId: 'job',
+  id: '01940f8a-0c00-7000-8000-0000000000f1',
+  syncJobId: '01940f8a-0c00-7000-8000-0000000000b1',
   triggerId: null,
-  integratedAccountId: 'account',
+  integratedAccountId: '01940f8a-0c00-7000-8000-0000000000a1',
   tenantId: 'tenant',
   args: {},
   errorHandling: 'ignore',
@@ -125,6 +126,7 @@ describe('a sync from a described API to a webhook', () => {
       new Webhook(secret).verify(body, headers as Record<string, string>)
       return JSON.parse(body)
     })
+    expect(receiver.received.flatMap(({ body }) => findBodyProblem(body) ?? [])).toEqual([])
     expect(events.map(({ event, payload }) => [event.split(':')[1], payload.resource, payload.records])).toEqual([
       ['started', undefined, undefined],
       ['record', 'repos', [{ name: 'a' }, { name: 'b' }]],

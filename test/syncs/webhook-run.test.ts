@@ -20,6 +20,7 @@ import { executeWebhookRun } from '../../src/syncs/index.ts'
 import type { WebhookRunDeps } from '../../src/syncs/webhook-run.ts'
 import { createWebhook } from '../../src/webhooks/index.ts'
 import { clockedDatabase } from '../support/database.ts'
+import { findBodyProblem } from '../support/event-schemas.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts'
@@ -37,6 +38,7 @@ const receiver: Receiver = await startReceiver(({ body }) => {
 afterAll(async () => {
   await receiver[Symbol.asyncDispose]()
   await http[Symbol.asyncDispose]()
+  expect(receiver.received.flatMap(({ body }) => findBodyProblem(body) ?? [])).toEqual([])
 })
 
 const PAGES: readonly PageStep[] = [1, 2, 3].map((page) => ({

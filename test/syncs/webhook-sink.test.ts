@@ -3,6 +3,7 @@ import type { Json } from '../../src/base/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import type { SinkPage } from '../../src/syncs/sink.ts'
 import { createWebhookSink, type WebhookRunFields } from '../../src/syncs/webhook-sink.ts'
+import { findBodyProblem } from '../support/event-schemas.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { type Received, type ReceiverResponse, startReceiver } from '../support/webhook-receiver.ts'
 import { webhookTarget } from '../support/webhook-target.ts'
@@ -11,10 +12,10 @@ const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8
 afterAll(() => http[Symbol.asyncDispose]())
 
 const RUN: WebhookRunFields = {
-  id: 'run-1',
-  syncJobId: 'job-1',
-  triggerId: 'trigger-1',
-  integratedAccountId: 'account-1',
+  id: '01940f8a-0c00-7000-8000-0000000000f1',
+  syncJobId: '01940f8a-0c00-7000-8000-0000000000b1',
+  triggerId: '01940f8a-0c00-7000-8000-0000000000c1',
+  integratedAccountId: '01940f8a-0c00-7000-8000-0000000000a1',
   tenantId: 'acme',
   args: { since: 'monday' },
   errorHandling: 'ignore',
@@ -57,10 +58,12 @@ async function withSink<Result>(
   await using receiver = await startReceiver(answer)
   const target = webhookTarget(receiver.url)
   const signal = new AbortController().signal
-  return await use(
+  const result = await use(
     createWebhookSink({ http, clock: fastClock(), random: () => 0 }, target, run, signal),
     receiver.received,
   )
+  expect(receiver.received.flatMap(({ body }) => findBodyProblem(body) ?? [])).toEqual([])
+  return result
 }
 
 const ok = (): ReceiverResponse => ({ status: 200 })
@@ -77,16 +80,16 @@ describe('the events of a run', () => {
       return bodiesOf(received)
     })
     expect(bodies.map(({ id, event }) => [id, event])).toEqual([
-      ['evt_run-1_started', 'sync_job_run:started'],
-      ['evt_run-1_7', 'sync_job_run:record'],
-      ['evt_run-1_8', 'sync_job_run:record_error'],
-      ['evt_run-1_completed', 'sync_job_run:completed'],
-      ['evt_run-1_failed_3', 'sync_job_run:failed'],
+      ['evt_01940f8a-0c00-7000-8000-0000000000f1_started', 'sync_job_run:started'],
+      ['evt_01940f8a-0c00-7000-8000-0000000000f1_7', 'sync_job_run:record'],
+      ['evt_01940f8a-0c00-7000-8000-0000000000f1_8', 'sync_job_run:record_error'],
+      ['evt_01940f8a-0c00-7000-8000-0000000000f1_completed', 'sync_job_run:completed'],
+      ['evt_01940f8a-0c00-7000-8000-0000000000f1_failed_3', 'sync_job_run:failed'],
     ])
     const subject = {
-      sync_job_run_id: 'run-1',
-      trigger_id: 'trigger-1',
-      integrated_account_id: 'account-1',
+      sync_job_run_id: '01940f8a-0c00-7000-8000-0000000000f1',
+      trigger_id: '01940f8a-0c00-7000-8000-0000000000c1',
+      integrated_account_id: '01940f8a-0c00-7000-8000-0000000000a1',
       tenant_id: 'acme',
       resource: 'users',
     }
@@ -94,10 +97,10 @@ describe('the events of a run', () => {
     expect(bodies[2].payload).toEqual({ ...subject, sequence: 8, error: ERROR })
     const { stopReason, claimedTotal, isEstimate, ...stats } = STATS[0]!
     expect(bodies[4].payload).toEqual({
-      id: 'run-1',
-      sync_job_id: 'job-1',
-      trigger_id: 'trigger-1',
-      integrated_account_id: 'account-1',
+      id: '01940f8a-0c00-7000-8000-0000000000f1',
+      sync_job_id: '01940f8a-0c00-7000-8000-0000000000b1',
+      trigger_id: '01940f8a-0c00-7000-8000-0000000000c1',
+      integrated_account_id: '01940f8a-0c00-7000-8000-0000000000a1',
       tenant_id: 'acme',
       status: 'failed',
       args: { since: 'monday' },
