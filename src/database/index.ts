@@ -30,6 +30,7 @@ export {
 } from './errors.ts'
 export { DatabaseHealthCheck, readServerVersion } from './health-check.ts'
 export {
+  countFitting,
   decodeIdPageToken,
   decodePageToken,
   type ListPage,

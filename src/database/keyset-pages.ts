@@ -94,6 +94,20 @@ export function toPage<Item>(
   return { items, nextPageToken: hasMore ? encodePageToken(query, cursorOf(last)) : '' }
 }
 
+/**
+ * How many of the first rows make a page that is bounded in bytes: all that fit, and at least one.
+ *
+ * @param heads rows by their size, before they are read whole
+ */
+export function countFitting(heads: readonly { readonly bytes: number }[], bytesMax: number): number {
+  let bytesLeft = bytesMax
+  const fitting = heads.findIndex(({ bytes }) => {
+    bytesLeft -= bytes
+    return bytesLeft < 0
+  })
+  return fitting === -1 ? heads.length : Math.max(fitting, 1)
+}
+
 function hashQuery(query: JsonObject): Buffer {
   return createHash('sha256').update(canonicalJson(query)).digest().subarray(0, QUERY_HASH_BYTES)
 }

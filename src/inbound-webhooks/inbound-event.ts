@@ -10,7 +10,8 @@ export type SourceKind = 'integrated_account' | 'environment_integration'
  * - `unrouted`: processed, and no item found an account
  * - `rejected`: failed its signature, kept for a day
  */
-export type InboundState = 'handshake' | 'received' | 'processed' | 'failed' | 'rejected' | 'unrouted'
+export const INBOUND_STATES = ['handshake', 'received', 'processed', 'failed', 'rejected', 'unrouted'] as const
+export type InboundState = (typeof INBOUND_STATES)[number]
 
 /** `none`: the definition does not authenticate deliveries. `unverified`: accepted, to be verified before it is processed. */
 export type SignatureState = 'none' | 'valid' | 'invalid' | 'unverified'
@@ -58,4 +59,20 @@ export interface InboundContent {
   readonly body: Uint8Array
   /** The payload that `payload_transform` made; null: it is parsed from the body. */
   readonly payload: Json
+}
+
+/** What one item of an event led to, as stored. */
+export interface InboundItemRecord {
+  /** Counts the items of the event, replays included. */
+  readonly index: number
+  readonly state: 'routed' | 'unrouted' | 'hint' | 'ignored'
+  readonly integratedAccountId: string | null
+  /** The value that was looked for in the contexts of accounts. */
+  readonly lookupValue: string | null
+  /** The outbox event. */
+  readonly eventId: string | null
+  readonly resource: string | null
+  readonly recordId: string | null
+  /** Why, in words. */
+  readonly detail: string | null
 }

@@ -5,14 +5,24 @@
  * what a signature is (`formats/signature/`), the deliveries that follow (`deliveries/`), or HTTP (`api/http/`).
  */
 
-export type {
-  HeaderList,
-  InboundContent,
-  InboundEventRecord,
-  InboundState,
-  SignatureState,
-  SourceKind,
+export {
+  type HeaderList,
+  INBOUND_STATES,
+  type InboundContent,
+  type InboundEventRecord,
+  type InboundItemRecord,
+  type InboundState,
+  type SignatureState,
+  type SourceKind,
 } from './inbound-event.ts'
+export {
+  expungeInboundEvent,
+  getInboundEvent,
+  type InboundEventDetail,
+  type InboundEventSummary,
+  listInboundEvents,
+} from './read-events.ts'
+export type { InboundFilter } from './sql/history.ts'
 export {
   findInboundContent,
   findInboundEvent,

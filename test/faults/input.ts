@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DescMethodUnary, fromJson, getOption, hasOption, toBinary } from '@bufbuild/protobuf'
 import { http } from '../../gen/google/api/annotations_pb.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { createClient, type Protocol, type Sender } from '../support/client.ts'
 import { OPERATIONS } from '../support/operations.ts'
@@ -81,7 +81,7 @@ async function makeActiveWorld(): Promise<TenancyFixture> {
     const account = await expectJson('GET', `${url}/integrated-account/${integratedAccountId}`, environmentToken)
     const [delivery] = (await expectJson('GET', `${url}/webhook-delivery`, environmentToken)).webhook_deliveries
     if (account.status === 'active' && delivery !== undefined)
-      return { ...made, integratedAccountId, deliveryId: delivery.id }
+      return { ...made, integratedAccountId, deliveryId: delivery.id, inboundEventId: newId() }
   }
   throw new Error('the account did not become active, or no event was dispatched')
 }

@@ -4,6 +4,7 @@ import { DaemonService } from '../../gen/patchbay/v1/daemon_service_pb.ts'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
+import { InboundEventService } from '../../gen/patchbay/v1/inbound_event_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts'
@@ -33,6 +34,7 @@ export const SERVICES: readonly DescService[] = [
   DaemonService,
   WebhookService,
   EventService,
+  InboundEventService,
   TaskService,
   ProxyService,
 ]

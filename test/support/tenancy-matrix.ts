@@ -15,6 +15,7 @@ import { FieldBehavior, field_behavior } from '../../gen/google/api/field_behavi
 import { DaemonService } from '../../gen/patchbay/v1/daemon_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { type Json, type JsonObject, newId } from '../../src/base/index.ts'
+import { execute } from '../../src/database/database.ts'
 import type { Database } from '../../src/database/index.ts'
 import { enqueueDeliveries } from '../../src/deliveries/index.ts'
 import type { Client } from './client.ts'
@@ -31,14 +32,29 @@ export interface TenancyFixture extends SeededTenant, History {
 /** Rows that no call makes. */
 export interface History {
   readonly deliveryId: string
+  readonly inboundEventId: string
 }
 
-/** Makes a delivery of an event of the tenant, as the dispatcher does. */
+/** Makes a delivery of an event of the tenant, as the dispatcher does, and a request of a third party. */
 export async function addHistory({ pool }: Database, tenant: SeededTenant): Promise<History> {
   const { environmentId, webhookId, eventId } = tenant
   const [deliveryId] = await enqueueDeliveries(pool, [{ environmentId, webhookId, eventId, trigger: 'automatic' }])
   if (deliveryId === undefined) throw new Error('the event is gone')
-  return { deliveryId }
+  const inboundEventId = newId()
+  await execute(
+    pool,
+    `insert into inbound_event (environment_id, id, source_kind, source_id, environment_integration_id,
+       integrated_account_id, method, path, query, remote_address, body_bytes, state, signature)
+     values (:environmentId, :inboundEventId, 'integrated_account', :accountId, :installationId, :accountId, 'POST', '/', '',
+       '192.0.2.1', 0, 'processed', 'none')`,
+    {
+      environmentId,
+      inboundEventId,
+      accountId: tenant.integratedAccountId,
+      installationId: tenant.environmentIntegrationId,
+    },
+  )
+  return { deliveryId, inboundEventId }
 }
 
 /** A field of a request, at any depth, that holds the id of a resource. */
@@ -109,6 +125,8 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   'WebhookService.id': 'webhookId',
   'EventService.id': 'eventId',
   'TaskService.id': 'taskId',
+  'InboundEventService.id': 'inboundEventId',
+  source_id: 'integratedAccountId',
 }
 
 /** Identifiers that the client chooses. */

@@ -5,6 +5,7 @@ import type { ServiceDeps } from './deps.ts'
 import { environmentService } from './environment.ts'
 import { environmentIntegrationService } from './environment-integration.ts'
 import { eventService } from './event.ts'
+import { inboundEventService } from './inbound-event.ts'
 import { integratedAccountService } from './integrated-account.ts'
 import { integrationService } from './integration.ts'
 import { linkTokenService } from './link-token.ts'
@@ -32,6 +33,7 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     daemonService(deps),
     webhookService(deps),
     eventService(deps),
+    inboundEventService(deps),
     taskService(deps),
     proxyService(deps),
   ]

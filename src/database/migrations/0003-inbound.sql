@@ -39,6 +39,8 @@ create table inbound_event (
   primary key (environment_id, id)
 ) partition by range (id);
 create index inbound_event_of_source on inbound_event (environment_id, source_id, id);
+-- Few, once definitions work: what lists by state are for.
+create index inbound_event_of_state on inbound_event (environment_id, state, id) where state <> 'processed';
 create table inbound_event_default partition of inbound_event default with (fillfactor = 80);
 
 create table inbound_content (
@@ -112,6 +114,8 @@ create table inbound_item (
 ) partition by range (inbound_event_id);
 create table inbound_item_default partition of inbound_item default;
 create index inbound_item_unrouted on inbound_item (environment_id, lookup_value, inbound_event_id) where state = 'unrouted';
+create index inbound_item_of_account on inbound_item (environment_id, integrated_account_id, inbound_event_id)
+  where integrated_account_id is not null;
 do $$
 declare
   first_day timestamptz := date_trunc('day', now() at time zone 'UTC') at time zone 'UTC';

@@ -1,0 +1,84 @@
+import { type JsonObject, notFound } from '../base/index.ts'
+import {
+  countFitting,
+  decodeIdPageToken,
+  type ListPage,
+  type ListPageRequest,
+  readPageSize,
+  type Tx,
+  toPage,
+} from '../database/index.ts'
+import type { InboundContent, InboundEventRecord, InboundItemRecord } from './inbound-event.ts'
+import {
+  expungeContent,
+  findIdsWithContent,
+  findInboundEvents,
+  type InboundFilter,
+  listInboundHeads,
+  listInboundItems,
+} from './sql/history.ts'
+import { findInboundContent, findInboundEvent } from './sql/inbound-event.ts'
+
+/** An event of a list. */
+export interface InboundEventSummary extends InboundEventRecord {
+  /** Whether headers and body are still there. */
+  readonly hasContent: boolean
+}
+
+/** An event with what was sent and what it led to. */
+export interface InboundEventDetail extends InboundEventSummary {
+  /** Absent: it was expunged, or its days are over. */
+  readonly content: InboundContent | undefined
+  /** In their order; the newest ITEMS_MAX. */
+  readonly items: readonly InboundItemRecord[]
+}
+
+const ITEMS_MAX = 1_000
+/** Texts of one page together; a page has one event at least. */
+const PAGE_BYTES_MAX = 256 * 1024
+
+/** A page of events, newest first; it ends early when their texts are large. @throws Failure PAGE_TOKEN_INVALID */
+export async function listInboundEvents(
+  tx: Tx,
+  environmentId: string,
+  filter: InboundFilter,
+  request: ListPageRequest,
+): Promise<ListPage<InboundEventSummary>> {
+  const query = { list: 'inbound_event', environment_id: environmentId, ...definedFilters(filter) }
+  const sizeMax = readPageSize(request)
+  const before = decodeIdPageToken(query, request.pageToken)
+  const heads = await listInboundHeads(tx, environmentId, filter, { before, limit: sizeMax + 1 })
+  const page = toPage(query, heads, Math.min(sizeMax, countFitting(heads, PAGE_BYTES_MAX)), ({ id }) => [id])
+  const ids = page.items.map(({ id }) => id)
+  const withContent = new Set(await findIdsWithContent(tx, environmentId, ids))
+  const events = await findInboundEvents(tx, environmentId, ids)
+  return { ...page, items: events.map((event) => ({ ...event, hasContent: withContent.has(event.id) })) }
+}
+
+/** The filters that are set, as the identity of a query. */
+function definedFilters(filter: InboundFilter): JsonObject {
+  return Object.fromEntries(
+    Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  )
+}
+
+/** An event with what was sent and what it led to. @throws Failure RESOURCE_NOT_FOUND */
+export async function getInboundEvent(tx: Tx, environmentId: string, id: string): Promise<InboundEventDetail> {
+  const event = await findInboundEvent(tx, environmentId, id)
+  if (event === undefined) throw notFound('inbound_event', id)
+  const content = await findInboundContent(tx, environmentId, id)
+  const items = await listInboundItems(tx, environmentId, id, ITEMS_MAX)
+  return { ...event, hasContent: content !== undefined, content, items }
+}
+
+/**
+ * Removes what was sent for good: headers, query, body and payload. The record of it and of what it led to stays; one that waits
+ * fails. Needs a transaction. Idempotent.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND
+ */
+export async function expungeInboundEvent(tx: Tx, environmentId: string, id: string): Promise<InboundEventDetail> {
+  const error = { step: 'load', reason: 'CONTENT_EXPUNGED', message: 'its content was removed before it was processed' }
+  if (!(await expungeContent(tx, environmentId, id, error))) throw notFound('inbound_event', id)
+  return await getInboundEvent(tx, environmentId, id)
+}

@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest'
+import { InboundEventService } from '../../gen/patchbay/v1/inbound_event_service_pb.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
+import { execute, jsonb, query } from '../../src/database/database.ts'
+import type { InboundState } from '../../src/inbound-webhooks/index.ts'
+import { startTestApp } from '../support/app.ts'
+import type { Client } from '../support/client.ts'
+import { TIME } from '../support/matchers.ts'
+import { createApiEnvironment } from '../support/seeded-tenant.ts'
+
+const { listInboundEvents: list, getInboundEvent: get, expungeInboundEvent: expunge } = InboundEventService.method
+
+const app = await startTestApp()
+const clients = app.clients()
+const pool = app.database.pool
+
+interface Given {
+  readonly sourceId?: string
+  readonly state?: InboundState
+  readonly body?: Uint8Array | string
+  readonly query?: string
+  readonly items?: readonly JsonObject[]
+}
+
+/** An environment without requests. */
+async function freshEnvironment() {
+  const { environmentId, environmentToken: token } = await createApiEnvironment(app, app.first.teamToken)
+  return { environmentId, token }
+}
+
+/** A request to an account, as it is stored. */
+async function receive(environmentId: string, given: Given = {}): Promise<string> {
+  const { sourceId = newId(), state = 'processed', body = '{"a":1}', query: text = '', items = [] } = given
+  const id = newId()
+  await execute(
+    pool,
+    `insert into inbound_event (environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id,
+       method, path, query, remote_address, body_bytes, state, signature, dedupe_key, trace, processed_at)
+     values (:environmentId, :id, 'integrated_account', :sourceId, :sourceId, :sourceId, 'POST', '/integrated-account-webhook/x',
+       :text, '192.0.2.1', :bytes, :state, 'valid', 'k', '{"signature": {"ms": 0.2}}', now())`,
+    { environmentId, id, sourceId, text, bytes: body.length, state },
+  )
+  await execute(
+    pool,
+    `insert into inbound_content (environment_id, id, headers, body, payload) values (:environmentId, :id, :headers::jsonb, :body, null)`,
+    { environmentId, id, headers: jsonb([['X-Signature', 'abc']]), body: Buffer.from(body as string) },
+  )
+  for (const [index, item] of items.entries())
+    await execute(
+      pool,
+      'insert into inbound_item select * from jsonb_populate_record(null::inbound_item, :row::jsonb)',
+      {
+        row: jsonb({ environment_id: environmentId, inbound_event_id: id, index, is_replay: false, ...item }),
+      },
+    )
+  return id
+}
+
+async function pageOf(client: Client, token: string, filter: JsonObject = {}) {
+  const page = await client.ok(list, filter, { token })
+  const events = page.inbound_events as unknown as readonly JsonObject[]
+  return { ids: events.map(({ id }) => id), events, next: String(page.next_page_token) }
+}
+
+describe.each(clients)('inbound events over $wire', (client) => {
+  it('show what was sent and what it led to', async () => {
+    const { environmentId, token } = await freshEnvironment()
+    const [sourceId, accountId, eventId] = [newId(), newId(), newId()]
+    const routed = {
+      state: 'routed',
+      integrated_account_id: accountId,
+      event_id: eventId,
+      resource: 'contacts',
+      record_id: '7',
+    }
+    const unrouted = { state: 'unrouted', lookup_value: 'team-9', detail: 'no account' }
+    const id = await receive(environmentId, { sourceId, items: [routed, unrouted] })
+    const shown = {
+      id,
+      environment_id: environmentId,
+      source_kind: 'integrated_account',
+      source_id: sourceId,
+      environment_integration_id: sourceId,
+      integrated_account_id: sourceId,
+      state: 'processed',
+      signature: 'valid',
+      method: 'POST',
+      path: '/integrated-account-webhook/x',
+      query: '',
+      remote_address: '192.0.2.1',
+      body_bytes: 7,
+      dedupe_key: 'k',
+      duplicate_count: 0,
+      received_at: TIME,
+      processed_at: TIME,
+      has_content: true,
+    }
+    expect((await pageOf(client, token)).events).toEqual([{ ...shown, headers: [], items: [] }])
+    expect(await client.ok(get, { id }, { token })).toEqual({
+      ...shown,
+      trace: { signature: { ms: 0.2 } },
+      headers: [{ name: 'X-Signature', value: 'abc' }],
+      body: '{"a":1}',
+      items: [
+        { index: 0, ...routed },
+        { index: 1, ...unrouted },
+      ],
+    })
+    const binary = await receive(environmentId, { body: Buffer.from([0xff, 0x00]) })
+    expect(await client.ok(get, { id: binary }, { token })).toMatchObject({ body_base64: '/wA=' })
+  })
+
+  it('can be filtered by each facet and by several, and paged', async () => {
+    const { environmentId, token } = await freshEnvironment()
+    const [sourceId, accountId] = [newId(), newId()]
+    const toAccount = { state: 'routed', integrated_account_id: accountId }
+    const unmatched = { state: 'unrouted', lookup_value: 'team-9' }
+    const address = await receive(environmentId, { sourceId })
+    const routed = await receive(environmentId, { items: [toAccount, toAccount, unmatched] })
+    const unrouted = await receive(environmentId, { state: 'unrouted', items: [unmatched] })
+    const own = await receive(environmentId, { sourceId: accountId, state: 'failed', items: [toAccount] })
+    const filters: readonly (readonly [JsonObject, readonly string[]])[] = [
+      [{}, [own, unrouted, routed, address]],
+      [{ state: 'failed' }, [own]],
+      [{ state: 'processed' }, [routed, address]],
+      [{ source_id: sourceId }, [address]],
+      [{ integrated_account_id: accountId }, [own, routed]],
+      [{ integrated_account_id: accountId, state: 'processed' }, [routed]],
+      [{ lookup_value: 'team-9' }, [unrouted, routed]],
+      [{ lookup_value: 'team-9', integrated_account_id: accountId }, [routed]],
+      [{ lookup_value: 'team-1' }, []],
+      [{ since: '2020-01-01T00:00:00Z' }, [own, unrouted, routed, address]],
+      [{ until: '2020-01-01T00:00:00Z' }, []],
+    ]
+    for (const [filter, ids] of filters) expect((await pageOf(client, token, filter)).ids).toEqual(ids)
+    for (const filter of [{}, { integrated_account_id: accountId }, { lookup_value: 'team-9' }]) {
+      const all = (await pageOf(client, token, filter)).ids
+      const first = await pageOf(client, token, { ...filter, page_size: 1 })
+      const rest = await pageOf(client, token, { ...filter, page_token: first.next })
+      expect([...first.ids, ...rest.ids]).toEqual(all)
+    }
+    const { next: page_token } = await pageOf(client, token, { page_size: 1 })
+    expect((await client.callError(list, { state: 'failed', page_token }, { token })).reason).toBe('PAGE_TOKEN_INVALID')
+  })
+
+  it('have pages that are bounded in bytes', async () => {
+    const { environmentId, token } = await freshEnvironment()
+    for (let made = 0; made < 5; made++) await receive(environmentId, { query: 'q'.repeat(100_000) })
+    const first = await pageOf(client, token)
+    expect(first.ids).toHaveLength(2)
+    const second = await pageOf(client, token, { page_token: first.next })
+    expect((await pageOf(client, token, { page_token: second.next })).ids).toHaveLength(1)
+  })
+
+  it('reject filters that make no sense, naming the field', async () => {
+    const { token } = await freshEnvironment()
+    const day = '2026-01-02T00:00:00Z'
+    const bad: readonly (readonly [JsonObject, string])[] = [
+      [{ state: 'lost' }, 'state'],
+      [{ source_id: 'x' }, 'source_id'],
+      [{ lookup_value: '' }, 'lookup_value'],
+      [{ since: day, until: day }, 'until'],
+      [{ page_size: -1 }, 'page_size'],
+    ]
+    for (const [filter, field] of bad)
+      expect((await client.callError(list, filter, { token })).violations).toMatchObject([{ field }])
+  })
+
+  it('lose their content for good, and keep their rows; one that waits fails', async () => {
+    const { environmentId, token } = await freshEnvironment()
+    const item = { state: 'routed', event_id: newId() }
+    const id = await receive(environmentId, { body: 'secret', query: 'q=secret', items: [item] })
+    const expunged = await client.ok(expunge, { id }, { token })
+    expect(expunged).toMatchObject({ id, state: 'processed', has_content: false, query: '', items: [item] })
+    expect(expunged.body).toBeUndefined()
+    expect(JSON.stringify(expunged)).not.toContain('secret')
+    expect(await client.ok(expunge, { id }, { token })).toEqual(expunged)
+    expect(await client.ok(get, { id }, { token })).toEqual(expunged)
+
+    const waiting = await receive(environmentId, { state: 'received' })
+    await execute(
+      pool,
+      `insert into inbound_queue (event_id, environment_id, source_id, source_kind, queue_group, available_at, attempt)
+       values (:waiting, :environmentId, :waiting, 'integrated_account', 'received', now(), 0)`,
+      { waiting, environmentId },
+    )
+    expect(await client.ok(expunge, { id: waiting }, { token })).toMatchObject({
+      state: 'failed',
+      error: { reason: 'CONTENT_EXPUNGED' },
+    })
+    expect(await query(pool, 'select from inbound_queue where event_id = :waiting', { waiting })).toEqual([])
+    for (const method of [get, expunge])
+      expect((await client.callError(method, { id: newId() }, { token })).reason).toBe('RESOURCE_NOT_FOUND')
+  })
+})
