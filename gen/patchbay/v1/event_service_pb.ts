@@ -162,7 +162,9 @@ export const ExpungeEventRequestSchema: GenMessage<ExpungeEventRequest> = /*@__P
   messageDesc(file_patchbay_v1_event_service, 3);
 
 /**
- * Reads what happened in an environment, also without a webhook. Events are kept for `PATCHBAY_EVENT_RETENTION_DAYS`.
+ * Reads what happened in an environment, also without a webhook. Events are kept for `PATCHBAY_EVENT_RETENTION_DAYS`. Events
+ * of runs and of skipped ticks are recorded while an active webhook asks for them; `sync_job_run:record` and
+ * `sync_job_run:record_error` never, since they go from the run to its destination alone.
  *
  * Every operation concerns one environment: the one an environment token is bound to, or the one a team token names
  * with the header `patchbay-environment`, else ENVIRONMENT_REQUIRED.

@@ -60,8 +60,9 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
    * `sync_job_run:rate_limited`, `sync_job_run:completed`, `sync_job_run:failed`, `sync_job_run:deleted`,
    * `sync_job_cron_trigger:failed`, `record:created`, `record:updated`, `record:deleted`, `record:meta`,
    * `api_token:created`, `api_token:deleted`, `webhook:failing`,
-   * `webhook:disabled`, `webhook:recovered`. A webhook that is the destination of a run gets all
-   * events of that run, independent of this list.
+   * `webhook:disabled`, `webhook:recovered`. A webhook that is the destination of a run gets
+   * `sync_job_run:started`, `record`, `record_error`, `completed` and `failed` of that run from the run itself, in order,
+   * independent of this list. Events of runs and of skipped ticks are recorded while an active webhook asks for them.
    *
    * @generated from field: repeated string event_types = 4;
    */
