@@ -42,12 +42,12 @@ export interface SubscriptionTarget {
   readonly id: Json
   /** Another one for each attempt. */
   readonly attemptId: string
+  /** Ends the requests of the attempt. */
+  readonly signal: AbortSignal
 }
 
 /** One request of an action is sent once: the worker repeats the whole action. */
 const LIMITS = { attemptsMax: 1, timeoutMs: 20_000 } as const
-/** For all steps of one action; below the lease. */
-const ACTION_TIMEOUT_MS = 60_000
 const GONE: readonly number[] = [404, 410]
 
 /**
@@ -98,9 +98,8 @@ async function runSubscriptionAction(
   target: SubscriptionTarget,
   verb: SubscriptionVerb,
 ): Promise<SuccessfulRun | SubscriptionError> {
-  const { resolved } = target
+  const { resolved, signal } = target
   const access = { ...resolved.access, subscription: placeholdersOf(target) }
-  const signal = AbortSignal.timeout(ACTION_TIMEOUT_MS)
   const request = { target: { kind: 'subscription', verb }, limits: LIMITS, signal } as const
   const run = await catchFailure(() => proxy.runAction(resolved.plan, access, request))
   if (run instanceof Failure) return errorOfFailure(run)

@@ -45,8 +45,10 @@ export type SubscriberOptions = Pick<
     readonly regions?: readonly string[] | undefined
   }
 
-/** Longer than the requests of an attempt take: a token, up to three actions. */
-const LEASE_MS = 240_000
+/** For all requests of an attempt: a token, up to three actions. */
+const ATTEMPT_TIMEOUT_MS = 60_000
+/** Longer than an attempt takes. */
+const LEASE_MS = 90_000
 const SECRET_BYTES = 32
 /** Attempts without a success before the subscription counts as failed. */
 const ATTEMPTS_MAX = 5
@@ -88,18 +90,21 @@ export class AccountSubscriber {
   }
 
   async #work(lease: SubscriptionLease): Promise<void> {
+    const signal = AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)
     const resolved = await this.#load(lease)
     if (resolved === undefined) return
     const { webhookSubscription: plan } = resolved.plan
-    if (plan === undefined || !plan.keys.includes(lease.event)) return await this.#remove(lease, resolved, 'forever')
-    const isWanted = await catchFailure(() => isSubscriptionWanted(this.#deps, targetOf(lease, resolved, plan)))
+    if (plan === undefined) return await deleteSubscription(this.#deps.database.pool, lease)
+    const present = targetOf(lease, resolved, plan, signal)
+    if (!plan.keys.includes(lease.event)) return await this.#remove(lease, present, 'forever')
+    const isWanted = await catchFailure(() => isSubscriptionWanted(this.#deps, present))
     if (isWanted instanceof Failure) return await this.#fail(lease, resolved, errorOfFailure(isWanted))
-    if (!isWanted) return await this.#remove(lease, resolved, 'for_now')
+    if (!isWanted) return await this.#remove(lease, present, 'for_now')
     await this.#ensureSecret(lease, plan)
     // With the secret.
     const account = await this.#load(lease)
     if (account === undefined) return
-    const target = targetOf(lease, account, plan)
+    const target = { ...present, resolved: account }
     await this.#endReplaced(lease, target, lease.replacedId)
     const answer = await this.#request(lease, target)
     if (answer.kind === 'ok') await this.#succeed(lease, target, answer)
@@ -201,15 +206,15 @@ export class AccountSubscriber {
     if (error?.kind !== 'transient') await forgetReplaced(this.#deps.database.pool, lease, replacedId)
   }
 
-  /** Of an event, or a definition, that no longer orders webhooks, or of an account for which it does not. */
-  async #remove(lease: SubscriptionLease, resolved: ResolvedAccount, term: 'forever' | 'for_now'): Promise<void> {
+  /** Of an event that the definition no longer orders, or of an account for which it does not. */
+  async #remove(lease: SubscriptionLease, target: SubscriptionTarget, term: 'forever' | 'for_now'): Promise<void> {
     const { database, random } = this.#deps
-    const { webhookSubscription: plan } = resolved.plan
     if (lease.externalId !== null) await markDeleting(database.pool, lease)
     for (const id of [lease.replacedId, lease.externalId]) {
-      if (id === null || plan?.actions.delete === undefined) continue
-      const error = await endSubscription(this.#deps, { ...targetOf(lease, resolved, plan), id })
-      if (error?.kind === 'transient' && lease.attempts < ATTEMPTS_MAX) return await this.#fail(lease, resolved, error)
+      if (id === null || target.plan.actions.delete === undefined) continue
+      const error = await endSubscription(this.#deps, { ...target, id })
+      if (error?.kind === 'transient' && lease.attempts < ATTEMPTS_MAX)
+        return await this.#fail(lease, target.resolved, error)
     }
     if (term === 'for_now')
       await storeNone(database.pool, lease, CONDITION_DELAY_MS * (1 - CONDITION_JITTER * random()))
@@ -255,8 +260,13 @@ export class AccountSubscriber {
   }
 }
 
-function targetOf(lease: SubscriptionLease, resolved: ResolvedAccount, plan: SubscriptionPlan): SubscriptionTarget {
-  return { resolved, plan, event: lease.event, id: lease.externalId, attemptId: lease.leaseId }
+function targetOf(
+  lease: SubscriptionLease,
+  resolved: ResolvedAccount,
+  plan: SubscriptionPlan,
+  signal: AbortSignal,
+): SubscriptionTarget {
+  return { resolved, plan, event: lease.event, id: lease.externalId, attemptId: lease.leaseId, signal }
 }
 
 function accountOf({ environmentId, integratedAccountId: id }: SubscriptionLease) {

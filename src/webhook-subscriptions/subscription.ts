@@ -12,6 +12,9 @@ import { endSubscription, type SubscriptionDependencies } from './request.ts'
 import { type ActivityRecord, findActivity } from './sql/activity.ts'
 import { listSubscriptions, type SubscriptionRecord, scheduleSubscriptions } from './sql/subscription.ts'
 
+/** For all steps that delete one. */
+const END_TIMEOUT_MS = 30_000
+
 /** What the life cycle of accounts takes of their subscriptions. */
 export function createAccountSubscriptions(
   deps: Pick<AccountDependencies, 'definitions'> & Pick<SubscriptionDependencies, 'proxy'>,
@@ -34,7 +37,8 @@ export function createAccountSubscriptions(
     async end(resolved, { event, id }) {
       const { webhookSubscription: plan } = resolved.plan
       if (plan?.actions.delete === undefined) return undefined
-      const error = await endSubscription(deps, { resolved, plan, event, id, attemptId: newId() })
+      const signal = AbortSignal.timeout(END_TIMEOUT_MS)
+      const error = await endSubscription(deps, { resolved, plan, event, id, attemptId: newId(), signal })
       if (error === undefined || error.kind === 'gone') return undefined
       return { isTransient: error.kind === 'transient', message: error.error }
     },

@@ -146,7 +146,14 @@ function scripted(name: string, answers: readonly Json[]) {
   }
   const resolved = { plan, access, account: {}, integrationName: name, token: undefined } as never
   const wanted = subscription.keys.find((key) => Array.isArray(context.webhooks) && context.webhooks.includes(key))
-  const target = { resolved, plan: subscription, event: wanted ?? '', id: null as Json, attemptId: 'attempt-1' }
+  const target = {
+    resolved,
+    plan: subscription,
+    event: wanted ?? '',
+    id: null as Json,
+    attemptId: 'attempt-1',
+    signal: AbortSignal.timeout(60_000),
+  }
   return { deps: { proxy, evaluator }, target, sent, subscription }
 }
 
