@@ -164,7 +164,7 @@ interface AskedSettledRun {
 }
 
 /** A completed run, with what decides where the next incremental sync begins. */
-export interface CompletedRun {
+interface CompletedRun {
   readonly id: string
   readonly environmentId: string
   readonly syncJobId: string
