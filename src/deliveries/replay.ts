@@ -13,9 +13,11 @@ import { MISSING_KIND, RECOVER_KIND } from './recover.ts'
  * @throws Failure RESOURCE_NOT_FOUND also when the event or the webhook is gone, WEBHOOK_INACTIVE
  */
 export async function replayDelivery(tx: Tx, environmentId: string, id: string): Promise<DeliveryRecord> {
-  const { eventId, webhookId } = await getDeliveryRecord(tx, environmentId, id)
+  const { eventId, webhookId, trigger: first } = await getDeliveryRecord(tx, environmentId, id)
   await assertActive(tx, environmentId, webhookId)
-  const [replay] = await enqueueDeliveries(tx, [{ environmentId, webhookId, eventId, trigger: 'replay' }])
+  // A test stays one: its envelope says so.
+  const trigger = first === 'test' ? 'test' : 'replay'
+  const [replay] = await enqueueDeliveries(tx, [{ environmentId, webhookId, eventId, trigger }])
   if (replay === undefined) throw notFound('event', eventId)
   return await getDeliveryRecord(tx, environmentId, replay)
 }

@@ -4,8 +4,10 @@ import { execute, query } from '../../src/database/database.ts'
 import {
   DELIVERY_TASKS,
   type DeliveryState,
+  type DeliveryTrigger,
   enqueueDeliveries,
   expungeEvent,
+  replayDelivery,
   startRecovery,
 } from '../../src/deliveries/index.ts'
 import { appendEvents, type EventType, examplePayload } from '../../src/events/index.ts'
@@ -34,8 +36,13 @@ async function eventOf({ environmentId }: Webhook, given: { type?: EventType; id
 }
 
 /** A delivery that has ended in this state. */
-async function deliver({ environmentId, webhookId }: Webhook, eventId: string, state: DeliveryState): Promise<string> {
-  const [id = ''] = await enqueueDeliveries(pool, [{ environmentId, webhookId, eventId, trigger: 'automatic' }])
+async function deliver(
+  { environmentId, webhookId }: Webhook,
+  eventId: string,
+  state: DeliveryState,
+  trigger: DeliveryTrigger = 'automatic',
+): Promise<string> {
+  const [id = ''] = await enqueueDeliveries(pool, [{ environmentId, webhookId, eventId, trigger }])
   if (state === 'pending') return id
   await execute(pool, 'delete from delivery_queue where delivery_id = :id', { id })
   const sql = 'update delivery set state = :state, finished_at = now(), next_attempt_at = null where id = :id'
@@ -109,6 +116,22 @@ describe('recovering what a webhook did not get', () => {
     const until = await nextMillisecond()
     await deliver(tenant, await eventOf(tenant), 'failed')
     expect((await recover(tenant, 'recover', since, until)).eventIds).toEqual([within])
+  })
+
+  it('leaves out tests, which a replay sends as tests again', async () => {
+    const tenant = await createTenant(database)
+    const id = await deliver(tenant, await eventOf(tenant), 'failed', 'test')
+    await nextMillisecond()
+    expect((await recover(tenant, 'recover')).eventIds).toEqual([])
+    expect(await replayDelivery(pool, tenant.environmentId, id)).toMatchObject({ trigger: 'test' })
+    const other = { ...tenant, webhookId: newId() }
+    await execute(
+      pool,
+      `insert into webhook (environment_id, id, target_url, event_types, is_active)
+       values (:environmentId, :webhookId, 'https://other.example/', '{}', true)`,
+      { environmentId: other.environmentId, webhookId: other.webhookId },
+    )
+    expect((await recover(other, 'missing')).eventIds).toEqual([])
   })
 
   it('takes thousands step by step', async () => {

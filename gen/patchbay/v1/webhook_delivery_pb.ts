@@ -105,8 +105,9 @@ export type WebhookDelivery = Message<"patchbay.v1.WebhookDelivery"> & {
   lastStatus?: number | undefined;
 
   /**
-   * What went wrong at the last attempt, or why the delivery was discarded: a stable name, see
-   * `WebhookDeliveryAttempt.error_class`. Absent when nothing did.
+   * What went wrong at the last attempt, a stable name as in `WebhookDeliveryAttempt.error_class`; or why the delivery
+   * was discarded: `webhook_deleted`, `webhook_disabled`, `webhook_paused`, `event_deleted`, `event_expunged`. Absent
+   * when nothing went wrong.
    *
    * @generated from field: optional string last_error_class = 12;
    */
@@ -204,7 +205,7 @@ export type WebhookDeliveryAttempt = Message<"patchbay.v1.WebhookDeliveryAttempt
   status?: number | undefined;
 
   /**
-   * What went wrong, as a stable name such as `http_status` or `timeout`. Absent when the receiver accepted it.
+   * What went wrong, as a stable name such as `status_5xx` or `timeout`. Absent when the receiver accepted it.
    *
    * @generated from field: optional string error_class = 7;
    */

@@ -11,7 +11,7 @@ export interface IdRange {
 export interface ScannedDelivery {
   readonly id: string
   readonly eventId: string
-  /** It failed or was discarded, and there is no later delivery of the event to the webhook. */
+  /** It failed or was discarded, was no test, and there is no later delivery of the event to the webhook. */
   readonly isUndelivered: boolean
 }
 
@@ -25,11 +25,11 @@ export async function scanDeliveries(
   return await query(
     tx,
     `with scanned as materialized (
-       select id, event_id, state from delivery
+       select id, event_id, state in ('failed', 'discarded') and trigger <> 'test' as has_failed from delivery
        where environment_id = :environmentId and webhook_id = :webhookId and id > :after and id < :below
        order by id limit :limit
      )
-     select id, event_id as "eventId", state in ('failed', 'discarded') and not exists (
+     select id, event_id as "eventId", has_failed and not exists (
          select from delivery later where later.environment_id = :environmentId and later.event_id = scanned.event_id
            and later.webhook_id = :webhookId and later.id > scanned.id
        ) as "isUndelivered"
@@ -44,8 +44,8 @@ export interface ScannedEvent {
   readonly type: string
   readonly payloadBytes: number
   /**
-   * It has its payload, and the webhook has no delivery of it and will get none: the event is dispatched, and the webhook is not
-   * the destination of the run that it is about.
+   * It has its payload and is no test, and the webhook has no delivery of it and will get none: the event is dispatched, and the
+   * webhook is not the destination of the run that it is about.
    */
   readonly isUnsent: boolean
 }
@@ -65,7 +65,7 @@ export async function scanEvents(
      )
      select id, type, payload_bytes as "payloadBytes", is_sendable and not exists (
          select from delivery d
-         where d.environment_id = :environmentId and d.event_id = scanned.id and d.webhook_id = :webhookId
+         where d.environment_id = :environmentId and d.event_id = scanned.id and (d.webhook_id = :webhookId or d.trigger = 'test')
        ) and not exists (
          select from event_dispatch waiting where waiting.event_id = scanned.id and waiting.environment_id = :environmentId
        ) as "isUnsent"
