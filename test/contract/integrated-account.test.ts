@@ -78,6 +78,7 @@ describe.each(clients)('connecting an account over $wire', (client) => {
       environment_id: app.first.environmentId,
       object_store_context_fields: ['archive'],
       context_errors: [],
+      webhook_subscriptions: [],
       external_id: '',
       etag: '"v1"',
       integration: {

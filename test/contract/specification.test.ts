@@ -124,6 +124,7 @@ describe('PATCH /integrated-account/{id}', () => {
         'integration',
         'object_store_context_fields',
         'context_errors',
+        'webhook_subscriptions',
         'external_id',
         'etag',
       ].toSorted(),

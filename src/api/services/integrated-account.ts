@@ -15,6 +15,7 @@ import {
   withWholeContexts,
 } from '../../accounts/index.ts'
 import { type Failure, invalidFields, type JsonObject } from '../../base/index.ts'
+import type { Tx } from '../../database/index.ts'
 import { checkPostConnectForm, getPostConnectForm, loadFormOptions, storePostConnectForm } from '../../links/index.ts'
 import { readWebhookOverview, recreateSubscriptions } from '../../webhook-subscriptions/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
@@ -42,26 +43,18 @@ export function integratedAccountService(
 ): ServiceDefinition {
   const { database, accounts } = deps
   /** After the transaction of a change: values may have to be read from the object store. */
-  const shown = async (account: IntegratedAccount) =>
-    integratedAccountToProto(
-      await withWholeContext(accounts, database.pool, account),
-      await readWebhookOverview(database.pool, account),
-    )
+  const shown = async (account: IntegratedAccount, tx: Tx = database.pool) =>
+    integratedAccountToProto(await withWholeContext(accounts, tx, account), await readWebhookOverview(tx, account))
   return defineService(
     IntegratedAccountService,
     {
       createIntegratedAccount: (request, context) => {
         const { createIntegratedAccount: method } = IntegratedAccountService.method
         const input = integratedAccountInputFromProto(request)
-        return runIdempotent(deps, environmentIdOf(context), method, request, async (tx) =>
-          integratedAccountToProto(
-            await withWholeContext(
-              accounts,
-              tx,
-              await createIntegratedAccount(accounts, tx, environmentCallerOf(context), input),
-            ),
-          ),
-        )
+        return runIdempotent(deps, environmentIdOf(context), method, request, async (tx) => {
+          const account = await createIntegratedAccount(accounts, tx, environmentCallerOf(context), input)
+          return await shown(account, tx)
+        })
       },
       getIntegratedAccount: async ({ id }, context) =>
         shown(await getIntegratedAccount(accounts, database.pool, environmentCallerOf(context), id)),
