@@ -195,7 +195,7 @@ export const SETTINGS = {
     integer(0, 3_650).prefault('30'),
   ),
   deliveryAttemptRetentionDays: setting(
-    'PATCHBAY_DELIVERY_ATTEMPT_RETENTION_DAYS',
+    'PATCHBAY_ATTEMPT_RETENTION_DAYS',
     'Days that the attempts of deliveries are kept, with the beginning of what receivers answered. 0 keeps them for good.',
     integer(0, 3_650).prefault('14'),
   ),
@@ -205,7 +205,7 @@ export const SETTINGS = {
     integer(0, 3_650).prefault('30'),
   ),
   inboundContentRetentionDays: setting(
-    'PATCHBAY_INBOUND_CONTENT_RETENTION_DAYS',
+    'PATCHBAY_INBOUND_CONTENT_DAYS',
     'Days that headers and bodies of inbound webhooks are kept; later they cannot be replayed. 0 keeps them for good.',
     integer(0, 3_650).prefault('14'),
   ),

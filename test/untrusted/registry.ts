@@ -13,6 +13,7 @@ export const READERS: readonly Reader[] = [...UPSTREAM_READERS, ...REQUEST_READE
 
 /** Readers without a row of their own, and why none is needed. */
 export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
+  'api/services/page.ts#checkRange': 'compares two times',
   'definitions/check-actions.ts#findActionProblems': 'a part of checkConfig',
   'definitions/check-placeholders.ts#findPlaceholderProblems': 'a part of checkConfig',
   'formats/schema-types.ts#findHeaderNameProblem': 'one anchored expression over a name',

@@ -296,7 +296,8 @@ export const ErrorReason = {
   LEASE_LOST: 36,
 
   /**
-   * The token's request budget is used up; `RetryInfo` and `Retry-After` say how long to wait. RESOURCE_EXHAUSTED.
+   * The token's request budget is used up, or too many background tasks of the environment have not ended; `RetryInfo`
+   * and `Retry-After` say how long to wait. RESOURCE_EXHAUSTED.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMITED = 37;
    */
