@@ -14,21 +14,28 @@ export type AccountEventName =
 /**
  * Reads an account and records an event about it. `tx` is the transaction of the change.
  *
+ * @param details further fields of the payload, in the names of the contract
  * @throws Failure RESOURCE_NOT_FOUND
  */
 export async function appendAccountEvent(
   tx: Tx,
   { environmentId, id }: AccountRef,
   name: Exclude<AccountEventName, 'deleted'>,
+  details: JsonObject = {},
 ): Promise<void> {
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
-  await appendEventOf(tx, account, name)
+  await appendEventOf(tx, account, name, details)
 }
 
 /** Records an event about an account as it was just read; of a deleted one before. `tx` is the transaction of the change. */
-export async function appendEventOf(tx: Tx, account: AccountWithDefinition, name: AccountEventName): Promise<void> {
-  const payload = name === 'deleted' ? identityPayload(account) : accountEventPayload(account)
+export async function appendEventOf(
+  tx: Tx,
+  account: AccountWithDefinition,
+  name: AccountEventName,
+  details: JsonObject = {},
+): Promise<void> {
+  const payload = name === 'deleted' ? identityPayload(account) : { ...accountEventPayload(account), ...details }
   const { environmentId, id } = account
   await appendEvents(tx, [
     { environmentId, type: `integrated_account:${name}`, subjectId: id, integratedAccountId: id, payload },

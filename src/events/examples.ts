@@ -143,7 +143,10 @@ const EXAMPLES: Readonly<Record<EventType, JsonObject>> = {
   },
   'integrated_account:reactivated': ACCOUNT,
   'integrated_account:reauthorization_due': { ...ACCOUNT, reauthorization_due_at: '2025-01-22T09:30:00.000Z' },
-  'integrated_account:webhook_error': ACCOUNT,
+  'integrated_account:webhook_error': {
+    ...ACCOUNT,
+    webhook_subscription: { event: '', last_error: 'create failed at request_1: the upstream answered 403' },
+  },
   'integrated_account:webhook_silent': ACCOUNT,
   'link_token:completed': LINK_TOKEN,
   'link_token:connection_error': {

@@ -242,7 +242,7 @@ export class AccountSubscriber {
     }
     await this.#deps.database.transaction(async (tx) => {
       const isStored = await storeFailedRequest(tx, lease, failure)
-      if (isStored && isFailed && lease.failedAt === null) await appendError(tx, lease)
+      if (isStored && isFailed && lease.failedAt === null) await appendError(tx, lease, failure)
     })
   }
 
@@ -273,8 +273,9 @@ function accountOf({ environmentId, integratedAccountId: id }: SubscriptionLease
   return { environmentId, id }
 }
 
-async function appendError(tx: Tx, lease: SubscriptionLease): Promise<void> {
-  await appendAccountEvent(tx, accountOf(lease), 'webhook_error')
+async function appendError(tx: Tx, lease: SubscriptionLease, { error }: FailedRequest): Promise<void> {
+  const details = { webhook_subscription: { event: lease.event, last_error: error } }
+  await appendAccountEvent(tx, accountOf(lease), 'webhook_error', details)
 }
 
 function redactedError({ error }: SubscriptionError, resolved: ResolvedAccount | undefined): string {

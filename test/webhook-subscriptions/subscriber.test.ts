@@ -267,7 +267,9 @@ describe('a failed request', () => {
     await pass(id, 24 * HOUR * 1_000)
     upstream.script(answered('POST /hooks', 403, { message: 'still not' }))
     await work()
-    expect(await errorsOf(id)).toHaveLength(1)
+    expect(await errorsOf(id)).toMatchObject([
+      { payload: { id, webhook_subscription: { event: '', last_error: expect.stringContaining('not permitted') } } },
+    ])
     expect((await fixture.read(id)).status).toBe('active')
     await pass(id, 24 * HOUR * 1_000)
     upstream.script(created('a'))

@@ -49,7 +49,8 @@ const UNDER_LEASE = `${KEY} and event = :event and lease_id = :leaseId`
 
 /**
  * Makes the subscriptions of an account due: those that are missing are created; of the others those without a way of renewal
- * are replaced, the rest is renewed. Work under way continues. Uses the primary key.
+ * are replaced, the rest is renewed. Work under way continues. Times are cut to the milliseconds of the column: rounded, they
+ * could be in the future. Uses the primary key.
  */
 export async function scheduleSubscriptions(
   tx: Tx,
@@ -60,10 +61,10 @@ export async function scheduleSubscriptions(
     tx,
     `insert into webhook_subscription as present
        (environment_id, integrated_account_id, event, region, status, due_at)
-     select :environmentId, :id, event, :region, 'creating', now() from unnest(:events::text[]) as wanted (event)
+     select :environmentId, :id, event, :region, 'creating', date_trunc('milliseconds', now()) from unnest(:events::text[]) as wanted (event)
      on conflict (environment_id, integrated_account_id, event) do update set
        attempts = 0, updated_at = now(),
-       due_at = case when present.lease_id is null then now() else present.due_at end,
+       due_at = case when present.lease_id is null then date_trunc('milliseconds', now()) else present.due_at end,
        is_replacement_due = present.is_replacement_due or (:isReplacementDue and present.external_id is not null)`,
     { environmentId: account.environmentId, id: account.id, region: account.region, events, isReplacementDue },
   )
@@ -156,7 +157,7 @@ export async function storeFailedRequest(
   const stored = await execute(
     tx,
     `update webhook_subscription set lease_id = null, attempts = :attempts, error = :error, updated_at = now(),
-       due_at = now() + :delayMs * interval '1 millisecond',
+       due_at = date_trunc('milliseconds', now()) + :delayMs * interval '1 millisecond',
        status = case when :isFailed or failed_at is not null then 'failed' when :isGone then 'creating' else status end,
        failed_at = coalesce(failed_at, case when :isFailed then now() end),
        external_id = case when :isGone then null else external_id end,
