@@ -67,7 +67,8 @@ export async function createSetup({ session, product, github, receiver }: DemoSe
 
   const webhookIds = { inbox: '', archive: '' }
   for (const name of ['inbox', 'archive'] as const) {
-    const webhook = await post('/webhook', { target_url: receiver.urlOf(PATHS[name]) })
+    // Beside the records of inbound webhooks: a run sends its events whatever the webhook asks for.
+    const webhook = await post('/webhook', { target_url: receiver.urlOf(PATHS[name]), event_types: ['record:*'] })
     receiver.trust(PATHS[name], webhook.secret)
     webhookIds[name] = webhook.id
     printFact('webhook', receiver.urlOf(PATHS[name]))

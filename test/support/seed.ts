@@ -65,7 +65,9 @@ export async function seedChain(options: SeedOptions): Promise<Seed> {
     integration_name: name,
     resources: [{ resource: 'contacts', method: 'list', persist: true }],
   })
-  const webhook = await environment('/webhook', { target_url: options.webhookUrl ?? 'http://127.0.0.1:9/hook' })
+  // It gets what the run sends it, and nothing else.
+  const target_url = options.webhookUrl ?? 'http://127.0.0.1:9/hook'
+  const webhook = await environment('/webhook', { target_url, event_types: ['record:*'] })
   const trigger = await environment('/sync-job-cron-trigger', {
     sync_job_id: job.id,
     integrated_account_id: account.id,
