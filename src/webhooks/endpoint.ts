@@ -54,7 +54,7 @@ export async function listSubscribers(
   return rows.map(({ filter, ...row }) => ({
     ...row,
     // Was checked when it was written.
-    passesFilter: filter === null ? null : parseFilter(filter, 'filter').passes,
+    passesFilter: Object.keys(filter).length === 0 ? null : parseFilter(filter, 'filter').passes,
   }))
 }
 

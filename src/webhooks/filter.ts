@@ -27,8 +27,10 @@ export interface ParsedFilter {
   readonly violations: readonly Violation[]
 }
 
-/** Most conditions of one filter; every operator of a field is one. */
-const CONDITIONS_MAX = 50
+/** Most conditions of one filter: every operator of a field is one, and every filter in it. */
+const CONDITIONS_MAX = 100
+/** Most violations that are reported. */
+const VIOLATIONS_MAX = 20
 /** Most levels of `$and`, `$or` and `$not` within each other. */
 const NESTING_MAX = 8
 /** Most items of `$in` and `$nin`. */
@@ -59,17 +61,22 @@ const OPERATORS_TEXT = '$eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith,
 export function parseFilter(filter: JsonObject, field: string): ParsedFilter {
   const parser = new FilterParser()
   const passes = parser.parse(filter, field, 0)
-  if (parser.conditions > CONDITIONS_MAX)
-    parser.reject(field, `must have at most ${CONDITIONS_MAX} conditions`, 'filter.conditions')
-  return { passes, violations: parser.violations }
+  if (!parser.isTooLarge) return { passes, violations: parser.violations }
+  const description = `must have at most ${CONDITIONS_MAX} conditions, operators and nested filters together`
+  return { passes, violations: [{ field, description, rule: 'filter.conditions' }] }
 }
 
 class FilterParser {
   readonly violations: Violation[] = []
-  conditions = 0
+  #conditions = 0
+
+  /** Then the rest of the filter is not parsed. */
+  get isTooLarge(): boolean {
+    return this.#conditions > CONDITIONS_MAX
+  }
 
   reject(field: string, description: string, rule: string): void {
-    this.violations.push({ field, description, rule })
+    if (this.violations.length < VIOLATIONS_MAX) this.violations.push({ field, description, rule })
   }
 
   parse(filter: Json, at: string, depth: number): EventPredicate {
@@ -81,7 +88,11 @@ class FilterParser {
       this.reject(at, `must not be nested more than ${NESTING_MAX} levels deep`, 'filter.nesting')
       return () => true
     }
-    const parts = Object.entries(filter).map(([key, value]) => this.#parseMember(key, value, at, depth))
+    const parts: EventPredicate[] = []
+    for (const [key, value] of Object.entries(filter)) {
+      if (this.isTooLarge) break
+      parts.push(this.#parseMember(key, value, at, depth))
+    }
     return (event) => parts.every((passes) => passes(event))
   }
 
@@ -97,6 +108,7 @@ class FilterParser {
         return (event) => parts.some((passes) => passes(event))
       }
       case '$not': {
+        this.#conditions += 1
         const passes = this.parse(value, at, depth + 1)
         return (event) => !passes(event)
       }
@@ -110,10 +122,8 @@ class FilterParser {
       this.reject(at, 'must be a list of at least one filter', 'filter.list')
       return []
     }
-    if (value.length > CONDITIONS_MAX) {
-      this.reject(at, `must have at most ${CONDITIONS_MAX} filters`, 'filter.conditions')
-      return []
-    }
+    this.#conditions += value.length
+    if (this.isTooLarge) return []
     return value.map((filter, index) => this.parse(filter, `${at}[${index}]`, depth + 1))
   }
 
@@ -121,8 +131,8 @@ class FilterParser {
     const read = this.#parsePath(key, at)
     const operators = isJsonObject(value) ? Object.entries(value) : [['$eq', value] as const]
     if (operators.length === 0) this.reject(at, `must be a value or operators: ${OPERATORS_TEXT}`, 'filter.operator')
-    this.conditions += operators.length
-    if (read === undefined) return () => true
+    this.#conditions += Math.max(operators.length, 1)
+    if (read === undefined || this.isTooLarge) return () => true
     const isTime = key === 'created_at'
     const tests = operators.map(([operator, operand]) => {
       const place = isJsonObject(value) ? `${at}.${operator}` : at
@@ -181,12 +191,15 @@ class FilterParser {
   }
 
   #equals(operands: readonly Json[], at: string, isTime: boolean): ValueTest {
-    const keys = new Set<string>()
+    const texts = new Set<string>()
+    const others = new Set<string>()
     for (const operand of operands) {
       const scalar = this.#scalar(operand, at, isTime)
-      if (scalar !== undefined) keys.add(scalarKey(scalar))
+      if (typeof scalar === 'string') texts.add(scalar)
+      else if (scalar !== undefined) others.add(scalarKey(scalar))
     }
-    return (value) => isScalar(value) && keys.has(scalarKey(value))
+    return (value) =>
+      typeof value === 'string' ? texts.has(value) : others.size > 0 && isScalar(value) && others.has(scalarKey(value))
   }
 
   #compares(operator: '$gt' | '$gte' | '$lt' | '$lte', operand: Json, at: string, isTime: boolean): ValueTest {
@@ -264,9 +277,8 @@ function isScalar(value: Json): value is Scalar {
   return typeof value !== 'object' || value === null || isJsonNumber(value)
 }
 
-/** Equal scalars have equal keys, numbers however they are written. */
+/** Equal scalars that are no texts have equal keys, numbers however they are written. */
 function scalarKey(value: Scalar): string {
-  if (typeof value === 'string') return `"${value}`
   if (!isJsonNumber(value)) return String(value)
   const { text, exponent } = decimalForm(value)
   return `${text}|${exponent}`

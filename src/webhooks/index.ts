@@ -25,7 +25,8 @@ export { encodeEvent, encodeEventWithList, type OutboundEvent, type OutboundMess
 export { type EndpointOutcome, recordEndpointOutcomes } from './health.ts'
 export { buildDeliveryRequest, type DeliveryRequest, type WebhookTarget } from './request.ts'
 export type { WebhookRef } from './sql/endpoint.ts'
-export { listWebhooks, type WebhookChange, type WebhookRecord } from './sql/webhook.ts'
+export { listWebhooks, type WebhookRecord } from './sql/webhook.ts'
+export { webhookState } from './state.ts'
 export {
   createWebhook,
   deleteWebhook,
@@ -33,5 +34,7 @@ export {
   getWebhook,
   rotateWebhookSecret,
   updateWebhook,
+  type WebhookChange,
   type WebhookDeps,
+  type WebhookInput,
 } from './webhook.ts'

@@ -9,8 +9,8 @@ export interface WebhookTarget extends EnvelopeTarget {
   readonly secrets: readonly string[]
   /** Custom headers by lower-case name; the values are secrets. */
   readonly headers: Readonly<Record<string, string>>
-  /** Null: Standard Webhooks alone. */
-  readonly compatibility: WebhookCompatibility | null
+  /** Of a further signature header beside those of Standard Webhooks. */
+  readonly compatibility: WebhookCompatibility
 }
 
 /** One signed request: what an attempt sends to the URL of its webhook. */
@@ -54,7 +54,7 @@ export function signRequest(
     // The beginning of the response is logged as text, without decompressing it.
     'accept-encoding': 'identity',
     ...signatureHeaders(content, target.secrets),
-    ...(target.compatibility !== null && singleSignatureHeader(target.compatibility, content, target.secrets)),
+    ...singleSignatureHeader(target.compatibility, content, target.secrets),
   }
   return { headers, body: message.body }
 }

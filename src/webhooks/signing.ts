@@ -108,19 +108,20 @@ function sign({ id, timestampSeconds, body }: SignedContent, secret: string): st
 }
 
 /** A further signature header, for receivers that verify the older scheme; named by how the digest is written. */
-export type WebhookCompatibility = 'single_header_base64' | 'single_header_hex'
+export type WebhookCompatibility = 'none' | 'single_header_base64' | 'single_header_hex'
 
 const SINGLE_SIGNATURE_HEADER = 'x-truto-signature'
 
 /**
  * The signature header of an older scheme: `format=sha256,v=` and the HMAC-SHA256 of the body alone, keyed with the newest secret
- * as its text. It signs neither id nor time and knows no rotation: it is for receivers that change over to Standard Webhooks.
+ * as its text; empty for `none`. It signs neither id nor time and knows no rotation: it is for receivers that change over to Standard Webhooks.
  */
 export function singleSignatureHeader(
   compatibility: WebhookCompatibility,
   { body }: SignedContent,
   [newest = '']: readonly string[],
 ): Record<string, string> {
+  if (compatibility === 'none') return {}
   const encoding = compatibility === 'single_header_hex' ? 'hex' : 'base64'
   const digest = createHmac('sha256', newest).update(body).digest(encoding)
   return { [SINGLE_SIGNATURE_HEADER]: `format=sha256,v=${digest}` }

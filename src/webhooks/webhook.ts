@@ -1,17 +1,35 @@
-import { type Clock, etagMismatch, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
+import {
+  type Clock,
+  etagMismatch,
+  invalidFields,
+  type JsonObject,
+  newId,
+  notFound,
+  type Violation,
+} from '../base/index.ts'
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { checkEventTypes } from '../events/index.ts'
 import { deleteTriggersOf } from '../runs/index.ts'
-import { type EndpointDeps, loadEndpoints } from './endpoint.ts'
+import type { SecretRef } from '../secrets/index.ts'
+import { type EndpointDeps, loadEndpoints, type WebhookRateLimit } from './endpoint.ts'
+import type { WebhookEnvelope } from './envelope.ts'
+import { parseFilter } from './filter.ts'
+import { type CustomHeaders, checkHeaders, writeHeaders } from './headers.ts'
 import type { WebhookTarget } from './request.ts'
-import { createSigningKey, rotateSigningKey, type SigningSecretStore, signingSecretRef } from './signing.ts'
+import {
+  createSigningKey,
+  rotateSigningKey,
+  type SigningSecretStore,
+  signingSecretRef,
+  type WebhookCompatibility,
+} from './signing.ts'
+import { resetFailure } from './sql/failure.ts'
 import {
   deleteWebhookRow,
   findWebhook,
   insertWebhook,
   lockWebhook,
   updateWebhookRow,
-  type WebhookChange,
   type WebhookRecord,
 } from './sql/webhook.ts'
 
@@ -23,14 +41,29 @@ export interface WebhookDeps {
   readonly findUrlViolation: (url: string) => string | undefined
 }
 
-/** A webhook to be created. */
-export interface WebhookInput {
-  readonly targetUrl: string
-  /** Names and `*` patterns of the event catalog; absent or empty: all events. */
+/** Fields of a webhook that callers set; an absent one keeps its value, or has its default in a new webhook. */
+export interface WebhookChange {
+  readonly targetUrl?: string | undefined
+  /** Default: empty. */
+  readonly description?: string | undefined
+  /** Names and `*` patterns of the event catalog; empty (default): all events. */
   readonly eventTypes?: readonly string[] | undefined
-  /** Absent: true. */
+  /** As `parseFilter` reads it; empty (default): every event of the types. */
+  readonly filter?: JsonObject | undefined
+  /** Custom headers to set by name: others stay, an empty value removes one, the mask `***` keeps it. */
+  readonly headers?: CustomHeaders | undefined
+  /** Default: `standard`. */
+  readonly envelope?: WebhookEnvelope | undefined
+  /** Default: `none`. */
+  readonly compatibility?: WebhookCompatibility | undefined
+  /** 0 requests (default): no limit. A window of 0 seconds is 1 second. */
+  readonly rateLimit?: WebhookRateLimit | undefined
+  /** Default: true. */
   readonly isActive?: boolean | undefined
 }
+
+/** A webhook to be created. */
+export type WebhookInput = WebhookChange & { readonly targetUrl: string }
 
 /** A webhook with its new secret, for the one response that shows it. */
 export interface WebhookWithSecret {
@@ -56,15 +89,23 @@ export async function createWebhook(
   input: WebhookInput,
 ): Promise<WebhookWithSecret> {
   assertValidWebhook(deps, input)
+  const id = newId(deps.clock.now().getTime())
+  const ref = signingSecretRef(environmentId, id)
+  const headerNames = await storeHeaders(deps, tx, ref, [], input.headers ?? {})
   const webhook = await insertWebhook(tx, {
-    id: newId(deps.clock.now().getTime()),
+    id,
     environmentId,
     targetUrl: input.targetUrl,
+    description: input.description ?? '',
     eventTypes: input.eventTypes ?? [],
+    filter: input.filter ?? {},
+    headerNames,
+    envelope: input.envelope ?? 'standard',
+    compatibility: input.compatibility ?? 'none',
+    ...rateLimitColumns(input.rateLimit ?? NO_RATE_LIMIT),
     isActive: input.isActive ?? true,
   })
-  const secret = await createSigningKey(deps.secrets, tx, signingSecretRef(environmentId, webhook.id))
-  return { webhook, secret }
+  return { webhook, secret: await createSigningKey(deps.secrets, tx, ref) }
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */
@@ -73,8 +114,10 @@ export async function getWebhook(tx: Tx, environmentId: string, id: string): Pro
 }
 
 /**
- * Changes the given fields; none given changes nothing and returns the webhook.
+ * Changes the given fields; none given changes nothing and returns the webhook. Setting `isActive` forgets the failures of the
+ * webhook, and why the service turned it off.
  *
+ * @param tx a transaction: secrets and row change together
  * @param version the version the caller read; absent: any
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, URL_NOT_ALLOWED, INVALID_FIELD
  */
@@ -86,12 +129,15 @@ export async function updateWebhook(
 ): Promise<WebhookRecord> {
   const { id, version, ...change } = input
   assertValidWebhook(deps, change)
-  const isEmpty = Object.values(change).every((value) => value === undefined)
-  const updated = isEmpty ? undefined : await updateWebhookRow(tx, environmentId, id, change, version)
-  if (updated !== undefined) return updated
-  const stored = await getWebhook(tx, environmentId, id)
-  if (isEmpty && (version === undefined || version === stored.version)) return stored
-  throw etagMismatch('webhook', id)
+  const stored = (await lockWebhook(tx, environmentId, id)) ?? throwWebhookNotFound(id)
+  if (version !== undefined && version !== stored.version) throw etagMismatch('webhook', id)
+  if (Object.values(change).every((value) => value === undefined)) return stored
+  const { headers, rateLimit, ...columns } = change
+  const ref = signingSecretRef(environmentId, stored.id)
+  const headerNames = headers === undefined ? undefined : await storeHeaders(deps, tx, ref, stored.headerNames, headers)
+  if (change.isActive !== undefined) await resetFailure(tx, { environmentId, webhookId: id })
+  const limit = rateLimit === undefined ? {} : rateLimitColumns(rateLimit)
+  return await updateWebhookRow(tx, environmentId, id, { ...columns, ...limit, headerNames })
 }
 
 /**
@@ -151,8 +197,30 @@ function assertValidWebhook(deps: WebhookDeps, input: WebhookChange): void {
   if (urlProblem !== undefined)
     violations.push({ field: 'target_url', description: urlProblem, rule: 'url.not_allowed' })
   violations.push(...checkEventTypes(input.eventTypes ?? [], 'event_types'))
+  violations.push(...parseFilter(input.filter ?? {}, 'filter').violations)
+  violations.push(...checkHeaders(input.headers ?? {}, 'headers'))
   if (violations.length > 0)
     throw invalidFields(violations, urlProblem === undefined ? 'INVALID_FIELD' : 'URL_NOT_ALLOWED')
+}
+
+/** The names of the headers that the webhook has now. @throws Failure INVALID_FIELD */
+async function storeHeaders(
+  deps: WebhookDeps,
+  tx: Tx,
+  ref: SecretRef,
+  stored: readonly string[],
+  headers: CustomHeaders,
+): Promise<readonly string[]> {
+  const written = await writeHeaders(deps.secrets, tx, ref, stored, headers)
+  if ('violations' in written) throw invalidFields(written.violations, 'INVALID_FIELD')
+  return written.names
+}
+
+const NO_RATE_LIMIT: WebhookRateLimit = { requests: 0, windowSeconds: 0 }
+
+function rateLimitColumns({ requests, windowSeconds }: WebhookRateLimit) {
+  if (requests === 0) return { rateLimitRequests: null, rateLimitSeconds: null }
+  return { rateLimitRequests: requests, rateLimitSeconds: Math.max(windowSeconds, 1) }
 }
 
 async function deleteUnlessUsed(tx: Tx, environmentId: string, id: string, version: number | undefined) {

@@ -36,6 +36,12 @@ describe.each(clients)('adding a webhook over $wire', (client) => {
       target_url: URL,
       event_types: ['sync_job_run:record', 'sync_job_run:failed'],
       is_active: false,
+      description: '',
+      filter: {},
+      headers: {},
+      envelope: 'standard',
+      compatibility: 'none',
+      state: 'paused',
       created_at: TIME,
       updated_at: webhook.created_at,
       etag: '"v1"',
@@ -46,7 +52,7 @@ describe.each(clients)('adding a webhook over $wire', (client) => {
   })
 
   it('needs the address alone: active, all events', async () => {
-    expect(await make(client)).toMatchObject({ event_types: [], is_active: true })
+    expect(await make(client)).toMatchObject({ event_types: [], is_active: true, state: 'active' })
   })
 
   it('never shows the secret again', async () => {

@@ -10,7 +10,7 @@ export function webhookTarget(url: string, rest: Partial<WebhookTarget> = {}): W
     secrets: [newSigningSecret()],
     envelope: 'standard',
     headers: {},
-    compatibility: null,
+    compatibility: 'none',
     ...rest,
   }
 }

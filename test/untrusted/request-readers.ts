@@ -15,6 +15,7 @@ import { decodeSingleFrame } from '../../src/api/protocols/framing.ts'
 import { requestJson } from '../../src/api/rest/request.ts'
 import { findTextProblems, parseEtag } from '../../src/api/services/values.convert.ts'
 import {
+  isJsonObject,
   isUuid,
   JSON_VALUES_MAX,
   type Json,
@@ -43,6 +44,7 @@ import { checkArgsSchema } from '../../src/syncs/args.ts'
 import { checkResources } from '../../src/syncs/check-resources.ts'
 import { readSyncResources } from '../../src/syncs/resource.ts'
 import { hashToken } from '../../src/tenancy/token-format.ts'
+import { parseFilter } from '../../src/webhooks/filter.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
 
 const REQUEST = 4 * MIB
@@ -464,6 +466,32 @@ const DEFINITIONS: readonly Reader[] = [
     rejects: never,
     seeds: ['sync_job_run:*,*', 'webhook:disabled'],
     attacks: { stars: repeated('*,'), letters: repeated('a') },
+  },
+  {
+    name: 'webhook filter',
+    covers: ['webhooks/filter.ts#parseFilter'],
+    lengthMax: REQUEST,
+    read: (input) => {
+      const filter = parseRequestJson(bytes(input))
+      if (!isJsonObject(filter)) return 0
+      const { passes, violations } = parseFilter(filter, 'filter')
+      passes({ id: 'a', type: 'record:created', payload: filter, createdAt: new Date(0) })
+      return violations.length
+    },
+    rejects: withFailure,
+    seeds: [
+      '{"type":{"$startsWith":"record:"},"payload.a[0].b":{"$in":[1,"x",null,true]},"$not":{"id":"a"}}',
+      '{"$or":[{"created_at":{"$gte":"2026-01-01T00:00:00Z"}},{"$and":[{"payload.a":{"$exist":true,"$nin":["x"]}}]}]}',
+    ],
+    attacks: {
+      fields: numbered((index) => `"payload.k${index}":1,`, '{', '"id":"a"}'),
+      'unknown fields': numbered((index) => `"k${index}":1,`, '{', '"id":"a"}'),
+      operators: numbered((index) => `"$k${index}":1,`, '{"id":{', '"$eq":"a"}}'),
+      filters: repeated('{},', '{"$or":[', '{}]}'),
+      operands: repeated('1,', '{"id":{"$in":[', '1]}}'),
+      'a long path': repeated('.a', '{"payload', '":1}'),
+      'a long text': repeated('a', '{"type":"', '"}'),
+    },
   },
 ]
 

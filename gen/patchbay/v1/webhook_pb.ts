@@ -7,14 +7,14 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Message } from "@bufbuild/protobuf";
+import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file patchbay/v1/webhook.proto.
  */
 export const file_patchbay_v1_webhook: GenFile = /*@__PURE__*/
-  fileDesc("ChlwYXRjaGJheS92MS93ZWJob29rLnByb3RvEgtwYXRjaGJheS52MSK0AgoHV2ViaG9vaxIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESIwoOZW52aXJvbm1lbnRfaWQYAiABKAlCC+BBA7pIBXIDsAEBEhcKCnRhcmdldF91cmwYAyABKAlCA+BBAhIYCgtldmVudF90eXBlcxgEIAMoCUID4EEBEhYKCWlzX2FjdGl2ZRgFIAEoCEID4EEBEjMKCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIRCgRldGFnGAggASgJQgPgQQMSGAoGc2VjcmV0GAkgASgJQgPgQQNIAIgBAUIJCgdfc2VjcmV0YgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp]);
+  fileDesc("ChlwYXRjaGJheS92MS93ZWJob29rLnByb3RvEgtwYXRjaGJheS52MSKKBwoHV2ViaG9vaxIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESIwoOZW52aXJvbm1lbnRfaWQYAiABKAlCC+BBA7pIBXIDsAEBEhcKCnRhcmdldF91cmwYAyABKAlCA+BBAhIYCgtldmVudF90eXBlcxgEIAMoCUID4EEBEhYKCWlzX2FjdGl2ZRgFIAEoCEID4EEBEjMKCmNyZWF0ZWRfYXQYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKdXBkYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIRCgRldGFnGAggASgJQgPgQQMSGAoGc2VjcmV0GAkgASgJQgPgQQNIAIgBARIYCgtkZXNjcmlwdGlvbhgKIAEoCUID4EEBEiwKBmZpbHRlchgLIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARI3CgdoZWFkZXJzGAwgAygLMiEucGF0Y2hiYXkudjEuV2ViaG9vay5IZWFkZXJzRW50cnlCA+BBARIxCghlbnZlbG9wZRgNIAEoCUIf4EEBukgZchdSCHN0YW5kYXJkUgtjbG91ZGV2ZW50cxJOCg1jb21wYXRpYmlsaXR5GA4gASgJQjfgQQG6SDFyL1IEbm9uZVIUc2luZ2xlX2hlYWRlcl9iYXNlNjRSEXNpbmdsZV9oZWFkZXJfaGV4EjsKCnJhdGVfbGltaXQYDyABKAsyHS5wYXRjaGJheS52MS5XZWJob29rUmF0ZUxpbWl0QgPgQQFIAYgBARI6CgVzdGF0ZRgQIAEoCUIr4EEDukglciNSBmFjdGl2ZVIHZmFpbGluZ1IIZGlzYWJsZWRSBnBhdXNlZBI1Cg9kaXNhYmxlZF9yZWFzb24YESABKAlCF+BBA7pIEXIPUgRnb25lUgdmYWlsaW5nSAKIAQESOwoNZmFpbGluZ19zaW5jZRgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBA0gDiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgkKB19zZWNyZXRCDQoLX3JhdGVfbGltaXRCEgoQX2Rpc2FibGVkX3JlYXNvbkIQCg5fZmFpbGluZ19zaW5jZSJbChBXZWJob29rUmF0ZUxpbWl0EiAKCHJlcXVlc3RzGAEgASgFQg7gQQK6SAgaBhigjQYoABIlCg53aW5kb3dfc2Vjb25kcxgCIAEoBUIN4EEBukgHGgUYkBwoAGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * An address of the customer application to which events and sync records are sent, signed as Standard Webhooks
@@ -69,7 +69,8 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
   eventTypes: string[];
 
   /**
-   * Whether anything is sent. True by default; turned off by the service when the address has failed for days.
+   * Whether anything is sent. True by default; turned off by the service when the address answers 410 or has failed for
+   * days: `state` and `disabled_reason` say why.
    *
    * @generated from field: bool is_active = 5;
    */
@@ -103,6 +104,84 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
    * @generated from field: optional string secret = 9;
    */
   secret?: string | undefined;
+
+  /**
+   * What it is for, for readers of the list.
+   *
+   * @generated from field: string description = 10;
+   */
+  description: string;
+
+  /**
+   * Of the events of its types, those that are sent; empty: all of them.
+   *
+   * An object whose members must all hold. A member is a field with a value (`{"payload.resource": "contacts"}`) or with
+   * operators (`{"payload.amount": {"$gte": 10, "$lt": 20}}`), or `$and` or `$or` with a list of filters, or `$not` with
+   * one. Fields: `id`, `type`, `created_at`, `integrated_account_id`, and paths into the payload, which begin with
+   * `payload.` (a name with dots: `payload["a.b"]`, an item of a list: `payload.items[0].id`). Operators: `$eq`, `$neq`,
+   * `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin`, `$startsWith`, `$endsWith`, `$exist`. A condition of a list holds when it
+   * holds for one of its items. `$neq` and `$nin` are the opposites of `$eq` and `$in`, so they hold for a missing field,
+   * for which the others except `$exist` do not. Nothing is converted: the number 1 is not the text `1`. Texts are ordered
+   * by their UTF-16 code units.
+   *
+   * @generated from field: google.protobuf.Struct filter = 11;
+   */
+  filter?: JsonObject | undefined;
+
+  /**
+   * Custom headers of every request, by lower-case name. The values are secrets: each is shown as `***`.
+   *
+   * @generated from field: map<string, string> headers = 12;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * The form of the body. `standard`: `{id, event, payload, environment_id, webhook_id, created_at}`, and `"test": true`
+   * in examples. `cloudevents`: the same as a CloudEvents 1.0 event in structured mode, with the payload as `data`.
+   *
+   * @generated from field: string envelope = 13;
+   */
+  envelope: string;
+
+  /**
+   * A further signature header for receivers that verify an older scheme: `x-truto-signature: format=sha256,v=<digest>`,
+   * the HMAC-SHA256 of the body alone with the newest secret as its text, in base64 or hexadecimal. It protects against
+   * neither replays nor rotations: verify the headers of Standard Webhooks instead, which are always there.
+   *
+   * @generated from field: string compatibility = 14;
+   */
+  compatibility: string;
+
+  /**
+   * How fast it is sent requests at most. Absent: as fast as it answers. Does not limit runs that it is the destination
+   * of, which wait for each answer.
+   *
+   * @generated from field: optional patchbay.v1.WebhookRateLimit rate_limit = 15;
+   */
+  rateLimit?: WebhookRateLimit | undefined;
+
+  /**
+   * `active`; `failing`: ten attempts in a row failed, it is sent one delivery at a time until one is accepted;
+   * `disabled`: turned off by the service, see `disabled_reason`; `paused`: turned off by a caller.
+   *
+   * @generated from field: string state = 16;
+   */
+  state: string;
+
+  /**
+   * Why the service turned it off. `gone`: it answered 410. `failing`: for five days all attempts failed, and a delivery
+   * used its last one. Absent in other states.
+   *
+   * @generated from field: optional string disabled_reason = 17;
+   */
+  disabledReason?: string | undefined;
+
+  /**
+   * When the first attempt failed of those that failed since the last success. Absent when none did.
+   *
+   * @generated from field: optional google.protobuf.Timestamp failing_since = 18;
+   */
+  failingSince?: Timestamp | undefined;
 };
 
 /**
@@ -111,4 +190,32 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
  */
 export const WebhookSchema: GenMessage<Webhook> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_webhook, 0);
+
+/**
+ * At most so many requests per window.
+ *
+ * @generated from message patchbay.v1.WebhookRateLimit
+ */
+export type WebhookRateLimit = Message<"patchbay.v1.WebhookRateLimit"> & {
+  /**
+   * Requests in one window. 0 in an update: no limit any more.
+   *
+   * @generated from field: int32 requests = 1;
+   */
+  requests: number;
+
+  /**
+   * Length of the window in seconds. 0 or absent: 1.
+   *
+   * @generated from field: int32 window_seconds = 2;
+   */
+  windowSeconds: number;
+};
+
+/**
+ * Describes the message patchbay.v1.WebhookRateLimit.
+ * Use `create(WebhookRateLimitSchema)` to create a new message.
+ */
+export const WebhookRateLimitSchema: GenMessage<WebhookRateLimit> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_webhook, 1);
 

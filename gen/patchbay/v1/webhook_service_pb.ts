@@ -8,21 +8,21 @@ import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/vali
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
 import type { EmptySchema, Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_empty, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_empty, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_patchbay_v1_access } from "./access_pb.ts";
 import type { TaskSchema } from "./task_pb.ts";
 import { file_patchbay_v1_task } from "./task_pb.ts";
-import type { Webhook, WebhookSchema } from "./webhook_pb.ts";
+import type { Webhook, WebhookRateLimit, WebhookSchema } from "./webhook_pb.ts";
 import { file_patchbay_v1_webhook } from "./webhook_pb.ts";
 import type { WebhookDelivery, WebhookDeliverySchema } from "./webhook_delivery_pb.ts";
 import { file_patchbay_v1_webhook_delivery } from "./webhook_delivery_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file patchbay/v1/webhook_service.proto.
  */
 export const file_patchbay_v1_webhook_service: GenFile = /*@__PURE__*/
-  fileDesc("CiFwYXRjaGJheS92MS93ZWJob29rX3NlcnZpY2UucHJvdG8SC3BhdGNoYmF5LnYxIt4BChRDcmVhdGVXZWJob29rUmVxdWVzdBIhCgp0YXJnZXRfdXJsGAEgASgJQg3gQQK6SAdyBRABGIAQEkMKC2V2ZW50X3R5cGVzGAIgAygJQi7gQQG6SCiSASUQZBgBIh9yHRhAMhleKFwqfFthLXpfXSs6W2Etel9dKlwqPykkEhsKCWlzX2FjdGl2ZRgDIAEoCEID4EEBSACIAQESJAoKcmVxdWVzdF9pZBgEIAEoCUIL4EEBukgFcgOwAQFIAYgBAUIMCgpfaXNfYWN0aXZlQg0KC19yZXF1ZXN0X2lkIiwKEUdldFdlYmhvb2tSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASJVChNMaXN0V2ViaG9va3NSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAECJhChRMaXN0V2ViaG9va3NSZXNwb25zZRIrCgh3ZWJob29rcxgBIAMoCzIULnBhdGNoYmF5LnYxLldlYmhvb2tCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyL/AQoUVXBkYXRlV2ViaG9va1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiYKCnRhcmdldF91cmwYAiABKAlCDeBBAbpIB3IFEAEYgBBIAIgBARJDCgtldmVudF90eXBlcxgDIAMoCUIu4EEBukgokgElEGQYASIfch0YQDIZXihcKnxbYS16X10rOlthLXpfXSpcKj8pJBIbCglpc19hY3RpdmUYBCABKAhCA+BBAUgBiAEBEh4KBGV0YWcYBSABKAlCC+BBAbpIBXIDGIABSAKIAQFCDQoLX3RhcmdldF91cmxCDAoKX2lzX2FjdGl2ZUIHCgVfZXRhZyJsChREZWxldGVXZWJob29rUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESHgoEZXRhZxgCIAEoCUIL4EEBukgFcgMYgAFIAIgBARISCgVmb3JjZRgDIAEoCEID4EEBQgcKBV9ldGFnImoKGlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIkCgpyZXF1ZXN0X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkItUBCh9SZWNvdmVyV2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARI0CgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCeBBArpIA8gBARIuCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIkCgpyZXF1ZXN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkItsBCiVSZXBsYXlNaXNzaW5nV2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARI0CgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCeBBArpIA8gBARIuCgV1bnRpbBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIkCgpyZXF1ZXN0X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkIqIEChxMaXN0V2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAEBJDCgVzdGF0ZRgDIAEoCUIv4EEBukgpcidSB3BlbmRpbmdSCWRlbGl2ZXJlZFIGZmFpbGVkUglkaXNjYXJkZWRIAIgBARI2CgpldmVudF90eXBlGAQgASgJQh3gQQG6SBdyFRhAMhFeW2Etel9dKzpbYS16X10rJEgBiAEBEiQKCndlYmhvb2tfaWQYBSABKAlCC+BBAbpIBXIDsAEBSAKIAQESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAYgASgJQgvgQQG6SAVyA7ABAUgDiAEBEiIKCGV2ZW50X2lkGAcgASgJQgvgQQG6SAVyA7ABAUgEiAEBEi4KBXNpbmNlGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEi4KBXVudGlsGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEhsKDmluY2x1ZGVfY291bnRzGAogASgIQgPgQQFCCAoGX3N0YXRlQg0KC19ldmVudF90eXBlQg0KC193ZWJob29rX2lkQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWRCCwoJX2V2ZW50X2lkIrUBCh1MaXN0V2ViaG9va0RlbGl2ZXJpZXNSZXNwb25zZRI9ChJ3ZWJob29rX2RlbGl2ZXJpZXMYASADKAsyHC5wYXRjaGJheS52MS5XZWJob29rRGVsaXZlcnlCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAxI3CgZjb3VudHMYAyABKAsyIi5wYXRjaGJheS52MS5XZWJob29rRGVsaXZlcnlDb3VudHNCA+BBAyL3AQoVV2ViaG9va0RlbGl2ZXJ5Q291bnRzEhIKBXRvdGFsGAEgASgFQgPgQQMSGAoLaXNfY29tcGxldGUYAiABKAhCA+BBAxI2CgZzdGF0ZXMYAyADKAsyIS5wYXRjaGJheS52MS5XZWJob29rRGVsaXZlcnlDb3VudEID4EEDEjsKC2V2ZW50X3R5cGVzGAQgAygLMiEucGF0Y2hiYXkudjEuV2ViaG9va0RlbGl2ZXJ5Q291bnRCA+BBAxI7Cgt3ZWJob29rX2lkcxgFIAMoCzIhLnBhdGNoYmF5LnYxLldlYmhvb2tEZWxpdmVyeUNvdW50QgPgQQMiPgoUV2ViaG9va0RlbGl2ZXJ5Q291bnQSEgoFdmFsdWUYASABKAlCA+BBAxISCgVjb3VudBgCIAEoBUID4EEDIjQKGUdldFdlYmhvb2tEZWxpdmVyeVJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBImwKHFJlcGxheVdlYmhvb2tEZWxpdmVyeVJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEiQKCnJlcXVlc3RfaWQYAiABKAlCC+BBAbpIBXIDsAEBSACIAQFCDQoLX3JlcXVlc3RfaWQy3goKDldlYmhvb2tTZXJ2aWNlEmEKDUNyZWF0ZVdlYmhvb2sSIS5wYXRjaGJheS52MS5DcmVhdGVXZWJob29rUmVxdWVzdBoULnBhdGNoYmF5LnYxLldlYmhvb2siF6C7GAOC0+STAg06ASoiCC93ZWJob29rEmAKCkdldFdlYmhvb2sSHi5wYXRjaGJheS52MS5HZXRXZWJob29rUmVxdWVzdBoULnBhdGNoYmF5LnYxLldlYmhvb2siHJACAaC7GAOC0+STAg8SDS93ZWJob29rL3tpZH0SbAoMTGlzdFdlYmhvb2tzEiAucGF0Y2hiYXkudjEuTGlzdFdlYmhvb2tzUmVxdWVzdBohLnBhdGNoYmF5LnYxLkxpc3RXZWJob29rc1Jlc3BvbnNlIheQAgGguxgDgtPkkwIKEggvd2ViaG9vaxJpCg1VcGRhdGVXZWJob29rEiEucGF0Y2hiYXkudjEuVXBkYXRlV2ViaG9va1JlcXVlc3QaFC5wYXRjaGJheS52MS5XZWJob29rIh+QAgKguxgDgtPkkwISOgEqMg0vd2ViaG9vay97aWR9EmgKDURlbGV0ZVdlYmhvb2sSIS5wYXRjaGJheS52MS5EZWxldGVXZWJob29rUmVxdWVzdBoWLmdvb2dsZS5wcm90b2J1Zi5FbXB0eSIckAICoLsYA4LT5JMCDyoNL3dlYmhvb2sve2lkfRKAAQoTUm90YXRlV2ViaG9va1NlY3JldBInLnBhdGNoYmF5LnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0GhQucGF0Y2hiYXkudjEuV2ViaG9vayIqoLsYA4LT5JMCIDoBKiIbL3dlYmhvb2sve2lkfS9yb3RhdGUtc2VjcmV0EpABChVMaXN0V2ViaG9va0RlbGl2ZXJpZXMSKS5wYXRjaGJheS52MS5MaXN0V2ViaG9va0RlbGl2ZXJpZXNSZXF1ZXN0GioucGF0Y2hiYXkudjEuTGlzdFdlYmhvb2tEZWxpdmVyaWVzUmVzcG9uc2UiIJACAaC7GAOC0+STAhMSES93ZWJob29rLWRlbGl2ZXJ5EoEBChJHZXRXZWJob29rRGVsaXZlcnkSJi5wYXRjaGJheS52MS5HZXRXZWJob29rRGVsaXZlcnlSZXF1ZXN0GhwucGF0Y2hiYXkudjEuV2ViaG9va0RlbGl2ZXJ5IiWQAgGguxgDgtPkkwIYEhYvd2ViaG9vay1kZWxpdmVyeS97aWR9Eo4BChVSZXBsYXlXZWJob29rRGVsaXZlcnkSKS5wYXRjaGJheS52MS5SZXBsYXlXZWJob29rRGVsaXZlcnlSZXF1ZXN0GhwucGF0Y2hiYXkudjEuV2ViaG9va0RlbGl2ZXJ5IiyguxgDgtPkkwIiOgEqIh0vd2ViaG9vay1kZWxpdmVyeS97aWR9L3JlcGxheRKBAQoYUmVjb3ZlcldlYmhvb2tEZWxpdmVyaWVzEiwucGF0Y2hiYXkudjEuUmVjb3ZlcldlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBoRLnBhdGNoYmF5LnYxLlRhc2siJKC7GAOC0+STAho6ASoiFS93ZWJob29rL3tpZH0vcmVjb3ZlchKUAQoeUmVwbGF5TWlzc2luZ1dlYmhvb2tEZWxpdmVyaWVzEjIucGF0Y2hiYXkudjEuUmVwbGF5TWlzc2luZ1dlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBoRLnBhdGNoYmF5LnYxLlRhc2siK6C7GAOC0+STAiE6ASoiHC93ZWJob29rL3tpZH0vcmVwbGF5LW1pc3NpbmdiBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_timestamp, file_patchbay_v1_access, file_patchbay_v1_task, file_patchbay_v1_webhook, file_patchbay_v1_webhook_delivery]);
+  fileDesc("CiFwYXRjaGJheS92MS93ZWJob29rX3NlcnZpY2UucHJvdG8SC3BhdGNoYmF5LnYxIucFChRDcmVhdGVXZWJob29rUmVxdWVzdBIhCgp0YXJnZXRfdXJsGAEgASgJQg3gQQK6SAdyBRABGIAQEkMKC2V2ZW50X3R5cGVzGAIgAygJQi7gQQG6SCiSASUQZBgBIh9yHRhAMhleKFwqfFthLXpfXSs6W2Etel9dKlwqPykkEhsKCWlzX2FjdGl2ZRgDIAEoCEID4EEBSACIAQESJAoKcmVxdWVzdF9pZBgEIAEoCUIL4EEBukgFcgOwAQFIAYgBARIgCgtkZXNjcmlwdGlvbhgFIAEoCUIL4EEBukgFcgMY9AMSLAoGZmlsdGVyGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEBEo4BCgdoZWFkZXJzGAcgAygLMi4ucGF0Y2hiYXkudjEuQ3JlYXRlV2ViaG9va1JlcXVlc3QuSGVhZGVyc0VudHJ5Qk3gQQG6SEeaAUQQFCInciUyI15bQS1aYS16MC05ISMkJSYnKisuXl9gfH4tXXsxLDEyOH0kKhdyFRiAIDIQXltcdFx4MjAtXHg3ZV0qJBI2CghlbnZlbG9wZRgIIAEoCUIf4EEBukgZchdSCHN0YW5kYXJkUgtjbG91ZGV2ZW50c0gCiAEBElMKDWNvbXBhdGliaWxpdHkYCSABKAlCN+BBAbpIMXIvUgRub25lUhRzaW5nbGVfaGVhZGVyX2Jhc2U2NFIRc2luZ2xlX2hlYWRlcl9oZXhIA4gBARI7CgpyYXRlX2xpbWl0GAogASgLMh0ucGF0Y2hiYXkudjEuV2ViaG9va1JhdGVMaW1pdEID4EEBSASIAQEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDAoKX2lzX2FjdGl2ZUINCgtfcmVxdWVzdF9pZEILCglfZW52ZWxvcGVCEAoOX2NvbXBhdGliaWxpdHlCDQoLX3JhdGVfbGltaXQiLAoRR2V0V2ViaG9va1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBIlUKE0xpc3RXZWJob29rc1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgrgQQG6SAQaAigAEh8KCnBhZ2VfdG9rZW4YAiABKAlCC+BBAbpIBXIDGIAQImEKFExpc3RXZWJob29rc1Jlc3BvbnNlEisKCHdlYmhvb2tzGAEgAygLMhQucGF0Y2hiYXkudjEuV2ViaG9va0ID4EEDEhwKD25leHRfcGFnZV90b2tlbhgCIAEoCUID4EEDIp0GChRVcGRhdGVXZWJob29rUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESJgoKdGFyZ2V0X3VybBgCIAEoCUIN4EEBukgHcgUQARiAEEgAiAEBEkMKC2V2ZW50X3R5cGVzGAMgAygJQi7gQQG6SCiSASUQZBgBIh9yHRhAMhleKFwqfFthLXpfXSs6W2Etel9dKlwqPykkEhsKCWlzX2FjdGl2ZRgEIAEoCEID4EEBSAGIAQESHgoEZXRhZxgFIAEoCUIL4EEBukgFcgMYgAFIAogBARIlCgtkZXNjcmlwdGlvbhgGIAEoCUIL4EEBukgFcgMY9ANIA4gBARIsCgZmaWx0ZXIYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESjgEKB2hlYWRlcnMYCCADKAsyLi5wYXRjaGJheS52MS5VcGRhdGVXZWJob29rUmVxdWVzdC5IZWFkZXJzRW50cnlCTeBBAbpIR5oBRBAUIidyJTIjXltBLVphLXowLTkhIyQlJicqKy5eX2B8fi1dezEsMTI4fSQqF3IVGIAgMhBeW1x0XHgyMC1ceDdlXSokEjYKCGVudmVsb3BlGAkgASgJQh/gQQG6SBlyF1IIc3RhbmRhcmRSC2Nsb3VkZXZlbnRzSASIAQESUwoNY29tcGF0aWJpbGl0eRgKIAEoCUI34EEBukgxci9SBG5vbmVSFHNpbmdsZV9oZWFkZXJfYmFzZTY0UhFzaW5nbGVfaGVhZGVyX2hleEgFiAEBEjsKCnJhdGVfbGltaXQYCyABKAsyHS5wYXRjaGJheS52MS5XZWJob29rUmF0ZUxpbWl0QgPgQQFIBogBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUINCgtfdGFyZ2V0X3VybEIMCgpfaXNfYWN0aXZlQgcKBV9ldGFnQg4KDF9kZXNjcmlwdGlvbkILCglfZW52ZWxvcGVCEAoOX2NvbXBhdGliaWxpdHlCDQoLX3JhdGVfbGltaXQibAoURGVsZXRlV2ViaG9va1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEh4KBGV0YWcYAiABKAlCC+BBAbpIBXIDGIABSACIAQESEgoFZm9yY2UYAyABKAhCA+BBAUIHCgVfZXRhZyJqChpSb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESJAoKcmVxdWVzdF9pZBgCIAEoCUIL4EEBukgFcgOwAQFIAIgBAUINCgtfcmVxdWVzdF9pZCLVAQofUmVjb3ZlcldlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESNAoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgngQQK6SAPIAQESLgoFdW50aWwYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESJAoKcmVxdWVzdF9pZBgEIAEoCUIL4EEBukgFcgOwAQFIAIgBAUINCgtfcmVxdWVzdF9pZCLbAQolUmVwbGF5TWlzc2luZ1dlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESNAoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgngQQK6SAPIAQESLgoFdW50aWwYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESJAoKcmVxdWVzdF9pZBgEIAEoCUIL4EEBukgFcgOwAQFIAIgBAUINCgtfcmVxdWVzdF9pZCKiBAocTGlzdFdlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBIdCglwYWdlX3NpemUYASABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgCIAEoCUIL4EEBukgFcgMYgBASQwoFc3RhdGUYAyABKAlCL+BBAbpIKXInUgdwZW5kaW5nUglkZWxpdmVyZWRSBmZhaWxlZFIJZGlzY2FyZGVkSACIAQESNgoKZXZlbnRfdHlwZRgEIAEoCUId4EEBukgXchUYQDIRXlthLXpfXSs6W2Etel9dKyRIAYgBARIkCgp3ZWJob29rX2lkGAUgASgJQgvgQQG6SAVyA7ABAUgCiAEBEi8KFWludGVncmF0ZWRfYWNjb3VudF9pZBgGIAEoCUIL4EEBukgFcgOwAQFIA4gBARIiCghldmVudF9pZBgHIAEoCUIL4EEBukgFcgOwAQFIBIgBARIuCgVzaW5jZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIuCgV1bnRpbBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARIbCg5pbmNsdWRlX2NvdW50cxgKIAEoCEID4EEBQggKBl9zdGF0ZUINCgtfZXZlbnRfdHlwZUINCgtfd2ViaG9va19pZEIYChZfaW50ZWdyYXRlZF9hY2NvdW50X2lkQgsKCV9ldmVudF9pZCK1AQodTGlzdFdlYmhvb2tEZWxpdmVyaWVzUmVzcG9uc2USPQoSd2ViaG9va19kZWxpdmVyaWVzGAEgAygLMhwucGF0Y2hiYXkudjEuV2ViaG9va0RlbGl2ZXJ5QgPgQQMSHAoPbmV4dF9wYWdlX3Rva2VuGAIgASgJQgPgQQMSNwoGY291bnRzGAMgASgLMiIucGF0Y2hiYXkudjEuV2ViaG9va0RlbGl2ZXJ5Q291bnRzQgPgQQMi9wEKFVdlYmhvb2tEZWxpdmVyeUNvdW50cxISCgV0b3RhbBgBIAEoBUID4EEDEhgKC2lzX2NvbXBsZXRlGAIgASgIQgPgQQMSNgoGc3RhdGVzGAMgAygLMiEucGF0Y2hiYXkudjEuV2ViaG9va0RlbGl2ZXJ5Q291bnRCA+BBAxI7CgtldmVudF90eXBlcxgEIAMoCzIhLnBhdGNoYmF5LnYxLldlYmhvb2tEZWxpdmVyeUNvdW50QgPgQQMSOwoLd2ViaG9va19pZHMYBSADKAsyIS5wYXRjaGJheS52MS5XZWJob29rRGVsaXZlcnlDb3VudEID4EEDIj4KFFdlYmhvb2tEZWxpdmVyeUNvdW50EhIKBXZhbHVlGAEgASgJQgPgQQMSEgoFY291bnQYAiABKAVCA+BBAyI0ChlHZXRXZWJob29rRGVsaXZlcnlSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASJsChxSZXBsYXlXZWJob29rRGVsaXZlcnlSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIkCgpyZXF1ZXN0X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkMt4KCg5XZWJob29rU2VydmljZRJhCg1DcmVhdGVXZWJob29rEiEucGF0Y2hiYXkudjEuQ3JlYXRlV2ViaG9va1JlcXVlc3QaFC5wYXRjaGJheS52MS5XZWJob29rIheguxgDgtPkkwINOgEqIggvd2ViaG9vaxJgCgpHZXRXZWJob29rEh4ucGF0Y2hiYXkudjEuR2V0V2ViaG9va1JlcXVlc3QaFC5wYXRjaGJheS52MS5XZWJob29rIhyQAgGguxgDgtPkkwIPEg0vd2ViaG9vay97aWR9EmwKDExpc3RXZWJob29rcxIgLnBhdGNoYmF5LnYxLkxpc3RXZWJob29rc1JlcXVlc3QaIS5wYXRjaGJheS52MS5MaXN0V2ViaG9va3NSZXNwb25zZSIXkAIBoLsYA4LT5JMCChIIL3dlYmhvb2sSaQoNVXBkYXRlV2ViaG9vaxIhLnBhdGNoYmF5LnYxLlVwZGF0ZVdlYmhvb2tSZXF1ZXN0GhQucGF0Y2hiYXkudjEuV2ViaG9vayIfkAICoLsYA4LT5JMCEjoBKjINL3dlYmhvb2sve2lkfRJoCg1EZWxldGVXZWJob29rEiEucGF0Y2hiYXkudjEuRGVsZXRlV2ViaG9va1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiHJACAqC7GAOC0+STAg8qDS93ZWJob29rL3tpZH0SgAEKE1JvdGF0ZVdlYmhvb2tTZWNyZXQSJy5wYXRjaGJheS52MS5Sb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBoULnBhdGNoYmF5LnYxLldlYmhvb2siKqC7GAOC0+STAiA6ASoiGy93ZWJob29rL3tpZH0vcm90YXRlLXNlY3JldBKQAQoVTGlzdFdlYmhvb2tEZWxpdmVyaWVzEikucGF0Y2hiYXkudjEuTGlzdFdlYmhvb2tEZWxpdmVyaWVzUmVxdWVzdBoqLnBhdGNoYmF5LnYxLkxpc3RXZWJob29rRGVsaXZlcmllc1Jlc3BvbnNlIiCQAgGguxgDgtPkkwITEhEvd2ViaG9vay1kZWxpdmVyeRKBAQoSR2V0V2ViaG9va0RlbGl2ZXJ5EiYucGF0Y2hiYXkudjEuR2V0V2ViaG9va0RlbGl2ZXJ5UmVxdWVzdBocLnBhdGNoYmF5LnYxLldlYmhvb2tEZWxpdmVyeSIlkAIBoLsYA4LT5JMCGBIWL3dlYmhvb2stZGVsaXZlcnkve2lkfRKOAQoVUmVwbGF5V2ViaG9va0RlbGl2ZXJ5EikucGF0Y2hiYXkudjEuUmVwbGF5V2ViaG9va0RlbGl2ZXJ5UmVxdWVzdBocLnBhdGNoYmF5LnYxLldlYmhvb2tEZWxpdmVyeSIsoLsYA4LT5JMCIjoBKiIdL3dlYmhvb2stZGVsaXZlcnkve2lkfS9yZXBsYXkSgQEKGFJlY292ZXJXZWJob29rRGVsaXZlcmllcxIsLnBhdGNoYmF5LnYxLlJlY292ZXJXZWJob29rRGVsaXZlcmllc1JlcXVlc3QaES5wYXRjaGJheS52MS5UYXNrIiSguxgDgtPkkwIaOgEqIhUvd2ViaG9vay97aWR9L3JlY292ZXISlAEKHlJlcGxheU1pc3NpbmdXZWJob29rRGVsaXZlcmllcxIyLnBhdGNoYmF5LnYxLlJlcGxheU1pc3NpbmdXZWJob29rRGVsaXZlcmllc1JlcXVlc3QaES5wYXRjaGJheS52MS5UYXNrIiuguxgDgtPkkwIhOgEqIhwvd2ViaG9vay97aWR9L3JlcGxheS1taXNzaW5nYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_access, file_patchbay_v1_task, file_patchbay_v1_webhook, file_patchbay_v1_webhook_delivery]);
 
 /**
  * Asks for a new webhook.
@@ -60,6 +60,50 @@ export type CreateWebhookRequest = Message<"patchbay.v1.CreateWebhookRequest"> &
    * @generated from field: optional string request_id = 4;
    */
   requestId?: string | undefined;
+
+  /**
+   * What it is for, for readers of the list.
+   *
+   * @generated from field: string description = 5;
+   */
+  description: string;
+
+  /**
+   * Which of the events are sent, see `Webhook.filter`. At most 50 conditions, 8 levels deep, and 100 items in a list.
+   * Absent or `{}`: all.
+   *
+   * @generated from field: google.protobuf.Struct filter = 6;
+   */
+  filter?: JsonObject | undefined;
+
+  /**
+   * Custom headers of every request, such as `authorization`; together at most 8 KiB. Names that the delivery sets
+   * itself (`webhook-*`, `ce-*`, `content-*`, `host` and the like) are an error. Absent: none.
+   *
+   * @generated from field: map<string, string> headers = 7;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * The form of the body, see `Webhook.envelope`. Absent: `standard`.
+   *
+   * @generated from field: optional string envelope = 8;
+   */
+  envelope?: string | undefined;
+
+  /**
+   * A further signature header, see `Webhook.compatibility`. Absent: `none`.
+   *
+   * @generated from field: optional string compatibility = 9;
+   */
+  compatibility?: string | undefined;
+
+  /**
+   * How fast it is sent requests at most. Absent: as fast as it answers.
+   *
+   * @generated from field: optional patchbay.v1.WebhookRateLimit rate_limit = 10;
+   */
+  rateLimit?: WebhookRateLimit | undefined;
 };
 
 /**
@@ -186,6 +230,49 @@ export type UpdateWebhookRequest = Message<"patchbay.v1.UpdateWebhookRequest"> &
    * @generated from field: optional string etag = 5;
    */
   etag?: string | undefined;
+
+  /**
+   * New description. Absent: unchanged.
+   *
+   * @generated from field: optional string description = 6;
+   */
+  description?: string | undefined;
+
+  /**
+   * Replaces the filter; `{}`: every event of the types. Absent: unchanged.
+   *
+   * @generated from field: google.protobuf.Struct filter = 7;
+   */
+  filter?: JsonObject | undefined;
+
+  /**
+   * Custom headers to set, by name: others stay, an empty value removes the header, and `***` keeps its value.
+   * Absent: unchanged.
+   *
+   * @generated from field: map<string, string> headers = 8;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * New form of the body. Deliveries that wait are sent in it. Absent: unchanged.
+   *
+   * @generated from field: optional string envelope = 9;
+   */
+  envelope?: string | undefined;
+
+  /**
+   * New choice of a further signature header. Absent: unchanged.
+   *
+   * @generated from field: optional string compatibility = 10;
+   */
+  compatibility?: string | undefined;
+
+  /**
+   * New limit; 0 requests: none. Absent: unchanged.
+   *
+   * @generated from field: optional patchbay.v1.WebhookRateLimit rate_limit = 11;
+   */
+  rateLimit?: WebhookRateLimit | undefined;
 };
 
 /**
@@ -603,7 +690,7 @@ export const WebhookService: GenService<{
   /**
    * Adds a webhook and shows its secret, this once.
    *
-   * Failures: URL_NOT_ALLOWED. Nothing is stored then. Not idempotent without `request_id`.
+   * Failures: URL_NOT_ALLOWED, INVALID_FIELD. Nothing is stored then. Not idempotent without `request_id`.
    *
    * @generated from rpc patchbay.v1.WebhookService.CreateWebhook
    */
@@ -640,7 +727,7 @@ export const WebhookService: GenService<{
    * Changes the fields given, keeps the others, and returns the whole webhook without its secret. Deliveries that wait
    * go to the new address.
    *
-   * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, URL_NOT_ALLOWED. Idempotent.
+   * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, URL_NOT_ALLOWED, INVALID_FIELD. Idempotent.
    *
    * @generated from rpc patchbay.v1.WebhookService.UpdateWebhook
    */

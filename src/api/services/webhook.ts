@@ -1,6 +1,4 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { WebhookSchema } from '../../../gen/patchbay/v1/webhook_pb.ts'
-import { type UpdateWebhookRequest, WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
+import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -8,15 +6,14 @@ import {
   listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
-  type WebhookChange,
-  type WebhookRecord,
 } from '../../webhooks/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
 import { checkRange, pageById, queryOf } from './page.ts'
-import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+import { versionFrom } from './values.convert.ts'
+import { webhookChangeFromProto, webhookInputFromProto, webhookToProto } from './webhook.convert.ts'
 import { webhookDeliveryHandlers } from './webhook-delivery.ts'
 
 /** Administers webhooks. */
@@ -30,7 +27,12 @@ export function webhookService(
       ...webhookDeliveryHandlers(deps),
       createWebhook: (request, context) =>
         runIdempotent(deps, environmentIdOf(context), WebhookService.method.createWebhook, request, async (tx) => {
-          const { webhook, secret } = await createWebhook(webhooks, tx, environmentIdOf(context), request)
+          const { webhook, secret } = await createWebhook(
+            webhooks,
+            tx,
+            environmentIdOf(context),
+            webhookInputFromProto(request),
+          )
           return webhookToProto(webhook, secret)
         }),
       getWebhook: async ({ id }, context) =>
@@ -44,7 +46,8 @@ export function webhookService(
       },
       updateWebhook: async (request, context) => {
         const input = { ...webhookChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
-        return webhookToProto(await updateWebhook(webhooks, database.pool, environmentIdOf(context), input))
+        const updated = await database.transaction((tx) => updateWebhook(webhooks, tx, environmentIdOf(context), input))
+        return webhookToProto(updated)
       },
       deleteWebhook: async ({ id, etag, force }, context) => {
         const input = { id, version: versionFrom(etag), force }
@@ -75,28 +78,4 @@ export function webhookService(
       replayMissingWebhookDeliveries: checkRange,
     },
   )
-}
-
-/**
- * A webhook without its secret.
- *
- * @param secret only in the responses of creation and rotation, which alone show it
- */
-function webhookToProto(webhook: WebhookRecord, secret?: string): MessageInitShape<typeof WebhookSchema> {
-  return {
-    id: webhook.id,
-    environmentId: webhook.environmentId,
-    targetUrl: webhook.targetUrl,
-    eventTypes: [...webhook.eventTypes],
-    isActive: webhook.isActive,
-    createdAt: timestampFrom(webhook.createdAt),
-    updatedAt: timestampFrom(webhook.updatedAt),
-    etag: toEtag(webhook.version),
-    secret,
-  }
-}
-
-/** The changes of a webhook. A list has no presence: an empty one changes nothing; `*` is all events. */
-function webhookChangeFromProto({ targetUrl, eventTypes, isActive }: UpdateWebhookRequest): WebhookChange {
-  return { targetUrl, eventTypes: eventTypes.length === 0 ? undefined : eventTypes, isActive }
 }

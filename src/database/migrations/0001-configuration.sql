@@ -215,13 +215,13 @@ create table webhook (
   target_url text not null,
   description text not null default '',
   event_types text[] not null,
-  -- As the caller wrote it; null: every event of the types.
-  filter jsonb,
+  -- As the caller wrote it; empty: every event of the types.
+  filter jsonb not null default '{}',
   -- Names of custom headers in lower case; the values are secrets of the webhook.
   header_names text[] not null default '{}',
   envelope text not null default 'standard' check (envelope in ('standard', 'cloudevents')),
-  -- A further signature header for receivers that know an older scheme; null: none.
-  compatibility text check (compatibility in ('single_header_base64', 'single_header_hex')),
+  -- A further signature header for receivers that know an older scheme.
+  compatibility text not null default 'none' check (compatibility in ('none', 'single_header_base64', 'single_header_hex')),
   -- At most so many requests per window of so many seconds; null: as fast as the receiver answers.
   rate_limit_requests integer,
   rate_limit_seconds integer,

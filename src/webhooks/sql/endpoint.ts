@@ -14,14 +14,14 @@ export interface WebhookRef {
 /** Which events an active webhook asks for, as stored. */
 export interface SubscriberRow extends WebhookRef {
   readonly eventTypes: readonly string[]
-  readonly filter: JsonObject | null
+  readonly filter: JsonObject
 }
 
 /** A webhook with its encrypted secrets, as stored. */
 export interface EndpointRow extends WebhookRef, StoredWebhookState {
   readonly url: string
   readonly envelope: WebhookEnvelope
-  readonly compatibility: WebhookCompatibility | null
+  readonly compatibility: WebhookCompatibility
   readonly rateLimitRequests: number | null
   readonly rateLimitSeconds: number | null
   readonly secrets: readonly EncryptedSecret[]

@@ -1,91 +1,115 @@
-import { newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import type { JsonObject } from '../../base/index.ts'
+import { jsonb, newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import type { WebhookEnvelope } from '../envelope.ts'
+import type { WebhookCompatibility } from '../signing.ts'
+import type { StoredWebhookState } from '../state.ts'
 
-/** A webhook as stored; its signing secrets are rows of "secret". */
-export interface WebhookRecord {
+/** A webhook as stored; its signing secrets and the values of its headers are rows of "secret". */
+export interface WebhookRecord extends StoredWebhookState {
   readonly id: string
   readonly environmentId: string
   readonly targetUrl: string
+  readonly description: string
   /** Empty: all events. */
   readonly eventTypes: readonly string[]
-  readonly isActive: boolean
+  /** As `parseFilter` reads it; empty: every event of the types. */
+  readonly filter: JsonObject
+  /** Custom headers, in lower case. */
+  readonly headerNames: readonly string[]
+  readonly envelope: WebhookEnvelope
+  readonly compatibility: WebhookCompatibility
+  /** Requests per window; null without a limit. */
+  readonly rateLimitRequests: number | null
+  /** Length of the window; null without a limit. */
+  readonly rateLimitSeconds: number | null
+  /** When the first attempt failed since the last success; null without any. */
+  readonly failingSince: Date | null
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly version: number
 }
 
 /** A webhook to be stored. */
-export type NewWebhook = Pick<WebhookRecord, 'id' | 'environmentId' | 'targetUrl' | 'eventTypes' | 'isActive'>
+export type NewWebhook = Omit<
+  WebhookRecord,
+  'createdAt' | 'updatedAt' | 'version' | 'disabledReason' | 'failedAttempts' | 'failingSince'
+>
 
-/** Fields that change; an absent one keeps its value. */
-export interface WebhookChange {
-  readonly targetUrl?: string | undefined
-  readonly eventTypes?: readonly string[] | undefined
-  readonly isActive?: boolean | undefined
+/** Columns that change; an absent one keeps its value. */
+export type WebhookColumns = {
+  readonly [Field in keyof Omit<NewWebhook, 'id' | 'environmentId'>]?: NewWebhook[Field] | undefined
 }
 
-const COLUMNS = [
-  'id',
-  'environment_id as environmentId',
-  'target_url as targetUrl',
-  'event_types as eventTypes',
-  'is_active as isActive',
-  'created_at as createdAt',
-  'updated_at as updatedAt',
-  'version',
-]
+const OF_WEBHOOK =
+  'from webhook_failure failure where failure.environment_id = webhook.environment_id and failure.webhook_id = webhook.id'
+
+/** What a statement about "webhook" selects or returns. */
+const COLUMNS = `webhook.id, webhook.environment_id as "environmentId", target_url as "targetUrl", description,
+  event_types as "eventTypes", filter, header_names as "headerNames", envelope, compatibility,
+  rate_limit_requests as "rateLimitRequests", rate_limit_seconds as "rateLimitSeconds", is_active as "isActive",
+  disabled_reason as "disabledReason", coalesce((select attempts ${OF_WEBHOOK}), 0) as "failedAttempts",
+  (select failing_since ${OF_WEBHOOK} and attempts > 0) as "failingSince",
+  created_at as "createdAt", updated_at as "updatedAt", version`
 
 export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<WebhookRecord> {
+  const { id, environmentId, ...columns } = webhook
   const [inserted] = await tx('webhook')
-    .insert({
-      environment_id: webhook.environmentId,
-      id: webhook.id,
-      target_url: webhook.targetUrl,
-      event_types: webhook.eventTypes,
-      is_active: webhook.isActive,
-    })
-    .returning(COLUMNS)
+    .insert({ environment_id: environmentId, id, ...toColumns(columns) })
+    .returning(tx.raw(COLUMNS))
   return inserted
 }
 
-/** Raw, because every run to a webhook reads it. Uses the primary key. */
+/** Uses the primary keys. */
 export async function findWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
-  return await queryOne(
-    tx,
-    `select id, environment_id as "environmentId", target_url as "targetUrl", event_types as "eventTypes",
-       is_active as "isActive", created_at as "createdAt", updated_at as "updatedAt", version
-     from webhook where environment_id = :environmentId and id = :id`,
-    { environmentId, id },
-  )
+  const sql = `select ${COLUMNS} from webhook where environment_id = :environmentId and id = :id`
+  return await queryOne(tx, sql, { environmentId, id })
 }
 
-/** Reads a webhook and locks its row until the transaction ends. Uses the primary key. */
+/** Reads a webhook and locks its row until the transaction ends. Uses the primary keys. */
 export async function lockWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
-  return await tx('webhook').where({ environment_id: environmentId, id }).forUpdate().first(COLUMNS)
+  const sql = `select ${COLUMNS} from webhook where environment_id = :environmentId and id = :id for update of webhook`
+  return await queryOne(tx, sql, { environmentId, id })
 }
 
-/** At most `limit` webhooks of the environment below the id `before`, newest first. Uses the primary key. */
+/** At most `limit` webhooks of the environment below the id `before`, newest first. Uses the primary keys. */
 export async function listWebhooks(
   tx: Tx,
   environmentId: string,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly WebhookRecord[]> {
-  return await tx('webhook').select(COLUMNS).where({ environment_id: environmentId }).modify(newestFirst, page)
+  const webhooks = tx('webhook').where({ environment_id: environmentId }).modify(newestFirst, page)
+  return await webhooks.select(tx.raw(COLUMNS))
 }
 
-/** Changes the given fields; `undefined` when there is no such webhook, or not in this version. Uses the primary key. */
+/** Changes the given fields of a webhook that the caller has locked. Uses the primary key. */
 export async function updateWebhookRow(
   tx: Tx,
   environmentId: string,
   id: string,
-  { targetUrl, eventTypes, isActive }: WebhookChange,
-  version: number | undefined,
-): Promise<WebhookRecord | undefined> {
+  change: WebhookColumns,
+): Promise<WebhookRecord> {
+  const isChosen = change.isActive !== undefined
   const [updated] = await tx('webhook')
     .where({ environment_id: environmentId, id })
-    .modify(whereVersion, version)
-    .update({ target_url: targetUrl, event_types: eventTypes, is_active: isActive, ...nextVersion(tx) })
-    .returning(COLUMNS)
+    .update({ ...toColumns(change), ...(isChosen && { disabled_reason: null }), ...nextVersion(tx) })
+    .returning(tx.raw(COLUMNS))
   return updated
+}
+
+/** Undefined columns are left out by the query builder. */
+function toColumns(change: WebhookColumns) {
+  return {
+    target_url: change.targetUrl,
+    description: change.description,
+    event_types: change.eventTypes,
+    filter: change.filter === undefined ? undefined : jsonb(change.filter),
+    header_names: change.headerNames,
+    envelope: change.envelope,
+    compatibility: change.compatibility,
+    rate_limit_requests: change.rateLimitRequests,
+    rate_limit_seconds: change.rateLimitSeconds,
+    is_active: change.isActive,
+  }
 }
 
 /**
