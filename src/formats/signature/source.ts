@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import type { z } from 'zod'
 import { getAtPath, isJsonNumber, type Json, parseDotPath } from '../../base/index.ts'
 import { compileTemplate, type TemplateScope } from '../../expressions/index.ts'
-import { findPathProblem, refineWith, templateText } from '../schema-types.ts'
+import { findPathProblem, rawText, refineWith, templateText } from '../schema-types.ts'
 import { renderSetting } from './secret.ts'
 import { type InboundDelivery, invalid, ok, type Result } from './signature.ts'
 
@@ -44,9 +44,9 @@ const PREFIXED = /^([^$]+)(\$.+)$/s
 /** Most values of one field; during a rotation of secrets there are two. */
 const VALUES_MAX = 8
 
-/** A token that names a part of the delivery. */
+/** A token that names a part of the delivery. It is no secret, also where its setting is called token. */
 export function tokenText(): z.ZodString {
-  return templateText().superRefine(refineWith(findTokenProblem, 'signature.token'))
+  return rawText().superRefine(refineWith(findTokenProblem, 'signature.token'))
 }
 
 /** A token, or a text before one, which the value has to start with: `v0=$header.x-signature`. */
@@ -55,7 +55,7 @@ export function prefixedTokenText(): z.ZodString {
     const { prefix, token } = splitPrefix(text)
     return prefix.includes('{{') ? 'must have no placeholder before the token' : findTokenProblem(token)
   }
-  return templateText().superRefine(refineWith(findProblem, 'signature.token'))
+  return rawText().superRefine(refineWith(findProblem, 'signature.token'))
 }
 
 /** The text before the token of a checked text, and the token. */

@@ -1,0 +1,167 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import type { WebhookPlan } from '../../src/definitions/index.ts'
+import type { AccountValues, Evaluator } from '../../src/expressions/index.ts'
+import { type InboundDelivery, responseFormat } from '../../src/formats/index.ts'
+import { createKeySource } from '../../src/formats/signature/key-source.ts'
+
+/** What a provider sends, and what its definition makes of that. */
+export interface GoldenWebhooks {
+  /** When all of it is received. */
+  readonly now: string
+  /** The account whose address is called. */
+  readonly account: Partial<AccountValues> & { readonly subscription?: JsonObject }
+  /** What the addresses of the provider's public keys answer. */
+  readonly documents?: Readonly<Record<string, string>>
+  readonly deliveries: readonly GoldenWebhook[]
+}
+
+/** One request of a provider. */
+export interface GoldenWebhook {
+  readonly what: string
+  /** Default: POST. */
+  readonly method?: string
+  readonly query?: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly result: WebhookResult
+}
+
+/** What becomes of a request; members that do not apply are absent. */
+export interface WebhookResult {
+  readonly type: 'verify' | 'payload' | 'meta'
+  /** The answer of a handshake. */
+  readonly answer?: Json
+  readonly update_context?: Json
+  /** Absent: handshakes of type `verify` are not verified. */
+  readonly signature?: string
+  readonly events?: Json
+  /** Values that name accounts, of an address that all accounts share. */
+  readonly accounts?: Json
+  /** The parts that recognise duplicates; absent: signature and body. */
+  readonly dedupe?: readonly string[]
+  readonly provider_time?: string
+}
+
+/** Address that the signatures of the golden files are made for. */
+const HOOK = 'https://patchbay.example/integrated-account-webhook/account-1'
+
+export function readGoldenWebhooks(name: string): GoldenWebhooks | undefined {
+  const file = new URL(`golden/webhooks/${name}.json`, import.meta.url)
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as GoldenWebhooks) : undefined
+}
+
+/** Takes a request through transform, handshake, signature and mapping. */
+export async function followWebhook(
+  evaluator: Evaluator,
+  plan: WebhookPlan,
+  golden: GoldenWebhooks,
+  request: Omit<GoldenWebhook, 'result'>,
+): Promise<WebhookResult> {
+  const account = accountOf(golden)
+  const { method = 'POST', headers, query = '' } = request
+  const parameters = Object.fromEntries(new URLSearchParams(query))
+  const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input, { owner: 'test' })
+  const received = { body: parse(request), headers, query: parameters, method, path: new URL(HOOK).pathname }
+  const body = await transform(evaluate, plan, received)
+  const input = { ...received, body }
+  const handshake = await shake(evaluate, plan, input, account)
+  if (handshake.type === 'verify') return handshake
+  const url = query === '' ? HOOK : `${HOOK}?${query}`
+  const delivery = { method, url, headers, query: parameters, body: Buffer.from(request.body), payload: body }
+  return {
+    ...handshake,
+    signature: await verify(plan, golden, delivery, account),
+    ...(handshake.type === 'meta' ? {} : await map(evaluate, plan, { ...input, context: account.context })),
+    ...described(plan, delivery, account),
+  }
+}
+
+type Evaluate = (expression: string, input: JsonObject) => Promise<Json | undefined>
+
+function accountOf({ account }: GoldenWebhooks): AccountValues {
+  const { subscription, credentials = {} } = account
+  return {
+    context: {},
+    environmentVariables: {},
+    ...account,
+    credentials: { ...credentials, ...(subscription === undefined ? {} : { subscription }) },
+  }
+}
+
+function parse({ headers, body }: Omit<GoldenWebhook, 'result'>): Json {
+  const type = headers['content-type'] ?? ''
+  if (body === '') return null
+  if (type.includes('form-urlencoded')) return Object.fromEntries(new URLSearchParams(body))
+  return responseFormat(type.includes('xml') ? 'xml' : 'json').decode(Buffer.from(body))
+}
+
+async function transform(evaluate: Evaluate, plan: WebhookPlan, input: JsonObject): Promise<Json> {
+  if (plan.payloadTransform === undefined) return input.body ?? null
+  const result = (await evaluate(plan.payloadTransform, input)) ?? null
+  return isJsonObject(result) && 'body' in result ? (result.body ?? null) : result
+}
+
+async function shake(
+  evaluate: Evaluate,
+  plan: WebhookPlan,
+  input: JsonObject,
+  { environmentVariables, context }: AccountValues,
+): Promise<Pick<WebhookResult, 'type' | 'answer' | 'update_context'>> {
+  if (plan.handshake === undefined) return { type: 'payload' }
+  const variables = Object.fromEntries(
+    plan.handshake.variableNames.map((name) => [name, environmentVariables[name] ?? null]),
+  )
+  const result = await evaluate(plan.handshake.expression, {
+    ...input,
+    context,
+    environment_variables: variables,
+    env: variables,
+  })
+  if (!isJsonObject(result)) return { type: 'payload' }
+  const { type, verification_response: answer, update_context: update } = result
+  return {
+    type: type as WebhookResult['type'],
+    ...(answer === undefined ? {} : { answer }),
+    ...(update === undefined ? {} : { update_context: update }),
+  }
+}
+
+async function verify(
+  plan: WebhookPlan,
+  { now: time, documents = {} }: GoldenWebhooks,
+  delivery: InboundDelivery,
+  account: AccountValues,
+): Promise<string> {
+  if (plan.verify === undefined) return 'none'
+  const now = () => new Date(time)
+  const fetchKey = async (url: string) => ({
+    status: documents[url] === undefined ? 404 : 200,
+    body: Buffer.from(documents[url] ?? ''),
+  })
+  const result = await plan.verify(delivery, { account, call: {} }, { now, keys: createKeySource({ now, fetchKey }) })
+  return result.kind === 'valid' ? 'valid' : result.reason
+}
+
+async function map(evaluate: Evaluate, plan: WebhookPlan, input: JsonObject): Promise<Partial<WebhookResult>> {
+  const events = plan.events === undefined ? undefined : await evaluate(plan.events, input)
+  const accounts = plan.contextLookup === undefined ? undefined : await evaluate(plan.contextLookup.value, input)
+  return { ...(events === undefined ? {} : { events }), ...(accounts === undefined ? {} : { accounts }) }
+}
+
+/** How the delivery is recognised again, and when the provider says that it happened. */
+function described(plan: WebhookPlan, delivery: InboundDelivery, account: AccountValues): Partial<WebhookResult> {
+  const scope = { account, call: {} }
+  const keys = plan.dedupe.keys.map((parts) =>
+    parts.map((part) => {
+      const read = part(delivery, scope)
+      return read.kind === 'ok' ? String(read.value[0]) : undefined
+    }),
+  )
+  const dedupe = keys.find((parts) => parts.every((part) => part !== undefined))
+  const time = plan.readProviderTime?.(delivery, scope)
+  return {
+    ...(dedupe === undefined ? {} : { dedupe: dedupe.filter((part) => part !== undefined) }),
+    ...(time?.kind === 'ok' ? { provider_time: new Date(time.value).toISOString() } : {}),
+  }
+}

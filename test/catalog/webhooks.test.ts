@@ -1,0 +1,70 @@
+import { afterAll, describe, expect, test } from 'vitest'
+import { isJsonObject, type Json } from '../../src/base/index.ts'
+import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
+import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
+import { createEvaluator } from '../../src/expressions/index.ts'
+import { shipped } from './shipped.ts'
+import { followWebhook, type GoldenWebhooks, readGoldenWebhooks } from './webhook-journey.ts'
+
+const evaluator = createEvaluator()
+afterAll(() => evaluator[Symbol.asyncDispose]())
+
+/** Every definition with a webhook block, compiled. */
+const definitions = SHIPPED_NAMES.flatMap((name) => {
+  const plan = compilePlan(resolveConfig(shipped(name).config, {}).config)
+  return plan.webhook === undefined ? [] : [{ name, plan, webhook: plan.webhook }]
+})
+
+test('most definitions receive webhooks', () => {
+  expect(definitions.length).toBeGreaterThanOrEqual(60)
+})
+
+describe.each(definitions)('webhooks of $name', ({ name, plan, webhook }) => {
+  const golden = readGoldenWebhooks(name) ?? { now: '', account: {}, deliveries: [] }
+  const results = golden.deliveries.map(({ result }) => result)
+
+  test('show a delivery that is accepted and mapped', () => {
+    expect(results.some(({ signature, events }) => signature === 'valid' && events !== undefined)).toBe(true)
+  })
+
+  test('show an answer, where the definition has a handshake', () => {
+    const hasAnswer = results.some(({ answer, type }) => answer !== undefined || type === 'meta')
+    expect(hasAnswer || webhook.handshake === undefined).toBe(true)
+  })
+
+  test.each(golden.deliveries.map((delivery) => [delivery.what, delivery] as const))('%s', async (_what, delivery) => {
+    expect(await followWebhook(evaluator, webhook, golden, delivery)).toEqual(delivery.result)
+  })
+
+  test('are rejected with another secret', async () => {
+    for (const delivery of golden.deliveries.filter(({ result }) => result.signature === 'valid')) {
+      const forged = { ...golden, account: withOtherSecrets(golden) }
+      expect((await followWebhook(evaluator, webhook, forged, delivery)).signature).not.toBe('valid')
+    }
+  })
+
+  test('hand on no secret, and name resources of the definition', () => {
+    for (const { events = [] } of results) {
+      expect(JSON.stringify(events)).not.toContain('golden-webhook-secret')
+      for (const item of [events].flat() as readonly Json[]) {
+        if (!isJsonObject(item)) continue
+        const isNamed = typeof item.resource === 'string' && plan.resources.has(item.resource)
+        expect(isNamed || item.event === 'meta' || UNREAD_RESOURCES.includes(`${name} ${item.resource}`)).toBe(true)
+      }
+    }
+  })
+})
+
+/** Records that come in webhooks alone. */
+const UNREAD_RESOURCES: readonly string[] = ['sendgrid email_events']
+
+/** The account with other keys and secrets; what is not one stays. */
+function withOtherSecrets({ account }: GoldenWebhooks): GoldenWebhooks['account'] {
+  const { environmentVariables = {}, credentials = {}, ...rest } = account
+  return {
+    ...rest,
+    environmentVariables: Object.fromEntries(Object.keys(environmentVariables).map((name) => [name, 'b3RoZXI='])),
+    credentials: Object.fromEntries(Object.keys(credentials).map((name) => [name, { hook_secret: 'x' }])),
+    ...(rest.subscription === undefined ? {} : { subscription: { secret: 'b3RoZXI=' } }),
+  }
+}
