@@ -14,6 +14,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   'sync-store': () => import('./sync-store.ts'),
   'sync-parents': () => import('./sync-parents.ts'),
   'runs-queue': () => import('./runs-queue.ts'),
+  deliveries: () => import('./deliveries.ts'),
   'ticks-steady': () => import('./ticks-steady.ts'),
   'ticks-burst': () => import('./ticks-burst.ts'),
   'ticks-pinned': () => import('./ticks-pinned.ts'),
