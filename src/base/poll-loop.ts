@@ -57,6 +57,7 @@ export class PollLoop {
 
   /** Begins the next round now, or right after the one in flight. */
   wake(): void {
+    if (this.#isWoken) return
     this.#isWoken = true
     this.#sleepAbort.abort()
   }

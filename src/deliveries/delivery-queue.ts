@@ -74,7 +74,7 @@ export class DeliveryQueue extends Queue<DeliveryPayload> {
     return this.#policy.leaseMs
   }
 
-  /** Leases deliveries. One durable statement: a lease that a holder knows of survives a crash of the database. */
+  /** Leases deliveries, in a statement for each visit of the webhooks. */
   async claim(claim: TurnClaim): Promise<readonly ClaimedDelivery[]> {
     return await this.leaseInTurns(this.#database.pool, claim)
   }

@@ -36,6 +36,7 @@ export interface DeliveryWorkerDeps extends PollLoopDeps {
 
 /** Counters of a delivery worker since it was created. */
 export interface DeliveryWorkerStats {
+  /** Deliveries that are being sent or settled. */
   readonly inFlight: number
   /** Events that were dispatched, and the deliveries that were created for them. */
   readonly events: number
@@ -64,9 +65,10 @@ const ACTIVE_MS = 30_000
 const OWN_SHARE = 1 / 2
 const RESERVED_SHARE = 1 / 8
 /** A claim waits until this share of the slots is free, so that it is worth its statement. */
-const CLAIM_SHARE = 1 / 8
-const SETTLEMENTS_PER_TRANSACTION_MAX = 200
-const SETTLEMENTS_AT_ONCE = 2
+const CLAIM_SHARE = 1 / 4
+const SETTLEMENTS_PER_TRANSACTION_MAX = 500
+/** Deliveries that were sent and wait to be settled, as a multiple of the slots: more are not claimed then. */
+const UNSETTLED_FACTOR = 4
 /** Pause before a settlement is repeated while the database is unavailable. */
 const UNAVAILABLE_PAUSE_MS = 250
 /** Time to live of a cached webhook: a change of its address or state takes effect after this. */
@@ -100,7 +102,7 @@ export class DeliveryWorker implements AsyncDisposable {
     this.#inFlight = new InFlight(deps.concurrency)
     this.#endpoints = new TtlCache({ max: ENDPOINTS_CACHED_MAX, ttlMs: ENDPOINT_TTL_MS, clock: deps.clock })
     this.#settlements = new MicroBatcher({
-      concurrencyMax: SETTLEMENTS_AT_ONCE,
+      concurrencyMax: 1,
       batchMax: SETTLEMENTS_PER_TRANSACTION_MAX,
       process: (results) => this.#queue.settleResults(results),
     })
@@ -125,7 +127,7 @@ export class DeliveryWorker implements AsyncDisposable {
   }
 
   get stats(): DeliveryWorkerStats {
-    return { ...this.#counts, outcomes: { ...this.#outcomes }, inFlight: this.#inFlight.count }
+    return { ...this.#counts, outcomes: { ...this.#outcomes }, inFlight: this.#attempts.size }
   }
 
   /** Creates the deliveries of a batch of events. @returns as `PollLoopSpec.runOnce` */
@@ -194,6 +196,7 @@ export class DeliveryWorker implements AsyncDisposable {
   #claimable(group: string): number {
     const { concurrency } = this.#deps
     const { isExhausted, claimedMs } = this.#group(group)
+    if (this.#attempts.size - this.#inFlight.count > concurrency * UNSETTLED_FACTOR) return 0
     if (isExhausted && performance.now() < claimedMs + ACTIVE_INTERVAL_MS / 2) return 0
     const other = group === FIRST_GROUP ? RETRY_GROUP : FIRST_GROUP
     const share = this.#group(other).isExhausted ? 1 - RESERVED_SHARE : OWN_SHARE
@@ -262,36 +265,32 @@ export class DeliveryWorker implements AsyncDisposable {
     parts: Promise<(delivery: ClaimedDelivery) => DeliveryParts>,
     requestedMs: number,
   ): void {
-    const leaseEndsMs = requestedMs + this.#queue.leaseMs
-    const attempt = this.#attempt(delivery, parts, leaseEndsMs)
+    const attempt = this.#attempt(delivery, group, parts, requestedMs + this.#queue.leaseMs)
       .catch((error: unknown) => {
         const fields = { delivery_id: delivery.id, webhook_id: delivery.concurrencyKey }
         this.#deps.logger.error({ ...fields, ...describeError(error) }, 'a delivery was not settled')
-        return undefined
       })
-      .then((isTimely) => {
-        this.#attempts.delete(attempt)
-        const hasRoom = this.#inFlight.end(delivery, isTimely)
-        const isClaimDue =
-          !this.#group(group).isExhausted && this.#inFlight.free >= this.#deps.concurrency * CLAIM_SHARE
-        if (hasRoom || isClaimDue) this.#claimSoon(group)
-      })
+      .finally(() => this.#attempts.delete(attempt))
     this.#attempts.add(attempt)
   }
 
-  /** Sends a delivery and settles it. @returns whether the receiver answered in time; undefined: it was not asked */
+  /** Sends a delivery, leaves its slot, and settles it. */
   async #attempt(
     delivery: ClaimedDelivery,
+    group: string,
     parts: Promise<(delivery: ClaimedDelivery) => DeliveryParts>,
     leaseEndsMs: number,
-  ): Promise<boolean | undefined> {
-    const result = await this.#send(delivery, parts, leaseEndsMs)
-    this.#learn(result)
-    const state = await this.#settle(result, leaseEndsMs)
+  ): Promise<void> {
+    const settlement = await this.#send(delivery, parts, leaseEndsMs)
+    this.#learn(settlement)
+    const isWaitedFor = this.#inFlight.end(delivery, isTimely(settlement))
+    const isClaimDue = !this.#group(group).isExhausted && this.#inFlight.free >= this.#deps.concurrency * CLAIM_SHARE
+    if (isClaimDue) this.#claimSoon(group)
+    const state = await this.#settle(settlement, leaseEndsMs)
     if (state === undefined) this.#counts.leasesLost++
     else this.#outcomes[state]++
-    const { attempt } = result
-    return attempt === undefined ? undefined : !(attempt.status === null && attempt.errorClass?.startsWith('timeout'))
+    // Its lease no longer counts for its webhook.
+    if (isWaitedFor) this.#claimSoon(group)
   }
 
   async #send(
@@ -341,4 +340,9 @@ const UNEXPECTED: DeliverySettlement['outcome'] = {
 
 function released(delivery: ClaimedDelivery): DeliverySettlement {
   return { delivery, outcome: { kind: 'released' } }
+}
+
+/** Whether the receiver answered in time; undefined: it was not asked. */
+function isTimely({ attempt }: DeliverySettlement): boolean | undefined {
+  return attempt === undefined ? undefined : attempt.status !== null || !attempt.errorClass?.startsWith('timeout')
 }

@@ -96,6 +96,11 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#sink.fail(error)
   }
 
+  /** Whether the request has ended, in any way. */
+  get hasEnded(): boolean {
+    return this.#outcome !== undefined
+  }
+
   /** Resumes the body after `chunk` returned false. */
   resume(): void {
     this.#controller?.resume()

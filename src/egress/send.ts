@@ -174,7 +174,7 @@ function openResponse(agent: Agent, url: URL, request: OutgoingRequest, deadline
     const body = new Readable({
       read: () => handler.resume(),
       destroy: (error, done) => {
-        handler.abort(new Failure('CANCELLED', 'the reader of the answer went away'))
+        if (!handler.hasEnded) handler.abort(new Failure('CANCELLED', 'the reader of the answer went away'))
         done(error)
       },
     })

@@ -1,4 +1,5 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { Tx } from '../database/index.ts'
 import type { SecretRef, SecretStore } from '../secrets/index.ts'
 
@@ -102,9 +103,19 @@ export function signatureHeaders(content: SignedContent, secrets: readonly strin
   }
 }
 
+/** Keys by secret: making one takes longer than a signature. */
+const signingKeys = new LRUCache<string, KeyObject>({ max: 1_000 })
+
+function signingKey(secret: string): KeyObject {
+  const known = signingKeys.get(secret)
+  if (known !== undefined) return known
+  const key = createSecretKey(Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64'))
+  signingKeys.set(secret, key)
+  return key
+}
+
 function sign({ id, timestampSeconds, body }: SignedContent, secret: string): string {
-  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
-  return createHmac('sha256', key).update(`${id}.${timestampSeconds}.`).update(body).digest('base64')
+  return createHmac('sha256', signingKey(secret)).update(`${id}.${timestampSeconds}.`).update(body).digest('base64')
 }
 
 /** A further signature header, for receivers that verify the older scheme; named by how the digest is written. */

@@ -54,7 +54,10 @@ export interface SettledDelivery {
   readonly errorClass: string | null | undefined
 }
 
-/** Updates settled deliveries, in one statement that updates in the page. Uses the primary keys of the partitions of the ids. */
+/**
+ * Updates settled deliveries, in one statement that updates in the page. Uses the primary keys of the partitions of the ids: a
+ * join alone may be planned as a scan of the day.
+ */
 export async function updateSettledDeliveries(tx: Tx, settled: readonly SettledDelivery[]): Promise<void> {
   await execute(
     tx,
@@ -68,7 +71,8 @@ export async function updateSettledDeliveries(tx: Tx, settled: readonly SettledD
        last_status = case when v.keeps_status then d.last_status else v.status end,
        last_error_class = case when v.keeps_error_class then d.last_error_class else v.error_class end,
        finished_at = case when v.next_attempt_at is null then now() end
-     from v where d.environment_id = v.environment_id and d.id = v.id`,
+     from v where d.environment_id = v.environment_id and d.id = v.id
+       and d.environment_id = any((select :environmentIds::uuid[])::uuid[]) and d.id = any((select :ids::uuid[])::uuid[])`,
     {
       environmentIds: settled.map(({ environmentId }) => environmentId),
       ids: settled.map(({ id }) => id),

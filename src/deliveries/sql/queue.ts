@@ -5,7 +5,7 @@ import type { DeliveryTrigger } from '../delivery.ts'
 export const FIRST_GROUP = 'first'
 /** Queue group of later attempts, and of deliveries that are recovered: the backlog. */
 export const RETRY_GROUP = 'retry'
-/** Deliveries that one webhook is sent at once from each queue group. */
+/** Deliveries of one webhook that all workers hold at once from each queue group. */
 export const IN_FLIGHT_PER_WEBHOOK_MAX = 32
 
 /** The queue of deliveries; webhooks take turns. */
@@ -18,6 +18,8 @@ export const DELIVERY_QUEUE: QueueTable = {
   payloadFields: 'event_id as "eventId", trigger',
   leasesPerKey: IN_FLIGHT_PER_WEBHOOK_MAX,
   retryGroup: RETRY_GROUP,
+  // A delivery that is sent twice has the same id.
+  hasVolatileClaims: true,
 }
 
 /** What the queue knows of a delivery. */

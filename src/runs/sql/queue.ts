@@ -38,6 +38,11 @@ export interface QueueTable {
    * key, available_at and id, the lease table one on key and queue_group, and neither has the columns `region` and `fair_rank`.
    */
   readonly leasesPerKey?: number
+  /**
+   * Whether claims by turns need not survive a crash of the database: then an item may have two holders after one, of which one
+   * can settle. For work whose repetition is harmless.
+   */
+  readonly hasVolatileClaims?: boolean
   /** Queue group in which an item waits after an attempt that counts. Absent: its own. */
   readonly retryGroup?: string
 }

@@ -43,10 +43,6 @@ export class DeliveryFleet implements AsyncDisposable {
     return new DeliveryFleet(durable, await seedEnvironment(durable.database), receiver, receiverUrl)
   }
 
-  get internals() {
-    return { keys: this.#keys, url: this.#durable.url }
-  }
-
   get database(): Database {
     return this.#durable.database
   }
