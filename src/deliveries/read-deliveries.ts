@@ -45,7 +45,7 @@ export interface ValueCount {
 }
 
 /** Each has up to 16 KiB of a response and the headers. */
-const ATTEMPTS_SHOWN_MAX = 40
+const ATTEMPTS_SHOWN_MAX = 20
 /** Counting so many takes some 10 ms. */
 const COUNTED_MAX = 10_000
 const VALUES_MAX = 100

@@ -116,7 +116,7 @@ describe.each(clients)('inbound events over $wire', (client) => {
     const toAccount = { state: 'routed', integrated_account_id: accountId }
     const unmatched = { state: 'unrouted', lookup_value: 'team-9' }
     const address = await receive(environmentId, { sourceId })
-    const routed = await receive(environmentId, { items: [toAccount, toAccount, unmatched] })
+    const routed = await receive(environmentId, { items: [toAccount, toAccount, unmatched, unmatched] })
     const unrouted = await receive(environmentId, { state: 'unrouted', items: [unmatched] })
     const own = await receive(environmentId, { sourceId: accountId, state: 'failed', items: [toAccount] })
     const filters: readonly (readonly [JsonObject, readonly string[]])[] = [
@@ -138,6 +138,7 @@ describe.each(clients)('inbound events over $wire', (client) => {
       const first = await pageOf(client, token, { ...filter, page_size: 1 })
       const rest = await pageOf(client, token, { ...filter, page_token: first.next })
       expect([...first.ids, ...rest.ids]).toEqual(all)
+      expect(await pageOf(client, token, { ...filter, page_size: all.length })).toMatchObject({ ids: all, next: '' })
     }
     const { next: page_token } = await pageOf(client, token, { page_size: 1 })
     expect((await client.callError(list, { state: 'failed', page_token }, { token })).reason).toBe('PAGE_TOKEN_INVALID')
