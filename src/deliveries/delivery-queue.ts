@@ -20,7 +20,7 @@ const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
 /** The retry schedule of Standard Webhooks: ten attempts in about three days; jitter is only added. */
-const DELIVERY_POLICY: QueuePolicy = {
+export const DELIVERY_POLICY: QueuePolicy = {
   // Four times what an attempt takes: a lease is not renewed.
   leaseMs: MINUTE_MS,
   stopGraceMs: MINUTE_MS,

@@ -6,6 +6,7 @@ import { IN_FLIGHT_PER_WEBHOOK_MAX } from './sql/queue.ts'
 const SLOW_AFTER_MS = 2_000
 /** All attempts of a process, slow ones included, as a multiple of its slots. */
 const OVERALL_FACTOR = 4
+const SLOW_HALVINGS_MAX = 10
 /** Longest time for which a process sends nothing to a webhook, because its receiver or its rate limit asks to wait. */
 const PAUSE_MS_MAX = 60_000
 
@@ -142,7 +143,8 @@ export class InFlight {
   #limitOf(webhookId: string): number {
     const endpoint = this.#endpoints.get(webhookId)
     if (endpoint === undefined) return IN_FLIGHT_PER_WEBHOOK_MAX
-    return endpoint.slow > 0 ? 1 : endpoint.limit
+    // Each attempt that hangs halves what is left: one slow response does not throttle, a receiver that is down is only probed.
+    return Math.max(1, endpoint.limit >> Math.min(endpoint.slow, SLOW_HALVINGS_MAX))
   }
 
   #adjust(webhookId: string, isTimely: boolean): void {

@@ -77,7 +77,8 @@ async function latencyBeside(path: string) {
   for (let round = 0; round < FAIRNESS_ROUNDS; round++) {
     await Promise.all([fleet.addEvents(1), sleep(FAIRNESS_INTERVAL_MS)])
   }
-  await sleep(2_000)
+  // What waits at last is for the receiver that hangs.
+  await fleet.untilDelivered(path === 'hang' ? FAIRNESS_ROUNDS + 1 : 0)
   const { latencies } = await fleet.received()
   const measured = latencies.measured
   const expected = FAIRNESS_ROUNDS * (FAIRNESS_ENDPOINTS - 1)
