@@ -60,5 +60,5 @@ export {
 export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
 export { readSubscriptionState, updateSubscriptionState } from './subscription-state.ts'
 export { createTokenHttp } from './token-http.ts'
-export { type WebhookSourceKind, webhookPath } from './webhook-address.ts'
+export { webhookPath } from './webhook-address.ts'
 export { updateContextFromWebhook, type WebhookContextChange } from './webhook-context.ts'

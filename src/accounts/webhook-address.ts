@@ -1,5 +1,5 @@
 /** What the third party's webhooks are addressed to: one account, or an installation with all its accounts. */
-export type WebhookSourceKind = 'integrated_account' | 'environment_integration'
+type WebhookSourceKind = 'integrated_account' | 'environment_integration'
 
 /** The path that receives the webhooks of a third party, below the public address of this service. @param id of the source */
 export function webhookPath(kind: WebhookSourceKind, id: string): string {

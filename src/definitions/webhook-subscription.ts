@@ -85,7 +85,7 @@ export const SUBSCRIPTION_VERBS = ['create', 'renew', 'delete', 'find'] as const
 export type SubscriptionVerb = (typeof SUBSCRIPTION_VERBS)[number]
 
 /** How the secret of a subscription comes about. */
-export type SubscriptionSecret =
+type SubscriptionSecret =
   | { readonly kind: 'generated'; readonly encoding: 'hex' | 'base64' }
   /** JSONata over the response to `create`. */
   | { readonly kind: 'response'; readonly expression: string }

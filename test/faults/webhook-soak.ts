@@ -17,7 +17,7 @@ import { WebhookCluster } from './support/webhook-cluster.ts'
 const SECONDS = Number(process.env.PATCHBAY_SOAK_SECONDS ?? 600)
 const ACCOUNTS_PER_PROVIDER = 3
 const READY_MS_MAX = 60_000
-const EMIT_INTERVAL_MS = 250
+const EMIT_INTERVAL_MS = 1_000
 const KILL_INTERVAL_MS = 15_000
 const EFFECTS_MS_MAX = 120_000
 const POLL_MS = 500
@@ -73,7 +73,7 @@ async function untilReady(connected: readonly Connected[]): Promise<void> {
       )
 }
 
-/** Every subscription delivers about four times a second; a shared one with items of all accounts. */
+/** Every subscription delivers about once a second; a shared one with items of all accounts. */
 async function emitAll(connected: readonly Connected[], signal: AbortSignal): Promise<void> {
   for (let round = 0; !signal.aborted; round++) {
     for (const { double } of connected)

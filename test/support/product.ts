@@ -54,6 +54,8 @@ export async function startProduct(options: {
   readonly command?: readonly string[]
   /** Default: any free one. */
   readonly port?: number
+  /** Default: 30 s. */
+  readonly healthyWithinMs?: number
 }): Promise<RunningProduct> {
   const port = options.port ?? (await freePort())
   const command = options.command ?? [process.execPath, join(ROOT, 'src/main.ts'), 'start']
@@ -72,7 +74,7 @@ export async function startProduct(options: {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const url = `http://127.0.0.1:${port}`
-  await untilHealthy(url, child, () => output)
+  await untilHealthy(url, child, () => output, options.healthyWithinMs ?? HEALTHY_DEADLINE_MS)
   // 'close' waits for grandchildren too: under npm the server outlives npm by its drain.
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
   return {
@@ -89,8 +91,8 @@ export async function startProduct(options: {
   }
 }
 
-async function untilHealthy(url: string, child: ChildProcess, output: () => string): Promise<void> {
-  for (const end = Date.now() + HEALTHY_DEADLINE_MS; Date.now() < end; ) {
+async function untilHealthy(url: string, child: ChildProcess, output: () => string, withinMs: number): Promise<void> {
+  for (const end = Date.now() + withinMs; Date.now() < end; ) {
     const ended = child.exitCode ?? child.signalCode
     if (ended !== null) throw new Error(`the product ended with ${ended}:\n${output()}`)
     const answer = await fetch(`${url}/grpc.health.v1.Health/Check`, {
@@ -101,7 +103,7 @@ async function untilHealthy(url: string, child: ChildProcess, output: () => stri
     if (answer?.ok && (await answer.text()).includes('SERVING')) return
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
-  throw new Error(`the product is not healthy after ${HEALTHY_DEADLINE_MS} ms:\n${output()}`)
+  throw new Error(`the product is not healthy after ${withinMs} ms:\n${output()}`)
 }
 
 /** A port that was free a moment ago. */

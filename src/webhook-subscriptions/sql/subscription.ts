@@ -2,7 +2,7 @@ import type { Json } from '../../base/index.ts'
 import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 
 /** What a subscription is doing. `none`: the definition orders it under a condition, which does not hold. */
-export type SubscriptionStatus = 'none' | 'creating' | 'active' | 'renewing' | 'failed' | 'deleting'
+type SubscriptionStatus = 'none' | 'creating' | 'active' | 'renewing' | 'failed' | 'deleting'
 
 /** Names a subscription of an account. */
 export interface SubscriptionRef {

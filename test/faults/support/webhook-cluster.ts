@@ -20,6 +20,8 @@ import { type Balancer, startBalancer } from './balancer.ts'
 const MAIN = join(import.meta.dirname, '../../../src/main.ts')
 /** Connections of each process: several of them share a PostgreSQL with 100. */
 const POOL = '10'
+/** Of a machine that does other work too. */
+const HEALTHY_MS_MAX = 120_000
 const SERVERS = 2
 const WORKERS = 2
 
@@ -135,7 +137,7 @@ export class WebhookCluster implements AsyncDisposable {
   }
 
   async #startServer(port: number): Promise<RunningProduct> {
-    const options = { dataDir: this.#dataDir, environment: this.#environment, port }
+    const options = { dataDir: this.#dataDir, environment: this.#environment, port, healthyWithinMs: HEALTHY_MS_MAX }
     return await startProduct({ ...options, command: [process.execPath, MAIN, 'serve'] })
   }
 

@@ -103,7 +103,7 @@ export const shopify: MakeProfile = ({ minute }) => ({
 })
 
 /** The create call waits for the handshake; lives for days; slow answers make it drop notifications. */
-export const graph: MakeProfile = ({ minute, day }) => ({
+const graph: MakeProfile = ({ minute, day }) => ({
   name: 'graph',
   policy: {
     deadlineMs: 10_000,
@@ -148,7 +148,7 @@ export const graph: MakeProfile = ({ minute, day }) => ({
 })
 
 /** The secret is made in the handshake inside the create call; empty heartbeats; a day of failures deletes the webhook. */
-export const asana: MakeProfile = ({ minute, hour, day }) => ({
+const asana: MakeProfile = ({ minute, hour, day }) => ({
   name: 'asana',
   policy: {
     deadlineMs: 10_000,
@@ -265,7 +265,7 @@ export const x: MakeProfile = ({ minute, hour }) => ({
 })
 
 /** One address for all accounts; one body has changes of three of them; no delivery id. */
-export const meta: MakeProfile = ({ minute }) => ({
+const meta: MakeProfile = ({ minute }) => ({
   name: 'meta',
   policy: {
     deadlineMs: 5_000,
