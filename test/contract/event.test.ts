@@ -3,6 +3,7 @@ import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
+import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { appendEvents, examplePayload } from '../../src/events/index.ts'
@@ -137,6 +138,35 @@ describe('events', () => {
     expect(events.map(({ type }) => type)).toEqual(['api_token:deleted', 'api_token:created', 'api_token:created'])
   })
 
+  it('tell of everything that is deleted with an integration, account by account', async () => {
+    const { environmentToken: token } = await freshEnvironment()
+    const integrationId = await freshIntegration()
+    const { id: installationId } = await admin.ok(install, { integration_id: integrationId }, { token })
+    const accounts: string[] = []
+    for (const tenant_id of ['acme', 'globex']) {
+      const request = {
+        environment_integration_id: installationId,
+        tenant_id,
+        credentials: { api_key: 'secret-value' },
+      }
+      accounts.push(await idOf(admin, IntegratedAccountService.method.createIntegratedAccount, request, { token }))
+    }
+    await admin.ok(IntegrationService.method.deleteIntegration, { id: integrationId, force: true })
+    const deleted = await eventsOf(
+      admin,
+      { types: ['integrated_account:deleted', 'environment_integration:deleted'] },
+      token,
+    )
+    expect(deleted.map(({ type, subject_id }) => [type, subject_id]).toSorted()).toEqual(
+      [
+        ...accounts.map((id) => ['integrated_account:deleted', id]),
+        ['environment_integration:deleted', installationId],
+      ].toSorted(),
+    )
+    for (const id of accounts)
+      expect((await eventsOf(admin, { integrated_account_id: id }, token))[0]?.type).toBe('integrated_account:deleted')
+  })
+
   it('tell nothing of a change that failed, or that changed nothing', async () => {
     const { environmentToken: token } = await freshEnvironment()
     const { id } = await admin.ok(install, { integration_id: await freshIntegration() }, { token })
@@ -171,8 +201,10 @@ describe('events', () => {
     const { environmentId, environmentToken: token } = await freshEnvironment()
     await admin.ok(install, { integration_id: await freshIntegration() }, { token })
     await admin.ok(EnvironmentService.method.deleteEnvironment, { id: environmentId, force: true })
-    const count = 'select count(*) as count from event where environment_id = :environmentId'
-    expect(await readOne(app.database, count, { environmentId })).toEqual({ count: 0 })
+    for (const table of ['event', 'event_dispatch']) {
+      const count = `select count(*) as count from ${table} where environment_id = :environmentId`
+      expect(await readOne(app.database, count, { environmentId })).toEqual({ count: 0 })
+    }
   })
 })
 
