@@ -141,8 +141,8 @@ describe('housekeeping', () => {
         { environmentId, id },
       )
     }
-    const queue = `insert into delivery_queue (delivery_id, environment_id, webhook_id, event_id, queue_group, available_at, attempt)
-      values (:waiting, :environmentId, :waiting, :waiting, 'retry', now(), 1)`
+    const queue = `insert into delivery_queue (delivery_id, environment_id, webhook_id, event_id, queue_group, trigger, available_at, attempt)
+      values (:waiting, :environmentId, :waiting, :waiting, 'retry', 'automatic', now(), 1)`
     await execute(database.pool, queue, { waiting, environmentId })
     const left = async (now: string) => {
       const deps = { database, clock: clockAt(now), logger: silentLogger }
