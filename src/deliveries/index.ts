@@ -14,7 +14,6 @@ export {
   type DeliveryState,
   type DeliveryTrigger,
   type HeaderPairs,
-  type NewDelivery,
 } from './delivery.ts'
 export { DeliveryWorker } from './delivery-worker.ts'
 export { enqueueDeliveries } from './enqueue.ts'

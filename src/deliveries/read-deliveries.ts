@@ -39,7 +39,7 @@ export interface DeliveryCounts {
 }
 
 /** How many have a value. */
-export interface ValueCount {
+interface ValueCount {
   readonly value: string
   readonly count: number
 }
