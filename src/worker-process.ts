@@ -7,7 +7,7 @@ import { pruneDaemons } from './daemons/index.ts'
 import { logLoopErrors } from './database/index.ts'
 import { ATTEMPT_DAYS, DELIVERY_DAYS, DELIVERY_TASKS, DeliveryWorker } from './deliveries/index.ts'
 import { EVENT_DAYS } from './events/index.ts'
-import { INBOUND_CONTENT_DAYS, INBOUND_HISTORY_DAYS } from './inbound-webhooks/index.ts'
+import { INBOUND_CONTENT_DAYS, INBOUND_HISTORY_DAYS, INBOUND_REPLAY_TASK } from './inbound-webhooks/index.ts'
 import { clientSecretWatch } from './integrations/index.ts'
 import { linkSessionCleaner } from './links/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
@@ -79,7 +79,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
       contextObjectUploader(domain),
       contextObjectCleaner(domain),
       linkSessionCleaner(domain.links),
-      createTaskRunner({ database, random: Math.random, logger }, DELIVERY_TASKS),
+      createTaskRunner({ database, random: Math.random, logger }, [...DELIVERY_TASKS, INBOUND_REPLAY_TASK]),
       taskCleaner({ database }),
       logoCleaner(domain),
       unservedRegionMonitor(database, (work) =>

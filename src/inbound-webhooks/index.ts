@@ -22,6 +22,7 @@ export {
   type InboundEventSummary,
   listInboundEvents,
 } from './read-events.ts'
+export { INBOUND_REPLAY_TASK, replayInboundEvent } from './replay.ts'
 export type { InboundFilter } from './sql/history.ts'
 export {
   findInboundContent,

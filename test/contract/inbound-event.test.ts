@@ -1,18 +1,29 @@
 import { describe, expect, it } from 'vitest'
 import { InboundEventService } from '../../gen/patchbay/v1/inbound_event_service_pb.ts'
+import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute, jsonb, query } from '../../src/database/database.ts'
-import type { InboundState } from '../../src/inbound-webhooks/index.ts'
+import { INBOUND_REPLAY_TASK, type InboundState } from '../../src/inbound-webhooks/index.ts'
+import { createTaskRunner } from '../../src/tasks/index.ts'
+import { silentLogger } from '../../src/telemetry/logger.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { TIME } from '../support/matchers.ts'
 import { createApiEnvironment } from '../support/seeded-tenant.ts'
 
-const { listInboundEvents: list, getInboundEvent: get, expungeInboundEvent: expunge } = InboundEventService.method
+const {
+  listInboundEvents: list,
+  getInboundEvent: get,
+  expungeInboundEvent: expunge,
+  replayInboundEvent: replay,
+  replayInboundEvents: replayMany,
+} = InboundEventService.method
 
 const app = await startTestApp()
 const clients = app.clients()
 const pool = app.database.pool
+const runnerDeps = { database: app.database, random: Math.random, logger: silentLogger }
+const runner = createTaskRunner(runnerDeps, [INBOUND_REPLAY_TASK])
 
 interface Given {
   readonly sourceId?: string
@@ -54,6 +65,11 @@ async function receive(environmentId: string, given: Given = {}): Promise<string
       },
     )
   return id
+}
+
+async function queuedIds(environmentId: string): Promise<readonly string[]> {
+  const sql = 'select event_id as id from inbound_queue where environment_id = :environmentId order by event_id'
+  return (await query<{ readonly id: string }>(pool, sql, { environmentId })).map(({ id }) => id)
 }
 
 async function pageOf(client: Client, token: string, filter: JsonObject = {}) {
@@ -192,5 +208,51 @@ describe.each(clients)('inbound events over $wire', (client) => {
     expect(await query(pool, 'select from inbound_queue where event_id = :waiting', { waiting })).toEqual([])
     for (const method of [get, expunge])
       expect((await client.callError(method, { id: newId() }, { token })).reason).toBe('RESOURCE_NOT_FOUND')
+  })
+
+  it('wait again after a replay, once per request_id; what has no content or was rejected cannot', async () => {
+    const { environmentId, token } = await freshEnvironment()
+    const id = await receive(environmentId, { state: 'unrouted' })
+    const request = { id, request_id: newId() }
+    const queued = await client.ok(replay, request, { token })
+    expect(queued).toMatchObject({ id, state: 'received', has_content: true })
+    expect(await client.ok(replay, request, { token })).toEqual(queued)
+    expect(await client.ok(replay, { id }, { token })).toEqual(queued)
+    expect(await queuedIds(environmentId)).toEqual([id])
+
+    const rejected = await receive(environmentId, { state: 'rejected' })
+    const empty = await receive(environmentId)
+    await client.ok(expunge, { id: empty }, { token })
+    for (const each of [rejected, empty])
+      expect((await client.callError(replay, { id: each }, { token })).reason).toBe('RUN_STATE_CONFLICT')
+    expect((await client.callError(replay, { id: newId() }, { token })).reason).toBe('RESOURCE_NOT_FOUND')
+  })
+
+  it('are replayed by a filter in the background, oldest first', async () => {
+    const { environmentId, token } = await freshEnvironment()
+    const unmatched = { state: 'unrouted', lookup_value: 'team-9' }
+    const first = await receive(environmentId, { state: 'unrouted', items: [unmatched] })
+    await receive(environmentId, { state: 'unrouted', items: [{ ...unmatched, lookup_value: 'team-1' }] })
+    await receive(environmentId)
+    const last = await receive(environmentId, { state: 'unrouted', items: [unmatched] })
+    const { environmentId: other } = await freshEnvironment()
+    const sourceId = newId()
+    const theirs = await receive(other, { sourceId, state: 'unrouted', items: [unmatched] })
+    const filter = { state: 'unrouted', lookup_value: 'team-9', since: '2020-01-01T00:00:00Z' }
+    const { id } = await client.ok(replayMany, filter, { token })
+    while (await runner.runOnce());
+    expect(await client.ok(TaskService.method.getTask, { id }, { token })).toMatchObject({
+      kind: 'replay_inbound_events',
+      state: 'completed',
+      result: { queued: 2, skipped: 0 },
+    })
+    expect(await queuedIds(environmentId)).toEqual([first, last])
+    for (const foreign of [{ source_id: sourceId }, { integrated_account_id: sourceId }, { lookup_value: 'team-9' }])
+      await client.ok(replayMany, foreign, { token })
+    while (await runner.runOnce());
+    expect(await queuedIds(other)).not.toContain(theirs)
+    expect((await client.callError(replayMany, { state: 'rejected' }, { token })).violations).toMatchObject([
+      { field: 'state' },
+    ])
   })
 })

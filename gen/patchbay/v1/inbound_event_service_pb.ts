@@ -12,13 +12,15 @@ import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import { file_patchbay_v1_access } from "./access_pb.ts";
 import type { InboundEvent, InboundEventSchema } from "./inbound_event_pb.ts";
 import { file_patchbay_v1_inbound_event } from "./inbound_event_pb.ts";
+import type { TaskSchema } from "./task_pb.ts";
+import { file_patchbay_v1_task } from "./task_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file patchbay/v1/inbound_event_service.proto.
  */
 export const file_patchbay_v1_inbound_event_service: GenFile = /*@__PURE__*/
-  fileDesc("CidwYXRjaGJheS92MS9pbmJvdW5kX2V2ZW50X3NlcnZpY2UucHJvdG8SC3BhdGNoYmF5LnYxIjEKFkdldEluYm91bmRFdmVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBItcDChhMaXN0SW5ib3VuZEV2ZW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgrgQQG6SAQaAigAEh8KCnBhZ2VfdG9rZW4YAiABKAlCC+BBAbpIBXIDGIAQElgKBXN0YXRlGAMgASgJQkTgQQG6SD5yPFIJaGFuZHNoYWtlUghyZWNlaXZlZFIJcHJvY2Vzc2VkUgZmYWlsZWRSCHJlamVjdGVkUgh1bnJvdXRlZEgAiAEBEiMKCXNvdXJjZV9pZBgEIAEoCUIL4EEBukgFcgOwAQFIAYgBARIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYBSABKAlCC+BBAbpIBXIDsAEBSAKIAQESKAoMbG9va3VwX3ZhbHVlGAYgASgJQg3gQQG6SAdyBRABGIAISAOIAQESLgoFc2luY2UYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESLgoFdW50aWwYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQFCCAoGX3N0YXRlQgwKCl9zb3VyY2VfaWRCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEIPCg1fbG9va3VwX3ZhbHVlInEKGUxpc3RJbmJvdW5kRXZlbnRzUmVzcG9uc2USNgoOaW5ib3VuZF9ldmVudHMYASADKAsyGS5wYXRjaGJheS52MS5JbmJvdW5kRXZlbnRCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyI1ChpFeHB1bmdlSW5ib3VuZEV2ZW50UmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEymwMKE0luYm91bmRFdmVudFNlcnZpY2USdQoPR2V0SW5ib3VuZEV2ZW50EiMucGF0Y2hiYXkudjEuR2V0SW5ib3VuZEV2ZW50UmVxdWVzdBoZLnBhdGNoYmF5LnYxLkluYm91bmRFdmVudCIikAIBoLsYA4LT5JMCFRITL2luYm91bmQtZXZlbnQve2lkfRKBAQoRTGlzdEluYm91bmRFdmVudHMSJS5wYXRjaGJheS52MS5MaXN0SW5ib3VuZEV2ZW50c1JlcXVlc3QaJi5wYXRjaGJheS52MS5MaXN0SW5ib3VuZEV2ZW50c1Jlc3BvbnNlIh2QAgGguxgDgtPkkwIQEg4vaW5ib3VuZC1ldmVudBKIAQoTRXhwdW5nZUluYm91bmRFdmVudBInLnBhdGNoYmF5LnYxLkV4cHVuZ2VJbmJvdW5kRXZlbnRSZXF1ZXN0GhkucGF0Y2hiYXkudjEuSW5ib3VuZEV2ZW50Ii2QAgKguxgDgtPkkwIgOgEqIhsvaW5ib3VuZC1ldmVudC97aWR9L2V4cHVuZ2ViBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_patchbay_v1_access, file_patchbay_v1_inbound_event]);
+  fileDesc("CidwYXRjaGJheS92MS9pbmJvdW5kX2V2ZW50X3NlcnZpY2UucHJvdG8SC3BhdGNoYmF5LnYxIjEKFkdldEluYm91bmRFdmVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBItcDChhMaXN0SW5ib3VuZEV2ZW50c1JlcXVlc3QSHQoJcGFnZV9zaXplGAEgASgFQgrgQQG6SAQaAigAEh8KCnBhZ2VfdG9rZW4YAiABKAlCC+BBAbpIBXIDGIAQElgKBXN0YXRlGAMgASgJQkTgQQG6SD5yPFIJaGFuZHNoYWtlUghyZWNlaXZlZFIJcHJvY2Vzc2VkUgZmYWlsZWRSCHJlamVjdGVkUgh1bnJvdXRlZEgAiAEBEiMKCXNvdXJjZV9pZBgEIAEoCUIL4EEBukgFcgOwAQFIAYgBARIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYBSABKAlCC+BBAbpIBXIDsAEBSAKIAQESKAoMbG9va3VwX3ZhbHVlGAYgASgJQg3gQQG6SAdyBRABGIAISAOIAQESLgoFc2luY2UYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESLgoFdW50aWwYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQFCCAoGX3N0YXRlQgwKCl9zb3VyY2VfaWRCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEIPCg1fbG9va3VwX3ZhbHVlInEKGUxpc3RJbmJvdW5kRXZlbnRzUmVzcG9uc2USNgoOaW5ib3VuZF9ldmVudHMYASADKAsyGS5wYXRjaGJheS52MS5JbmJvdW5kRXZlbnRCA+BBAxIcCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAlCA+BBAyJpChlSZXBsYXlJbmJvdW5kRXZlbnRSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABARIkCgpyZXF1ZXN0X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgAiAEBQg0KC19yZXF1ZXN0X2lkIq8DChpSZXBsYXlJbmJvdW5kRXZlbnRzUmVxdWVzdBI5CgVzdGF0ZRgBIAEoCUIl4EEBukgfch1SCXByb2Nlc3NlZFIGZmFpbGVkUgh1bnJvdXRlZEgAiAEBEiMKCXNvdXJjZV9pZBgCIAEoCUIL4EEBukgFcgOwAQFIAYgBARIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYAyABKAlCC+BBAbpIBXIDsAEBSAKIAQESKAoMbG9va3VwX3ZhbHVlGAQgASgJQg3gQQG6SAdyBRABGIAISAOIAQESLgoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESLgoFdW50aWwYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQESJAoKcmVxdWVzdF9pZBgHIAEoCUIL4EEBukgFcgOwAQFIBIgBAUIICgZfc3RhdGVCDAoKX3NvdXJjZV9pZEIYChZfaW50ZWdyYXRlZF9hY2NvdW50X2lkQg8KDV9sb29rdXBfdmFsdWVCDQoLX3JlcXVlc3RfaWQiNQoaRXhwdW5nZUluYm91bmRFdmVudFJlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBMpkFChNJbmJvdW5kRXZlbnRTZXJ2aWNlEnUKD0dldEluYm91bmRFdmVudBIjLnBhdGNoYmF5LnYxLkdldEluYm91bmRFdmVudFJlcXVlc3QaGS5wYXRjaGJheS52MS5JbmJvdW5kRXZlbnQiIpACAaC7GAOC0+STAhUSEy9pbmJvdW5kLWV2ZW50L3tpZH0SgQEKEUxpc3RJbmJvdW5kRXZlbnRzEiUucGF0Y2hiYXkudjEuTGlzdEluYm91bmRFdmVudHNSZXF1ZXN0GiYucGF0Y2hiYXkudjEuTGlzdEluYm91bmRFdmVudHNSZXNwb25zZSIdkAIBoLsYA4LT5JMCEBIOL2luYm91bmQtZXZlbnQSggEKElJlcGxheUluYm91bmRFdmVudBImLnBhdGNoYmF5LnYxLlJlcGxheUluYm91bmRFdmVudFJlcXVlc3QaGS5wYXRjaGJheS52MS5JbmJvdW5kRXZlbnQiKaC7GAOC0+STAh86ASoiGi9pbmJvdW5kLWV2ZW50L3tpZH0vcmVwbGF5EncKE1JlcGxheUluYm91bmRFdmVudHMSJy5wYXRjaGJheS52MS5SZXBsYXlJbmJvdW5kRXZlbnRzUmVxdWVzdBoRLnBhdGNoYmF5LnYxLlRhc2siJKC7GAOC0+STAho6ASoiFS9pbmJvdW5kLWV2ZW50L3JlcGxheRKIAQoTRXhwdW5nZUluYm91bmRFdmVudBInLnBhdGNoYmF5LnYxLkV4cHVuZ2VJbmJvdW5kRXZlbnRSZXF1ZXN0GhkucGF0Y2hiYXkudjEuSW5ib3VuZEV2ZW50Ii2QAgKguxgDgtPkkwIgOgEqIhsvaW5ib3VuZC1ldmVudC97aWR9L2V4cHVuZ2ViBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_patchbay_v1_access, file_patchbay_v1_inbound_event, file_patchbay_v1_task]);
 
 /**
  * Names a request to read.
@@ -140,6 +142,99 @@ export const ListInboundEventsResponseSchema: GenMessage<ListInboundEventsRespon
   messageDesc(file_patchbay_v1_inbound_event_service, 2);
 
 /**
+ * Names a request to process again.
+ *
+ * @generated from message patchbay.v1.ReplayInboundEventRequest
+ */
+export type ReplayInboundEventRequest = Message<"patchbay.v1.ReplayInboundEventRequest"> & {
+  /**
+   * The request.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Makes the call repeatable for 24 hours: the same id with the same request returns the first answer.
+   * Absent: every call processes again.
+   *
+   * @generated from field: optional string request_id = 2;
+   */
+  requestId?: string | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.ReplayInboundEventRequest.
+ * Use `create(ReplayInboundEventRequestSchema)` to create a new message.
+ */
+export const ReplayInboundEventRequestSchema: GenMessage<ReplayInboundEventRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_inbound_event_service, 3);
+
+/**
+ * Names the requests to process again: those that pass all filters given.
+ *
+ * @generated from message patchbay.v1.ReplayInboundEventsRequest
+ */
+export type ReplayInboundEventsRequest = Message<"patchbay.v1.ReplayInboundEventsRequest"> & {
+  /**
+   * Only requests in this state. Absent: in any of these.
+   *
+   * @generated from field: optional string state = 1;
+   */
+  state?: string | undefined;
+
+  /**
+   * Only requests to the address of this account or installation. Absent: to all.
+   *
+   * @generated from field: optional string source_id = 2;
+   */
+  sourceId?: string | undefined;
+
+  /**
+   * Only requests to the address of this account, and those with an item that was routed to it. Absent: of all.
+   *
+   * @generated from field: optional string integrated_account_id = 3;
+   */
+  integratedAccountId?: string | undefined;
+
+  /**
+   * Only requests with an item that found no account for this value. Absent: all.
+   *
+   * @generated from field: optional string lookup_value = 4;
+   */
+  lookupValue?: string | undefined;
+
+  /**
+   * Only requests received at or after this moment. Absent: from the beginning.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 5;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Only requests received before this moment, which must be after `since`. Absent: up to now.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 6;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Makes the call repeatable for 24 hours: the same id with the same request returns the first answer.
+   * Absent: every call starts a task.
+   *
+   * @generated from field: optional string request_id = 7;
+   */
+  requestId?: string | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.ReplayInboundEventsRequest.
+ * Use `create(ReplayInboundEventsRequestSchema)` to create a new message.
+ */
+export const ReplayInboundEventsRequestSchema: GenMessage<ReplayInboundEventsRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_inbound_event_service, 4);
+
+/**
  * Names a request whose content to remove.
  *
  * @generated from message patchbay.v1.ExpungeInboundEventRequest
@@ -158,10 +253,10 @@ export type ExpungeInboundEventRequest = Message<"patchbay.v1.ExpungeInboundEven
  * Use `create(ExpungeInboundEventRequestSchema)` to create a new message.
  */
 export const ExpungeInboundEventRequestSchema: GenMessage<ExpungeInboundEventRequest> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_inbound_event_service, 3);
+  messageDesc(file_patchbay_v1_inbound_event_service, 5);
 
 /**
- * Shows what third parties sent to the webhook addresses of accounts and installations.
+ * Shows what third parties sent to the webhook addresses of accounts and installations, and processes it again.
  *
  * Every operation concerns one environment: the one an environment token is bound to, or the one a team token names
  * with the header `patchbay-environment`, else ENVIRONMENT_REQUIRED.
@@ -193,6 +288,33 @@ export const InboundEventService: GenService<{
     methodKind: "unary";
     input: typeof ListInboundEventsRequestSchema;
     output: typeof ListInboundEventsResponseSchema;
+  },
+  /**
+   * Processes a request again, with the definition, the accounts and their contexts as they are then. It leads to new
+   * events, whose payload has `replay: true`; what it led to before remains. One that waits already is returned as it is.
+   *
+   * Failures: RESOURCE_NOT_FOUND; RUN_STATE_CONFLICT for a handshake, a rejected request and one without content.
+   * Not idempotent without `request_id`.
+   *
+   * @generated from rpc patchbay.v1.InboundEventService.ReplayInboundEvent
+   */
+  replayInboundEvent: {
+    methodKind: "unary";
+    input: typeof ReplayInboundEventRequestSchema;
+    output: typeof InboundEventSchema;
+  },
+  /**
+   * Starts a task that processes again all requests that a filter names, oldest first, such as those that found no
+   * account for a value.
+   *
+   * Failures: RATE_LIMITED while 20 tasks of the environment have not ended. Not idempotent without `request_id`.
+   *
+   * @generated from rpc patchbay.v1.InboundEventService.ReplayInboundEvents
+   */
+  replayInboundEvents: {
+    methodKind: "unary";
+    input: typeof ReplayInboundEventsRequestSchema;
+    output: typeof TaskSchema;
   },
   /**
    * Removes the headers, the query, the body and the payload of a request for good. One that waits is `failed` then.

@@ -4,26 +4,36 @@ import type { InboundEventSchema, InboundItemSchema } from '../../../gen/patchba
 import {
   InboundEventService,
   type ListInboundEventsRequest,
+  type ReplayInboundEventsRequest,
 } from '../../../gen/patchbay/v1/inbound_event_service_pb.ts'
+import type { JsonObject } from '../../base/index.ts'
 import {
   expungeInboundEvent,
   getInboundEvent,
+  INBOUND_REPLAY_TASK,
   INBOUND_STATES,
   type InboundEventDetail,
   type InboundEventSummary,
   type InboundFilter,
   type InboundItemRecord,
   listInboundEvents,
+  replayInboundEvent,
 } from '../../inbound-webhooks/index.ts'
+import { startTask } from '../../tasks/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { structFrom, valueFrom } from '../messages/struct.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
 import { checkRange } from './page.ts'
+import { taskToProto } from './task.ts'
 import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
 
+const { replayInboundEvent: replayOne, replayInboundEvents: replayMany } = InboundEventService.method
+
 /** Shows what third parties sent. */
-export function inboundEventService({ database }: Pick<ServiceDeps, 'database'>): ServiceDefinition {
+export function inboundEventService(deps: Pick<ServiceDeps, 'database' | 'secrets'>): ServiceDefinition {
+  const { database } = deps
   return defineService(
     InboundEventService,
     {
@@ -34,10 +44,39 @@ export function inboundEventService({ database }: Pick<ServiceDeps, 'database'>)
         const page = await listInboundEvents(database.pool, environmentIdOf(context), filter, request)
         return { inboundEvents: page.items.map(summaryToProto), nextPageToken: page.nextPageToken }
       },
+      replayInboundEvent: (request, context) =>
+        runIdempotent(deps, environmentIdOf(context), replayOne, request, async (tx) => {
+          const id = request.id.toLowerCase()
+          await replayInboundEvent(tx, environmentIdOf(context), id)
+          return detailToProto(await getInboundEvent(tx, environmentIdOf(context), id))
+        }),
+      replayInboundEvents: (request, context) =>
+        runIdempotent(deps, environmentIdOf(context), replayMany, request, async (tx) => {
+          const { kind } = INBOUND_REPLAY_TASK
+          return taskToProto(
+            await startTask(tx, { environmentId: environmentIdOf(context), kind, params: replayParams(request) }),
+          )
+        }),
       expungeInboundEvent: async ({ id }, context) =>
         detailToProto(await database.transaction((tx) => expungeInboundEvent(tx, environmentIdOf(context), id))),
     },
-    { listInboundEvents: checkRange },
+    { listInboundEvents: checkRange, replayInboundEvents: checkRange },
+  )
+}
+
+/** The parameters of the task, in the names of the request. */
+function replayParams(request: ReplayInboundEventsRequest): JsonObject {
+  const { state, sourceId, integratedAccountId, lookupValue, since, until } = request
+  const given = {
+    state,
+    source_id: sourceId,
+    integrated_account_id: integratedAccountId,
+    lookup_value: lookupValue,
+    after: dateFrom(since)?.toISOString(),
+    before: dateFrom(until)?.toISOString(),
+  }
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   )
 }
 
