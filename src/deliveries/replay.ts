@@ -1,7 +1,7 @@
 import { type Clock, Failure, notFound } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { startTask, type TaskRecord } from '../tasks/index.ts'
-import { getWebhook } from '../webhooks/index.ts'
+import { getWebhook, type WebhookRecord } from '../webhooks/index.ts'
 import type { DeliveryRecord } from './delivery.ts'
 import { enqueueDeliveries } from './enqueue.ts'
 import { getDeliveryRecord } from './read-deliveries.ts'
@@ -14,7 +14,7 @@ import { MISSING_KIND, RECOVER_KIND } from './recover.ts'
  */
 export async function replayDelivery(tx: Tx, environmentId: string, id: string): Promise<DeliveryRecord> {
   const { eventId, webhookId, trigger: first } = await getDeliveryRecord(tx, environmentId, id)
-  await assertActive(tx, environmentId, webhookId)
+  await getActiveWebhook(tx, environmentId, webhookId)
   // A test stays one: its envelope says so.
   const trigger = first === 'test' ? 'test' : 'replay'
   const [replay] = await enqueueDeliveries(tx, [{ environmentId, webhookId, eventId, trigger }])
@@ -42,14 +42,15 @@ export async function startRecovery(
   what: 'recover' | 'missing',
   { since, until }: RecoveryRange,
 ): Promise<TaskRecord> {
-  const { id } = await assertActive(tx, environmentId, webhookId)
+  const { id } = await getActiveWebhook(tx, environmentId, webhookId)
   const now = clock.now()
   const end = until === undefined || until > now ? now : until
   const params = { webhook_id: id, since: since.toISOString(), until: end.toISOString() }
   return await startTask(tx, { environmentId, kind: what === 'recover' ? RECOVER_KIND : MISSING_KIND, params })
 }
 
-async function assertActive(tx: Tx, environmentId: string, webhookId: string) {
+/** The webhook, which may be sent deliveries. @throws Failure RESOURCE_NOT_FOUND, WEBHOOK_INACTIVE */
+export async function getActiveWebhook(tx: Tx, environmentId: string, webhookId: string): Promise<WebhookRecord> {
   const webhook = await getWebhook(tx, environmentId, webhookId)
   if (!webhook.isActive)
     throw new Failure('WEBHOOK_INACTIVE', 'the webhook is turned off: set is_active to true, then send again')

@@ -21,6 +21,8 @@ export interface NewEvent {
   readonly id?: string | undefined
   /** The webhook that gets no delivery of it: the destination of a run hears of the run in order, from the run itself. */
   readonly exceptWebhookId?: string | null | undefined
+  /** An example: it is not dispatched, and says that it is a test. Default: false. */
+  readonly isTest?: boolean | undefined
 }
 
 /**

@@ -60,6 +60,11 @@ export function eventTypesOf(patterns: readonly string[]): readonly string[] {
   return EVENT_TYPES.filter((event) => patterns.some((pattern) => matchesEventType(pattern, event)))
 }
 
+/** The event type of that name; undefined when the catalog has none. */
+export function findEventType(name: string): EventType | undefined {
+  return EVENT_TYPES.find((type): type is EventType => type === name)
+}
+
 /** Whether an event type is meant by a pattern: a name, or a prefix and `*`. */
 export function matchesEventType(pattern: string, event: string): boolean {
   return pattern.endsWith('*') ? event.startsWith(pattern.slice(0, -1)) : pattern === event

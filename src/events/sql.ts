@@ -14,6 +14,8 @@ export interface EventRecord {
   /** The account that it concerns; absent or null when it concerns none. */
   readonly integratedAccountId?: string | null | undefined
   readonly payload: JsonObject
+  /** An example that a caller had sent to one webhook: nothing happened. */
+  readonly isTest?: boolean | undefined
   readonly createdAt: Date
   /** When its payload was removed; null or absent when it was not. */
   readonly expungedAt?: Date | null | undefined
@@ -38,6 +40,7 @@ const COLUMNS = [
   'subject_id as subjectId',
   'integrated_account_id as integratedAccountId',
   'payload',
+  'is_test as isTest',
   'created_at as createdAt',
   'expunged_at as expungedAt',
 ]
@@ -51,14 +54,14 @@ export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readon
     tx,
     `with new_event as (
        select v.* from unnest(:environmentIds::uuid[], :ids::uuid[], :types::text[], :subjectIds::uuid[], :accountIds::uuid[],
-         :payloads::jsonb[], :exceptWebhookIds::uuid[])
-         as v (environment_id, id, type, subject_id, integrated_account_id, payload, except_webhook_id)
+         :payloads::jsonb[], :exceptWebhookIds::uuid[], :areTests::boolean[])
+         as v (environment_id, id, type, subject_id, integrated_account_id, payload, except_webhook_id, is_test)
      ), dispatched as (
        insert into event_dispatch (environment_id, event_id, except_webhook_id)
-       select environment_id, id, except_webhook_id from new_event
+       select environment_id, id, except_webhook_id from new_event where not is_test
      )
-     insert into event (environment_id, id, type, subject_id, integrated_account_id, payload, payload_bytes, except_webhook_id)
-     select environment_id, id, type, subject_id, integrated_account_id, payload, octet_length(payload::text), except_webhook_id
+     insert into event (environment_id, id, type, subject_id, integrated_account_id, payload, payload_bytes, except_webhook_id, is_test)
+     select environment_id, id, type, subject_id, integrated_account_id, payload, octet_length(payload::text), except_webhook_id, is_test
      from new_event`,
     {
       environmentIds: events.map(({ environmentId }) => environmentId),
@@ -68,6 +71,7 @@ export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readon
       accountIds: events.map(({ integratedAccountId }) => integratedAccountId ?? null),
       payloads: events.map(({ payload }) => jsonb(payload)),
       exceptWebhookIds: events.map(({ exceptWebhookId }) => exceptWebhookId ?? null),
+      areTests: events.map(({ isTest }) => isTest ?? false),
     },
   )
 }

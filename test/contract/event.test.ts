@@ -209,5 +209,13 @@ describe('events', () => {
 })
 
 function eventOf(environmentId: string, type: string, payload: Readonly<Record<string, unknown>>) {
-  return { id: UUID, environment_id: environmentId, type, subject_id: payload.id, payload, created_at: TIME }
+  return {
+    id: UUID,
+    environment_id: environmentId,
+    type,
+    subject_id: payload.id,
+    payload,
+    created_at: TIME,
+    test: false,
+  }
 }

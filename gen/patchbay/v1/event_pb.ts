@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/event.proto.
  */
 export const file_patchbay_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChdwYXRjaGJheS92MS9ldmVudC5wcm90bxILcGF0Y2hiYXkudjEi6gIKBUV2ZW50EhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgCIAEoCUIL4EEDukgFcgOwAQESEQoEdHlwZRgDIAEoCUID4EEDEhwKCnN1YmplY3RfaWQYBCABKAlCA+BBA0gAiAEBEi0KB3BheWxvYWQYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQMSMwoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYByABKAlCC+BBA7pIBXIDsAEBSAGIAQESNAoLZXhwdW5nZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQNCDQoLX3N1YmplY3RfaWRCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChdwYXRjaGJheS92MS9ldmVudC5wcm90bxILcGF0Y2hiYXkudjEi/QIKBUV2ZW50EhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgCIAEoCUIL4EEDukgFcgOwAQESEQoEdHlwZRgDIAEoCUID4EEDEhwKCnN1YmplY3RfaWQYBCABKAlCA+BBA0gAiAEBEi0KB3BheWxvYWQYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQMSMwoKY3JlYXRlZF9hdBgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYByABKAlCC+BBA7pIBXIDsAEBSAGIAQESNAoLZXhwdW5nZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEdGVzdBgJIAEoCEID4EEDQg0KC19zdWJqZWN0X2lkQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWRiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Something that happened in an environment, recorded in the transaction of the change it is about: it exists exactly when
@@ -80,6 +80,13 @@ export type Event = Message<"patchbay.v1.Event"> & {
    * @generated from field: google.protobuf.Timestamp expunged_at = 8;
    */
   expungedAt?: Timestamp | undefined;
+
+  /**
+   * Whether it is an example that TestWebhook has sent: nothing happened.
+   *
+   * @generated from field: bool test = 9;
+   */
+  test: boolean;
 };
 
 /**

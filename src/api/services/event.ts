@@ -70,6 +70,7 @@ export function eventToProto(event: EventRecord): MessageInitShape<typeof EventS
     integratedAccountId: event.integratedAccountId ?? undefined,
     payload: structFrom(event.payload),
     createdAt: timestampFrom(event.createdAt),
+    test: event.isTest ?? false,
     expungedAt: timestampFrom(event.expungedAt),
   }
 }

@@ -15,6 +15,7 @@ import {
   replayDelivery,
   startRecovery,
   summariseDeliveries,
+  testWebhook,
 } from '../../deliveries/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import type { ServiceDeps } from './deps.ts'
@@ -24,11 +25,17 @@ import type { RangeRequest } from './page.ts'
 import { taskToProto } from './task.ts'
 import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
 
-const { replayWebhookDelivery, recoverWebhookDeliveries, replayMissingWebhookDeliveries } = WebhookService.method
+const {
+  testWebhook: testMethod,
+  replayWebhookDelivery,
+  recoverWebhookDeliveries,
+  replayMissingWebhookDeliveries,
+} = WebhookService.method
 
 type DeliveryMethod =
   | 'listWebhookDeliveries'
   | 'getWebhookDelivery'
+  | 'testWebhook'
   | 'replayWebhookDelivery'
   | 'recoverWebhookDeliveries'
   | 'replayMissingWebhookDeliveries'
@@ -47,6 +54,10 @@ export function webhookDeliveryHandlers(
     },
     getWebhookDelivery: async ({ id }, context) =>
       detailToProto(await getDelivery(database.pool, environmentIdOf(context), id)),
+    testWebhook: (request, context) =>
+      runIdempotent(deps, environmentIdOf(context), testMethod, request, async (tx) =>
+        deliveryToProto(await testWebhook(tx, environmentIdOf(context), request.id, request.eventType)),
+      ),
     replayWebhookDelivery: (request, context) =>
       runIdempotent(deps, environmentIdOf(context), replayWebhookDelivery, request, async (tx) =>
         deliveryToProto(await replayDelivery(tx, environmentIdOf(context), request.id)),

@@ -17,6 +17,8 @@ create table event (
   -- Of the payload as text: a page of a list is limited by it.
   payload_bytes integer not null,
   -- The webhook that received it in another way: the destination of the run that it is about.
+  -- An example that a caller had sent to one webhook: nothing happened, and it was not dispatched to others.
+  is_test boolean not null default false,
   except_webhook_id uuid,
   -- When its payload was removed by a call.
   expunged_at timestamptz(3),
