@@ -72,7 +72,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'worker',
-    summary: 'activate accounts, refresh tokens, fire ticks, execute webhook runs',
+    summary: 'activate accounts, refresh tokens, fire ticks, execute webhook runs, deliver events',
     description:
       'Activates accounts, refreshes their tokens, fires ticks, executes runs with a webhook as destination and deletes old runs, until SIGTERM. Any number of workers share one database.',
     options: [

@@ -283,7 +283,7 @@ export class DeliveryWorker implements AsyncDisposable {
   ): Promise<void> {
     const settlement = await this.#send(delivery, parts, leaseEndsMs)
     this.#learn(settlement)
-    const isWaitedFor = this.#inFlight.end(delivery, isTimely(settlement))
+    const isWaitedFor = this.#inFlight.end(delivery, hasKeptUp(settlement))
     const isClaimDue = !this.#group(group).isExhausted && this.#inFlight.free >= this.#deps.concurrency * CLAIM_SHARE
     if (isClaimDue) this.#claimSoon(group)
     const state = await this.#settle(settlement, leaseEndsMs)
@@ -342,7 +342,9 @@ function released(delivery: ClaimedDelivery): DeliverySettlement {
   return { delivery, outcome: { kind: 'released' } }
 }
 
-/** Whether the receiver answered in time; undefined: it was not asked. */
-function isTimely({ attempt }: DeliverySettlement): boolean | undefined {
-  return attempt === undefined ? undefined : attempt.status !== null || !attempt.errorClass?.startsWith('timeout')
+/** True: the receiver accepted it; false: it took too long; undefined: neither, or there was no attempt. */
+function hasKeptUp({ attempt }: DeliverySettlement): boolean | undefined {
+  if (attempt === undefined) return undefined
+  if (attempt.errorClass === null) return true
+  return attempt.errorClass.startsWith('timeout') ? false : undefined
 }

@@ -82,17 +82,17 @@ export class InFlight {
   /**
    * An attempt ended.
    *
-   * @param isTimely whether the receiver answered in time; undefined: it was not asked
+   * @param hasKeptUp true: the receiver accepted it; false: it took too long; undefined: neither
    * @returns whether its webhook used all it may, and now uses half of that: there may be more for it in the queue
    */
-  end({ leaseId }: ClaimedDelivery, isTimely: boolean | undefined): boolean {
+  end({ leaseId }: ClaimedDelivery, hasKeptUp: boolean | undefined): boolean {
     const attempt = this.#prompt.get(leaseId) ?? this.#slow.get(leaseId)
     if (attempt === undefined) return false
     const { webhookId, group } = attempt
     if (this.#prompt.delete(leaseId)) this.#promptOf.set(group, this.usedBy(group) - 1)
     const endpoint = this.#endpoints.get(webhookId)
     if (this.#slow.delete(leaseId) && endpoint !== undefined) endpoint.slow--
-    if (isTimely === false || (isTimely === true && endpoint !== undefined)) this.#adjust(webhookId, isTimely)
+    if (hasKeptUp === false || (hasKeptUp === true && endpoint !== undefined)) this.#adjust(webhookId, hasKeptUp)
     return this.#leaveShare(`${group}/${webhookId}`, this.#limitOf(webhookId))
   }
 
@@ -107,7 +107,7 @@ export class InFlight {
     }
   }
 
-  /** Sends a webhook one delivery at a time, until one is answered in time. */
+  /** Sends a webhook one delivery at a time, until one is accepted. */
   probe(webhookId: string): void {
     this.#endpoint(webhookId).limit = 1
   }
@@ -147,9 +147,9 @@ export class InFlight {
     return Math.max(1, endpoint.limit >> Math.min(endpoint.slow, SLOW_HALVINGS_MAX))
   }
 
-  #adjust(webhookId: string, isTimely: boolean): void {
+  #adjust(webhookId: string, hasKeptUp: boolean): void {
     const endpoint = this.#endpoint(webhookId)
-    endpoint.limit = isTimely
+    endpoint.limit = hasKeptUp
       ? Math.min(IN_FLIGHT_PER_WEBHOOK_MAX, endpoint.limit + 1)
       : Math.max(1, Math.floor(endpoint.limit / 2))
   }

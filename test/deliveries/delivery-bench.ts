@@ -51,17 +51,12 @@ export class DeliveryBench implements AsyncDisposable {
     })
   }
 
-  /** A webhook of the environment with its secret. @param columns further ones of its row */
-  async webhook(
-    targetUrl: string,
-    input: Partial<WebhookInput> = {},
-    columns: Readonly<Record<string, unknown>> = {},
-  ): Promise<{ id: string; secret: string }> {
+  /** A webhook of the environment with its secret. */
+  async webhook(targetUrl: string, input: Partial<WebhookInput> = {}): Promise<{ id: string; secret: string }> {
     const deps = { secrets: this.#secrets, clock: systemClock, findUrlViolation: () => undefined }
     const { webhook, secret } = await this.database.transaction((tx) =>
       createWebhook(deps, tx, this.#environmentId, { targetUrl, ...input }),
     )
-    if (Object.keys(columns).length > 0) await this.database.pool('webhook').where({ id: webhook.id }).update(columns)
     return { id: webhook.id, secret }
   }
 

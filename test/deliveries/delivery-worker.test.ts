@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
-import { execute, jsonb, query } from '../../src/database/database.ts'
+import { execute, query } from '../../src/database/database.ts'
 import { enqueueDeliveries } from '../../src/deliveries/index.ts'
 import { examplePayload } from '../../src/events/index.ts'
 import { clockedDatabase, testDatabase } from '../support/database.ts'
@@ -26,7 +26,7 @@ describe('an event', () => {
     const some = await bench.webhook(receiver.url, { eventTypes: ['link_token:*'] })
     await bench.webhook(receiver.url, { eventTypes: ['integrated_account:*'] })
     const except = await bench.webhook(receiver.url)
-    const filtered = await bench.webhook(receiver.url, {}, { filter: jsonb({ 'payload.tenant_id': 'Größe' }) })
+    const filtered = await bench.webhook(receiver.url, { filter: { 'payload.tenant_id': 'Größe' } })
     const eventId = await bench.event({ payload: { ...PAYLOAD, tenant_id: 'Größe' }, exceptWebhookId: except.id })
     const other = await bench.event({ exceptWebhookId: except.id })
     await bench.run()
@@ -60,7 +60,7 @@ describe('an attempt', () => {
   it('is recorded with timings, request and response', async () => {
     await using bench = await openBench()
     await using receiver = await startReceiver(() => ({ status: 201, headers: { 'x-a': 'b' }, body: 'fine\0' }))
-    await bench.webhook(receiver.url)
+    await bench.webhook(receiver.url, { headers: { 'x-api-key': 'hidden' } })
     await bench.event()
     await bench.run()
     const [delivery] = await bench.deliveries()
@@ -88,11 +88,13 @@ describe('an attempt', () => {
         response_body: 'fine\ufffd',
         response_headers: expect.arrayContaining([['x-a', 'b']]),
         request_headers: expect.arrayContaining([
+          ['x-api-key', '***'],
           ['webhook-id', delivery?.event_id],
           ['webhook-signature', expect.stringMatching(/^v1,/)],
         ]),
       }),
     ])
+    expect(receiver.received[0]?.headers['x-api-key']).toBe('hidden')
   })
 
   it.each<{ answer: ReceiverResponse; state: string; error: string | null; retriesAfterMs: number | null }>([
@@ -225,7 +227,7 @@ describe('a webhook with a rate limit', () => {
     await clocked.clock.set(new Date())
     await using bench = await openBench(clocked.database)
     await using receiver = await startReceiver()
-    await bench.webhook(receiver.url, {}, { rate_limit_requests: 3, rate_limit_seconds: 10 })
+    await bench.webhook(receiver.url, { rateLimit: { requests: 3, windowSeconds: 10 } })
     for (let n = 0; n < 5; n++) await bench.event()
     await bench.run()
     expect(receiver.received).toHaveLength(3)

@@ -13,6 +13,7 @@ const EVENT_TYPE: EventType = 'record:created'
 /** About 1 KB as it is sent. */
 const PAYLOAD = { text: 'x'.repeat(750) }
 const EVENTS_PER_STATEMENT = 1_000
+const BACKLOG_PER_STATEMENT = 20_000
 const POLL_MS = 20
 
 /** An environment with webhooks, a receiver and delivery workers, each a process of its own. */
@@ -83,19 +84,20 @@ export class DeliveryFleet implements AsyncDisposable {
 
   /** Puts so many deliveries that are due into the backlog, of one event, evenly to the webhooks. */
   async addBacklog(webhookIds: readonly string[], count: number): Promise<void> {
-    await execute(
-      this.database.pool,
-      `with e as (select id, type from event where environment_id = :environmentId limit 1),
-       d as (
-         insert into delivery (environment_id, id, event_id, event_type, webhook_id, trigger, attempts)
-         select :environmentId, uuidv7(), e.id, e.type, (:webhookIds::uuid[])[1 + n % cardinality(:webhookIds::uuid[])], 'automatic', 1
-         from e, generate_series(1, :count::int) n returning id, environment_id, webhook_id, event_id
-       )
-       insert into delivery_queue (delivery_id, environment_id, webhook_id, event_id, trigger, queue_group, available_at, attempt)
-       select id, environment_id, webhook_id, event_id, 'automatic', 'retry', now(), 1 from d`,
-      { environmentId: this.environmentId, webhookIds, count },
-    )
-    await this.database.pool.raw('vacuum analyze delivery, delivery_queue')
+    for (let left = count; left > 0; left -= BACKLOG_PER_STATEMENT)
+      await execute(
+        this.database.pool,
+        `with e as (select id, type from event where environment_id = :environmentId limit 1),
+         d as (
+           insert into delivery (environment_id, id, event_id, event_type, webhook_id, trigger, attempts)
+           select :environmentId, uuidv7(), e.id, e.type, (:webhookIds::uuid[])[1 + n % cardinality(:webhookIds::uuid[])], 'automatic', 1
+           from e, generate_series(1, :count::int) n returning id, environment_id, webhook_id, event_id
+         )
+         insert into delivery_queue (delivery_id, environment_id, webhook_id, event_id, trigger, queue_group, available_at, attempt)
+         select id, environment_id, webhook_id, event_id, 'automatic', 'retry', now(), 1 from d`,
+        { environmentId: this.environmentId, webhookIds, count: Math.min(left, BACKLOG_PER_STATEMENT) },
+      )
+    for (const table of ['delivery', 'delivery_queue']) await this.database.pool.raw(`analyze ${table}`)
   }
 
   /** What was received since the last call. */
