@@ -260,8 +260,8 @@ export const ErrorReason = {
   ACCOUNT_NOT_ACTIVE: 31,
 
   /**
-   * The run is in a state in which the operation makes no sense, such as retrying one that runs. FAILED_PRECONDITION.
-   * Metadata: `status`.
+   * The run is in a state in which the operation makes no sense, such as retrying one that runs; or an inbound event, such
+   * as replaying a rejected one. FAILED_PRECONDITION. Metadata: `status`, of an inbound event `state`.
    *
    * @generated from enum value: ERROR_REASON_RUN_STATE_CONFLICT = 32;
    */
