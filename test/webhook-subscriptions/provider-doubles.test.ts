@@ -114,9 +114,8 @@ describe('the health of a receiver', () => {
   const BAD = outcome(500)
 
   it.each<[string, HealthPolicy, readonly AttemptOutcome[], Verdict]>([
-    ['seven failures in a row', { kind: 'consecutive', failures: 8 }, Array(7).fill(BAD), 'healthy'],
-    ['eight failures in a row', { kind: 'consecutive', failures: 8 }, Array(8).fill(BAD), 'disabled'],
-    ['a success between failures', { kind: 'consecutive', failures: 2 }, [BAD, OK, BAD], 'healthy'],
+    ['seven failures of a delivery', { kind: 'exhausted', failures: 8 }, Array(7).fill(BAD), 'healthy'],
+    ['eight failures of a delivery', { kind: 'exhausted', failures: 8 }, Array(8).fill(BAD), 'disabled'],
     [
       'a fifth of slow answers',
       { kind: 'slow', slowMs: 10, dropShare: 0.15, windowMs: 1_000, attemptsMin: 5 },
@@ -137,12 +136,12 @@ describe('the health of a receiver', () => {
     ],
   ])('after %s', (_what, policy, outcomes, verdict) => {
     const health = new ReceiverHealth(policy)
-    expect(outcomes.map((each) => health.note(each, 0)).at(-1)).toBe(verdict)
+    expect(outcomes.map((each, index) => health.note(each, index + 1, 0)).at(-1)).toBe(verdict)
   })
 
   it('that has failed for as long as Asana waits is bad', () => {
     const health = new ReceiverHealth({ kind: 'duration', failingMs: 100 })
-    expect([health.note(BAD, 0), health.note(BAD, 99), health.note(BAD, 100)]).toEqual([
+    expect([health.note(BAD, 1, 0), health.note(BAD, 1, 99), health.note(BAD, 1, 100)]).toEqual([
       'healthy',
       'healthy',
       'disabled',

@@ -32,9 +32,11 @@ interface Emitted {
 }
 
 const HANDSHAKE_DEADLINE_MS = 3_000
+/** Notifications are dropped for so long. */
+const DROPPING_MS = 10_000
 /** Attempts of a repeated validation before the provider disables the address. */
-const VALIDATIONS_MAX = 3
-const VALIDATION_GAP_MS = 2_000
+const VALIDATIONS_MAX = 4
+const VALIDATION_GAP_MS = 5_000
 
 /** A provider on a loopback port: an API for subscriptions, and deliveries as its profile says. */
 export class ProviderDouble implements AsyncDisposable {
@@ -112,16 +114,18 @@ export class ProviderDouble implements AsyncDisposable {
     const { profile } = this
     const kept = this.#subscriptions.get(id)
     if (kept === undefined || !this.#isActive(kept) || Date.now() < kept.droppingUntil) return false
+    let failures = 0
     const isAnswered = await deliver(
       (retry) => profile.request(kept, delivery, retry),
       profile.policy,
       (outcome) => {
         this.counts.attempts += 1
         if (isAccepted(outcome)) this.counts.accepted += 1
-        const verdict = kept.health.note(outcome)
+        failures += isAccepted(outcome) ? 0 : 1
+        const verdict = kept.health.note(outcome, failures)
         if (verdict === 'disabled') this.#disable(kept, `failed attempts, the last one with ${outcome.status}`)
         if (verdict === 'dropping' && profile.health.kind === 'slow') {
-          kept.droppingUntil = Date.now() + profile.health.windowMs
+          kept.droppingUntil = Date.now() + DROPPING_MS
           this.disabled.push({
             provider: profile.name,
             subscription: id,

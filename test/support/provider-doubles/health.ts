@@ -4,8 +4,8 @@ import { isAccepted } from './delivery.ts'
 /** What a provider does to a receiver that fails. Times in milliseconds of the double. */
 export type HealthPolicy =
   | { readonly kind: 'none' }
-  /** Shopify: so many failures in a row delete the subscription. */
-  | { readonly kind: 'consecutive'; readonly failures: number }
+  /** Shopify: one delivery that fails so often in a row, its retries included, deletes the subscription. */
+  | { readonly kind: 'exhausted'; readonly failures: number }
   /** Slack: a share of failures within a window disables the address, once there were enough attempts. */
   | { readonly kind: 'share'; readonly share: number; readonly windowMs: number; readonly attemptsMin: number }
   /** Asana: failures for so long delete the subscription. */
@@ -26,24 +26,22 @@ export type Verdict = 'healthy' | 'disabled' | 'dropping'
 export class ReceiverHealth {
   readonly #policy: HealthPolicy
   #attempts: { readonly at: number; readonly isBad: boolean }[] = []
-  #consecutive = 0
   #failingSince: number | undefined
 
   constructor(policy: HealthPolicy) {
     this.#policy = policy
   }
 
-  /** The verdict after one more attempt. */
-  note(outcome: AttemptOutcome, now = Date.now()): Verdict {
+  /** The verdict after one more attempt. @param failures of this delivery in a row, this attempt included */
+  note(outcome: AttemptOutcome, failures: number, now = Date.now()): Verdict {
     const isFailed = !isAccepted(outcome)
     const policy = this.#policy
-    this.#consecutive = isFailed ? this.#consecutive + 1 : 0
     this.#failingSince = isFailed ? (this.#failingSince ?? now) : undefined
     switch (policy.kind) {
       case 'none':
         return 'healthy'
-      case 'consecutive':
-        return this.#consecutive >= policy.failures ? 'disabled' : 'healthy'
+      case 'exhausted':
+        return failures >= policy.failures ? 'disabled' : 'healthy'
       case 'duration':
         return this.#failingSince !== undefined && now - this.#failingSince >= policy.failingMs ? 'disabled' : 'healthy'
       case 'share':
