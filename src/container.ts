@@ -20,6 +20,7 @@ import {
   findTlsProblem,
   Health,
   healthzRoutes,
+  inboundWebhookRoutes,
   proxyRoute,
   SCHEDULER,
   type ServiceDeps,
@@ -35,6 +36,7 @@ import { deleteDeliveriesOfEnvironment } from './deliveries/index.ts'
 import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
 import { deleteEventsOfEnvironment } from './events/index.ts'
 import { createEvaluator, type Evaluator } from './expressions/index.ts'
+import { createReceiver, deleteInboundOfEnvironment } from './inbound-webhooks/index.ts'
 import {
   createDefinitionCache,
   createIntegrationCache,
@@ -226,6 +228,7 @@ export function createContainer({ config, storage: { database, secrets }, logger
         await deleteInstallationsOfEnvironment(integrations, tx, environmentId)
         await deleteRemainsOfEnvironment(tx, environmentId)
         await deleteDeliveriesOfEnvironment(tx, environmentId)
+        await deleteInboundOfEnvironment(tx, environmentId)
         await deleteEventsOfEnvironment(tx, environmentId)
       },
       deleteIntegrationsOfTeam: (tx, teamId) => deleteIntegrationsOfTeam(integrations, tx, teamId),
@@ -237,6 +240,12 @@ export function createContainer({ config, storage: { database, secrets }, logger
       await objects[Symbol.asyncDispose]()
     },
   }
+}
+
+/** The receiver of inbound webhooks. */
+function createWebhookReceiver({ database, accounts, evaluator, http, clock, publicAddress }: Container) {
+  const publicUrl = () => publicAddress.url
+  return createReceiver({ database, accounts, evaluator, http, clock, publicUrl, isSubscribing: async () => false })
 }
 
 /** The API of one process. */
@@ -298,6 +307,7 @@ export function createApi({
       documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
       proxyRoute(domain.calls),
       customRoute(domain.calls),
+      ...inboundWebhookRoutes({ receive: createWebhookReceiver(domain) }),
       ...connectPageRoutes(domain),
       ...healthzRoutes(health),
     ],

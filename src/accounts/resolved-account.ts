@@ -35,6 +35,7 @@ export function resolveAccount(
   secrets: Readonly<Record<string, string>>,
 ): ResolvedAccount {
   const { [TOKEN_SECRET]: tokenText, [SUBSCRIPTION_SECRET]: subscriptionText, ...texts } = secrets
+  const stored = parseFields(texts)
   const state =
     subscriptionText === undefined ? undefined : (parseJson(subscriptionText) as unknown as SubscriptionState)
   const { id, environmentId, environmentIntegrationId, tenantId, context, isSandbox, integrationName } = account
@@ -45,12 +46,12 @@ export function resolveAccount(
     tenantId,
     context,
     environmentVariables,
-    connection: connectionOf(connection, plan, account),
+    connection: withWebhookSecrets(connectionOf(connection, plan, account), stored),
     subscription: subscriptionOf(plan, state),
     isSandbox,
     credentials: {
       ...(state?.secret === undefined ? {} : { subscription: { secret: state.secret } }),
-      ...parseCredentials(texts),
+      ...credentialsOf(stored),
     },
     needsReauth: account.status === 'needs_reauth',
   }
@@ -100,6 +101,11 @@ function connectionOf(
   return { ...connection, webhook_url: publicUrl + path }
 }
 
+/** What webhooks brought, as `{{connection.webhook.<name>}}`. */
+function withWebhookSecrets(connection: JsonObject, { webhook }: StoredFields): JsonObject {
+  return Object.keys(webhook).length === 0 ? connection : { ...connection, webhook }
+}
+
 /** `{{subscription.<name>}}`: the id is that of the one subscription for all events, or those of all by event. */
 function subscriptionOf(
   { webhookSubscription }: Plan,
@@ -109,8 +115,15 @@ function subscriptionOf(
   return { id: ids[''] ?? ids, events: [...webhookSubscription.events] }
 }
 
-/** Collected fields by name, and what webhooks brought as `webhook`, unless a field has that name. */
-function parseCredentials(texts: Readonly<Record<string, string>>): JsonObject {
+/** The secrets of an account, parsed. */
+interface StoredFields {
+  /** Collected fields by name. */
+  readonly fields: JsonObject
+  /** What webhooks brought, by name. */
+  readonly webhook: JsonObject
+}
+
+function parseFields(texts: Readonly<Record<string, string>>): StoredFields {
   const webhook: Record<string, Json> = {}
   const fields: Record<string, Json> = {}
   for (const [name, text] of Object.entries(texts)) {
@@ -118,5 +131,10 @@ function parseCredentials(texts: Readonly<Record<string, string>>): JsonObject {
     if (key === undefined) fields[name] = parseJson(text)
     else webhook[key] = parseJson(text)
   }
+  return { fields, webhook }
+}
+
+/** With what webhooks brought as `webhook`, unless a field has that name: what is masked in texts is looked up here. */
+function credentialsOf({ fields, webhook }: StoredFields): JsonObject {
   return Object.keys(webhook).length === 0 ? fields : { webhook, ...fields }
 }

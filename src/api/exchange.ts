@@ -10,6 +10,8 @@ export interface ApiRequest extends Readable {
   readonly method?: string | undefined
   readonly url?: string | undefined
   readonly headers: IncomingHttpHeaders
+  /** Names and values in turn, as they were received; of HTTP/2 also the pseudo-headers. */
+  readonly rawHeaders: readonly string[]
   readonly httpVersionMajor: number
   readonly complete: boolean
   readonly socket: { readonly remoteAddress?: string | undefined; destroy(): unknown }
@@ -35,6 +37,8 @@ export interface Exchange {
   readonly context: RequestContext
   /** Path of the operation or HTTP route, for logs and metrics; never text of the client. */
   operationPath: string
+  /** Bytes of an unread body that are drained after the response; absent: any number, for the time of a drain. */
+  drainBytesMax?: number
   /** How an error is written: in the form of REST until another protocol is known. */
   protocol: Protocol
 }

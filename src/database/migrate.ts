@@ -14,7 +14,13 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
     '0002-branding.sql',
     '0002-context-objects.sql',
   ],
-  '0003-webhooks': ['0003-deliveries.sql', '0003-inbound.sql', '0003-tasks.sql', '0003-subscriptions.sql'],
+  '0003-webhooks': [
+    '0003-deliveries.sql',
+    '0003-inbound.sql',
+    '0003-tasks.sql',
+    '0003-subscriptions.sql',
+    '0003-sync-hints.sql',
+  ],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

@@ -1,9 +1,10 @@
-import type { Json } from '../base/index.ts'
+import { isJsonObject, type Json } from '../base/index.ts'
 import { listRootNames } from '../expressions/index.ts'
 import {
   compileSignature,
   compileSource,
   compileTime,
+  type FormatChoice,
   type ReadTime,
   type ReadValues,
   type Verify,
@@ -14,15 +15,20 @@ import { type WebhookDefinition, windowSeconds } from './webhook-schema.ts'
 export interface WebhookPlan {
   /** JSONata over {body, headers, query, method, path}. */
   readonly payloadTransform: string | undefined
+  /** Something that is decided before the answer reads the payload, apart from the handshake: it is transformed first. */
+  readonly readsPayload: boolean
   readonly handshake: HandshakePlan | undefined
   /** Absent: the definition does not authenticate deliveries. */
   readonly verify: Verify | undefined
+  /** What `verify` was compiled from, for explanations. */
+  readonly signature: FormatChoice | undefined
   /** The bytes that `verify` reads of a compressed body: as sent, or decoded. */
   readonly bodyStage: 'raw' | 'decoded'
   /** JSONata over the payload that returns one event or a list. */
   readonly events: string | undefined
   readonly contextLookup: ContextLookup | undefined
-  readonly dedupe: DedupePlan
+  /** Absent: duplicates are not recognised. */
+  readonly dedupe: DedupePlan | undefined
   /** To an accepted delivery. */
   readonly answer: WebhookAnswer
   readonly rateLimit: WebhookRate
@@ -83,13 +89,12 @@ export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
     handshake:
       definition.handle_verification === undefined ? undefined : compileHandshake(definition.handle_verification),
     verify: signature_verification === undefined ? undefined : compileSignature(signature_verification),
+    signature: signature_verification,
     bodyStage: definition.body_stage,
     events: definition.events,
     contextLookup: definition.context_lookup,
-    dedupe: {
-      keys: (dedupe?.keys ?? []).map((key) => [key].flat().map(compileSource)),
-      windowSeconds: windowSeconds(dedupe?.window ?? WINDOW_DEFAULT),
-    },
+    dedupe: dedupe === false ? undefined : compileDedupe(dedupe, signature_verification),
+    readsPayload: JSON.stringify({ signature_verification, dedupe, provider_time }).includes('$payload.'),
     answer: compileAnswer(definition.response ?? {}),
     rateLimit:
       rate_limit === undefined
@@ -99,6 +104,23 @@ export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
     isVerificationHost: (host) => hosts.some((pattern) => pattern.test(host)),
     readProviderTime: provider_time === undefined ? undefined : compileTime(provider_time),
   }
+}
+
+function compileDedupe(
+  { keys, window = WINDOW_DEFAULT }: Exclude<WebhookDefinition['dedupe'], false | undefined> = {},
+  signature: FormatChoice | undefined,
+): DedupePlan {
+  return {
+    keys: (keys ?? defaultKeys(signature)).map((key) => [key].flat().map(compileSource)),
+    windowSeconds: windowSeconds(window),
+  }
+}
+
+/** Standard Webhooks sends a new timestamp and signature with each attempt, but one id. */
+function defaultKeys(signature: FormatChoice | undefined): readonly string[] {
+  if (signature?.format !== 'standard_webhooks') return []
+  const prefix = isJsonObject(signature.config) ? signature.config.header_prefix : undefined
+  return [`$header.${typeof prefix === 'string' ? prefix : 'webhook-'}id`]
 }
 
 function compileHandshake(expression: string): HandshakePlan {

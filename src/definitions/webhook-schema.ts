@@ -114,7 +114,12 @@ export const webhookSchema = z.strictObject({
     })
     .optional()
     .describe('How the receiving accounts of an environment-level address are found.'),
-  dedupe: dedupeSchema.optional().describe('How repeated deliveries are recognised.'),
+  dedupe: z
+    .union([z.literal(false), dedupeSchema])
+    .optional()
+    .describe(
+      'How repeated deliveries are recognised; false where every delivery is news, also with the same content.',
+    ),
   response: responseSchema.optional().describe('The answer to an accepted delivery.'),
   rate_limit: rateLimitSchema.optional().describe('Most deliveries of one address; others are answered 429.'),
   secret_context: listOf(nameText())

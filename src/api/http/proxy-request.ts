@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import { Failure, findUnstorable, invalidFields, type Json } from '../../base/index.ts'
+import { codingOf, decompress, Failure, findUnstorable, invalidFields, type Json } from '../../base/index.ts'
 import type { ApiRequest, Exchange } from '../exchange.ts'
 import { parseRequestJsonInSlices } from '../messages/json-text.ts'
 import { isStorable } from '../messages/storable.ts'
 import { hasNoBody, readBody, sendContinue } from '../pipeline/body.ts'
-import { codingOf, decompress } from '../pipeline/compression.ts'
 import { isJsonType } from '../pipeline/media-type.ts'
 import type { HttpExchange } from './routes.ts'
 

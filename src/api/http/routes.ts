@@ -26,6 +26,8 @@ export interface HttpRoute {
   readonly errors?: Pick<Protocol, 'sendError'>
   /** Deadline when the client names none; absent: none. */
   readonly deadlineDefaultMs?: number
+  /** Bytes that are drained of a body that was not read; absent: any number. */
+  readonly drainBytesMax?: number
   /** Writes the response with `context.responseHeaders` among its headers; a `Failure` thrown before that is sent by `errors`. */
   handle(exchange: HttpExchange): Promise<void>
 }
@@ -61,6 +63,7 @@ export function createHttpRouter(routes: readonly HttpRoute[]): HttpRouter {
 export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path: string, query: string): Promise<void> {
   const { context, server } = exchange
   exchange.operationPath = route.path
+  if (route.drainBytesMax !== undefined) exchange.drainBytesMax = route.drainBytesMax
   if (route.errors !== undefined) exchange.protocol = { name: 'rest', sendError: route.errors.sendError }
   let outcome: StatusCode | 'OK' = 'OK'
   try {

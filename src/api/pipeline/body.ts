@@ -57,14 +57,21 @@ export function sendContinue({ request, response }: Pick<Exchange, 'request' | '
 
 /**
  * Drains the rest of an unread body after the response, so that the client can read it and reuse the connection; after
- * `drainTimeoutMs` the connection is aborted.
+ * `drainTimeoutMs` the connection is aborted. Of an exchange with `drainBytesMax` no more than that is read.
  */
 export function drainRequest(exchange: Exchange, lingerMs: number): void {
-  const { request } = exchange
+  const { request, drainBytesMax = Number.POSITIVE_INFINITY } = exchange
   if (request.complete || request.destroyed || hasNoBody(request)) return
   const linger = setTimeout(() => abortConnection(exchange), lingerMs)
   const done = () => clearTimeout(linger)
   request.on('error', done).once('end', done).once('close', done)
+  let size = 0
+  // Paused, not aborted: an abort would discard the response before the client has read it.
+  if (drainBytesMax < Number.POSITIVE_INFINITY)
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > drainBytesMax) request.pause()
+    })
   request.resume()
 }
 

@@ -1,9 +1,8 @@
-import { Failure, invalidFields, stringifyJson } from '../../base/index.ts'
+import { ACCEPTED_ENCODINGS, codingOf, decompress, Failure, invalidFields, stringifyJson } from '../../base/index.ts'
 import { type Exchange, sendResponse } from '../exchange.ts'
 import { encodeJson } from '../messages/codec.ts'
 import { readQuery } from '../messages/query-string.ts'
 import type { Finding, Operation, ResultInit } from '../operation.ts'
-import { ACCEPTED_ENCODINGS, codingOf, decompress } from '../pipeline/compression.ts'
 import { connectCode, connectStatus, detailBytes, detailJson, rpcDetails } from '../pipeline/errors.ts'
 import type { StreamProtocol, UnaryProtocol } from '../pipeline/protocol.ts'
 import {

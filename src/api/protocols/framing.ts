@@ -1,9 +1,8 @@
-import { Failure, stringifyJson } from '../../base/index.ts'
+import { codingOf, decompress, Failure, stringifyJson } from '../../base/index.ts'
 import { encodeBinaryInSlices, holdsLargeJson } from '../messages/binary.ts'
 import { type DecodedRequest, decodeBinary, decodeJson, encodeBinary, encodeJson } from '../messages/codec.ts'
 import { parseRequestJsonInSlices } from '../messages/json-text.ts'
 import type { Operation, ResultInit } from '../operation.ts'
-import { codingOf, decompress } from '../pipeline/compression.ts'
 
 /** Size of the frame header, flags and length, before each message of gRPC, gRPC-Web and Connect streams. */
 export const FRAME_HEADER_BYTES = 5

@@ -1,10 +1,9 @@
 import { create, toBinary } from '@bufbuild/protobuf'
 import { anyPack } from '@bufbuild/protobuf/wkt'
 import { StatusSchema } from '../../../gen/google/rpc/status_pb.ts'
-import { Failure } from '../../base/index.ts'
+import { ACCEPTED_ENCODINGS, Failure } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Operation, ResultInit } from '../operation.ts'
-import { ACCEPTED_ENCODINGS } from '../pipeline/compression.ts'
 import { grpcCode, rpcDetails } from '../pipeline/errors.ts'
 import type { StreamProtocol, UnaryProtocol } from '../pipeline/protocol.ts'
 import {

@@ -5,6 +5,10 @@
 -- days than events, and are all that an expunge has to delete. No foreign key leaves these tables: an insert would lock the
 -- row of the account, and history outlives what it is about.
 
+-- An address names an account or an installation by its id alone.
+create unique index integrated_account_id on integrated_account (id);
+create unique index environment_integration_id on environment_integration (id);
+
 create table inbound_event (
   environment_id uuid not null,
   id uuid not null,
@@ -102,6 +106,8 @@ create table inbound_item (
   -- Counts the items of an event, also over replays.
   index integer not null,
   state text not null check (state in ('routed', 'unrouted', 'hint', 'ignored')),
+  -- The event was processed again when it led to this.
+  is_replay boolean not null,
   integrated_account_id uuid,
   -- The value that was to be found in the accounts' context.
   lookup_value text,

@@ -1,3 +1,4 @@
+import { queryOne, type Tx } from '../../database/index.ts'
 import type { QueueTable } from '../../runs/index.ts'
 import type { SourceKind } from '../inbound-event.ts'
 
@@ -24,3 +25,8 @@ export interface InboundQueuePayload {
 
 /** The groups of the queue, for any worker: what was just received, and what is processed again, which waits for the first. */
 export const INBOUND_QUEUE_GROUPS = { received: 'received', replay: 'replay' } as const
+
+/** Whether anything waits that is due. Reads the queue up to the first such row: it holds few that are not. */
+export async function hasWaitingEvents(tx: Tx): Promise<boolean> {
+  return (await queryOne(tx, 'select from inbound_queue where available_at <= now() limit 1', {})) !== undefined
+}

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
-import { Failure } from '../../base/index.ts'
+import { Failure } from './errors.ts'
 
 type Decompressor = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>
 

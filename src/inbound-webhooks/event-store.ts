@@ -1,0 +1,55 @@
+import { MicroBatcher } from '../base/index.ts'
+import type { Database } from '../database/index.ts'
+import { countDuplicates, insertInboundEvents, type NewInboundEvent } from './sql/receive.ts'
+
+/** Batches under way: one more than a connection keeps busy while another commits. */
+const BATCHES_MAX = 2
+const BATCH_MAX = 200
+/** Requests with a larger body are stored a few at a time. */
+const SMALL_BYTES_MAX = 16 * 1024
+const LARGE_BATCH_MAX = 4
+
+/** Stores requests; those that come in together share a statement and a commit. */
+export interface EventStore {
+  /** Resolves once the request is committed. @returns whether an earlier request has its dedupe key */
+  store(event: NewInboundEvent): Promise<{ readonly isDuplicate: boolean }>
+}
+
+/** Under load a commit carries many requests, alone a request waits for none. */
+export function createEventStore(database: Pick<Database, 'pool' | 'transaction'>): EventStore {
+  const process = (events: readonly NewInboundEvent[]) => storeBatch(database, events)
+  const small = new MicroBatcher({ concurrencyMax: BATCHES_MAX, batchMax: BATCH_MAX, process })
+  const large = new MicroBatcher({ concurrencyMax: BATCHES_MAX, batchMax: LARGE_BATCH_MAX, process })
+  return {
+    async store(event) {
+      const batcher = event.body.byteLength <= SMALL_BYTES_MAX ? small : large
+      return { isDuplicate: (await batcher.run(event)) !== event.id }
+    },
+  }
+}
+
+/** The events that have the dedupe keys, in the order of the requests. */
+async function storeBatch(
+  database: Pick<Database, 'pool' | 'transaction'>,
+  events: readonly NewInboundEvent[],
+): Promise<readonly string[]> {
+  const first = new Map(events.toReversed().map((event) => [claimOf(event), event]))
+  const stored = await insertInboundEvents(database.pool, [...first.values()])
+  const eventIds = new Map(stored.map(({ id, eventId }) => [id, eventId]))
+  const owners = events.map((event) => {
+    const { id } = first.get(claimOf(event)) ?? event
+    return eventIds.get(id) ?? id
+  })
+  const duplicates = events.flatMap(({ id, environmentId }, index) => {
+    const eventId = owners[index] ?? id
+    return eventId === id ? [] : [{ environmentId, eventId }]
+  })
+  // In a statement of its own, which sees what a concurrent one has just committed.
+  if (duplicates.length > 0) await database.transaction((tx) => countDuplicates(tx, duplicates))
+  return owners
+}
+
+/** Requests with the same claim are duplicates of each other. */
+function claimOf({ id, sourceId, dedupeKey }: NewInboundEvent): string {
+  return dedupeKey === null ? id : `${sourceId} ${dedupeKey}`
+}

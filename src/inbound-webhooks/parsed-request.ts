@@ -1,0 +1,163 @@
+import { codingOf, decompress, Failure, type Json, type JsonObject } from '../base/index.ts'
+import type { WebhookPlan } from '../definitions/index.ts'
+import {
+  charsetOf,
+  decodeLarge,
+  decodeText,
+  decodeUtf8,
+  type InboundDelivery,
+  responseFormat,
+} from '../formats/index.ts'
+import type { HeaderList } from './inbound-event.ts'
+
+/** A request with its whole body, as it came in or as it was stored. */
+export interface RawRequest {
+  /** Upper case. */
+  readonly method: string
+  readonly path: string
+  /** As received, without the question mark. */
+  readonly query: string
+  readonly headers: HeaderList
+  readonly body: Uint8Array
+}
+
+/** A request as expressions and signatures read it. */
+export interface ParsedRequest {
+  readonly method: string
+  readonly path: string
+  /** Public address of this service, with path and query as received. */
+  readonly url: string
+  /** By lower-case name; repeated ones joined by a comma. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The first value of each parameter. */
+  readonly query: Readonly<Record<string, string>>
+  /** The bytes as received. */
+  readonly raw: Uint8Array
+  /** Without the content coding; absent when they cannot be decoded. */
+  readonly decoded: Uint8Array | undefined
+  /** The parsed body; null when there is none, or it cannot be parsed. */
+  readonly body: Json
+  /** Why the body cannot be decoded or parsed. */
+  readonly problem: string | undefined
+}
+
+/** Largest body before compression. */
+const DECODED_BYTES_MAX = 8 * 1024 * 1024
+
+const JSON_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
+const XML_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?xml\b/i
+const NDJSON_TYPE = /^application\/(?:x-)?(?:ndjson|jsonlines|json-lines)\b/i
+const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i
+const JSON_START = /^\s*[[{]/
+
+/**
+ * Reads headers and parameters, decompresses the body and parses it by its content type: JSON, a form (repeated fields are
+ * lists), XML, newline-delimited JSON; anything else as text, or as JSON where it begins like an object or a list.
+ *
+ * Never throws for what a third party sent: a body that cannot be read is null, with the reason.
+ *
+ * @param publicUrl without a trailing slash
+ */
+export async function parseRequest(request: RawRequest, publicUrl: string): Promise<ParsedRequest> {
+  const { method, path, query } = request
+  const headers = joinHeaders(request.headers)
+  const content = await readContent(request.body, headers)
+  return {
+    method,
+    path,
+    url: `${publicUrl}${path}${query === '' ? '' : `?${query}`}`,
+    headers,
+    query: firstValues(query),
+    raw: request.body,
+    ...content,
+  }
+}
+
+/** What a signature is computed over. @param payload of `payload_transform`, where the signature reads it */
+export function deliveryOf(request: ParsedRequest, { bodyStage }: WebhookPlan, payload: Json): InboundDelivery {
+  const { method, url, headers, query, raw, decoded = new Uint8Array() } = request
+  return { method, url, headers, query, body: bodyStage === 'raw' ? raw : decoded, payload }
+}
+
+/** The input of expressions over a request. @param body parsed, or the payload that `payload_transform` made */
+export function expressionInput({ method, path, headers, query }: ParsedRequest, body: Json): JsonObject {
+  return { body, headers, query, method, path }
+}
+
+function joinHeaders(list: HeaderList): Record<string, string> {
+  const headers = new Map<string, string>()
+  for (const [name, value] of list) {
+    const key = name.toLowerCase()
+    const before = headers.get(key)
+    headers.set(key, before === undefined ? value : `${before}, ${value}`)
+  }
+  return Object.fromEntries(headers)
+}
+
+function firstValues(query: string): Record<string, string> {
+  const values = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(query)) if (!values.has(name)) values.set(name, value)
+  return Object.fromEntries(values)
+}
+
+type Content = Pick<ParsedRequest, 'decoded' | 'body' | 'problem'>
+
+async function readContent(raw: Uint8Array, headers: Readonly<Record<string, string>>): Promise<Content> {
+  if (raw.byteLength === 0) return { decoded: raw, body: null, problem: undefined }
+  const decoded = await decode(raw, headers['content-encoding'])
+  if (typeof decoded === 'string') return { decoded: undefined, body: null, problem: decoded }
+  try {
+    return { decoded, body: await parseBody(decoded, headers['content-type'] ?? ''), problem: undefined }
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : 'does not parse'
+    return { decoded, body: null, problem: `the body ${problem}` }
+  }
+}
+
+/** The bytes, or why they cannot be decoded. */
+async function decode(raw: Uint8Array, encoding: string | undefined): Promise<Uint8Array | string> {
+  try {
+    const coding = codingOf(encoding)
+    return coding === undefined ? raw : await decompress(Buffer.from(raw), coding, DECODED_BYTES_MAX)
+  } catch (error) {
+    if (error instanceof Failure) return error.publicMessage
+    throw error
+  }
+}
+
+async function parseBody(bytes: Uint8Array, contentType: string): Promise<Json> {
+  const charset = charsetOf(contentType)
+  if (JSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('json'), bytes, charset)
+  if (FORM_TYPE.test(contentType)) return parseForm(decodeUtf8(bytes))
+  if (XML_TYPE.test(contentType)) return await decodeLarge(responseFormat('xml'), bytes, charset)
+  if (NDJSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('ndjson'), bytes, charset)
+  const text = decodeText(bytes, charset)
+  return JSON_START.test(text) ? await parseOrText(bytes, charset, text) : text
+}
+
+/** Some third parties send JSON as text, or without a content type. */
+async function parseOrText(bytes: Uint8Array, charset: string | undefined, text: string): Promise<Json> {
+  try {
+    return await decodeLarge(responseFormat('json'), bytes, charset)
+  } catch {
+    return text
+  }
+}
+
+/** Most fields of a form. */
+const FIELDS_MAX = 10_000
+
+function parseForm(text: string): JsonObject {
+  const fields = new Map<string, string[]>()
+  let count = 0
+  for (const [name, value] of new URLSearchParams(text)) {
+    count += 1
+    if (count > FIELDS_MAX) throw new Error(`has more than ${FIELDS_MAX} form fields`)
+    const before = fields.get(name)
+    if (before === undefined) fields.set(name, [value])
+    else before.push(value)
+  }
+  return Object.fromEntries(
+    [...fields].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? '') : values]),
+  )
+}

@@ -1,0 +1,279 @@
+import { type Clock, Failure, type Json, type JsonObject, newId } from '../base/index.ts'
+import type { WebhookAnswer } from '../definitions/index.ts'
+import type { HttpClient } from '../egress/index.ts'
+import type { InboundDelivery, KeySource } from '../formats/index.ts'
+import { type ContextUpdateDeps, updateInHandshake } from './context-update.ts'
+import { dedupeKeyOf } from './dedupe-key.ts'
+import type { EventStore } from './event-store.ts'
+import {
+  type ExpressionDeps,
+  evaluateHandshake,
+  type Handshake,
+  NO_HANDSHAKE,
+  transformPayload,
+  UNVERIFIED_BYTES_MAX,
+} from './handshake.ts'
+import type { HeaderList, InboundState, SignatureState } from './inbound-event.ts'
+import { deliveryOf, type ParsedRequest, parseRequest } from './parsed-request.ts'
+import { redactHeaders } from './redacted-headers.ts'
+import { explainRejection, type RejectionBudget } from './rejection.ts'
+import { type InboundSource, type SourceAddress, type SourceReader, scopeOf } from './source.ts'
+import type { NewInboundEvent } from './sql/receive.ts'
+import { rateExceeded, type TokenBuckets } from './token-bucket.ts'
+import { visit } from './visit.ts'
+
+/** A request as it comes in, before its body is read. */
+export interface InboundRequest {
+  /** Upper case. */
+  readonly method: string
+  readonly path: string
+  /** As received, without the question mark. */
+  readonly query: string
+  readonly headers: HeaderList
+  readonly remoteAddress: string
+  /** Reads the body, once. @throws Failure REQUEST_TOO_LARGE, REQUEST_STALLED, CANCELLED */
+  readBody(): Promise<Uint8Array>
+}
+
+/** What receiving takes. */
+export interface ReceiveDeps extends ExpressionDeps, ContextUpdateDeps {
+  readonly sources: SourceReader
+  readonly store: EventStore
+  readonly rates: TokenBuckets
+  readonly rejections: RejectionBudget
+  readonly keys: KeySource
+  readonly http: Pick<HttpClient, 'send'>
+  readonly clock: Clock
+  /** Without a trailing slash. */
+  readonly publicUrl: () => string
+  /** Called when something was stored that is to be processed. */
+  readonly onReceived?: () => void
+}
+
+/** Xero and others want an empty body. */
+const UNAUTHORIZED: WebhookAnswer = { status: 401, body: '', headers: {} }
+const PROBED: WebhookAnswer = { status: 200, body: '', headers: {} }
+/** As long as a failed fetch of keys is remembered. */
+const RETRY_AFTER_SECONDS = 60
+
+/**
+ * Receives one request of a third party: transform, handshake, signature, one insert, answer. When this returns a 2xx for an
+ * event, the event is committed, or was before.
+ *
+ * A failed signature is an answer 401. Nothing that a third party sends makes this throw anything but the failures below.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND for an unknown address, before the body is read; RATE_LIMITED; those of `readBody`;
+ * UPSTREAM_UNREACHABLE while the keys of the signature cannot be fetched or an address cannot be visited, and other transient
+ * ones: the third party then sends it again
+ */
+export async function receiveWebhook(
+  deps: ReceiveDeps,
+  address: SourceAddress,
+  request: InboundRequest,
+): Promise<WebhookAnswer> {
+  const source = await deps.sources.find(address)
+  if (source === undefined) throw unknownAddress(address)
+  const { rateLimit } = source.webhook
+  const waitSeconds = deps.rates.take(source.id, rateLimit)
+  if (waitSeconds !== undefined) throw rateExceeded(rateLimit, waitSeconds)
+  const body = await request.readBody()
+  const parsed = await parseRequest({ ...request, body }, deps.publicUrl())
+  const reception: Reception = { deps, source, request, parsed, trace: {}, id: newId() }
+  if (parsed.problem !== undefined) reception.trace.body = { problem: parsed.problem }
+  return await decide(reception)
+}
+
+/** One request on its way. `trace` is filled step by step. */
+interface Reception {
+  readonly deps: ReceiveDeps
+  readonly source: InboundSource
+  readonly request: InboundRequest
+  readonly parsed: ParsedRequest
+  readonly trace: Record<string, Json>
+  readonly id: string
+}
+
+async function decide(reception: Reception): Promise<WebhookAnswer> {
+  const { source, parsed } = reception
+  const payload = await transform(reception)
+  const { handshake, unavailable } = await shakeHands(reception, payload ?? parsed.body)
+  if (handshake.type === 'verify') return await answerHandshake(reception, handshake, payload ?? parsed.body)
+  const delivery = deliveryOf(parsed, source.webhook, payload ?? parsed.body)
+  const signature = await verifySignature(reception, delivery)
+  if (signature.state === 'invalid') {
+    // Without the handshake it is not known whether it had to be signed.
+    if (unavailable !== undefined) throw unavailable
+    if (parsed.method === 'HEAD') return PROBED
+    return await reject(reception, delivery, signature.reason)
+  }
+  if (parsed.method === 'HEAD') return handshake.answer ?? PROBED
+  await accept(reception, delivery, { payload, signature: signature.state })
+  return handshake.answer ?? source.webhook.answer
+}
+
+/** The transformed payload where it is needed before the answer; else `undefined`, and it is made when the event is processed. */
+async function transform({ deps, source, parsed, trace }: Reception): Promise<Json | undefined> {
+  const { payloadTransform, handshake, readsPayload } = source.webhook
+  if (payloadTransform === undefined || !(handshake !== undefined || readsPayload)) return undefined
+  if (isTooLarge(parsed)) return undefined
+  try {
+    return await transformPayload(deps, source, parsed)
+  } catch (error) {
+    trace.transform = problemOf(error)
+    return undefined
+  }
+}
+
+/** A handshake that cannot be evaluated counts as an event: authenticated, it is stored, and its failure is shown. */
+async function shakeHands(
+  { deps, source, parsed, trace }: Reception,
+  payload: Json,
+): Promise<{ readonly handshake: Handshake; readonly unavailable?: Failure }> {
+  if (source.webhook.handshake === undefined || isTooLarge(parsed)) return { handshake: NO_HANDSHAKE }
+  try {
+    const handshake = await evaluateHandshake(deps, source, parsed, payload)
+    trace.handshake = { type: handshake.type }
+    return { handshake }
+  } catch (error) {
+    trace.handshake = problemOf(error)
+    const isLasting = error instanceof Failure && PERMANENT.includes(error.reason)
+    return { handshake: NO_HANDSHAKE, ...(isLasting || !(error instanceof Failure) ? {} : { unavailable: error }) }
+  }
+}
+
+const PERMANENT: readonly string[] = ['EXPRESSION_FAILED', 'EXPRESSION_QUARANTINED']
+
+function isTooLarge({ decoded, raw }: ParsedRequest): boolean {
+  return (decoded ?? raw).byteLength > UNVERIFIED_BYTES_MAX
+}
+
+/** Only failures of expressions and of their capacity are expected here. */
+function problemOf(error: unknown): JsonObject {
+  if (error instanceof Failure) return { problem: error.publicMessage, reason: error.reason }
+  throw error
+}
+
+/** Answers a request of type `verify`, which is kept for a day and never becomes an event. */
+async function answerHandshake(reception: Reception, handshake: Handshake, payload: Json): Promise<WebhookAnswer> {
+  const { deps, source, parsed, trace } = reception
+  const { contextUpdate, visitUrl } = handshake
+  let signature: SignatureState = 'none'
+  if (contextUpdate !== undefined || visitUrl !== undefined) {
+    const delivery = deliveryOf(parsed, source.webhook, payload)
+    const verified = await verifySignature(reception, delivery)
+    signature = verified.state
+    if (visitUrl !== undefined && verified.state === 'invalid')
+      return await reject(reception, delivery, verified.reason)
+    if (contextUpdate !== undefined) {
+      const isAuthenticated = source.webhook.verify !== undefined && verified.state === 'valid'
+      const problem = await updateInHandshake(deps, source, contextUpdate, isAuthenticated)
+      if (problem !== undefined) return await reject(reception, delivery, problem)
+      trace.context = { keys: Object.keys(contextUpdate) }
+    }
+  }
+  if (visitUrl !== undefined) trace.visit = await visit(deps.http, source.webhook, visitUrl)
+  // A handshake may hold the secret that it agrees on: of those that store something no body is kept.
+  await keepShortly(reception, 'handshake', signature, contextUpdate === undefined ? parsed.raw : EMPTY)
+  return handshake.answer ?? PROBED
+}
+
+const EMPTY = new Uint8Array()
+
+type Verified = { readonly state: 'none' | 'valid' } | { readonly state: 'invalid'; readonly reason: string }
+
+async function verifySignature({ deps, source }: Reception, delivery: InboundDelivery): Promise<Verified> {
+  const { verify } = source.webhook
+  if (verify === undefined) return { state: 'none' }
+  try {
+    const result = await verify(delivery, scopeOf(source), { now: () => deps.clock.now(), keys: deps.keys })
+    return result.kind === 'valid' ? { state: 'valid' } : { state: 'invalid', reason: result.reason }
+  } catch (cause) {
+    if (!(cause instanceof Failure)) throw cause
+    const message = 'the public keys of the third party cannot be fetched now; send this again later'
+    throw new Failure('UPSTREAM_UNREACHABLE', message, { cause, retryAfterSeconds: RETRY_AFTER_SECONDS })
+  }
+}
+
+/** Stores an event, unless it is a duplicate. */
+async function accept(
+  reception: Reception,
+  delivery: InboundDelivery,
+  { payload, signature }: { readonly payload: Json | undefined; readonly signature: SignatureState },
+): Promise<void> {
+  const { deps, source, parsed } = reception
+  const scope = scopeOf(source)
+  const sent = source.webhook.readProviderTime?.(delivery, scope)
+  const { isDuplicate } = await deps.store.store({
+    ...eventOf(reception, 'received', signature),
+    dedupeKey: dedupeKeyOf(source.webhook, delivery, scope),
+    windowSeconds: source.webhook.dedupe?.windowSeconds ?? 0,
+    providerTime: sent?.kind === 'ok' ? dateOf(sent.value) : null,
+    body: parsed.raw,
+    payload: payload ?? null,
+  })
+  if (!isDuplicate) deps.onReceived?.()
+}
+
+/** Answers 401, and keeps the request for a day with what explains it. */
+async function reject(reception: Reception, delivery: InboundDelivery, reason: string): Promise<WebhookAnswer> {
+  const { deps, source, parsed, trace } = reception
+  if (!deps.rejections.take(source.id)) return UNAUTHORIZED
+  trace.signature = await explainRejection(deps, source, parsed, delivery, reason)
+  await keepShortly(reception, 'rejected', 'invalid', parsed.raw)
+  return UNAUTHORIZED
+}
+
+/** Stores a request for a day, within the budget of its address. */
+async function keepShortly(
+  reception: Reception,
+  state: InboundState,
+  signature: SignatureState,
+  body: Uint8Array,
+): Promise<void> {
+  const { deps, source } = reception
+  if (state === 'handshake' && !deps.rejections.take(source.id)) return
+  const event: NewInboundEvent = {
+    ...eventOf(reception, state, signature),
+    dedupeKey: null,
+    windowSeconds: 0,
+    providerTime: null,
+    body: body.subarray(0, KEPT_BYTES_MAX),
+    payload: null,
+  }
+  await deps.store.store(event)
+}
+
+/** Of the body of a request that is kept for a day. */
+const KEPT_BYTES_MAX = 4_096
+
+function eventOf({ source, request, parsed, trace, id }: Reception, state: InboundState, signature: SignatureState) {
+  return {
+    environmentId: source.environmentId,
+    id,
+    sourceKind: source.kind,
+    sourceId: source.id,
+    environmentIntegrationId: source.environmentIntegrationId,
+    integratedAccountId: source.integratedAccountId ?? null,
+    method: parsed.method,
+    path: request.path,
+    query: request.query,
+    remoteAddress: request.remoteAddress,
+    bodyBytes: parsed.raw.byteLength,
+    state,
+    signature,
+    trace,
+    headers: redactHeaders(source, request.headers),
+  }
+}
+
+/** Null for what is not a time, or none that can be stored. */
+function dateOf(epochMs: number): Date | null {
+  return epochMs >= 0 && epochMs <= TIME_MS_MAX ? new Date(epochMs) : null
+}
+
+const TIME_MS_MAX = Date.UTC(9999, 11, 31)
+
+/** The same for an id that does not exist, a disabled installation and a definition that receives nothing. */
+function unknownAddress({ kind }: SourceAddress): Failure {
+  return new Failure('RESOURCE_NOT_FOUND', `there is no webhook address of this ${kind.replaceAll('_', ' ')}`)
+}

@@ -1,0 +1,145 @@
+import { execute, jsonb, query, type Tx } from '../../database/index.ts'
+import { insertWaitingSql } from '../../runs/index.ts'
+import type { InboundContent, InboundEventRecord } from '../inbound-event.ts'
+import { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS } from './queue.ts'
+
+/** A request to be stored. */
+export interface NewInboundEvent
+  extends Omit<InboundEventRecord, 'duplicates' | 'receivedAt' | 'processedAt' | 'error'>,
+    InboundContent {
+  /** How long the dedupe key is claimed. */
+  readonly windowSeconds: number
+}
+
+/** What became of a request. */
+export interface StoredEvent {
+  readonly id: string
+  /** The event that has its dedupe key: itself, or an earlier one, in which case nothing was stored. */
+  readonly eventId: string
+}
+
+const GIVEN = `given as materialized (
+  select g.*, substring(:bodies::bytea from g.body_start for g.body_length) as body
+  from unnest(:environmentIds::uuid[], :ids::uuid[], :sourceKinds::text[], :sourceIds::uuid[], :installationIds::uuid[],
+    :accountIds::uuid[], :methods::text[], :paths::text[], :queries::text[], :addresses::text[], :bytes::integer[],
+    :states::text[], :signatures::text[], :keys::text[], :windows::integer[], :providerTimes::timestamptz[],
+    :traces::jsonb[], :headers::jsonb[], :payloads::jsonb[], :starts::integer[], :lengths::integer[])
+  as g (environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id, method, path, query,
+    remote_address, body_bytes, state, signature, dedupe_key, window_seconds, provider_time, trace, headers, payload,
+    body_start, body_length)
+)`
+
+/** Rows are taken in one order, so that two batches with the same keys never deadlock. An expired claim is taken over. */
+const CLAIMED = `claimed as (
+  insert into inbound_dedupe as held (source_id, key, environment_id, event_id, expires_at)
+  select source_id, dedupe_key, environment_id, id, now() + make_interval(secs => window_seconds)
+  from given where dedupe_key is not null order by source_id, dedupe_key
+  on conflict (source_id, key) do update set
+    event_id = case when held.expires_at <= now() then excluded.event_id else held.event_id end,
+    expires_at = case when held.expires_at <= now() then excluded.expires_at else held.expires_at end
+  returning source_id, key, event_id
+),
+fresh as materialized (
+  select * from given g where dedupe_key is null or exists (
+    select from claimed c where c.source_id = g.source_id and c.key = g.dedupe_key and c.event_id = g.id)
+)`
+
+const STORED = `events as (
+  insert into inbound_event (environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id,
+    method, path, query, remote_address, body_bytes, state, signature, dedupe_key, provider_time, trace)
+  select environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id,
+    method, path, query, remote_address, body_bytes, state, signature, dedupe_key, provider_time, trace from fresh
+),
+contents as (
+  insert into inbound_content (environment_id, id, headers, body, payload)
+  select environment_id, id, headers, body, payload from fresh
+),
+short_lived as (
+  insert into inbound_short_lived (source_id, event_id, environment_id)
+  select source_id, id, environment_id from fresh where state <> 'received'
+),
+queued as (
+  select id as event_id, source_id, environment_id, '${INBOUND_QUEUE_GROUPS.received}' as queue_group, source_kind,
+    false as is_replay, null::timestamptz as available_at, 0 as attempt
+  from fresh where state = 'received'
+),
+waiting as (${insertWaitingSql(INBOUND_QUEUE, 'queued')})`
+
+/**
+ * Stores requests with their contents, and those to be processed in the queue, unless an earlier request has their dedupe key:
+ * in one statement, so that a request is stored once, however many processes receive it at the same moment. Who comes second
+ * waits for the first to commit.
+ *
+ * Rides on the primary key of inbound_dedupe.
+ *
+ * @param events with different dedupe keys
+ */
+export async function insertInboundEvents(tx: Tx, events: readonly NewInboundEvent[]): Promise<readonly StoredEvent[]> {
+  return await query(
+    tx,
+    `with ${GIVEN}, ${CLAIMED}, ${STORED}
+     select g.id, coalesce(c.event_id, g.id) as "eventId"
+     from given g left join claimed c on c.source_id = g.source_id and c.key = g.dedupe_key`,
+    { ...columnsOf(events), ...bodiesOf(events) },
+  )
+}
+
+function columnsOf(events: readonly NewInboundEvent[]) {
+  return {
+    environmentIds: events.map(({ environmentId }) => environmentId),
+    ids: events.map(({ id }) => id),
+    sourceKinds: events.map(({ sourceKind }) => sourceKind),
+    sourceIds: events.map(({ sourceId }) => sourceId),
+    installationIds: events.map(({ environmentIntegrationId }) => environmentIntegrationId),
+    accountIds: events.map(({ integratedAccountId }) => integratedAccountId),
+    methods: events.map(({ method }) => method),
+    paths: events.map(({ path }) => path),
+    queries: events.map((event) => event.query),
+    addresses: events.map(({ remoteAddress }) => remoteAddress),
+    bytes: events.map(({ bodyBytes }) => bodyBytes),
+    states: events.map(({ state }) => state),
+    signatures: events.map(({ signature }) => signature),
+    keys: events.map(({ dedupeKey }) => dedupeKey),
+    windows: events.map(({ windowSeconds }) => windowSeconds),
+    providerTimes: events.map(({ providerTime }) => providerTime),
+    traces: events.map(({ trace }) => jsonb(trace)),
+    headers: events.map(({ headers }) => jsonb(headers)),
+    payloads: events.map(({ payload }) => (payload === null ? null : jsonb(payload))),
+  }
+}
+
+/** One binary parameter for all bodies: an array of them would be sent in hexadecimal. */
+function bodiesOf(events: readonly NewInboundEvent[]) {
+  const starts: number[] = []
+  let start = 1
+  for (const { body } of events) {
+    starts.push(start)
+    start += body.byteLength
+  }
+  return {
+    bodies: Buffer.concat(events.map(({ body }) => body)),
+    starts,
+    lengths: events.map(({ body }) => body.byteLength),
+  }
+}
+
+/** Counts further deliveries of events. Uses the primary keys. */
+export async function countDuplicates(
+  tx: Tx,
+  duplicates: readonly { readonly environmentId: string; readonly eventId: string }[],
+): Promise<void> {
+  await execute(
+    tx,
+    `update inbound_event e set duplicates = e.duplicates + v.count
+     from (
+       select environment_id, event_id, count(*)::integer as count
+       from unnest(:environmentIds::uuid[], :ids::uuid[]) as d (environment_id, event_id)
+       group by environment_id, event_id order by event_id
+     ) v
+     where e.environment_id = v.environment_id and e.id = v.event_id`,
+    {
+      environmentIds: duplicates.map(({ environmentId }) => environmentId),
+      ids: duplicates.map(({ eventId }) => eventId),
+    },
+  )
+}

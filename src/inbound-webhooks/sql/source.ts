@@ -1,0 +1,47 @@
+import { query, type Tx } from '../../database/index.ts'
+import type { DefinitionVersions } from '../../integrations/index.ts'
+import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
+import type { SourceKind } from '../inbound-event.ts'
+
+/** The environments of accounts and installations, null for unknown ids. Uses integrated_account_id, environment_integration_id. */
+export async function findEnvironmentsOfSources(
+  tx: Tx,
+  sources: readonly { readonly kind: SourceKind; readonly id: string }[],
+): Promise<readonly (string | null)[]> {
+  const found = await query<{ readonly environmentId: string | null }>(
+    tx,
+    `select case wanted.kind
+       when 'integrated_account' then (select a.environment_id from integrated_account a where a.id = wanted.id)
+       else (select i.environment_id from environment_integration i where i.id = wanted.id) end as "environmentId"
+     from unnest(:kinds::text[], :ids::uuid[]) with ordinality as wanted (kind, id, position) order by position`,
+    { kinds: sources.map(({ kind }) => kind), ids: sources.map(({ id }) => id) },
+  )
+  return found.map(({ environmentId }) => environmentId)
+}
+
+/** An installation with the secrets that handshakes brought. */
+export interface InstallationSource extends DefinitionVersions {
+  readonly secrets: readonly EncryptedSecret[]
+}
+
+/** Uses primary keys. */
+export async function findInstallationSource(
+  tx: Tx,
+  environmentId: string,
+  id: string,
+): Promise<InstallationSource | undefined> {
+  const [found] = await query<DefinitionVersions & { readonly secrets: readonly EncodedSecret[] | null }>(
+    tx,
+    `select integration.id as "integrationId", integration.name as "integrationName",
+       integration.version as "integrationVersion", installation.version as "installationVersion",
+       installation.is_enabled as "isEnabled", (
+         select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64')))
+         from secret where owner_id = installation.environment_id and subject_type = 'inbound_webhook'
+           and subject_id = installation.id
+       ) as secrets
+     from environment_integration installation join integration on integration.id = installation.integration_id
+     where installation.environment_id = :environmentId and installation.id = :id`,
+    { environmentId, id },
+  )
+  return found === undefined ? undefined : { ...found, secrets: (found.secrets ?? []).map(secretFromRow) }
+}
