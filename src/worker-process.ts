@@ -7,11 +7,17 @@ import { pruneDaemons } from './daemons/index.ts'
 import { logLoopErrors } from './database/index.ts'
 import { ATTEMPT_DAYS, DELIVERY_DAYS, DELIVERY_TASKS, DeliveryWorker } from './deliveries/index.ts'
 import { EVENT_DAYS } from './events/index.ts'
-import { INBOUND_CONTENT_DAYS, INBOUND_HISTORY_DAYS, INBOUND_REPLAY_TASK } from './inbound-webhooks/index.ts'
+import {
+  createInboundWorker,
+  INBOUND_CONTENT_DAYS,
+  INBOUND_HISTORY_DAYS,
+  INBOUND_REPLAY_TASK,
+} from './inbound-webhooks/index.ts'
 import { clientSecretWatch } from './integrations/index.ts'
 import { linkSessionCleaner } from './links/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
 import { unservedRegionMonitor } from './runs/index.ts'
+import { findTriggersOfResource, startHintedRuns } from './schedules/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
 import { createTaskRunner, taskCleaner } from './tasks/index.ts'
 import { silenceMonitor, subscriptionLoops } from './webhook-subscriptions/index.ts'
@@ -99,19 +105,38 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     concurrency: config.deliveryConcurrency,
     onError: logLoopErrors(logger),
   })
+  const inbound = createInboundWorker({
+    ...domain,
+    random: Math.random,
+    logger,
+    holder,
+    onError: logLoopErrors(logger),
+    onProcessed: (account, receivedAt) => domain.inboundActivity.record(account, receivedAt),
+    publicUrl: () => domain.publicAddress.url,
+    syncs: {
+      findTriggers: findTriggersOfResource,
+      startRuns: (tx, hint) => startHintedRuns(domain.triggers, tx, hint),
+    },
+  })
   observability?.metrics?.readWorker(() => worker.stats)
   observability?.metrics?.readDeliveries(() => deliveries.stats)
   return {
     start() {
       worker.start()
+      inbound.start()
       deliveries.start()
     },
     async drain() {
       accountWork.stop()
-      await Promise.all([worker.drain(config.drainMs), deliveries.drain(config.drainMs)])
+      await Promise.all([
+        worker.drain(config.drainMs),
+        deliveries.drain(config.drainMs),
+        inbound[Symbol.asyncDispose](),
+      ])
     },
     async [Symbol.asyncDispose]() {
       accountWork.stop()
+      await inbound[Symbol.asyncDispose]()
       await deliveries[Symbol.asyncDispose]()
       await worker[Symbol.asyncDispose]()
       await domain[Symbol.asyncDispose]()

@@ -101,6 +101,8 @@ const RECORD = {
   data: { id: 512, email: 'ada@example.com' },
   occurred_at: AT,
   inbound_event_id: '01940f8a-0c00-7000-8000-000000000111',
+  replay: false,
+  received_at: AT,
 }
 
 const API_TOKEN = {

@@ -1,0 +1,166 @@
+import { MicroBatcher } from '../base/index.ts'
+import { type Database, isDatabaseUnavailable, type Tx } from '../database/index.ts'
+import {
+  type DecidedEnding,
+  type Outcome,
+  Queue,
+  type QueueDeps,
+  type QueuePolicy,
+  type SettledItem,
+  type TakenLease,
+} from '../runs/index.ts'
+import { failedAt, type ProcessingOutcome } from './effects.ts'
+import { findDeliveries, type StoredDelivery } from './sql/processing.ts'
+import { hasWaitingEvents, INBOUND_QUEUE, INBOUND_QUEUE_GROUPS, type InboundQueuePayload } from './sql/queue.ts'
+import { ContextRejected, type EffectDeps, type FinishedEvent, storeEffects } from './store-effects.ts'
+
+/** An event that is leased to be processed. */
+export interface LeasedEvent extends TakenLease {
+  readonly isReplay: boolean
+  /** How long the lease holds from the claim on. */
+  readonly leaseMs: number
+  /** Every attempt lost its lease: nothing is processed any more. */
+  readonly attemptsExhausted: boolean
+  /** `undefined` when its day was dropped while it waited. */
+  readonly delivery: StoredDelivery | undefined
+}
+
+/** What became of a leased event. */
+export interface ProcessedLease {
+  readonly lease: LeasedEvent
+  readonly outcome: ProcessingOutcome
+}
+
+/** A crash is noticed within half a minute; six attempts span about half an hour. */
+export const INBOUND_QUEUE_POLICY: QueuePolicy = {
+  leaseMs: 30_000,
+  stopGraceMs: 30_000,
+  attemptsMax: 6,
+  retry: { baseMs: 1_000, factor: 5, maxMs: 20 * 60_000, jitterFloor: 0.5 },
+}
+
+/** Share of a claim that is for replays, so that neither they nor what was just received waits for the other. */
+const REPLAY_SHARE = 0.25
+const BATCHES_MAX = 3
+const EVENTS_PER_BATCH_MAX = 50
+
+/** What the queue needs. */
+export type InboundQueueDeps = Omit<QueueDeps, 'policy'> &
+  Partial<Pick<QueueDeps, 'policy'>> & { readonly accounts: EffectDeps }
+
+/**
+ * The queue of received webhooks. The effects of an event are written in the transaction that ends the lease on it, so that
+ * they happen once: whoever has lost the lease writes nothing.
+ */
+export class InboundQueue extends Queue<InboundQueuePayload> {
+  readonly #database: Database
+  readonly #policy: QueuePolicy
+  readonly #accounts: EffectDeps
+  /** By lease, what is about to be written when it ends. */
+  readonly #ending = new Map<string, ProcessedLease>()
+  readonly #finishing: MicroBatcher<ProcessedLease, 'finished' | 'lost'>
+
+  constructor({ accounts, policy = INBOUND_QUEUE_POLICY, ...deps }: InboundQueueDeps) {
+    super({ ...deps, policy }, INBOUND_QUEUE)
+    this.#database = deps.database
+    this.#policy = policy
+    this.#accounts = accounts
+    this.#finishing = new MicroBatcher({
+      concurrencyMax: BATCHES_MAX,
+      batchMax: EVENTS_PER_BATCH_MAX,
+      process: (batch) => this.#finishBatch(batch),
+    })
+  }
+
+  /** Leases up to `limit` events; the addresses take turns. Costs one look at an index while nothing waits. */
+  async claim(holder: string, limit: number): Promise<readonly LeasedEvent[]> {
+    if (!(await hasWaitingEvents(this.#database.pool))) return []
+    return await this.#database.transaction(async (tx) => {
+      const { received, replay } = INBOUND_QUEUE_GROUPS
+      const reserved = Math.floor(limit * REPLAY_SHARE)
+      const first = await this.leaseInTurns(tx, { group: received, holder, limit: limit - reserved })
+      const then = await this.leaseInTurns(tx, { group: replay, holder, limit: limit - first.length })
+      const leases = [...first, ...then]
+      const deliveries = await findDeliveries(tx, leases)
+      const { attemptsMax, leaseMs } = this.#policy
+      return leases.map((lease) => ({
+        ...lease,
+        leaseMs,
+        attemptsExhausted: lease.attempt > lease.attemptBase + attemptsMax,
+        delivery: deliveries.get(lease.id),
+      }))
+    })
+  }
+
+  /**
+   * Ends a lease and writes the effects, both or neither; concurrent calls share transactions.
+   *
+   * @returns `lost` when another holder may have the lease, or an earlier call whose answer was lost has ended it
+   */
+  async finish(processed: ProcessedLease): Promise<'finished' | 'lost'> {
+    return await this.#finishing.run(processed)
+  }
+
+  protected override async findEndings(): Promise<ReadonlyMap<string, DecidedEnding>> {
+    return new Map()
+  }
+
+  protected override async recordSettled(
+    tx: Tx,
+    settled: readonly (SettledItem & InboundQueuePayload)[],
+  ): Promise<void> {
+    const abandoned = settled.filter(({ leaseId }) => !this.#ending.has(leaseId))
+    const deliveries = await findDeliveries(
+      tx,
+      abandoned.map((item) => ({ ...item, id: item.id })),
+    )
+    const finished = settled.flatMap((item): readonly FinishedEvent[] => {
+      const ending = this.#ending.get(item.leaseId)
+      const delivery = ending === undefined ? deliveries.get(item.id) : ending.lease.delivery
+      const outcome = ending?.outcome ?? abandonedOutcome(item)
+      if (delivery === undefined) return []
+      return [{ event: delivery.event, isReplay: item.isReplay, outcome, isOver: item.isOver }]
+    })
+    await storeEffects(this.#accounts, tx, finished)
+  }
+
+  /** An event that cannot be written does not keep the others of its batch from being written. */
+  async #finishBatch(batch: readonly ProcessedLease[]): Promise<readonly ('finished' | 'lost')[]> {
+    try {
+      return await this.#settleBatch(batch)
+    } catch (error) {
+      if (error instanceof ContextRejected)
+        return await this.#finishBatch(batch.map((each) => withRejectedContext(each, error)))
+      if (batch.length === 1 || isDatabaseUnavailable(error)) throw error
+      return await Promise.all(batch.map(async (each) => (await this.#finishBatch([each]))[0] ?? 'lost'))
+    }
+  }
+
+  async #settleBatch(batch: readonly ProcessedLease[]): Promise<readonly ('finished' | 'lost')[]> {
+    for (const each of batch) this.#ending.set(each.lease.leaseId, each)
+    try {
+      const settled = await this.settle(
+        batch.map(({ lease, outcome }) => ({ ...lease, outcome: queueOutcome(outcome) })),
+      )
+      return settled.map(({ kind }) => (kind === 'lost' ? 'lost' : 'finished'))
+    } finally {
+      for (const { lease } of batch) this.#ending.delete(lease.leaseId)
+    }
+  }
+}
+
+function queueOutcome(outcome: ProcessingOutcome): Outcome {
+  if (outcome.kind !== 'failed') return { kind: 'completed' }
+  return { kind: outcome.isTransient ? 'retry' : 'failed', error: outcome.error }
+}
+
+/** Of an event whose holder has lost its lease. */
+function abandonedOutcome({ error }: SettledItem): ProcessingOutcome {
+  const { reason = 'INTERNAL', message = '' } = (error ?? {}) as { readonly reason?: string; readonly message?: string }
+  return { kind: 'failed', isTransient: true, error: { step: 'load', reason, message }, trace: {} }
+}
+
+function withRejectedContext(processed: ProcessedLease, { eventId, failure }: ContextRejected): ProcessedLease {
+  if (processed.lease.id !== eventId) return processed
+  return { ...processed, outcome: failedAt('context', failure, processed.outcome.trace) }
+}

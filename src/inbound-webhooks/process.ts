@@ -1,0 +1,259 @@
+import { findAccountsByContext } from '../accounts/index.ts'
+import { Failure, type Json, type JsonObject } from '../base/index.ts'
+import { type Database, isDatabaseUnavailable } from '../database/index.ts'
+import type { KeySource } from '../formats/index.ts'
+import { accountSecrets } from '../proxy/index.ts'
+import { Redactor } from '../redaction/index.ts'
+import { describeError, type Logger } from '../telemetry/index.ts'
+import {
+  type ContextEffect,
+  failedAt,
+  type InboundEffects,
+  type ProcessingOutcome,
+  type RoutedItem,
+} from './effects.ts'
+import { type ExpressionDeps, evaluateHandshake, type Handshake, transformPayload } from './handshake.ts'
+import type { InboundContent, InboundEventRecord } from './inbound-event.ts'
+import type { LeasedEvent } from './inbound-queue.ts'
+import { defaultItems, type InboundItem, metaItem, readItems, readLookupValues } from './mapping.ts'
+import { deliveryOf, expressionInput, type ParsedRequest, parseRequest } from './parsed-request.ts'
+import { groupByValue, LOOKUP_ACCOUNTS_MAX, listLookupValues, type RoutingSource, routeItems } from './routing.ts'
+import { type InboundSource, type SourceReader, scopeOf } from './source.ts'
+import { StepRecorder } from './step-recorder.ts'
+import type { HintedSyncs } from './sync-hints.ts'
+
+/** What processing a received webhook takes. */
+export interface ProcessDeps extends ExpressionDeps {
+  readonly database: Pick<Database, 'pool'>
+  readonly sources: SourceReader
+  /** Public keys of third parties. */
+  readonly keys: KeySource
+  readonly syncs: Pick<HintedSyncs, 'findTriggers'>
+  /** Without a trailing slash. */
+  readonly publicUrl: () => string
+  readonly logger: Pick<Logger, 'error'>
+}
+
+/** What a mapped payload may be, in bytes of JSON: an item may repeat parts of the payload. */
+const EVENTS_BYTES_MAX = 5 * 1024 * 1024
+
+/**
+ * Finds out what a received webhook leads to, with the definition as it is now, and does nothing of it: handshake expression for
+ * `update_context`, signature where it could not be verified before, mapping to items, routing of the items to accounts.
+ *
+ * Never throws. The payload that was made when the webhook was received is used; a replay makes it anew.
+ */
+export async function processDelivery(deps: ProcessDeps, lease: LeasedEvent): Promise<ProcessingOutcome> {
+  const steps = new StepRecorder()
+  const secrets: string[] = []
+  const redactor = new Redactor(() => secrets)
+  try {
+    return await runSteps(deps, lease, steps, secrets)
+  } catch (error) {
+    if (error instanceof Failure) {
+      const message = redactor.redactText(error.publicMessage)
+      return failedAt(steps.current, error, steps.trace, message)
+    }
+    if (isDatabaseUnavailable(error))
+      return failedAt(steps.current, new Failure('DATABASE_UNAVAILABLE', 'the database was not reachable'), steps.trace)
+    deps.logger.error(
+      { inbound_event_id: lease.id, ...describeError(error) },
+      'processing a webhook failed unexpectedly',
+    )
+    return failedAt(steps.current, new Failure('INTERNAL', 'processing failed unexpectedly'), steps.trace)
+  }
+}
+
+/** A delivery that is being processed. */
+interface Processing {
+  readonly event: InboundEventRecord
+  readonly source: InboundSource
+  readonly request: ParsedRequest
+  readonly payload: Json
+}
+
+/** @param secrets filled with the secrets of the source, as soon as they are known */
+async function runSteps(
+  deps: ProcessDeps,
+  lease: LeasedEvent,
+  steps: StepRecorder,
+  secrets: string[],
+): Promise<ProcessingOutcome> {
+  const { event, content, source, request } = await steps.run('load', () => load(deps, lease))
+  secrets.push(...sourceSecrets(source))
+  const payload = await steps.run('transform', () => payloadOf(deps, lease, source, content, request))
+  const processing = { event, source, request, payload }
+  const handshake = await steps.run(
+    'handshake',
+    () => evaluateHandshake(deps, source, request, payload),
+    handshakeFacts,
+  )
+  if (event.signature === 'unverified') {
+    const verdict = await steps.run(
+      'signature',
+      () => verify(deps, processing),
+      (result) => ({ ...result }),
+    )
+    if (verdict.kind === 'invalid') return { kind: 'rejected', reason: verdict.reason, trace: steps.trace }
+  }
+  const items = await steps.run('mapping', () => mapItems(deps, processing, handshake), mappingFacts)
+  const { routed, accountIds } = await steps.run('routing', () => route(deps, processing, items), routingFacts)
+  const context = contextEffect(source, handshake, accountIds)
+  if (context !== undefined) await steps.run('context', async () => context, contextFacts)
+  const effects: InboundEffects = { integration: source.integration, context, items: withoutSecrets(routed, context) }
+  return { kind: 'done', effects, trace: steps.trace }
+}
+
+async function load(deps: ProcessDeps, { delivery, attemptsExhausted }: LeasedEvent) {
+  if (delivery === undefined || delivery.content === null)
+    throw new Failure('RESOURCE_NOT_FOUND', 'the content of the webhook was deleted')
+  if (attemptsExhausted)
+    throw new Failure('ACTION_FAILED', 'the process that worked on it crashed or was killed every time')
+  const { event, content } = delivery
+  const source = await deps.sources.find({ kind: event.sourceKind, id: event.sourceId })
+  if (source === undefined)
+    throw new Failure(
+      'RESOURCE_NOT_FOUND',
+      'the account or installation was deleted or disabled, or its definition has no webhook block any more',
+    )
+  const { method, path, query } = event
+  const request = await parseRequest({ method, path, query, ...content }, deps.publicUrl())
+  return { event, content, source, request }
+}
+
+/** The texts that are masked in messages. */
+function sourceSecrets({ plan, values }: InboundSource): readonly string[] {
+  const { credentials, environmentVariables, connection } = values
+  const webhook = connection?.webhook ?? null
+  return [...plan.secrets, ...accountSecrets({ credentials: { ...credentials, webhook }, environmentVariables })]
+}
+
+async function payloadOf(
+  deps: ProcessDeps,
+  { isReplay }: LeasedEvent,
+  source: InboundSource,
+  { payload }: InboundContent,
+  request: ParsedRequest,
+): Promise<Json> {
+  return payload === null || isReplay ? await transformPayload(deps, source, request) : payload
+}
+
+/** The tolerance of timestamps is measured at the time of reception. */
+async function verify({ keys }: ProcessDeps, { event, source, request, payload }: Processing) {
+  const { verify } = source.webhook
+  if (verify === undefined) return { kind: 'valid' } as const
+  const context = { keys, now: () => event.receivedAt }
+  return await verify(deliveryOf(request, source.webhook, payload), scopeOf(source), context)
+}
+
+async function mapItems(
+  deps: ProcessDeps,
+  { source, request, payload }: Processing,
+  { type }: Handshake,
+): Promise<readonly InboundItem[]> {
+  if (type === 'verify') return []
+  if (type === 'meta') return [metaItem(payload)]
+  const { events } = source.webhook
+  if (events === undefined) return defaultItems(payload)
+  const options = { owner: source.environmentId, resultBytesMax: EVENTS_BYTES_MAX, inputBytesMax: EVENTS_BYTES_MAX }
+  return readItems(await deps.evaluator.evaluate(events, eventInput(source, request, payload), options))
+}
+
+function eventInput({ values }: InboundSource, request: ParsedRequest, payload: Json): JsonObject {
+  return { ...expressionInput(request, payload), context: values.context }
+}
+
+/** @returns the lines, and the accounts that the delivery as a whole is about */
+async function route(
+  deps: ProcessDeps,
+  processing: Processing,
+  items: readonly InboundItem[],
+): Promise<{ readonly routed: readonly RoutedItem[]; readonly accountIds: readonly string[] }> {
+  const { source } = processing
+  const routing = await findAccounts(deps, processing, items)
+  const lines = routeItems(items, routing)
+  const routed = await Promise.all(lines.map((line) => withTriggers(deps, source, line)))
+  return { routed, accountIds: accountsOfDelivery(routing) }
+}
+
+function accountsOfDelivery(routing: RoutingSource): readonly string[] {
+  if (routing.kind === 'account') return [routing.account.id]
+  const found = (routing.lookup?.values ?? []).flatMap((value) => routing.accounts.get(value) ?? [])
+  return [...new Set(found.map(({ id }) => id))]
+}
+
+async function findAccounts(
+  deps: ProcessDeps,
+  { source, request, payload }: Processing,
+  items: readonly InboundItem[],
+): Promise<RoutingSource> {
+  const { environmentId, environmentIntegrationId, integratedAccountId, tenantId, webhook } = source
+  if (integratedAccountId !== undefined && tenantId !== undefined)
+    return { kind: 'account', account: { id: integratedAccountId, tenantId } }
+  const { contextLookup } = webhook
+  if (contextLookup === undefined) return { kind: 'installation', lookup: undefined, accounts: new Map() }
+  const input = eventInput(source, request, payload)
+  const value = await deps.evaluator.evaluate(contextLookup.value, input, { owner: environmentId })
+  const values = readLookupValues(value, 'context_lookup.value')
+  const { field } = contextLookup
+  const wanted = listLookupValues(items, values)
+  const installation = { environmentId, environmentIntegrationId }
+  const found =
+    wanted.length === 0
+      ? []
+      : await findAccountsByContext(deps.database.pool, installation, field, wanted, LOOKUP_ACCOUNTS_MAX)
+  return { kind: 'installation', lookup: { field, values }, accounts: groupByValue(found) }
+}
+
+/** A hint that no trigger waits for leads to nothing. */
+async function withTriggers(deps: ProcessDeps, source: InboundSource, line: RoutedItem): Promise<RoutedItem> {
+  if (line.state !== 'hint') return line
+  const { account, resource } = line
+  const hint = { environmentId: source.environmentId, integratedAccountId: account.id, resource }
+  const triggers = await deps.syncs.findTriggers(deps.database.pool, hint)
+  if (triggers.length > 0) return line
+  return { ...line, state: 'ignored', detail: `no active trigger of the account reads ${resource}` }
+}
+
+function contextEffect(
+  { webhook }: InboundSource,
+  { contextUpdate: values, type }: Handshake,
+  accountIds: readonly string[],
+): ContextEffect | undefined {
+  if (values === undefined || type === 'verify' || Object.keys(values).length === 0) return undefined
+  return { accountIds, values, secretKeys: Object.keys(values).filter((key) => webhook.secretContext.has(key)) }
+}
+
+/** Values that are kept as secrets are masked in what is handed on. */
+function withoutSecrets(lines: readonly RoutedItem[], context: ContextEffect | undefined): readonly RoutedItem[] {
+  const secrets = (context?.secretKeys ?? [])
+    .map((key) => context?.values[key])
+    .filter((value) => typeof value === 'string')
+  if (secrets.length === 0) return lines
+  const redactor = new Redactor(() => secrets)
+  return lines.map((line) =>
+    line.state === 'routed' ? { ...line, item: { ...line.item, data: redactor.redactJson(line.item.data) } } : line,
+  )
+}
+
+function handshakeFacts({ type }: Handshake) {
+  return { type }
+}
+
+function mappingFacts(items: readonly InboundItem[]) {
+  const kinds = Map.groupBy(items, (item) => (item.kind === 'record' ? item.event : item.kind))
+  return { items: items.length, by_event: Object.fromEntries([...kinds].map(([kind, some]) => [kind, some.length])) }
+}
+
+function routingFacts({ routed }: { readonly routed: readonly RoutedItem[] }) {
+  const states = Map.groupBy(routed, ({ state }) => state)
+  return Object.fromEntries([...states].map(([state, some]) => [state, some.length]))
+}
+
+const KEYS_SHOWN_MAX = 32
+
+/** Names of the keys, never their values. */
+function contextFacts({ accountIds, values, secretKeys }: ContextEffect) {
+  const keys = Object.keys(values).slice(0, KEYS_SHOWN_MAX)
+  return { accounts: accountIds.length, keys, secret_keys: secretKeys.slice(0, KEYS_SHOWN_MAX) }
+}

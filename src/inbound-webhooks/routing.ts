@@ -1,0 +1,77 @@
+import type { AccountOfValue } from '../accounts/index.ts'
+import { Failure } from '../base/index.ts'
+import type { ReceivingAccount, RoutedItem } from './effects.ts'
+import type { InboundItem } from './mapping.ts'
+
+/** Lines that one delivery may lead to: items times accounts. */
+const LINES_MAX = 10_000
+/** Accounts that the values of one delivery may lead to. */
+export const LOOKUP_ACCOUNTS_MAX = 10_000
+
+/** Where items go that name no account themselves. */
+export type RoutingSource =
+  /** The address of an account: everything is about that account. */
+  | { readonly kind: 'account'; readonly account: ReceivingAccount }
+  /** The address of an installation. */
+  | {
+      readonly kind: 'installation'
+      /** The values of `context_lookup`; absent: the definition has none. */
+      readonly lookup: { readonly field: string; readonly values: readonly string[] } | undefined
+      /** Accounts by value, of all values of the delivery. */
+      readonly accounts: ReadonlyMap<string, readonly ReceivingAccount[]>
+    }
+
+/** The values that have to be looked up for the items of a delivery: their own, and those of the delivery for the others. */
+export function listLookupValues(items: readonly InboundItem[], ofDelivery: readonly string[]): readonly string[] {
+  return [...new Set([...ofDelivery, ...items.flatMap(({ accounts }) => accounts)])]
+}
+
+/** The found accounts by value. */
+export function groupByValue(found: readonly AccountOfValue[]): ReadonlyMap<string, readonly ReceivingAccount[]> {
+  return Map.groupBy(found, ({ value }) => value)
+}
+
+/**
+ * Assigns the items of a delivery to accounts. An item that several accounts match is repeated for each; an item that none
+ * matches stays, unrouted, once per value that was looked up.
+ *
+ * @throws Failure EXPRESSION_FAILED when that becomes too many
+ */
+export function routeItems(items: readonly InboundItem[], source: RoutingSource): readonly RoutedItem[] {
+  const lines: RoutedItem[] = []
+  for (const item of items) {
+    lines.push(...routeItem(item, source))
+    if (lines.length > LINES_MAX)
+      throw new Failure(
+        'EXPRESSION_FAILED',
+        `the delivery leads to more than ${LINES_MAX} events: map fewer items or accounts`,
+      )
+  }
+  return lines
+}
+
+function routeItem(item: InboundItem, source: RoutingSource): readonly RoutedItem[] {
+  if (source.kind === 'account') return [assigned(item, null, source.account)]
+  const values = item.accounts.length > 0 ? item.accounts : (source.lookup?.values ?? [])
+  if (source.lookup === undefined) return [unrouted(item, values[0] ?? null, 'the definition has no context_lookup')]
+  if (values.length === 0) return [unrouted(item, null, 'the delivery names no account: context_lookup found no value')]
+  const { field } = source.lookup
+  return values.flatMap((value): readonly RoutedItem[] => {
+    const accounts = source.accounts.get(value) ?? []
+    if (accounts.length === 0)
+      return [unrouted(item, value, `no account of the installation has this value in context.${field}`)]
+    return accounts.map((account) => assigned(item, value, account))
+  })
+}
+
+function assigned(item: InboundItem, lookupValue: string | null, account: ReceivingAccount): RoutedItem {
+  if (item.kind === 'record') return { state: 'routed', lookupValue, account, item }
+  const { resource, since } = item
+  const detail = since === null ? 'a sync is due' : `a sync is due; changed since ${since}`
+  return { state: 'hint', lookupValue, account, resource, detail }
+}
+
+function unrouted(item: InboundItem, lookupValue: string | null, detail: string): RoutedItem {
+  const recordId = item.kind === 'record' ? item.id : null
+  return { state: 'unrouted', lookupValue, resource: item.resource, recordId, detail }
+}

@@ -1,0 +1,129 @@
+import type { JsonObject } from '../../base/index.ts'
+import { execute, jsonb, query, type Tx } from '../../database/index.ts'
+import type { HeaderList, InboundContent, InboundEventRecord, InboundState } from '../inbound-event.ts'
+
+/** An event to be processed, with what was sent; `content` is null when it was expunged. */
+export interface StoredDelivery {
+  readonly event: InboundEventRecord
+  readonly content: InboundContent | null
+}
+
+type DeliveryRow = InboundEventRecord & {
+  readonly headers: HeaderList | null
+  readonly body: Buffer | null
+  readonly payload: InboundContent['payload']
+}
+
+/** Deliveries by id, in one statement. Uses the primary keys of the partitions of the ids. */
+export async function findDeliveries(
+  tx: Tx,
+  refs: readonly { readonly environmentId: string; readonly id: string }[],
+): Promise<ReadonlyMap<string, StoredDelivery>> {
+  const rows = await query<DeliveryRow>(
+    tx,
+    `select e.environment_id as "environmentId", e.id, e.source_kind as "sourceKind", e.source_id as "sourceId",
+       e.environment_integration_id as "environmentIntegrationId", e.integrated_account_id as "integratedAccountId",
+       e.method, e.path, e.query, e.remote_address as "remoteAddress", e.body_bytes as "bodyBytes", e.state, e.signature,
+       e.dedupe_key as "dedupeKey", e.duplicates, e.received_at as "receivedAt", e.provider_time as "providerTime",
+       e.processed_at as "processedAt", e.error, e.trace, c.headers, c.body, c.payload
+     from unnest(:environmentIds::uuid[], :ids::uuid[]) as v (environment_id, id)
+     join inbound_event e on e.environment_id = v.environment_id and e.id = v.id
+     left join inbound_content c on c.environment_id = v.environment_id and c.id = v.id`,
+    { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ id }) => id) },
+  )
+  return new Map(
+    rows.map(({ headers, body, payload, ...event }) => [
+      event.id,
+      { event, content: headers === null || body === null ? null : { headers, body, payload } },
+    ]),
+  )
+}
+
+/** What is written to an event when an attempt to process it has ended. */
+export interface ProcessedEvent {
+  readonly environmentId: string
+  readonly id: string
+  /** `received`: it is tried again. */
+  readonly state: InboundState
+  readonly signature: InboundEventRecord['signature'] | null
+  readonly error: JsonObject | null
+  /** Null: it stays as it is. */
+  readonly trace: JsonObject | null
+}
+
+/** Writes how attempts have ended, in one statement. Uses the primary keys of the partitions of the ids. */
+export async function updateProcessedEvents(tx: Tx, events: readonly ProcessedEvent[]): Promise<void> {
+  await execute(
+    tx,
+    `update inbound_event e set state = v.state, error = v.error, trace = coalesce(v.trace, e.trace),
+       signature = coalesce(v.signature, e.signature), processed_at = case when v.state <> 'received' then now() end
+     from unnest(:environmentIds::uuid[], :ids::uuid[], :states::text[], :signatures::text[], :errors::jsonb[], :traces::jsonb[])
+       as v (environment_id, id, state, signature, error, trace)
+     where e.environment_id = v.environment_id and e.id = v.id`,
+    {
+      environmentIds: events.map(({ environmentId }) => environmentId),
+      ids: events.map(({ id }) => id),
+      states: events.map(({ state }) => state),
+      signatures: events.map(({ signature }) => signature),
+      errors: events.map(({ error }) => (error === null ? null : jsonb(error))),
+      traces: events.map(({ trace }) => (trace === null ? null : jsonb(trace))),
+    },
+  )
+}
+
+/** A line of what a delivery led to. */
+export type NewItem = {
+  readonly environment_id: string
+  readonly inbound_event_id: string
+  readonly index: number
+  readonly state: 'routed' | 'unrouted' | 'hint' | 'ignored'
+  readonly is_replay: boolean
+  readonly integrated_account_id: string | null
+  readonly lookup_value: string | null
+  readonly event_id: string | null
+  readonly resource: string | null
+  readonly record_id: string | null
+  readonly detail: string | null
+}
+
+/** Inserts the lines. The partition follows from the time in each event's id. */
+export async function insertItems(tx: Tx, items: readonly NewItem[]): Promise<void> {
+  await execute(
+    tx,
+    `insert into inbound_item (environment_id, inbound_event_id, index, state, is_replay, integrated_account_id, lookup_value,
+       event_id, resource, record_id, detail)
+     select environment_id, inbound_event_id, index, state, is_replay, integrated_account_id, lookup_value, event_id,
+       resource, record_id, detail
+     from jsonb_populate_recordset(null::inbound_item, :items::jsonb)`,
+    { items: jsonb(items) },
+  )
+}
+
+/** The index of the next line of events that were processed before, by id. Uses the primary keys of the partitions of the ids. */
+export async function findNextIndexes(
+  tx: Tx,
+  refs: readonly { readonly environmentId: string; readonly id: string }[],
+): Promise<ReadonlyMap<string, number>> {
+  const rows = await query<{ readonly id: string; readonly next: number }>(
+    tx,
+    `select v.id, coalesce((select max(i.index) + 1 from inbound_item i
+       where i.environment_id = v.environment_id and i.inbound_event_id = v.id), 0) as next
+     from unnest(:environmentIds::uuid[], :ids::uuid[]) as v (environment_id, id)`,
+    { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ id }) => id) },
+  )
+  return new Map(rows.map(({ id, next }) => [id, next]))
+}
+
+/** Unrouted lines of events that are processed again: what finds no account still is in the list once more. */
+export async function closeUnrouted(
+  tx: Tx,
+  refs: readonly { readonly environmentId: string; readonly id: string }[],
+): Promise<void> {
+  await execute(
+    tx,
+    `update inbound_item i set state = 'ignored', detail = 'the delivery was processed again'
+     from unnest(:environmentIds::uuid[], :ids::uuid[]) as v (environment_id, id)
+     where i.environment_id = v.environment_id and i.inbound_event_id = v.id and i.state = 'unrouted'`,
+    { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ id }) => id) },
+  )
+}

@@ -1,0 +1,110 @@
+import { execute, jsonb, queryOne, type Tx } from '../../database/index.ts'
+
+/** An item of an inbound event. */
+export interface ItemRef {
+  readonly inboundEventId: string
+  readonly index: number
+}
+
+/** A resource of an account that is to be read. */
+export interface SyncHint {
+  readonly environmentId: string
+  readonly integratedAccountId: string
+  readonly resource: string
+  /** The items that asked for it. */
+  readonly items: readonly ItemRef[]
+}
+
+/** A hint whose time has come, locked. */
+export interface DueHint extends SyncHint {
+  /** Hints that it stands for. */
+  readonly hints: number
+  /** Attempts that failed. */
+  readonly attempts: number
+}
+
+/** Items that a hint remembers, to be told what became of it. */
+const ITEMS_MAX = 100
+
+/**
+ * Records hints, each due after the delay, or with the hint that waits for the same account and resource. In the order of their
+ * keys, so that two transactions never deadlock; the last statement of a transaction, so that the locks are short.
+ */
+export async function insertSyncHints(tx: Tx, hints: readonly SyncHint[], delayMs: number): Promise<void> {
+  await execute(
+    tx,
+    `insert into sync_hint as s (environment_id, integrated_account_id, resource, due_at, hints, items)
+     select environment_id, account_id, resource, now() + make_interval(secs => :delaySeconds),
+       jsonb_array_length(items), items
+     from unnest(:environmentIds::uuid[], :accountIds::uuid[], :resources::text[], :items::jsonb[])
+       as v (environment_id, account_id, resource, items)
+     order by 1, 2, 3
+     on conflict (environment_id, integrated_account_id, resource) do update set
+       hints = s.hints + excluded.hints,
+       items = case when jsonb_array_length(s.items) < ${ITEMS_MAX} then s.items || excluded.items else s.items end`,
+    {
+      delaySeconds: delayMs / 1_000,
+      environmentIds: hints.map(({ environmentId }) => environmentId),
+      accountIds: hints.map(({ integratedAccountId }) => integratedAccountId),
+      resources: hints.map(({ resource }) => resource),
+      items: hints.map(({ items }) => jsonb(items.slice(0, ITEMS_MAX).map((item) => ({ ...item })))),
+    },
+  )
+}
+
+/** Takes the hint that is due first out of the table; passes over those that another process has taken. Uses sync_hint_due. */
+export async function takeDueHint(tx: Tx): Promise<DueHint | undefined> {
+  return await queryOne(
+    tx,
+    `delete from sync_hint where (environment_id, integrated_account_id, resource) = (
+       select environment_id, integrated_account_id, resource from sync_hint where due_at <= now()
+       order by due_at limit 1 for update skip locked
+     )
+     returning environment_id as "environmentId", integrated_account_id as "integratedAccountId", resource, items, hints,
+       attempts`,
+    {},
+  )
+}
+
+/** Delays a hint whose syncs could not be started. */
+export async function postponeHint(tx: Tx, hint: SyncHint, delayMs: number): Promise<void> {
+  await execute(
+    tx,
+    `update sync_hint set due_at = now() + make_interval(secs => :delaySeconds), attempts = attempts + 1
+     where environment_id = :environmentId and integrated_account_id = :integratedAccountId and resource = :resource`,
+    {
+      delaySeconds: delayMs / 1_000,
+      environmentId: hint.environmentId,
+      integratedAccountId: hint.integratedAccountId,
+      resource: hint.resource,
+    },
+  )
+}
+
+/** Deletes a hint whose syncs can never be started. */
+export async function deleteHint(tx: Tx, { environmentId, integratedAccountId, resource }: SyncHint): Promise<void> {
+  await tx('sync_hint')
+    .where({ environment_id: environmentId, integrated_account_id: integratedAccountId, resource })
+    .delete()
+}
+
+/** Writes what became of items. Uses the primary key of the partitions of the ids. */
+export async function updateItemDetails(
+  tx: Tx,
+  environmentId: string,
+  items: readonly ItemRef[],
+  detail: string,
+): Promise<void> {
+  await execute(
+    tx,
+    `update inbound_item i set detail = :detail
+     from unnest(:eventIds::uuid[], :indexes::integer[]) as v (event_id, index)
+     where i.environment_id = :environmentId and i.inbound_event_id = v.event_id and i.index = v.index`,
+    {
+      detail,
+      environmentId,
+      eventIds: items.map(({ inboundEventId }) => inboundEventId),
+      indexes: items.map(({ index }) => index),
+    },
+  )
+}

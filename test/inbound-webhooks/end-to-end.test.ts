@@ -1,0 +1,128 @@
+import { createHmac } from 'node:crypto'
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
+import { startTestApp } from '../support/app.ts'
+import { expectJson } from '../support/rest.ts'
+import { type Receiver, startReceiver } from '../support/webhook-receiver.ts'
+
+const app = await startTestApp({ PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' })
+app.startWorker()
+const { teamToken, environmentToken } = app.first
+const asTeam = (path: string, body: object) => expectJson('POST', `${app.url}${path}`, teamToken, body)
+const asEnvironment = (path: string, body: object) => expectJson('POST', `${app.url}${path}`, environmentToken, body)
+
+const SECRET = 'signing-secret-of-the-app'
+const CONFIG = {
+  label: 'CRM',
+  base_url: 'http://127.0.0.1:9',
+  credentials: { format: 'api_key', config: { fields: [{ name: 'api_key', type: 'password', required: true }] } },
+  resources: { contacts: { list: { method: 'get', path: '/contacts' } } },
+  webhook: {
+    handle_verification: '{"type": body.kind = "ping" ? "meta" : "payload", "update_context": {"seen": body.kind}}',
+    signature_verification: {
+      format: 'hmac',
+      config: {
+        secret: SECRET,
+        algorithm: 'sha256',
+        string_type: 'hex',
+        parts: ['$body'],
+        compare_with: '$header.x-signature',
+      },
+    },
+    events: 'body.changes.{"event": action, "resource": "contacts", "id": id, "data": $, "account": team}',
+    context_lookup: { value: 'body.team', field: 'team' },
+    dedupe: { keys: ['$header.x-delivery'] },
+  },
+}
+
+/** An installation with two accounts, and a customer's receiver of every event of a record. */
+async function world(name: string) {
+  const receiver = await startReceiver()
+  const integration = await asTeam('/integration', { name, config: CONFIG })
+  const installation = await asEnvironment('/environment-integration', { integration_id: integration.id })
+  const connect = (tenant_id: string, context: object) =>
+    asEnvironment('/integrated-account', {
+      environment_integration_id: installation.id,
+      tenant_id,
+      context,
+      credentials: { api_key: 'k' },
+    })
+  const first = await connect('acme', { team: 'T1' })
+  const second = await connect('globex', { team: 'T2' })
+  const webhook = await asEnvironment('/webhook', { target_url: receiver.url, event_types: ['record:*'] })
+  return { receiver, secret: String(webhook.secret), installation, first, second }
+}
+
+/** Sends what a third party would. */
+async function deliver(path: string, delivery: string, body: object, signature?: string): Promise<number> {
+  const text = JSON.stringify(body)
+  const response = await fetch(`${app.url}${path}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-delivery': delivery,
+      'x-signature': signature ?? createHmac('sha256', SECRET).update(text).digest('hex'),
+    },
+    body: text,
+  })
+  return response.status
+}
+
+/** The events that the receiver has got, verified as its customer would. */
+async function receivedEvents(receiver: Receiver, secret: string, count: number) {
+  await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBe(count)
+  return receiver.received.map(({ body, headers }) => {
+    const event = new Webhook(secret).verify(body, headers as Record<string, string>) as JsonObject
+    expect(headers['webhook-id']).toBeTypeOf('string')
+    return event as { readonly event: string; readonly payload: JsonObject }
+  })
+}
+
+describe('from the webhook of a third party to the receiver of a customer', () => {
+  it('a record is delivered once, signed, although the third party repeats itself', async () => {
+    const { receiver, secret, first } = await world('crm-account')
+    const path = `/integrated-account-webhook/${first.id}`
+    const body = { changes: { action: 'created', id: 5, name: 'Ada' } }
+    const statuses = await Promise.all([1, 2, 3].map(() => deliver(path, 'd-1', body)))
+    expect(statuses).toEqual([200, 200, 200])
+    expect(await deliver(path, 'd-2', body, 'forged')).toBe(401)
+    expect(await deliver(path, 'd-3', { kind: 'ping' })).toBe(200)
+    const events = await receivedEvents(receiver, secret, 2)
+    expect(events).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          event: 'record:created',
+          payload: expect.objectContaining({
+            integrated_account_id: first.id,
+            tenant_id: 'acme',
+            resource: 'contacts',
+            record_id: '5',
+            data: body.changes,
+            replay: false,
+          }),
+        }),
+        expect.objectContaining({
+          event: 'record:meta',
+          payload: expect.objectContaining({ resource: null, record_id: null, data: { kind: 'ping' } }),
+        }),
+      ]),
+    )
+    const account = await expectJson('GET', `${app.url}/integrated-account/${first.id}`, environmentToken)
+    expect(account.context).toMatchObject({ seen: 'ping' })
+  })
+
+  it('a delivery for several accounts is split, and what finds none is listed', async () => {
+    const { receiver, secret, installation, first, second } = await world('crm-installation')
+    const path = `/environment-integration-webhook/${installation.id}`
+    const changes = ['T1', 'T2', 'T3'].map((team, id) => ({ action: 'updated', id, team }))
+    expect(await deliver(path, 'd-1', { team: 'T1', changes })).toBe(200)
+    const events = await receivedEvents(receiver, secret, 2)
+    expect(new Set(events.map(({ payload }) => payload.integrated_account_id))).toEqual(new Set([first.id, second.id]))
+    const list = await expectJson('GET', `${app.url}/inbound-event`, environmentToken)
+    const [listed] = list.inbound_events as readonly { readonly id: string }[]
+    const shown = await expectJson('GET', `${app.url}/inbound-event/${listed?.id}`, environmentToken)
+    expect(shown).toMatchObject({ state: 'processed', trace: { routing: { routed: 2, unrouted: 1 } } })
+    expect(shown.items).toContainEqual(expect.objectContaining({ state: 'unrouted', lookup_value: 'T3' }))
+  })
+})
