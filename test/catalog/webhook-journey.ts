@@ -152,7 +152,7 @@ async function map(evaluate: Evaluate, plan: WebhookPlan, input: JsonObject): Pr
 /** How the delivery is recognised again, and when the provider says that it happened. */
 function described(plan: WebhookPlan, delivery: InboundDelivery, account: AccountValues): Partial<WebhookResult> {
   const scope = { account, call: {} }
-  const keys = plan.dedupe.keys.map((parts) =>
+  const keys = (plan.dedupe?.keys ?? []).map((parts) =>
     parts.map((part) => {
       const read = part(delivery, scope)
       return read.kind === 'ok' ? String(read.value[0]) : undefined
