@@ -50,7 +50,7 @@ export type InboundQueueDeps = Omit<QueueDeps, 'policy'> &
 
 /**
  * The queue of received webhooks. The effects of an event are written in the transaction that ends the lease on it, so that
- * they happen once: whoever has lost the lease writes nothing.
+ * they happen once: a holder that has lost the lease writes nothing.
  */
 export class InboundQueue extends Queue<InboundQueuePayload> {
   readonly #database: Database

@@ -23,7 +23,7 @@ import { StepRecorder } from './step-recorder.ts'
 import type { HintedSyncs } from './sync-hints.ts'
 
 /** What processing a received webhook takes. */
-export interface ProcessDeps extends ExpressionDeps {
+export interface ProcessDeliveryDeps extends ExpressionDeps {
   readonly database: Pick<Database, 'pool'>
   readonly sources: SourceReader
   /** Public keys of third parties. */
@@ -43,7 +43,7 @@ const EVENTS_BYTES_MAX = 5 * 1024 * 1024
  *
  * Never throws. The payload that was made when the webhook was received is used; a replay makes it anew.
  */
-export async function processDelivery(deps: ProcessDeps, lease: LeasedEvent): Promise<ProcessingOutcome> {
+export async function processDelivery(deps: ProcessDeliveryDeps, lease: LeasedEvent): Promise<ProcessingOutcome> {
   const steps = new StepRecorder()
   const secrets: string[] = []
   const redactor = new Redactor(() => secrets)
@@ -74,7 +74,7 @@ interface Processing {
 
 /** @param secrets filled with the secrets of the source, as soon as they are known */
 async function runSteps(
-  deps: ProcessDeps,
+  deps: ProcessDeliveryDeps,
   lease: LeasedEvent,
   steps: StepRecorder,
   secrets: string[],
@@ -104,7 +104,7 @@ async function runSteps(
   return { kind: 'done', effects, trace: steps.trace }
 }
 
-async function load(deps: ProcessDeps, { delivery, attemptsExhausted }: LeasedEvent) {
+async function load(deps: ProcessDeliveryDeps, { delivery, attemptsExhausted }: LeasedEvent) {
   if (delivery === undefined || delivery.content === null)
     throw new Failure('RESOURCE_NOT_FOUND', 'the content of the webhook was deleted')
   if (attemptsExhausted)
@@ -129,7 +129,7 @@ function sourceSecrets({ plan, values }: InboundSource): readonly string[] {
 }
 
 async function payloadOf(
-  deps: ProcessDeps,
+  deps: ProcessDeliveryDeps,
   { isReplay }: LeasedEvent,
   source: InboundSource,
   { payload }: InboundContent,
@@ -139,7 +139,7 @@ async function payloadOf(
 }
 
 /** The tolerance of timestamps is measured at the time of reception. */
-async function verify({ keys }: ProcessDeps, { event, source, request, payload }: Processing) {
+async function verify({ keys }: ProcessDeliveryDeps, { event, source, request, payload }: Processing) {
   const { verify } = source.webhook
   if (verify === undefined) return { kind: 'valid' } as const
   const context = { keys, now: () => event.receivedAt }
@@ -147,7 +147,7 @@ async function verify({ keys }: ProcessDeps, { event, source, request, payload }
 }
 
 async function mapItems(
-  deps: ProcessDeps,
+  deps: ProcessDeliveryDeps,
   { source, request, payload }: Processing,
   { type }: Handshake,
 ): Promise<readonly InboundItem[]> {
@@ -165,7 +165,7 @@ function eventInput({ values }: InboundSource, request: ParsedRequest, payload: 
 
 /** @returns the lines, and the accounts that the delivery as a whole is about */
 async function route(
-  deps: ProcessDeps,
+  deps: ProcessDeliveryDeps,
   processing: Processing,
   items: readonly InboundItem[],
 ): Promise<{ readonly routed: readonly RoutedItem[]; readonly accountIds: readonly string[] }> {
@@ -183,7 +183,7 @@ function accountsOfDelivery(routing: RoutingSource): readonly string[] {
 }
 
 async function findAccounts(
-  deps: ProcessDeps,
+  deps: ProcessDeliveryDeps,
   { source, request, payload }: Processing,
   items: readonly InboundItem[],
 ): Promise<RoutingSource> {
@@ -206,7 +206,7 @@ async function findAccounts(
 }
 
 /** A hint that no trigger waits for leads to nothing. */
-async function withTriggers(deps: ProcessDeps, source: InboundSource, line: RoutedItem): Promise<RoutedItem> {
+async function withTriggers(deps: ProcessDeliveryDeps, source: InboundSource, line: RoutedItem): Promise<RoutedItem> {
   if (line.state !== 'hint') return line
   const { account, resource } = line
   const hint = { environmentId: source.environmentId, integratedAccountId: account.id, resource }

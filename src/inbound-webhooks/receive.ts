@@ -179,9 +179,9 @@ async function answerHandshake(reception: Reception, handshake: Handshake, paylo
 
 const EMPTY = new Uint8Array()
 
-type Verified = { readonly state: 'none' | 'valid' } | { readonly state: 'invalid'; readonly reason: string }
+type ReceivedSignature = { readonly state: 'none' | 'valid' } | { readonly state: 'invalid'; readonly reason: string }
 
-async function verifySignature({ deps, source }: Reception, delivery: InboundDelivery): Promise<Verified> {
+async function verifySignature({ deps, source }: Reception, delivery: InboundDelivery): Promise<ReceivedSignature> {
   const { verify } = source.webhook
   if (verify === undefined) return { state: 'none' }
   try {
