@@ -91,10 +91,9 @@ export {
   urlText,
   webAddress,
 } from './schema-types.ts'
-export { explainSignature, type SignatureExplanation } from './signature/explain.ts'
+export { explainSignature } from './signature/explain.ts'
 export { compileSignature, signatureSchema } from './signature/index.ts'
-export { createKeySource, type KeySource, type KeySourceDeps } from './signature/key-source.ts'
-export type { InboundDelivery, VerificationContext, VerificationResult, Verify } from './signature/signature.ts'
+export { createKeySource, type KeySource } from './signature/key-source.ts'
+export type { InboundDelivery, Verify } from './signature/signature.ts'
 export { compileTime, type ReadTime } from './signature/signed-content.ts'
 export { compileSource, type ReadValues, readText, tokenText } from './signature/source.ts'
-export type { BodyReadings } from './signature/variations.ts'

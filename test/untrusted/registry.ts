@@ -7,9 +7,10 @@
 
 import type { Reader } from './reader.ts'
 import { REQUEST_READERS } from './request-readers.ts'
+import { SIGNATURE_READERS } from './signature-readers.ts'
 import { UPSTREAM_READERS } from './upstream-readers.ts'
 
-export const READERS: readonly Reader[] = [...UPSTREAM_READERS, ...REQUEST_READERS]
+export const READERS: readonly Reader[] = [...UPSTREAM_READERS, ...SIGNATURE_READERS, ...REQUEST_READERS]
 
 /** Readers without a row of their own, and why none is needed. */
 export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { yieldToEventLoop } from '../../base/index.ts'
 import { listPlaceholderPaths, type TemplateScope } from '../../expressions/index.ts'
 import { type FormatChoice, getFormat } from '../format.ts'
 import { listMembers } from './combination.ts'
@@ -32,7 +33,7 @@ export interface SignatureExplanation {
 }
 
 /** One signed part. */
-export interface ExplainedPart {
+interface ExplainedPart {
   /** As in the definition: `$body`, `$header.x-timestamp`, a literal text. */
   readonly source: string
   /** Length in bytes; absent where there is a problem, or the part has placeholders and can be a secret. */
@@ -44,7 +45,7 @@ export interface ExplainedPart {
 }
 
 /** The time of sending. */
-export interface ExplainedTimestamp {
+interface ExplainedTimestamp {
   readonly source: string
   readonly toleranceSeconds: number
   /** Seconds by which the clock of the service is ahead of the time of sending; negative: behind. */
@@ -58,7 +59,7 @@ const HASH_PREFIX_LENGTH = 12
 /**
  * Explains why a checked `{format, config}` rejects a delivery; `undefined` when it accepts it.
  *
- * Computes up to about 30 signatures of the body: call it for rejected deliveries that are kept, within their rate.
+ * Computes up to about 40 signatures of the body: call it for rejected deliveries that are kept, within their rate.
  *
  * @param readings the body at other stages of decoding, when it was compressed
  * @throws the errors of `Verify`
@@ -149,6 +150,8 @@ async function findMatches(
 ): Promise<string[]> {
   const matches: string[] = []
   for (const variation of listVariations(choice, delivery, readings)) {
+    // Each is a signature over the whole body; other requests get their turn in between.
+    await yieldToEventLoop()
     const varied = { ...delivery, ...variation.delivery }
     const result = await compileSignature(variation.choice)(varied, scope, context)
     if (result.kind === 'valid') matches.push(variation.name)

@@ -23,6 +23,9 @@ export interface BodyReadings {
 
 type NamedConfig = readonly [name: string, config: JsonObject]
 
+/** Larger bodies are not varied: each variation costs a copy and a signature. */
+const VARIED_BYTES_MAX = 256 * 1024
+
 const SEPARATORS: Readonly<Record<string, string>> = { none: '', dot: '.', colon: ':', 'line break': '\n' }
 const SIGNATURE_PREFIXES = ['sha256=', 'sha1=', 'v0=', 'v1=', 'v1,', 'hmac-sha256=']
 
@@ -43,7 +46,8 @@ export function listVariations(choice: FormatChoice, delivery: InboundDelivery, 
   const parts = JSON.stringify(config.parts ?? [])
   const signsBody = /\$(body|form)/.test(parts)
   const signsUrl = /\$(url|path)/.test(parts)
-  const bodies = signsBody ? variedBodies(delivery.body, readings) : []
+  const isSmall = delivery.body.byteLength <= VARIED_BYTES_MAX
+  const bodies = signsBody && isSmall ? variedBodies(delivery.body, readings) : []
   const urls = signsUrl ? variedUrls(delivery.url) : []
   const hasTimestamp = config !== choice.config
   const untimed = { name: 'with any time of sending', choice: base, delivery: {}, isTimestampOnly: true }
