@@ -13,8 +13,8 @@ import { type InboundDelivery, invalid, ok, type Result } from './signature.ts'
  */
 export type ReadValues = (delivery: InboundDelivery, scope: TemplateScope) => Result<readonly (string | Uint8Array)[]>
 
-/** Tokens without a parameter. */
-const FIXED: Readonly<Record<string, (delivery: InboundDelivery) => string | Uint8Array>> = {
+/** Tokens without a parameter; `undefined` for a form with too many fields. */
+const FIXED: Readonly<Record<string, (delivery: InboundDelivery) => string | Uint8Array | undefined>> = {
   $body: ({ body }) => body,
   '$body.sha256': ({ body }) => sha256Hex(body),
   '$body.crc32': ({ body }) => crc32Decimal(body),
@@ -114,7 +114,7 @@ export function compileSource(text: string): ReadValues {
   if (isConcatenation(text)) return concatenatedSource(text)
   if (!text.startsWith('$')) return templateSource(text)
   const fixed = FIXED[text]
-  if (fixed !== undefined) return (delivery) => ok([fixed(delivery)])
+  if (fixed !== undefined) return fixedSource(fixed)
   const [, header, field] = HEADER.exec(text) ?? []
   if (header !== undefined) return headerSource(header.toLowerCase(), field)
   const [, parameter] = QUERY.exec(text) ?? []
@@ -202,9 +202,32 @@ function querySource(name: string): ReadValues {
   }
 }
 
+function fixedSource(read: (delivery: InboundDelivery) => string | Uint8Array | undefined): ReadValues {
+  return (delivery) => {
+    const value = read(delivery)
+    return value === undefined ? TOO_MANY_FIELDS : ok([value])
+  }
+}
+
+/** Most fields of a form. */
+const FIELDS_MAX = 10_000
+const TOO_MANY_FIELDS = invalid(`the form has more than ${FIELDS_MAX} fields`)
+
+/** The fields of a form body; `undefined` when there are too many. */
+function parseForm(body: Uint8Array): URLSearchParams | undefined {
+  let separators = 0
+  for (let at = body.indexOf(AMPERSAND); at >= 0; at = body.indexOf(AMPERSAND, at + 1))
+    if (++separators >= FIELDS_MAX) return undefined
+  return new URLSearchParams(Buffer.from(body).toString())
+}
+
+const AMPERSAND = 0x26
+
 function formSource(name: string): ReadValues {
   return ({ body }) => {
-    const values = new URLSearchParams(Buffer.from(body).toString()).getAll(name).filter((value) => value !== '')
+    const form = parseForm(body)
+    if (form === undefined) return TOO_MANY_FIELDS
+    const values = form.getAll(name).filter((value) => value !== '')
     if (values.length > VALUES_MAX) return invalid(`the form has the field ${name} too often`)
     return values.length === 0 ? invalid(`the form has no field ${name}`) : ok(values)
   }
@@ -259,8 +282,10 @@ function crc32Decimal(body: Uint8Array): string {
  * The fields of a URL-encoded form, sorted by name, each name followed by its value, nothing between them (Twilio,
  * Mandrill). A name with several values appears once for each different one, sorted.
  */
-function sortedForm(body: Uint8Array): string {
-  const fields = [...new URLSearchParams(Buffer.from(body).toString())]
+function sortedForm(body: Uint8Array): string | undefined {
+  const form = parseForm(body)
+  if (form === undefined) return undefined
+  const fields = [...form]
   const pairs = new Map(fields.map(([name, value]) => [JSON.stringify([name, value]), { name, value }]))
   return [...pairs.values()]
     .sort((left, right) => compare(left.name, right.name) || compare(left.value, right.value))

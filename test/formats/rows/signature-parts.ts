@@ -103,6 +103,12 @@ export const PART_ROWS: Readonly<Record<string, readonly SignatureRow[]>> = {
       body: 'a=b&a=c',
       reason: 'more than once',
     },
+    ...['$form.a', '$form.sorted'].map((part) => ({
+      promise: `rejects a form with too many fields for ${part}`,
+      ...signing('', { parts: [part] }),
+      body: 'a=b&'.repeat(10_000),
+      reason: 'more than 10000 fields',
+    })),
     {
       promise: 'leaves out groups without a value, and keeps the separators',
       ...signing('1::', optional),
