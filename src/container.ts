@@ -57,7 +57,12 @@ import type { Storage } from './storage.ts'
 import { type ArgsRules, checkTriggerResources, resolveArgs } from './syncs/index.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
 import { createAuthenticator } from './tenancy/index.ts'
-import { createAccountSubscriptions, InboundActivity, withoutReports } from './webhook-subscriptions/index.ts'
+import {
+  createAccountSubscriptions,
+  InboundActivity,
+  isSubscribing,
+  withoutReports,
+} from './webhook-subscriptions/index.ts'
 
 /** What API and worker of a process are built from. */
 export interface ProcessDeps {
@@ -245,7 +250,16 @@ export function createContainer({ config, storage: { database, secrets }, logger
 /** The receiver of inbound webhooks. */
 function createWebhookReceiver({ database, accounts, evaluator, http, clock, publicAddress }: Container) {
   const publicUrl = () => publicAddress.url
-  return createReceiver({ database, accounts, evaluator, http, clock, publicUrl, isSubscribing: async () => false })
+  return createReceiver({
+    database,
+    accounts,
+    evaluator,
+    http,
+    clock,
+    publicUrl,
+    isSubscribing: async ({ environmentId, integratedAccountId: id }) =>
+      id !== undefined && (await isSubscribing(database.pool, { environmentId, id })),
+  })
 }
 
 /** The API of one process. */

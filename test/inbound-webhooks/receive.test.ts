@@ -1,0 +1,207 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it, test } from 'vitest'
+import { newId } from '../../src/base/index.ts'
+import { receiveFixture, SIGNED, signatureOf } from './receive-fixture.ts'
+
+const { address, send, sendSigned, stored } = await receiveFixture()
+
+describe('an accepted delivery', () => {
+  it('is stored as it was sent, and queued, before it is answered', async () => {
+    const { path, accountId } = await address(SIGNED)
+    const body = '{"id": 12345678901234567890,  "a": "ü"}'
+    const answer = await sendSigned(path, body, { 'X-Custom': 'one' })
+    expect([answer.status, answer.text]).toEqual([200, '{}'])
+    const [event] = await stored(accountId)
+    expect(event).toMatchObject({
+      state: 'received',
+      signature: 'valid',
+      isQueued: true,
+      method: 'POST',
+      duplicates: 0,
+    })
+    expect(event?.body.toString()).toBe(body)
+    expect(event?.headers).toContainEqual(['X-Custom', 'one'])
+  })
+
+  it('is answered as the definition says', async () => {
+    const response = { status: 202, body: '<Ack/>', headers: { 'Content-Type': 'text/xml' } }
+    const { path } = await address({ ...SIGNED, response })
+    const answer = await sendSigned(path, '{}')
+    expect([answer.status, answer.text, answer.headers.get('content-type')]).toEqual([202, '<Ack/>', 'text/xml'])
+  })
+
+  it('has its credentials masked where it is stored', async () => {
+    const { path, accountId } = await address(SIGNED)
+    await sendSigned(path, '{}', { authorization: 'Bearer abc', 'x-echo': 'key=the-api-key-of-acme' })
+    const [event] = await stored(accountId)
+    const headers = new Map(event?.headers.map(([name, value]) => [name.toLowerCase(), value]))
+    expect([headers.get('authorization'), headers.get('x-echo')]).toEqual(['***', '***'])
+    expect(headers.get('x-signature')).toBe(signatureOf('{}'))
+  })
+
+  it('has the time that the third party says', async () => {
+    const { path, accountId } = await address({
+      ...SIGNED,
+      provider_time: { value: '$payload.at', unit: 'iso' },
+    })
+    await sendSigned(path, '{"at": "2026-01-02T03:04:05Z"}')
+    expect((await stored(accountId))[0]?.providerTime?.toISOString()).toBe('2026-01-02T03:04:05.000Z')
+  })
+
+  test.each([
+    ['JSON', 'application/json', '{"a": [1]}', { a: [1] }],
+    ['a form', 'application/x-www-form-urlencoded', 'a=1&b=x%20y&a=2', { a: ['1', '2'], b: 'x y' }],
+    ['XML', 'text/xml', '<n><id>7</id></n>', { n: { id: '7' } }],
+    ['text', 'text/plain', 'hello', 'hello'],
+    ['JSON as text', 'text/plain', '{"a": 1}', { a: 1 }],
+    ['nothing', 'application/json', '', null],
+    ['what is not JSON', 'application/json', '{', null],
+  ])('with a body of %s is read by its content type', async (_what, type, body, parsed) => {
+    const transform = '{"seen": body, "type": $type(body)}'
+    const { path, accountId } = await address({
+      ...SIGNED,
+      payload_transform: transform,
+      handle_verification: 'body.nothing',
+    })
+    const answer = await sendSigned(path, body, { 'content-type': type })
+    expect(answer.status).toBe(200)
+    expect((await stored(accountId))[0]?.payload).toMatchObject({ seen: parsed })
+  })
+})
+
+describe('what is rejected', () => {
+  it('is answered 401 without a body, and kept with the reason and the first 4 KiB', async () => {
+    const { path, accountId } = await address(SIGNED)
+    const body = JSON.stringify({ text: 'x'.repeat(10_000) })
+    const answer = await send(path, { body, headers: { 'x-signature': signatureOf(`${body} `) } })
+    expect([answer.status, answer.text]).toEqual([401, ''])
+    const [event] = await stored(accountId)
+    expect(event).toMatchObject({
+      state: 'rejected',
+      signature: 'invalid',
+      isQueued: false,
+      key: null,
+      bodyBytes: body.length,
+    })
+    expect(event?.body.length).toBe(4_096)
+    expect(event?.trace).toMatchObject({
+      signature: { reason: 'the signature does not match', parts: [{ source: '$body' }] },
+    })
+    expect(JSON.stringify(event?.trace)).not.toContain(signatureOf(body))
+  })
+
+  it('is kept in bounded number', async () => {
+    const { path, accountId } = await address(SIGNED)
+    for (let round = 0; round < 21; round++)
+      await Promise.all(Array.from({ length: 10 }, () => send(path, { body: '{}' })))
+    expect(await stored(accountId)).toHaveLength(200)
+  })
+
+  it('does not claim the id of a genuine delivery', async () => {
+    const { path, accountId } = await address({ ...SIGNED, dedupe: { keys: ['$payload.id'] } })
+    expect((await send(path, { body: '{"id": 1}' })).status).toBe(401)
+    expect((await sendSigned(path, '{"id": 1}')).status).toBe(200)
+    expect((await stored(accountId)).map(({ state }) => state)).toEqual(['rejected', 'received'])
+  })
+
+  test.each([
+    ['an unknown account', () => `/integrated-account-webhook/${newId()}`],
+    ['an unknown installation', () => `/environment-integration-webhook/${newId()}`],
+    ['what is no id', () => '/integrated-account-webhook/x%27y'],
+    ['no id', () => '/integrated-account-webhook/'],
+  ])('%s is answered 404', async (_what, path) => {
+    expect((await send(path(), { body: '{}' })).status).toBe(404)
+  })
+
+  it('a definition without a webhook block is answered like an unknown id', async () => {
+    const { path } = await address(undefined)
+    const known = await send(path, { body: '{}' })
+    const unknown = await send(`/integrated-account-webhook/${newId()}`, { body: '{}' })
+    const shown = ({ status, text }: typeof known) => [status, text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '')]
+    expect(shown(known)).toEqual(shown(unknown))
+  })
+
+  it('a body of 1 MiB is taken, and one byte more is not', async () => {
+    const { path } = await address({})
+    const body = Buffer.alloc(1024 * 1024, 0x20)
+    expect((await send(path, { body })).status).toBe(200)
+    expect((await send(path, { body: Buffer.concat([body, Buffer.from(' ')]) })).status).toBe(413)
+  })
+
+  it('deliveries above the rate of an address are answered 429 with Retry-After', async () => {
+    const { path } = await address({ rate_limit: { requests_per_second: 1, burst: 3 }, dedupe: false })
+    const other = await address({ dedupe: false })
+    const answers = await Promise.all(Array.from({ length: 6 }, () => send(path, { body: '{}' })))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(3)
+    const late = answers.filter(({ status }) => status === 429)
+    expect(late.map(({ headers }) => headers.get('retry-after'))).toEqual(['1', '1', '1'])
+    expect((await send(other.path, { body: '{}' })).status).toBe(200)
+  })
+
+  it('while the keys of the signature cannot be fetched nothing is decided: 503', async () => {
+    const { path, accountId } = await address({
+      signature_verification: { format: 'jwt', config: { jwks_url: 'http://127.0.0.1:9/keys', algorithms: ['RS256'] } },
+    })
+    const answer = await send(path, { body: '{}', headers: { authorization: 'Bearer a.b.c' } })
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60'])
+    expect(await stored(accountId)).toEqual([])
+  })
+})
+
+describe('duplicates', () => {
+  test.each([
+    ['the first key with a value', { keys: ['$header.x-event', '$payload.id'] }, 'e-1'],
+    ['parts together', { keys: [['$payload.id', '$header.x-event']] }, '["7","e-1"]'],
+    [
+      'a hash of signature and body where no key has a value',
+      { keys: ['$header.x-none'] },
+      expect.stringMatching(/^sha256:/),
+    ],
+  ])('are recognised by %s', async (_what, dedupe, key) => {
+    const { path, accountId } = await address({ ...SIGNED, dedupe })
+    const answers = await Promise.all([1, 2, 3].map(() => sendSigned(path, '{"id": 7}', { 'x-event': 'e-1' })))
+    answers.push(await sendSigned(path, '{"id": 7}', { 'x-event': 'e-1' }))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(await stored(accountId)).toEqual([expect.objectContaining({ key, duplicates: 3 })])
+  })
+
+  it('are events of their own where the definition says so', async () => {
+    const { path, accountId } = await address({ ...SIGNED, dedupe: false })
+    await sendSigned(path, '{}')
+    await sendSigned(path, '{}')
+    expect((await stored(accountId)).map(({ key }) => key)).toEqual([null, null])
+  })
+
+  it('are counted per address', async () => {
+    const one = await address({ ...SIGNED, dedupe: { keys: ['$payload.id'] } })
+    const other = await address({ ...SIGNED, dedupe: { keys: ['$payload.id'] } })
+    await sendSigned(one.path, '{"id": 1}')
+    await sendSigned(other.path, '{"id": 1}')
+    expect(await stored(other.accountId)).toEqual([expect.objectContaining({ duplicates: 0 })])
+  })
+})
+
+describe('a compressed body', () => {
+  const text = '{"id": 7}'
+  const bytes = gzipSync(text)
+
+  test.each([
+    ['raw', signatureOf(bytes)],
+    ['decoded', signatureOf(text)],
+  ])('is verified over its %s bytes and parsed', async (body_stage, signature) => {
+    const { path, accountId } = await address({ ...SIGNED, body_stage, dedupe: { keys: ['$payload.id'] } })
+    const headers = { 'content-encoding': 'gzip', 'x-signature': signature }
+    expect((await send(path, { body: bytes, headers })).status).toBe(200)
+    expect((await stored(accountId))[0]).toMatchObject({ key: '7', body: Buffer.from(bytes) })
+  })
+
+  test.each([
+    ['is not what it says', Buffer.from('no gzip')],
+    ['grows too large', gzipSync(Buffer.alloc(9 * 1024 * 1024))],
+  ])('that %s is stored unread', async (_what, body) => {
+    const { path, accountId } = await address(SIGNED)
+    const headers = { 'content-encoding': 'gzip', 'x-signature': signatureOf(body) }
+    expect((await send(path, { body, headers })).status).toBe(200)
+    expect((await stored(accountId))[0]?.trace).toHaveProperty('body.problem')
+  })
+})
