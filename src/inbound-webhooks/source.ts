@@ -149,7 +149,8 @@ async function loadInstallationSource(
     isConnecting: false,
     plan,
     webhook: plan.webhook,
-    values: { context: {}, credentials: {}, environmentVariables, connection },
+    // Placeholders read connection.webhook from the credentials, expressions from the connection.
+    values: { context: {}, credentials: { webhook }, environmentVariables, connection },
   }
 }
 

@@ -1,0 +1,262 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, it, test } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
+import { readHandshake } from '../../src/inbound-webhooks/handshake.ts'
+import { receiveFixture, SECRET, SIGNED, signatureOf, type TestRequest } from './receive-fixture.ts'
+
+const { app, address, send, sendSigned, stored, account } = await receiveFixture()
+
+const ZOOM = `body.event = "endpoint.url_validation" ? {"type": "verify", "verification_response": {"status_code": 200, "body": {
+  "plainToken": body.payload.plainToken, "encryptedToken": $hmac(body.payload.plainToken, environment_variables.TOKEN)}}}`
+const ECHO_QUERY = 'query.challenge ? {"type": "verify", "verification_response": {"body": query.challenge}}'
+const HOOK_SECRET = `$exists(headers."x-hook-secret") ? {"type": "verify", "update_context": {"hook_secret": headers."x-hook-secret"},
+  "verification_response": {"status_code": 200, "headers": {"X-Hook-Secret": headers."x-hook-secret"}}}`
+
+/** A third party asks for one thing, and gets one answer. */
+interface Shape {
+  readonly webhook: JsonObject
+  readonly request: TestRequest
+  readonly status: number
+  readonly text: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const SHAPES: Readonly<Record<string, Shape>> = {
+  'a field of the body as text (Slack)': {
+    webhook: {
+      ...SIGNED,
+      handle_verification:
+        'body.type = "url_verification" ? {"type": "verify", "verification_response": {"body": body.challenge}}',
+    },
+    request: { body: '{"type": "url_verification", "challenge": "abc"}' },
+    status: 200,
+    text: 'abc',
+  },
+  'a field of the body as JSON (Monday)': {
+    webhook: {
+      handle_verification:
+        '$exists(body.challenge) ? {"type": "verify", "verification_response": {"body": {"challenge": body.challenge}}}',
+    },
+    request: { body: '{"challenge": "abc"}' },
+    status: 200,
+    text: '{"challenge":"abc"}',
+  },
+  'a parameter as text, not to be sniffed (Dropbox)': {
+    webhook: { ...SIGNED, handle_verification: ECHO_QUERY },
+    request: { method: 'GET', path: '?challenge=a%26b' },
+    status: 200,
+    text: 'a&b',
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+  },
+  'a parameter after a check of a token (Meta)': {
+    webhook: {
+      ...SIGNED,
+      handle_verification: `query."hub.mode" = "subscribe" ? (query."hub.verify_token" = environment_variables.TOKEN
+        ? {"type": "verify", "verification_response": {"body": query."hub.challenge"}}
+        : {"type": "verify", "verification_response": {"status_code": 403, "body": ""}})`,
+    },
+    request: { method: 'GET', path: `?hub.mode=subscribe&hub.verify_token=${SECRET}&hub.challenge=12` },
+    status: 200,
+    text: '12',
+  },
+  'a wrong token (Meta)': {
+    webhook: {
+      handle_verification:
+        'query.token = environment_variables.TOKEN ? {"type": "verify"} : {"type": "verify", "verification_response": {"status_code": 403, "body": ""}}',
+    },
+    request: { method: 'GET', path: '?token=wrong' },
+    status: 403,
+    text: '',
+  },
+  'a parameter of a POST without a body (Microsoft Graph)': {
+    webhook: {
+      ...SIGNED,
+      handle_verification:
+        'query.validationToken ? {"type": "verify", "verification_response": {"body": query.validationToken}}',
+    },
+    request: { body: '', path: '?validationToken=Validation%3A%20Testing%20%3Cx%3E' },
+    status: 200,
+    text: 'Validation: Testing <x>',
+  },
+  'an HMAC of a token (Zoom)': {
+    webhook: { ...SIGNED, handle_verification: ZOOM },
+    request: { body: '{"event": "endpoint.url_validation", "payload": {"plainToken": "p"}}' },
+    status: 200,
+    text: JSON.stringify({ plainToken: 'p', encryptedToken: createHmac('sha256', SECRET).update('p').digest('hex') }),
+  },
+  'a header of the request in the response (Asana)': {
+    webhook: { ...SIGNED, handle_verification: HOOK_SECRET, secret_context: ['hook_secret'] },
+    request: { body: '', headers: { 'x-hook-secret': 's-1' } },
+    status: 200,
+    text: '{}',
+    headers: { 'x-hook-secret': 's-1' },
+  },
+  'a HEAD probe (Trello)': { webhook: SIGNED, request: { method: 'HEAD' }, status: 200, text: '' },
+  'a badly signed probe (Xero)': {
+    webhook: SIGNED,
+    request: { body: '{}', headers: { 'x-signature': signatureOf('{ }') } },
+    status: 401,
+    text: '',
+  },
+  'a signed ping (Discord)': {
+    webhook: {
+      ...SIGNED,
+      handle_verification: 'body.type = 1 ? {"type": "meta", "verification_response": {"body": {"type": 1}}}',
+    },
+    request: { body: '{"type":1}', headers: { 'x-signature': signatureOf('{"type":1}') } },
+    status: 200,
+    text: '{"type":1}',
+  },
+  'a ping with a bad signature (Discord)': {
+    webhook: {
+      ...SIGNED,
+      handle_verification: 'body.type = 1 ? {"type": "meta", "verification_response": {"body": {"type": 1}}}',
+    },
+    request: { body: '{"type":1}', headers: { 'x-signature': signatureOf('') } },
+    status: 401,
+    text: '',
+  },
+}
+
+describe('a handshake', () => {
+  test.each(Object.entries(SHAPES))(
+    '%s is answered',
+    async (_shape, { webhook, request, status, text, headers = {} }) => {
+      const { path } = await address(webhook, { variables: { TOKEN: SECRET } })
+      const answer = await send(path, request)
+      expect([answer.status, answer.text]).toEqual([status, text])
+      for (const [name, value] of Object.entries(headers)) expect(answer.headers.get(name)).toBe(value)
+    },
+  )
+
+  it('is no event, and kept for a day', async () => {
+    const { path, accountId } = await address({ handle_verification: ECHO_QUERY })
+    await send(path, { method: 'GET', path: '?challenge=a' })
+    expect(await stored(accountId)).toEqual([
+      expect.objectContaining({ state: 'handshake', isQueued: false, key: null }),
+    ])
+  })
+
+  it('whose expression fails leaves genuine deliveries accepted, and forged ones rejected', async () => {
+    const { path, accountId } = await address({ ...SIGNED, handle_verification: '$error("no")' })
+    expect((await sendSigned(path, '{}')).status).toBe(200)
+    expect((await send(path, { body: '{}' })).status).toBe(401)
+    const [accepted] = await stored(accountId)
+    expect(accepted).toMatchObject({ state: 'received', trace: { handshake: { reason: 'EXPRESSION_FAILED' } } })
+  })
+
+  it('reads of the secrets those that it names', async () => {
+    const seen =
+      '{"type": "verify", "verification_response": {"body": {"named": env.TOKEN, "all": $keys(environment_variables)}}}'
+    const { path } = await address({ handle_verification: seen }, { variables: { TOKEN: 't', OTHER: 'o' } })
+    expect((await send(path, { body: '{}' })).text).toBe('{"named":"t","all":"TOKEN"}')
+  })
+})
+
+describe('a secret that a handshake brings', () => {
+  const webhook = {
+    signature_verification: {
+      format: 'hmac',
+      config: { secret: '{{connection.webhook.hook_secret}}', parts: ['$body'], compare_with: '$header.x-signature' },
+    },
+    handle_verification: HOOK_SECRET,
+    secret_context: ['hook_secret'],
+  }
+  const bring = (path: string, secret: string) => send(path, { body: '', headers: { 'x-hook-secret': secret } })
+
+  it('verifies the deliveries after it, and is neither shown nor stored as text', async () => {
+    const { path, accountId } = await address(webhook)
+    expect((await sendSigned(path, '{}')).status).toBe(401)
+    expect((await bring(path, SECRET)).status).toBe(200)
+    expect((await sendSigned(path, '{}')).status).toBe(200)
+    expect(JSON.stringify(await account(accountId))).not.toContain(SECRET)
+    expect(JSON.stringify(await stored(accountId))).not.toContain(SECRET)
+  })
+
+  it('is not replaced by a sender that does not know it', async () => {
+    const { path } = await address(webhook)
+    await bring(path, SECRET)
+    expect((await bring(path, 'the secret of a forger')).status).toBe(401)
+    expect((await bring(path, SECRET)).status).toBe(200)
+    expect((await sendSigned(path, '{}')).status).toBe(200)
+  })
+
+  it('is replaced while the account is being connected', async () => {
+    const { path } = await address(webhook, { status: 'connecting' })
+    await bring(path, 'the first secret')
+    expect((await bring(path, SECRET)).status).toBe(200)
+    expect((await sendSigned(path, '{}')).status).toBe(200)
+  })
+
+  it('of an installation verifies what comes to its address', async () => {
+    const { installationId } = await address(webhook)
+    const path = `/environment-integration-webhook/${installationId}`
+    expect((await bring(path, SECRET)).status).toBe(200)
+    expect((await bring(path, 'the secret of a forger')).status).toBe(401)
+    expect((await sendSigned(path, '{}')).status).toBe(200)
+  })
+})
+
+describe('an address that is to be visited', () => {
+  const visit = 'body.SubscribeURL ? {"type": "verify", "verification_request": {"url": body.SubscribeURL}}'
+
+  test.each([
+    ['of another host', 'https://evil.example.com/?a'],
+    ['that only looks like the host', 'https://sns.eu-1.amazonaws.com.evil.example.com/'],
+    ['without TLS', 'http://sns.eu-1.amazonaws.com/'],
+    ['that is none', 'x'],
+  ])('%s is not visited', async (_what, url) => {
+    const { path, accountId } = await address({
+      handle_verification: visit,
+      verification_hosts: ['sns.*.amazonaws.com'],
+    })
+    await send(path, { body: JSON.stringify({ SubscribeURL: url }) })
+    expect((await stored(accountId))[0]?.trace).toHaveProperty('visit.problem')
+  })
+
+  it('that does not answer makes the third party ask again', async () => {
+    const { path } = await address({ handle_verification: visit, verification_hosts: ['*.invalid.test'] })
+    const answer = await send(path, { body: '{"SubscribeURL": "https://sns.invalid.test/"}' })
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '30'])
+  })
+
+  it('is not visited for a request with a bad signature', async () => {
+    const { path, accountId } = await address({
+      ...SIGNED,
+      handle_verification: visit,
+      verification_hosts: ['*.invalid.test'],
+    })
+    expect((await send(path, { body: '{"SubscribeURL": "https://sns.invalid.test/"}' })).status).toBe(401)
+    expect((await stored(accountId))[0]).toMatchObject({ state: 'rejected' })
+  })
+})
+
+test.each([
+  ['a status below 200', { status_code: 101 }, 'status_code'],
+  ['a redirect', { status_code: 302 }, 'status_code'],
+  ['a server error', { status_code: 500 }, 'status_code'],
+  ['a line break in a header', { headers: { 'X-Hook-Secret': 'a\r\nset-cookie: x=1' } }, 'X-Hook-Secret'],
+  ['a long body', { body: 'x'.repeat(4_097) }, '4096 bytes'],
+  ['headers that are a list', { headers: [] }, 'headers'],
+])('an answer with %s is not sent', (_what, response: JsonObject, message) => {
+  expect(() => readHandshake({ type: 'verify', verification_response: response })).toThrow(message)
+})
+
+test('headers that an answer may not set are left out', () => {
+  const verification_response = { headers: { 'Set-Cookie': 'a=1', 'Content-Type': 'text/html', 'Content-Length': '9' } }
+  const { answer } = readHandshake({ type: 'verify', verification_response })
+  expect(Object.keys(answer?.headers ?? {})).toEqual(['content-type'])
+})
+
+test('the address of a signature is that of this service, whatever Host says', async () => {
+  const { path } = await address({
+    signature_verification: {
+      format: 'hmac',
+      config: { secret: SECRET, parts: ['$url'], compare_with: '$header.x-signature' },
+    },
+  })
+  const signature = signatureOf(`${app.url}${path}?a=1`)
+  const headers = { 'x-signature': signature, 'x-forwarded-host': 'evil.example.com' }
+  expect((await send(path, { body: '{}', path: '?a=1', headers })).status).toBe(200)
+  expect((await send(path, { body: '{}', path: '?a=2', headers })).status).toBe(401)
+})
