@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
@@ -205,6 +206,17 @@ describe('events', () => {
       const count = `select count(*) as count from ${table} where environment_id = :environmentId`
       expect(await readOne(app.database, count, { environmentId })).toEqual({ count: 0 })
     }
+  })
+})
+
+describe('the documents of events', () => {
+  it.each([
+    ['/schemas/events.json', 'events.json'],
+    ['/asyncapi.json', 'asyncapi.json'],
+  ])('are served at %s without a token', async (path, file) => {
+    const answer = await fetch(app.url + path)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json'])
+    expect(await answer.json()).toEqual(JSON.parse(readFileSync(new URL(`../../gen/${file}`, import.meta.url), 'utf8')))
   })
 })
 
