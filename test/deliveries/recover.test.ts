@@ -28,9 +28,12 @@ interface Webhook {
 }
 
 /** An event that was dispatched to no webhook. */
-async function eventOf({ environmentId }: Webhook, given: { type?: EventType; id?: string; except?: string } = {}) {
-  const { type = 'integrated_account:active', id = newId(), except: exceptWebhookId } = given
-  await appendEvents(pool, [{ environmentId, id, type, payload: examplePayload(type), exceptWebhookId }])
+async function eventOf(
+  { environmentId }: Webhook,
+  given: { type?: EventType; id?: string; except?: string; isTest?: boolean } = {},
+) {
+  const { type = 'integrated_account:active', id = newId(), except: exceptWebhookId, isTest } = given
+  await appendEvents(pool, [{ environmentId, id, type, payload: examplePayload(type), exceptWebhookId, isTest }])
   await execute(pool, 'delete from event_dispatch where event_id = :id', { id })
   return id
 }
@@ -120,7 +123,7 @@ describe('recovering what a webhook did not get', () => {
 
   it('leaves out tests, which a replay sends as tests again', async () => {
     const tenant = await createTenant(database)
-    const id = await deliver(tenant, await eventOf(tenant), 'failed', 'test')
+    const id = await deliver(tenant, await eventOf(tenant, { isTest: true }), 'failed', 'test')
     await nextMillisecond()
     expect((await recover(tenant, 'recover')).eventIds).toEqual([])
     expect(await replayDelivery(pool, tenant.environmentId, id)).toMatchObject({ trigger: 'test' })

@@ -60,12 +60,13 @@ export async function scanEvents(
   return await query(
     tx,
     `with scanned as materialized (
-       select id, type, payload_bytes, except_webhook_id is distinct from :webhookId and expunged_at is null as is_sendable
+       select id, type, payload_bytes,
+         except_webhook_id is distinct from :webhookId and expunged_at is null and not is_test as is_sendable
        from event where environment_id = :environmentId and id > :after and id < :below order by id limit :limit
      )
      select id, type, payload_bytes as "payloadBytes", is_sendable and not exists (
          select from delivery d
-         where d.environment_id = :environmentId and d.event_id = scanned.id and (d.webhook_id = :webhookId or d.trigger = 'test')
+         where d.environment_id = :environmentId and d.event_id = scanned.id and d.webhook_id = :webhookId
        ) and not exists (
          select from event_dispatch waiting where waiting.event_id = scanned.id and waiting.environment_id = :environmentId
        ) as "isUnsent"
