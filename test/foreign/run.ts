@@ -1,15 +1,19 @@
 /**
  * `npm run test:foreign`: calls a new server from Python (Debian's python3-grpcio and python3-protobuf), a gRPC
- * implementation that shares no code with ours: first a client, then a daemon that is killed and replaced by another.
+ * implementation that shares no code with ours: first a client, then a daemon that is killed and replaced by another. Before,
+ * deliveries are verified by receivers in Python, Ruby and PHP (Debian's ruby and php-cli).
  */
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { testForeignDaemon } from './daemon-end-to-end.ts'
+import { testForeignReceivers } from './webhooks.ts'
 
 const PYTHON = process.env.PYTHON ?? '/usr/bin/python3'
 const ROOT = join(import.meta.dirname, '../..')
+
+if (!testForeignReceivers()) process.exitCode = 1
 
 const dataDir = temporaryDataDir()
 const descriptorSet = join(dataDir, 'patchbay.binpb')

@@ -115,7 +115,6 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   event_id: 'eventId',
   'GetWebhookDelivery.id': 'deliveryId',
   'ReplayWebhookDelivery.id': 'deliveryId',
-  'TestWebhook.id': 'webhookId',
   'TeamService.id': 'teamId',
   'EnvironmentService.id': 'environmentId',
   'ApiTokenService.id': 'apiTokenId',
