@@ -3,6 +3,7 @@ import { isJsonObject, type Json } from '../../src/base/index.ts'
 import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
 import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
+import { readItems, readLookupValues } from '../../src/inbound-webhooks/mapping.ts'
 import { shipped } from './shipped.ts'
 import { followWebhook, type GoldenWebhooks, readGoldenWebhooks } from './webhook-journey.ts'
 
@@ -40,6 +41,13 @@ describe.each(definitions)('webhooks of $name', ({ name, plan, webhook }) => {
     for (const delivery of golden.deliveries.filter(({ result }) => result.signature === 'valid')) {
       const forged = { ...golden, account: withOtherSecrets(golden) }
       expect((await followWebhook(evaluator, webhook, forged, delivery)).signature).not.toBe('valid')
+    }
+  })
+
+  test('return items that processing can read', () => {
+    for (const { events, accounts } of results) {
+      expect(() => readItems(events)).not.toThrow()
+      expect(() => readLookupValues(accounts, 'context_lookup')).not.toThrow()
     }
   })
 
