@@ -13,6 +13,7 @@ function cause(text: string, file: string, name: string): EventCause {
   return { cause: text, file, function: name }
 }
 
+const PROCESSED = ['inbound-webhooks/store-effects.ts', 'storeEffects'] as const
 const RUN_SETTLED = ['runs/run-queue.ts', 'recordSettled'] as const
 
 /** Every cause of every event. A type without one is not recorded yet: its payload is described for receivers nevertheless. */
@@ -117,10 +118,10 @@ export const EVENT_CAUSES: Readonly<Record<EventType, readonly EventCause[]>> = 
     cause('a tick is skipped for another reason than an overlap', 'runs/run-queue.ts', 'enqueueTicks'),
     cause('an error suspends the schedule', 'schedules/suspend-trigger.ts', 'suspendTrigger'),
   ],
-  'record:created': [],
-  'record:updated': [],
-  'record:deleted': [],
-  'record:meta': [],
+  'record:created': [cause('an inbound webhook is mapped to it, or processed again', ...PROCESSED)],
+  'record:updated': [cause('an inbound webhook is mapped to it, or processed again', ...PROCESSED)],
+  'record:deleted': [cause('an inbound webhook is mapped to it, or processed again', ...PROCESSED)],
+  'record:meta': [cause('an inbound webhook is mapped to it, or is of the kind `meta`', ...PROCESSED)],
   'api_token:created': [
     cause('a caller creates a token of the environment', 'tenancy/api-tokens.ts', 'createApiToken'),
     cause('the first start creates one', 'tenancy/bootstrap.ts', 'insertBootstrapToken'),
