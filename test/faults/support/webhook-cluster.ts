@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { JsonObject } from '../../../src/base/index.ts'
 import { query } from '../../../src/database/database.ts'
 import type { Database } from '../../../src/database/index.ts'
@@ -22,6 +23,8 @@ const MAIN = join(import.meta.dirname, '../../../src/main.ts')
 const POOL = '10'
 /** Of a machine that does other work too. */
 const HEALTHY_MS_MAX = 120_000
+/** A process that starts while the database is down gives up, and is started again. */
+const START_PAUSE_MS = 250
 const SERVERS = 2
 const WORKERS = 2
 
@@ -110,7 +113,11 @@ export class WebhookCluster implements AsyncDisposable {
     const gone = once(server.child, 'exit')
     server.child.kill('SIGKILL')
     await gone
-    this.#servers[index % SERVERS] = await this.#startServer(this.#ports[index % SERVERS] ?? 0)
+    for (let isStarted = false; !isStarted; await sleep(START_PAUSE_MS)) {
+      const started = await this.#startServer(this.#ports[index % SERVERS] ?? 0).catch(() => undefined)
+      if (started !== undefined) this.#servers[index % SERVERS] = started
+      isStarted = started !== undefined
+    }
   }
 
   /** Kills a worker by SIGKILL and starts another one. */
@@ -121,6 +128,11 @@ export class WebhookCluster implements AsyncDisposable {
     worker.kill('SIGKILL')
     await gone
     this.#workers[index % WORKERS] = await this.#startWorker()
+  }
+
+  /** Crashes PostgreSQL and starts it again. */
+  async crashDatabase(): Promise<void> {
+    await this.#durable.crash()
   }
 
   /** How often each record had its effect, an event `record:created`. */
@@ -143,9 +155,12 @@ export class WebhookCluster implements AsyncDisposable {
 
   async #startWorker(): Promise<ChildProcess> {
     const env = { ...bareEnvironment(), ...this.#environment, PATCHBAY_DATA_DIR: this.#dataDir }
-    const child = spawn(process.execPath, [MAIN, 'worker'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-    await once(child.stdout, 'data')
-    return child
+    for (;;) {
+      const child = spawn(process.execPath, [MAIN, 'worker'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+      const isStarted = once(child.stdout, 'data').then(() => true)
+      if (await Promise.race([isStarted, once(child, 'exit').then(() => false)])) return child
+      await sleep(START_PAUSE_MS)
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
