@@ -5,7 +5,7 @@ export type WebhookState = 'active' | 'failing' | 'disabled' | 'paused'
 export type WebhookDisabledReason = 'gone' | 'failing'
 
 /** What changes the state of a webhook. */
-export type WebhookCause =
+type WebhookCause =
   /** An attempt was accepted. */
   | 'attempt_accepted'
   /** `FAILING_AFTER_ATTEMPTS` attempts failed since the last success. */
