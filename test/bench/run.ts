@@ -15,6 +15,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   'sync-parents': () => import('./sync-parents.ts'),
   'runs-queue': () => import('./runs-queue.ts'),
   deliveries: () => import('./deliveries.ts'),
+  inbound: () => import('./inbound.ts'),
   'ticks-steady': () => import('./ticks-steady.ts'),
   'ticks-burst': () => import('./ticks-burst.ts'),
   'ticks-pinned': () => import('./ticks-pinned.ts'),
