@@ -10,7 +10,7 @@
 export { type Exchange, sendResponse } from './exchange.ts'
 export { customRoute } from './http/custom.ts'
 export { healthzRoutes, SCHEDULER } from './http/health.ts'
-export { type InboundWebhookDeps, inboundWebhookRoutes } from './http/inbound-webhook.ts'
+export { inboundWebhookRoutes } from './http/inbound-webhook.ts'
 export { proxyRoute } from './http/proxy.ts'
 export { documentRoute, type HttpExchange, type HttpRoute } from './http/routes.ts'
 export { BoundPort } from './listener/bound-port.ts'

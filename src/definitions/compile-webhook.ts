@@ -49,7 +49,7 @@ export interface WebhookAnswer {
 }
 
 /** A handshake expression, and the only secrets that its input holds: those that it names. */
-export interface HandshakePlan {
+interface HandshakePlan {
   readonly expression: string
   readonly credentialNames: readonly string[]
   readonly variableNames: readonly string[]

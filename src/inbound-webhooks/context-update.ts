@@ -46,7 +46,7 @@ export async function updateInHandshake(
  *
  * @throws Failure CONTEXT_KEY_RESERVED, INVALID_FIELD; RESOURCE_NOT_FOUND when the account has been deleted
  */
-export async function applyContextUpdate(
+async function applyContextUpdate(
   { accounts }: Pick<ContextUpdateDeps, 'accounts'>,
   tx: Tx,
   { environmentId, id, integratedAccountId, webhook }: InboundSource,
