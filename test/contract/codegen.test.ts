@@ -142,7 +142,7 @@ describe('the contract', () => {
     expect(
       unmarked.filter(
         (name) =>
-          !/^(Create|Recreate|Run|Retry|Replay|Recover|Rotate|Refresh|Call$|ListPages$|Register|ClaimRuns|(Complete|Fail|Release)Run$)/.test(
+          !/^(Create|Recreate|Run|Retry|Replay|Recover|Rotate|Refresh|TestWebhook$|Call$|ListPages$|Register|ClaimRuns|(Complete|Fail|Release)Run$)/.test(
             name,
           ),
       ),
