@@ -8,6 +8,7 @@ import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
+import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
@@ -151,6 +152,8 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     id: webhookId,
     since: '2026-01-01T00:00:00Z',
   })
+  // An environment has a bounded number of unfinished tasks, and may be seeded often.
+  await environment.ok(TaskService.method.cancelTask, { id: taskId })
   const apiTokenId = await idOf(team, ApiTokenService.method.createApiToken, { kind: 'team', name: 'spare' })
   return {
     ...tenant,
