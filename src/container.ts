@@ -71,6 +71,15 @@ export interface ProcessDeps {
   readonly logger: Logger
   /** Metrics and monitoring; absent in commands and tests that need none. */
   readonly observability?: Pick<Observability, 'metrics' | 'schedulerMonitor' | 'onHealthChange'> | undefined
+  /** Absent: that of the system. */
+  readonly clock?: Clock | undefined
+}
+
+/** What the API of a process is built from. */
+export interface ApiDeps extends ProcessDeps {
+  readonly tls?: TlsKeys | undefined
+  /** Called when a webhook was received that is to be processed, for a worker in the same process. */
+  readonly onWebhookReceived?: () => void
 }
 
 /** The dependencies of one process, each built once. */
@@ -103,8 +112,8 @@ export function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
 }
 
 /** Builds everything between the database and the API or worker. */
-export function createContainer({ config, storage: { database, secrets }, logger }: ProcessDeps): Container {
-  const clock = systemClock
+export function createContainer({ config, storage, logger, clock = systemClock }: ProcessDeps): Container {
+  const { database, secrets } = storage
   const policy = createEgressPolicy({ allow: config.egressAllow })
   const http = createHttpClient({ policy })
   const evaluator = createEvaluator({
@@ -248,7 +257,10 @@ export function createContainer({ config, storage: { database, secrets }, logger
 }
 
 /** The receiver of inbound webhooks. */
-function createWebhookReceiver({ database, accounts, evaluator, http, clock, publicAddress }: Container) {
+function createWebhookReceiver(
+  { database, accounts, evaluator, http, clock, publicAddress }: Container,
+  onReceived: () => void,
+) {
   const publicUrl = () => publicAddress.url
   return createReceiver({
     database,
@@ -257,6 +269,7 @@ function createWebhookReceiver({ database, accounts, evaluator, http, clock, pub
     http,
     clock,
     publicUrl,
+    onReceived,
     isSubscribing: async ({ environmentId, integratedAccountId: id }) =>
       id !== undefined && (await isSubscribing(database.pool, { environmentId, id })),
   })
@@ -280,15 +293,10 @@ function generatedDocument(name: string): unknown {
 }
 
 /** Builds the API: every service of the contract and the documents that describe it. */
-export function createApi({
-  config,
-  storage,
-  logger,
-  observability,
-  tls,
-}: ProcessDeps & { readonly tls?: TlsKeys | undefined }): Api {
+export function createApi(deps: ApiDeps): Api {
+  const { config, storage, logger, observability, tls, onWebhookReceived = () => undefined } = deps
   const { database } = storage
-  const domain = createContainer({ config, storage, logger })
+  const domain = createContainer(deps)
   const services = createServices(domain)
   const authenticator = createAuthenticator({
     database,
@@ -321,7 +329,7 @@ export function createApi({
       documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
       proxyRoute(domain.calls),
       customRoute(domain.calls),
-      ...inboundWebhookRoutes({ receive: createWebhookReceiver(domain) }),
+      ...inboundWebhookRoutes({ receive: createWebhookReceiver(domain, onWebhookReceived) }),
       ...connectPageRoutes(domain),
       ...healthzRoutes(health),
     ],

@@ -26,6 +26,8 @@ import { createWorker, type DayRetention } from './worker/index.ts'
 /** The worker of one process. */
 export interface WorkerProcess extends AsyncDisposable {
   start(): void
+  /** Processes received webhooks now; a webhook that another process has received is found by polling. */
+  wakeInbound(): void
   /** Stops within the drain time: runs end at their next page and are released for other workers. */
   drain(): Promise<void>
 }
@@ -33,9 +35,10 @@ export interface WorkerProcess extends AsyncDisposable {
 const FORGET_INTERVAL_MS = 10 * 60 * 1_000
 
 /** Builds the worker: ticks, webhook runs, account activation, token refresh, maintenance. */
-export function createWorkerProcess({ config, storage, logger, observability }: ProcessDeps): WorkerProcess {
+export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
+  const { config, storage, logger, observability } = deps
   const { database, secrets } = storage
-  const domain = createContainer({ config, storage, logger })
+  const domain = createContainer(deps)
   const { clock, queue } = domain
   const runDeps = {
     database,
@@ -111,6 +114,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
     logger,
     holder,
     onError: logLoopErrors(logger),
+    onStored: () => deliveries.wake(),
     onProcessed: (account, receivedAt) => domain.inboundActivity.record(account, receivedAt),
     publicUrl: () => domain.publicAddress.url,
     syncs: {
@@ -126,6 +130,7 @@ export function createWorkerProcess({ config, storage, logger, observability }: 
       inbound.start()
       deliveries.start()
     },
+    wakeInbound: () => inbound.wake(),
     async drain() {
       accountWork.stop()
       await Promise.all([

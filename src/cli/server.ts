@@ -36,7 +36,8 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   const created = command === 'worker' ? undefined : await prepareFirstStart(config, storage)
   await using observability = createObservability(config, storage)
   const composed = { config, storage, logger, observability }
-  await using api = apiPort === undefined ? undefined : createApi({ ...composed, tls })
+  await using api =
+    apiPort === undefined ? undefined : createApi({ ...composed, tls, onWebhookReceived: () => worker?.wakeInbound() })
   await using worker = command === 'serve' ? undefined : createWorkerProcess(composed)
   const metrics = await observability.start(metricsPort)
   const address = await api?.listen(apiPort)

@@ -120,10 +120,9 @@ export class DeliveryWorker implements AsyncDisposable {
     for (const loop of Object.values(this.#loops)) loop.start()
   }
 
-  /** Works now: events were recorded, or deliveries created. */
+  /** Dispatches now, because events were recorded; their deliveries are sent right after that. */
   wake(): void {
     this.#loops.dispatch.wake()
-    for (const group of GROUPS) this.#claimSoon(group)
   }
 
   get stats(): DeliveryWorkerStats {

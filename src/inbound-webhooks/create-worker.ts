@@ -14,7 +14,9 @@ import { createSourceReader } from './source.ts'
 import { type HintedSyncs, syncHintStarter } from './sync-hints.ts'
 
 /** What a worker processes received webhooks with. */
-export interface InboundWorkerDeps extends PollLoopDeps, Pick<InboundProcessorDeps, 'onProcessed' | 'holder'> {
+export interface InboundWorkerDeps
+  extends PollLoopDeps,
+    Pick<InboundProcessorDeps, 'onProcessed' | 'onStored' | 'holder'> {
   readonly database: Database
   readonly accounts: Pick<AccountDependencies, 'database' | 'reader' | 'secrets' | 'definitions' | 'contextValues'>
   readonly evaluator: Pick<Evaluator, 'evaluate'>
@@ -30,6 +32,8 @@ export interface InboundWorkerDeps extends PollLoopDeps, Pick<InboundProcessorDe
 /** The worker side of inbound webhooks. */
 export interface InboundWorker extends AsyncDisposable {
   start(): void
+  /** Processes now: a webhook was received. */
+  wake(): void
 }
 
 /** Creates what processes received webhooks, starts the syncs of hints, and deletes what is kept for a day. */
@@ -46,6 +50,9 @@ export function createInboundWorker(deps: InboundWorkerDeps): InboundWorker {
     start() {
       processor.start()
       for (const loop of loops) loop.start()
+    },
+    wake() {
+      processor.wake()
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([processor, ...loops].map((each) => each[Symbol.asyncDispose]()))

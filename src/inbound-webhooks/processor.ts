@@ -16,6 +16,8 @@ export interface InboundProcessorDeps extends PollLoopDeps {
   readonly holder: string
   /** Called with the accounts that a webhook was about, once that is stored. */
   readonly onProcessed?: (account: { readonly environmentId: string; readonly id: string }, receivedAt: Date) => void
+  /** Called when what an event leads to is stored. */
+  readonly onStored?: () => void
   /** Events processed at once at most. */
   readonly concurrency?: number
 }
@@ -119,7 +121,8 @@ export class InboundProcessor implements AsyncDisposable {
   }
 
   #report({ environmentId, delivery }: LeasedEvent, outcome: ProcessingOutcome): void {
-    const { onProcessed } = this.#deps
+    const { onProcessed, onStored } = this.#deps
+    onStored?.()
     if (onProcessed === undefined || delivery === undefined || outcome.kind !== 'done') return
     const accounts = outcome.effects.items.flatMap((item) => (item.state === 'unrouted' ? [] : [item.account.id]))
     for (const id of new Set(accounts)) onProcessed({ environmentId, id }, delivery.event.receivedAt)

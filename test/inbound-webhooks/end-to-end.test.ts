@@ -1,13 +1,15 @@
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { expectJson } from '../support/rest.ts'
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts'
 
+/** Ends the time in which loops poll once an hour. */
+const POLLING = new AbortController()
 const app = await startTestApp({ PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' })
-app.startWorker()
+app.startWorker({}, hourlyUntil(POLLING.signal))
 const { teamToken, environmentToken } = app.first
 const asTeam = (path: string, body: object) => expectJson('POST', `${app.url}${path}`, teamToken, body)
 const asEnvironment = (path: string, body: object) => expectJson('POST', `${app.url}${path}`, environmentToken, body)
@@ -79,7 +81,31 @@ async function receivedEvents(receiver: Receiver, secret: string, count: number)
   })
 }
 
+/** A clock with which a pause of any length takes an hour, until the signal. */
+function hourlyUntil(usual: AbortSignal): Clock {
+  return {
+    ...systemClock,
+    sleep: (ms, signal) =>
+      usual.aborted
+        ? systemClock.sleep(ms, signal)
+        : systemClock.sleep(3_600_000, AbortSignal.any(signal === undefined ? [usual] : [usual, signal])),
+  }
+}
+
+describe('a worker in the process that receives the webhook', () => {
+  it('records arrive one after another although nothing polls', async () => {
+    const { receiver, secret, first } = await world('crm-wake')
+    for (const n of [1, 2, 3]) {
+      const body = { changes: { action: 'created', id: n } }
+      expect(await deliver(`/integrated-account-webhook/${first.id}`, `d-${n}`, body)).toBe(200)
+      await receivedEvents(receiver, secret, n)
+    }
+  })
+})
+
 describe('from the webhook of a third party to the receiver of a customer', () => {
+  beforeAll(() => POLLING.abort())
+
   it('a record is delivered once, signed, although the third party repeats itself', async () => {
     const { receiver, secret, first } = await world('crm-account')
     const path = `/integrated-account-webhook/${first.id}`

@@ -1,4 +1,5 @@
 import { afterAll } from 'vitest'
+import type { Clock } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
 import { createApi } from '../../src/container.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
@@ -23,8 +24,9 @@ export interface TestApp {
    * Starts a worker over the same database, until the file ends or it is drained: accounts are connected, ticks fire, runs run.
    *
    * @param also environment variables over those of the app
+   * @param clock absent: that of the system
    */
-  startWorker(also?: Readonly<Record<string, string>>): Pick<WorkerProcess, 'drain'>
+  startWorker(also?: Readonly<Record<string, string>>, clock?: Clock): Pick<WorkerProcess, 'drain'>
 }
 
 const CONFIG = { PATCHBAY_PORT: '0', PATCHBAY_RATE_LIMIT: '0', PATCHBAY_RATE_LIMIT_ADDRESS: '0' }
@@ -45,7 +47,11 @@ export async function startTestApp(
   const secrets = createSecretStore(parseKeyRing(generateKeyRingText('test')))
   const storage = { database, secrets, embedded: undefined, [Symbol.asyncDispose]: async () => {} }
   const process = { config: readConfig({ ...CONFIG, ...settings }), storage, logger: defectsToConsole }
-  const api = createApi(process)
+  const workers: WorkerProcess[] = []
+  const onWebhookReceived = () => {
+    for (const worker of workers) worker.wakeInbound()
+  }
+  const api = createApi({ ...process, onWebhookReceived })
   const { url } = await api.listen()
   const open: Client[] = []
   afterAll(async () => {
@@ -57,8 +63,9 @@ export async function startTestApp(
     open.push(created)
     return created
   }
-  const startWorker: TestApp['startWorker'] = (also = {}) => {
-    const worker = createWorkerProcess({ ...process, config: readConfig({ ...CONFIG, ...settings, ...also }) })
+  const startWorker: TestApp['startWorker'] = (also = {}, clock = undefined) => {
+    const worker = createWorkerProcess({ ...process, clock, config: readConfig({ ...CONFIG, ...settings, ...also }) })
+    workers.push(worker)
     afterAll(() => worker[Symbol.asyncDispose]())
     worker.start()
     return worker
