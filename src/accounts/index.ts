@@ -61,4 +61,4 @@ export { type WithWholeContext, withWholeContext, withWholeContexts } from './st
 export { readSubscriptionState, updateSubscriptionState } from './subscription-state.ts'
 export { createTokenHttp } from './token-http.ts'
 export { webhookPath } from './webhook-address.ts'
-export { updateContextFromWebhook, type WebhookContextChange } from './webhook-context.ts'
+export { updateContextFromWebhook } from './webhook-context.ts'

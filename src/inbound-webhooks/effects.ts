@@ -68,7 +68,7 @@ export type ProcessingOutcome =
     }
 
 /** Why processing failed; secrets are redacted. */
-export type ProcessingError = {
+type ProcessingError = {
   readonly step: ProcessingStep
   /** A name of the failure catalogue, or a stable name of its own such as `lease_expired`. */
   readonly reason: string

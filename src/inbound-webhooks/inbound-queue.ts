@@ -32,7 +32,7 @@ export interface ProcessedLease {
 }
 
 /** A crash is noticed within half a minute; six attempts span about half an hour. */
-export const INBOUND_QUEUE_POLICY: QueuePolicy = {
+const INBOUND_QUEUE_POLICY: QueuePolicy = {
   leaseMs: 30_000,
   stopGraceMs: 30_000,
   attemptsMax: 6,

@@ -10,7 +10,7 @@ import {
 } from '../base/index.ts'
 
 /** What happened to a record: the part after the colon of its event. */
-export type RecordChange = 'created' | 'updated' | 'deleted' | 'meta'
+type RecordChange = 'created' | 'updated' | 'deleted' | 'meta'
 
 /** One thing that a delivery says, as the mapping of the definition returns it. */
 export type InboundItem = RecordItem | SyncHintItem
@@ -29,7 +29,7 @@ export interface RecordItem {
 }
 
 /** A resource has changed, without saying how: a sync reads it. */
-export interface SyncHintItem {
+interface SyncHintItem {
   readonly kind: 'sync_hint'
   readonly resource: string
   /** As the third party writes it, for people. */

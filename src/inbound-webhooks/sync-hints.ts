@@ -27,7 +27,7 @@ export interface HintedSyncs {
 }
 
 /** What became of one trigger. */
-export type StartedSync = { readonly triggerId: string } & (
+type StartedSync = { readonly triggerId: string } & (
   | { readonly kind: 'started'; readonly runId: string }
   | { readonly kind: 'waiting' }
   | { readonly kind: 'failed'; readonly error: Failure }

@@ -6,10 +6,10 @@
 
 export { CATCH_UP, type CatchUpPolicy } from './catch-up.ts'
 export { createTrigger, type TriggerInput } from './create-trigger.ts'
-export { type HintedRun, startHintedRuns } from './hinted-runs.ts'
+export { startHintedRuns } from './hinted-runs.ts'
 export { getTrigger, listTicks, listTriggers, previewTicks } from './read-triggers.ts'
 export { SchedulerMonitor, STALLED_AFTER_SECONDS } from './scheduler-monitor.ts'
-export { findTriggersOfResource, type HintedResource } from './sql/hinted-trigger.ts'
+export { findTriggersOfResource } from './sql/hinted-trigger.ts'
 export type { TriggerFilter, TriggerRecord } from './sql/trigger.ts'
 export { Ticker, type TickerStats } from './ticker.ts'
 export { deleteTrigger, pauseTrigger, resumeTrigger, runTriggerNow } from './trigger-actions.ts'

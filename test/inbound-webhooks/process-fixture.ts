@@ -179,7 +179,7 @@ export async function processFixture() {
 }
 
 /** Triggers of syncs as a test needs them. */
-export class TestSyncs implements HintedSyncs {
+class TestSyncs implements HintedSyncs {
   triggers: readonly string[] = []
   failure: Error | undefined
   readonly started: unknown[] = []

@@ -89,7 +89,7 @@ describe('a consent', () => {
     await activate()
     const id = (await read(ref.id)).integratedAccountId ?? ''
     const { access } = await loadAccountForCall(links.accounts, scope.environmentId, id, 'call')
-    expect(access.connection).toEqual({ redirect_uri: 'https://patchbay.example.com/connect/callback' })
+    expect(access.connection).toMatchObject({ redirect_uri: 'https://patchbay.example.com/connect/callback' })
   })
 
   it('leaves no secret in the session when the account is stored', async () => {
