@@ -114,7 +114,7 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
     logger,
     holder,
     onError: logLoopErrors(logger),
-    onStored: () => deliveries.wake(),
+    onStored: () => deliveries.wakeDispatch(),
     onProcessed: (account, receivedAt) => domain.inboundActivity.record(account, receivedAt),
     publicUrl: () => domain.publicAddress.url,
     syncs: {

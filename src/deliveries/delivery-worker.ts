@@ -120,8 +120,14 @@ export class DeliveryWorker implements AsyncDisposable {
     for (const loop of Object.values(this.#loops)) loop.start()
   }
 
-  /** Dispatches now, because events were recorded; their deliveries are sent right after that. */
+  /** Works now: events were recorded, or deliveries created. */
   wake(): void {
+    this.wakeDispatch()
+    for (const group of GROUPS) this.#claimSoon(group)
+  }
+
+  /** Dispatches now, because events were recorded; their deliveries are sent right after that. */
+  wakeDispatch(): void {
     this.#loops.dispatch.wake()
   }
 
