@@ -59,7 +59,10 @@ async function createPartition(tx: Tx, table: DayTable, day: Date): Promise<bool
     `select from ${name}_default where ${column} >= ${from} and ${column} < ${to} limit 1`,
   )
   if (isTaken !== undefined) return false
-  await query(tx, `create table ${partition} (like ${name} including defaults including constraints) ${storage}`)
+  await query(
+    tx,
+    `create table ${partition} (like ${name} including defaults including constraints including generated) ${storage}`,
+  )
   await query(tx, `alter table ${name} attach partition ${partition} for values from (${from}) to (${to})`)
   return true
 }

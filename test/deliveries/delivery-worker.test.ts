@@ -57,6 +57,18 @@ describe('an event', () => {
 })
 
 describe('an attempt', () => {
+  it('is settled in the page of its delivery: no index has a column that changes', async () => {
+    const indexed = await query<{ readonly column: string }>(
+      database.pool,
+      `select distinct a.attname as column from pg_index i join pg_depend d on d.objid = i.indexrelid and d.refobjid = i.indrelid
+       join pg_attribute a on a.attrelid = i.indrelid and a.attnum = d.refobjsubid where i.indrelid = 'delivery'::regclass`,
+    )
+    const columns = indexed.map(({ column }) => column)
+    expect(columns).toContain('given_up')
+    const settled = ['state', 'attempts', 'next_attempt_at', 'last_status', 'last_error_class', 'finished_at']
+    expect(columns.filter((column) => settled.includes(column))).toEqual([])
+  })
+
   it('is recorded with timings, request and response', async () => {
     await using bench = await openBench()
     await using receiver = await startReceiver(() => ({ status: 201, headers: { 'x-a': 'b' }, body: 'fine\0' }))

@@ -35,8 +35,8 @@ const COLUMNS = [
 /**
  * At most `limit` deliveries of the environment below the id `before`, newest first. Each filter has an index that ends with
  * the id, so that a page is read in order, newest day first, without sorting: delivery_of_event, delivery_of_webhook,
- * delivery_of_account, delivery_of_type, delivery_undelivered (every state but `delivered`, which most have), and the primary key
- * for times and for no filter. Of several filters the planner takes the rarest, and reads past what the others leave out.
+ * delivery_of_account, delivery_of_type, delivery_given_up (failed and discarded ones), delivery_queue_of_environment (pending
+ * ones; the leases are few), and the primary key for times, for delivered ones, which most are, and for no filter. Of several filters the planner takes the rarest, and reads past what the others leave out.
  */
 export async function listDeliveryRecords(
   tx: Tx,
@@ -50,9 +50,9 @@ export async function listDeliveryRecords(
 function deliveriesWhere(tx: Tx, environmentId: string, filter: DeliveryFilter) {
   const { state, eventType, webhookId, integratedAccountId, eventId, since, until } = filter
   const deliveries = tx('delivery').where({ environment_id: environmentId })
-  if (state !== undefined) deliveries.where({ state })
-  // The condition of the partial index, as a constant.
-  if (state !== undefined && state !== 'delivered') deliveries.whereRaw(`state <> 'delivered'`)
+  if (state === 'failed' || state === 'discarded') deliveries.where({ given_up: state })
+  else if (state !== undefined) deliveries.where({ state })
+  if (state === 'pending') deliveries.whereIn('id', unfinishedIds(tx, environmentId))
   if (eventType !== undefined) deliveries.where({ event_type: eventType })
   if (webhookId !== undefined) deliveries.where({ webhook_id: webhookId })
   if (integratedAccountId !== undefined) deliveries.where({ integrated_account_id: integratedAccountId })
@@ -60,6 +60,12 @@ function deliveriesWhere(tx: Tx, environmentId: string, filter: DeliveryFilter) 
   if (since !== undefined) deliveries.where('id', '>=', lowestIdAt(since))
   if (until !== undefined) deliveries.where('id', '<', lowestIdAt(until))
   return deliveries
+}
+
+/** Deliveries that wait or are being sent. */
+function unfinishedIds(tx: Tx, environmentId: string) {
+  const idsOf = (table: string) => tx(table).where({ environment_id: environmentId }).select('delivery_id')
+  return idsOf('delivery_queue').unionAll(idsOf('delivery_lease'))
 }
 
 /** How many deliveries of a group there are. */
