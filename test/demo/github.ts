@@ -34,6 +34,8 @@ export interface GitHub extends AsyncDisposable {
   readonly repositories: ReadonlyMap<string, number>
   /** Personal access token of another account, which has no issues until `fillArchive`. */
   readonly archiveToken: string
+  /** Opens an issue in a repository of the account. @returns its number */
+  openIssue(repository: string): Promise<number>
   /** Opens so many issues in the repository of the other account. */
   fillArchive(issues: number): Promise<void>
   /** Records of an account now, read directly instead of through Patchbay. */
@@ -70,10 +72,18 @@ export async function startGitHub(): Promise<GitHub> {
     token: TOKEN,
     repositories: new Map(REPOSITORIES.map(({ name, issues }) => [`${OWNER}/${name}`, issues])),
     archiveToken: ARCHIVIST.token,
+    openIssue: (repository) => openIssue(url, repository),
     fillArchive: (issues) => fillArchive(url, issues),
     holdings: (token) => readHoldings(url, token),
     [Symbol.asyncDispose]: () => emulator.close(),
   }
+}
+
+async function openIssue(url: string, repository: string): Promise<number> {
+  const { body } = await callRest('POST', `${url}/repos/${OWNER}/${repository}/issues`, TOKEN, {
+    title: 'Another issue',
+  })
+  return body.number
 }
 
 async function fillArchive(url: string, issues: number): Promise<void> {

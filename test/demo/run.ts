@@ -2,7 +2,8 @@
  * `npm run demo`: Patchbay end to end on this machine alone.
  *
  * Reads a local emulation of GitHub on a cron trigger, delivers the records to a receiver that verifies every signature, and
- * changes the trigger over each protocol. Then a daemon that stores a long list into PostgreSQL is killed in the middle, and
+ * changes the trigger over each protocol. GitHub sends webhooks, which a receiver gets as events although it fails, is turned
+ * off and changes its secret. Then a daemon that stores a long list into PostgreSQL is killed in the middle, and
  * another one resumes. Ends by itself; exits with 1 when a check fails.
  */
 
@@ -17,6 +18,7 @@ import { sendForgeries, startVerifyingReceiver, type VerifiedDelivery } from './
 import { counted, printFact, printLine, printSection, printTable, printTitle, timeOf } from './report.ts'
 import { DemoAborted, DemoSession } from './session.ts'
 import { createSetup } from './setup.ts'
+import { demonstrateWebhooks } from './webhooks.ts'
 
 const LIMIT_MS = 170_000
 /** Lines of Patchbay's output that are printed when it exits unexpectedly. */
@@ -43,6 +45,7 @@ async function runDemo(session: DemoSession): Promise<readonly string[]> {
   step('From the shipped definition to a trigger')
   let printRow: (delivery: VerifiedDelivery) => void = () => {}
   const receiver = await startVerifyingReceiver((delivery) => {
+    if (delivery.event.startsWith('record:')) return
     const run = received.add(delivery)
     if (run.number === 1) printRow(delivery)
     if (delivery.event === 'failed') session.abort(`run ${run.number} failed: ${delivery.problem}`)
@@ -65,8 +68,9 @@ async function runDemo(session: DemoSession): Promise<readonly string[]> {
   step('Totals')
   const unbalanced = await audit({ session, setup, github, receiver, received, forgeriesSent })
 
+  const lost = await demonstrateWebhooks({ session, stack, product, github, setup, step })
   const incomplete = await demonstrateDaemons({ session, stack, product, github, setup, step })
-  return [...ineffective, ...unbalanced, ...incomplete]
+  return [...ineffective, ...unbalanced, ...lost, ...incomplete]
 }
 
 /** Starts the product on a new data directory; disposing the stack stops and deletes both. */

@@ -53,7 +53,7 @@ export async function createSetup({ session, product, github, receiver }: DemoSe
     integration_id: integration.id,
     override: { ...overrideFor(github.url), ...(canConsent ? consentOverride(github) : {}) },
   })
-  const overridden = canConsent ? 'base_url, consent' : 'base_url'
+  const overridden = canConsent ? 'base_url, consent, webhook' : 'base_url, webhook'
   printFact('environment integration', `overridden: ${overridden}, ${PAGE_SIZE} records a page`)
 
   const connecting = { session, get, post, installationId: installation.id }
@@ -95,12 +95,14 @@ export async function connectAccount(
   }: Pick<DemoSetup, 'get' | 'post' | 'installationId'> & { readonly session: DemoSession },
   tenantId: string,
   token: string,
+  context: object = {},
 ): Promise<JsonAnswer> {
   const account = await post('/integrated-account', {
     environment_integration_id: installationId,
     tenant_id: tenantId,
     authentication_method: 'api_key',
     credentials: { api_key: token },
+    context,
   })
   const status = await session.pollFor('the account to become active', async () => {
     const { status, last_error } = await get(`/integrated-account/${account.id}`)
@@ -113,9 +115,17 @@ export async function connectAccount(
   return account
 }
 
-/** The address of the API, and short pages so that there are several. */
+const NOTE_ISSUE = `headers."x-github-event" = "ping"
+  ? {"type": "meta"}
+  : {"type": "payload", "update_context": {"last_issue": body.issue.number}}`
+
+/** The address of the API, short pages so that there are several, and what webhooks change in the context of their account. */
 function overrideFor(baseUrl: string): object {
-  return { base_url: baseUrl, pagination: { config: { limit: PAGE_SIZE } } }
+  return {
+    base_url: baseUrl,
+    pagination: { config: { limit: PAGE_SIZE } },
+    webhook: { handle_verification: NOTE_ISSUE },
+  }
 }
 
 const RESOURCES = [
