@@ -15,7 +15,7 @@ import {
 } from './handshake.ts'
 import type { HeaderList, InboundState, SignatureState } from './inbound-event.ts'
 import { deliveryOf, type ParsedRequest, parseRequest } from './parsed-request.ts'
-import { redactHeaders } from './redacted-headers.ts'
+import { redactRequest } from './redact-request.ts'
 import { explainRejection, type RejectionBudget } from './rejection.ts'
 import { type InboundSource, type SourceAddress, type SourceReader, scopeOf } from './source.ts'
 import type { NewInboundEvent } from './sql/receive.ts'
@@ -256,13 +256,12 @@ function eventOf({ source, request, parsed, trace, id }: Reception, state: Inbou
     integratedAccountId: source.integratedAccountId ?? null,
     method: parsed.method,
     path: request.path,
-    query: request.query,
     remoteAddress: request.remoteAddress,
     bodyBytes: parsed.raw.byteLength,
     state,
     signature,
     trace,
-    headers: redactHeaders(source, request.headers),
+    ...redactRequest(source, request),
   }
 }
 

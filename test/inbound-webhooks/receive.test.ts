@@ -39,6 +39,12 @@ describe('an accepted delivery', () => {
     expect(headers.get('x-signature')).toBe(signatureOf('{}'))
   })
 
+  it('has the secrets in its query masked where it is stored', async () => {
+    const { path, accountId } = await address(SIGNED)
+    await sendSigned(`${path}?a=%20b&secret=hush&x=the-api-key-of-acme&b`, '{}')
+    expect((await stored(accountId))[0]?.query).toBe('a=%20b&secret=***&x=***&b')
+  })
+
   it('has the time that the third party says', async () => {
     const { path, accountId } = await address({
       ...SIGNED,
