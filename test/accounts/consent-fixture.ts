@@ -71,7 +71,7 @@ export async function consentFixture(now: () => Date = () => NOW) {
       authenticationMethod: (consent.format ?? 'oauth2') === 'oauth2' ? 'oauth2' : 'vendor_oauth',
       context: consent.fields ?? {},
     } as unknown as AccountWithDefinition
-    const definition = { plan, environmentVariables } as unknown as Parameters<typeof resolveAccount>[1]
+    const definition = { plan, environmentVariables, connection: {} } as unknown as Parameters<typeof resolveAccount>[1]
     return withToken(resolveAccount(account, definition, {}), { ...token, version: 1, obtainedAt: now() })
   }
 

@@ -28,7 +28,7 @@ async function countOf(kind: ResourceKind): Promise<number> {
 /** A value that no field of this kind takes. */
 function misfitOf({ fieldKind, scalar }: DescField): Json {
   if (fieldKind === 'list') return 'not a list'
-  if (fieldKind === 'message') return [1]
+  if (fieldKind === 'message' || fieldKind === 'map') return [1]
   return scalar === ScalarType.STRING ? { not: 'text' } : 'neither number nor boolean'
 }
 
