@@ -1,8 +1,9 @@
 import { constants, type KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto'
 import { z } from 'zod'
 import { compileTemplate } from '../../expressions/index.ts'
+import { findPatternProblem, PATTERN_LENGTH_MAX } from '../credential/field-pattern.ts'
 import { withSchema } from '../format.ts'
-import { refineWith, templateText } from '../schema-types.ts'
+import { rawText, refineWith, templateText } from '../schema-types.ts'
 import { verifyItems } from './items.ts'
 import { compileCertificate, type ReadCertificateKey, readPublicKey } from './public-key.ts'
 import { decodeExactly, renderSetting } from './secret.ts'
@@ -24,6 +25,7 @@ interface PublicKeySettings {
   readonly public_key?: string | undefined
   readonly certificate_url?: string | undefined
   readonly certificate_host?: string | undefined
+  readonly certificate_path?: string | undefined
 }
 
 const ALGORITHMS = {
@@ -50,11 +52,18 @@ const config = z
     certificate_url: sourceText()
       .optional()
       .describe(
-        'Where the address of the certificate is, for example `$header.x-cert-url`; only on `certificate_host`.',
+        'Where the address of the certificate is, for example `$header.x-cert-url`; only on `certificate_host`, with a path of `certificate_path`.',
       ),
     certificate_host: templateText()
       .optional()
       .describe('The only host that a certificate is taken from, always over HTTPS.'),
+    certificate_path: rawText()
+      .max(PATTERN_LENGTH_MAX, { abort: true })
+      .superRefine(refineWith(findPatternProblem, 'signature.certificate_path'))
+      .optional()
+      .describe(
+        'Regular expression (RE2) that the whole path of the address matches, for example `^/certs/[a-z0-9-]+$`; a query or a fragment is invalid. Must match only paths where only the sender can place a document.',
+      ),
     string_type: stringType.default('base64'),
     ...signedKeys,
   })
@@ -86,8 +95,14 @@ export const asymmetric: SignatureFormat = {
   }),
 }
 
-function compileKey({ public_key, certificate_url, certificate_host }: PublicKeySettings): ReadCertificateKey {
-  if (certificate_url !== undefined) return compileCertificate(certificate_url, certificate_host ?? '')
+function compileKey({
+  public_key,
+  certificate_url,
+  certificate_host,
+  certificate_path,
+}: PublicKeySettings): ReadCertificateKey {
+  if (certificate_url !== undefined)
+    return compileCertificate(certificate_url, certificate_host ?? '', certificate_path ?? '')
   const template = compileTemplate(public_key ?? '')
   return async (_delivery, scope) => {
     const text = renderSetting(template, scope, 'the public key')
@@ -106,10 +121,11 @@ function isSignature(
   return verify(hash, content, { ...options, key }, signature)
 }
 
-function findKeyProblem({ public_key, certificate_url, certificate_host }: PublicKeySettings): string | undefined {
+function findKeyProblem({ public_key, certificate_url, ...pin }: PublicKeySettings): string | undefined {
   if ((public_key === undefined) === (certificate_url === undefined))
     return 'needs either public_key or certificate_url'
-  if ((certificate_url === undefined) !== (certificate_host === undefined))
-    return 'needs certificate_url and certificate_host together'
+  const isPinned = [pin.certificate_host, pin.certificate_path].map((setting) => setting !== undefined)
+  if (isPinned.some((isSet) => isSet !== (certificate_url !== undefined)))
+    return 'needs certificate_url, certificate_host and certificate_path together'
   return undefined
 }

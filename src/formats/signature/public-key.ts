@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { compileTemplate, type TemplateScope } from '../../expressions/index.ts'
+import { matchesPattern } from '../credential/field-pattern.ts'
 import { renderSetting } from './secret.ts'
 import { type InboundDelivery, invalid, ok, type Result, type VerificationContext } from './signature.ts'
 import { compileSource, readText } from './source.ts'
@@ -12,10 +13,11 @@ export type ReadCertificateKey = (
 ) => Promise<Result<KeyObject>>
 
 /**
- * The URL may come from the delivery itself and is not trusted. The host is: it is pinned to the sender's own and reached over
- * HTTPS; a port or user information is invalid.
+ * The URL may come from the delivery itself and is not trusted. It has to be `https://{host}{path}` and nothing else: the
+ * host of the sender, and a path that only the sender's own certificates have. Other paths of the host may answer with a
+ * text that a third party wrote.
  */
-export function compileCertificate(url: string, host: string): ReadCertificateKey {
+export function compileCertificate(url: string, host: string, pathPattern: string): ReadCertificateKey {
   const source = compileSource(url)
   const pinned = compileTemplate(host)
   return async (delivery, scope, context) => {
@@ -23,19 +25,29 @@ export function compileCertificate(url: string, host: string): ReadCertificateKe
     if (address.kind === 'invalid') return address
     const expected = renderSetting(pinned, scope, 'the host of the certificate')
     if (expected.kind === 'invalid') return expected
-    if (!isOnHost(address.value, expected.value)) return invalid(`the certificate is not on https://${expected.value}`)
-    const document = await context.keys.read(address.value)
+    const checked = checkAddress(address.value, `https://${expected.value}`, pathPattern)
+    if (checked.kind === 'invalid') return checked
+    const document = await context.keys.read(checked.value)
     return document.kind === 'invalid' ? document : keyOf(document.value, context.now())
   }
 }
 
-function isOnHost(address: string, host: string): boolean {
+/** The normalized URL, when it has the origin, a path that matches the whole pattern, and no other parts. */
+function checkAddress(address: string, origin: string, pathPattern: string): Result<string> {
   const url = URL.canParse(address) ? new URL(address) : undefined
-  return url?.origin === `https://${host}` && url.username === '' && url.password === ''
+  if (url?.origin !== origin || url.username !== '' || url.password !== '')
+    return invalid(`the certificate is not on ${origin}`)
+  const isOnPath = matchesPattern(pathPattern, url.pathname) && url.href === origin + url.pathname
+  return isOnPath ? ok(url.href) : invalid('the address of the certificate does not match certificate_path')
 }
+
+/** A file of certificates and nothing else, at most eight: that of the sender, and those of its issuers. */
+const CERTIFICATE_FILE =
+  /^(?:-----BEGIN CERTIFICATE-----\r?\n[0-9A-Za-z+/=\r\n]+-----END CERTIFICATE-----(?:\s+|$)){1,8}$/
 
 /** The key of the first certificate in a PEM file; further ones are its issuers. */
 function keyOf(pem: string, now: Date): Result<KeyObject> {
+  if (!CERTIFICATE_FILE.test(pem)) return invalid('the document is not a PEM certificate and nothing else')
   try {
     const { validFromDate, validToDate, publicKey } = new X509Certificate(pem)
     const isValid = validFromDate <= now && now <= validToDate

@@ -9,6 +9,7 @@ export interface SignatureConfigRow {
 
 const PARTS = { parts: ['$header.x-timestamp', '.', '$body'], compare_with: '$header.x-signature' }
 const KEY = { secret: '{{env.SECRET}}' }
+const CERTIFIED = { ...PARTS, algorithm: 'rsa-sha256', certificate_url: '$header.x-cert' }
 
 export const SIGNATURE_CONFIG_ROWS: Readonly<Record<string, readonly SignatureConfigRow[]>> = {
   hmac: [
@@ -49,9 +50,19 @@ export const SIGNATURE_CONFIG_ROWS: Readonly<Record<string, readonly SignatureCo
     { promise: 'needs an algorithm', config: { ...PARTS, public_key: 'k' }, invalidAt: 'config.algorithm' },
     { promise: 'needs a key', config: { ...PARTS, algorithm: 'ed25519' }, invalidAt: 'config' },
     {
-      promise: 'takes certificates from a named host only',
-      config: { ...PARTS, algorithm: 'rsa-sha256', certificate_url: '$header.x-cert' },
+      promise: 'takes certificates from a named host and path',
+      config: { ...CERTIFIED, certificate_host: 'example.com', certificate_path: '^/certs/[0-9a-f]+$' },
+    },
+    { promise: 'takes certificates from a named host only', config: CERTIFIED, invalidAt: 'config' },
+    {
+      promise: 'takes certificates from a named path only',
+      config: { ...CERTIFIED, certificate_host: 'example.com' },
       invalidAt: 'config',
+    },
+    {
+      promise: 'rejects a path that is no expression',
+      config: { ...CERTIFIED, certificate_host: 'example.com', certificate_path: '^/(' },
+      invalidAt: 'config.certificate_path',
     },
   ],
   jwt: [

@@ -94,6 +94,7 @@ const snsVersion = (algorithm: string): Json => ({
     algorithm,
     certificate_url: '$payload.SigningCertURL',
     certificate_host: 'sns.{{env.AWS_REGION}}.amazonaws.com',
+    certificate_path: '^/SimpleNotificationService-[0-9a-f]+\\.pem$',
     parts: SNS_PARTS,
     compare_with: '$payload.Signature',
     timestamp: { value: '$payload.Timestamp', unit: 'iso', tolerance_seconds: 3600 },

@@ -386,6 +386,7 @@ export const PROVIDER_ROWS: Readonly<Record<string, ProviderRow>> = {
       algorithm: 'rsa-sha256',
       certificate_url: '$header.paypal-cert-url',
       certificate_host: 'api.paypal.com',
+      certificate_path: '^/v1/notifications/certs/[\\w-]+$',
       parts: [
         '$header.paypal-transmission-id',
         '$header.paypal-transmission-time',
