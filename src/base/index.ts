@@ -23,6 +23,7 @@ export {
   type Violation,
 } from './errors.ts'
 export { FairSemaphore } from './fair-semaphore.ts'
+export { FORM_FIELDS_MAX, parseFormFields } from './form-fields.ts'
 export { isUuid, lowestIdAt, newId } from './ids.ts'
 export {
   canonicalJson,

@@ -1,13 +1,14 @@
-import { codingOf, decompress, Failure, type Json, type JsonObject } from '../base/index.ts'
-import type { WebhookPlan } from '../definitions/index.ts'
 import {
-  charsetOf,
-  decodeLarge,
-  decodeText,
-  decodeUtf8,
-  type InboundDelivery,
-  responseFormat,
-} from '../formats/index.ts'
+  codingOf,
+  decompress,
+  Failure,
+  FORM_FIELDS_MAX,
+  type Json,
+  type JsonObject,
+  parseFormFields,
+} from '../base/index.ts'
+import type { WebhookPlan } from '../definitions/index.ts'
+import { charsetOf, decodeLarge, decodeText, type InboundDelivery, responseFormat } from '../formats/index.ts'
 import type { HeaderList } from './inbound-event.ts'
 
 /** A request with its whole body, as it came in or as it was stored. */
@@ -29,7 +30,7 @@ export interface ParsedRequest {
   readonly url: string
   /** By lower-case name; repeated ones joined by a comma. */
   readonly headers: Readonly<Record<string, string>>
-  /** The first value of each parameter. */
+  /** The first value of each parameter; none of a query string with too many. */
   readonly query: Readonly<Record<string, string>>
   /** The bytes as received. */
   readonly raw: Uint8Array
@@ -96,7 +97,7 @@ function joinHeaders(list: HeaderList): Record<string, string> {
 
 function firstValues(query: string): Record<string, string> {
   const values = new Map<string, string>()
-  for (const [name, value] of new URLSearchParams(query)) if (!values.has(name)) values.set(name, value)
+  for (const [name, value] of parseFormFields(Buffer.from(query)) ?? []) if (!values.has(name)) values.set(name, value)
   return Object.fromEntries(values)
 }
 
@@ -128,7 +129,7 @@ async function decode(raw: Uint8Array, encoding: string | undefined): Promise<Ui
 async function parseBody(bytes: Uint8Array, contentType: string): Promise<Json> {
   const charset = charsetOf(contentType)
   if (JSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('json'), bytes, charset)
-  if (FORM_TYPE.test(contentType)) return parseForm(decodeUtf8(bytes))
+  if (FORM_TYPE.test(contentType)) return parseForm(bytes)
   if (XML_TYPE.test(contentType)) return await decodeLarge(responseFormat('xml'), bytes, charset)
   if (NDJSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('ndjson'), bytes, charset)
   const text = decodeText(bytes, charset)
@@ -144,15 +145,11 @@ async function parseOrText(bytes: Uint8Array, charset: string | undefined, text:
   }
 }
 
-/** Most fields of a form. */
-const FIELDS_MAX = 10_000
-
-function parseForm(text: string): JsonObject {
+function parseForm(bytes: Uint8Array): JsonObject {
+  const form = parseFormFields(bytes)
+  if (form === undefined) throw new Error(`has more than ${FORM_FIELDS_MAX} form fields, or is too long`)
   const fields = new Map<string, string[]>()
-  let count = 0
-  for (const [name, value] of new URLSearchParams(text)) {
-    count += 1
-    if (count > FIELDS_MAX) throw new Error(`has more than ${FIELDS_MAX} form fields`)
+  for (const [name, value] of form) {
     const before = fields.get(name)
     if (before === undefined) fields.set(name, [value])
     else before.push(value)

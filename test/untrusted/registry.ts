@@ -5,12 +5,18 @@
  * `registry.test.ts` fails for a reader in `src` that has no row here.
  */
 
+import { INBOUND_READERS } from './inbound-readers.ts'
 import type { Reader } from './reader.ts'
 import { REQUEST_READERS } from './request-readers.ts'
 import { SIGNATURE_READERS } from './signature-readers.ts'
 import { UPSTREAM_READERS } from './upstream-readers.ts'
 
-export const READERS: readonly Reader[] = [...UPSTREAM_READERS, ...SIGNATURE_READERS, ...REQUEST_READERS]
+export const READERS: readonly Reader[] = [
+  ...UPSTREAM_READERS,
+  ...SIGNATURE_READERS,
+  ...INBOUND_READERS,
+  ...REQUEST_READERS,
+]
 
 /** Readers without a row of their own, and why none is needed. */
 export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
@@ -54,4 +60,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'api/services/values.convert.ts#parseEtag': 'one anchored expression over a short text',
   'api/http/proxy-request.ts#readProxyBody': 'collects bytes up to a limit; parseJson has a row',
   'database/keyset-pages.ts#readPageSize': 'compares numbers',
+  'inbound-webhooks/handshake.ts#readHandshake': 'picks fields of what an expression returned, which is bounded',
+  'inbound-webhooks/mapping.ts#readItems': 'picks fields of what an expression returned, and counts the items first',
+  'inbound-webhooks/mapping.ts#readLookupValues': 'picks values of what an expression returned, which is bounded',
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { z } from 'zod'
-import { getAtPath, isJsonNumber, type Json, parseDotPath } from '../../base/index.ts'
+import { FORM_FIELDS_MAX, getAtPath, isJsonNumber, type Json, parseDotPath, parseFormFields } from '../../base/index.ts'
 import { compileTemplate, type TemplateScope } from '../../expressions/index.ts'
 import { findPathProblem, rawText, refineWith, templateText } from '../schema-types.ts'
 import { renderSetting } from './secret.ts'
@@ -209,23 +209,11 @@ function fixedSource(read: (delivery: InboundDelivery) => string | Uint8Array | 
   }
 }
 
-/** Most fields of a form. */
-const FIELDS_MAX = 10_000
-const TOO_MANY_FIELDS = invalid(`the form has more than ${FIELDS_MAX} fields`)
-
-/** The fields of a form body; `undefined` when there are too many. */
-function parseForm(body: Uint8Array): URLSearchParams | undefined {
-  let separators = 0
-  for (let at = body.indexOf(AMPERSAND); at >= 0; at = body.indexOf(AMPERSAND, at + 1))
-    if (++separators >= FIELDS_MAX) return undefined
-  return new URLSearchParams(Buffer.from(body).toString())
-}
-
-const AMPERSAND = 0x26
+const TOO_MANY_FIELDS = invalid(`the form has more than ${FORM_FIELDS_MAX} fields, or is too long`)
 
 function formSource(name: string): ReadValues {
   return ({ body }) => {
-    const form = parseForm(body)
+    const form = parseFormFields(body)
     if (form === undefined) return TOO_MANY_FIELDS
     const values = form.getAll(name).filter((value) => value !== '')
     if (values.length > VALUES_MAX) return invalid(`the form has the field ${name} too often`)
@@ -283,7 +271,7 @@ function crc32Decimal(body: Uint8Array): string {
  * Mandrill). A name with several values appears once for each different one, sorted.
  */
 function sortedForm(body: Uint8Array): string | undefined {
-  const form = parseForm(body)
+  const form = parseFormFields(body)
   if (form === undefined) return undefined
   const fields = [...form]
   const pairs = new Map(fields.map(([name, value]) => [JSON.stringify([name, value]), { name, value }]))

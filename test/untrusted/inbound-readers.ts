@@ -1,0 +1,53 @@
+import { parseRequest, type RawRequest } from '../../src/inbound-webhooks/parsed-request.ts'
+import { bytes, KIB, MIB, never, numbered, type Reader, repeated } from './reader.ts'
+
+function parse(type: string, body: Uint8Array, more: Partial<RawRequest> = {}) {
+  const request = {
+    method: 'POST',
+    path: '/hook',
+    query: '',
+    headers: [['content-type', type]] as const,
+    body,
+    ...more,
+  }
+  return parseRequest(request, 'https://hooks.example.com')
+}
+
+/** Readers of webhooks before their signature is verified. */
+export const INBOUND_READERS: readonly Reader[] = [
+  {
+    name: 'form of a webhook',
+    covers: ['inbound-webhooks/parsed-request.ts#parseRequest', 'base/form-fields.ts#parseFormFields'],
+    lengthMax: MIB,
+    read: (input) => parse('application/x-www-form-urlencoded', bytes(input)),
+    rejects: never,
+    seeds: ['a=1&b=%20x&a=2', ''],
+    attacks: {
+      fields: repeated('a&'),
+      'different fields': numbered((index) => `${index.toString(36)}=1&`),
+      separators: repeated('&'),
+      letters: repeated('a'),
+      percents: repeated('%41'),
+      'broken percents': repeated('%'),
+    },
+  },
+  {
+    name: 'JSON of a webhook',
+    covers: [],
+    lengthMax: MIB,
+    read: (input) => parse('application/json', bytes(input)),
+    rejects: never,
+    isOffLoop: true,
+    seeds: ['{"a":[1,"b"]}', 'no JSON'],
+    attacks: { lists: repeated('['), numbers: repeated('1,', '[', '1]'), texts: repeated('"a",', '[', '1]') },
+  },
+  {
+    name: 'query of a webhook',
+    covers: [],
+    lengthMax: 16 * KIB,
+    read: (query) => parse('text/plain', Buffer.from('a'), { query }),
+    rejects: never,
+    seeds: ['validationToken=a%20b', 'a=1&a=2'],
+    attacks: { fields: repeated('a&'), percents: repeated('%41') },
+  },
+]
