@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { RunningProduct } from '../support/product.ts'
 import { expectJson, type JsonAnswer } from '../support/rest.ts'
 import { type GitHub, OWNER } from './github.ts'
-import { type IssueReceiver, startIssueReceiver } from './issue-receiver.ts'
+import { type IssueReceiver, type ReceivedAttempt, startIssueReceiver } from './issue-receiver.ts'
 import { counted, printCheck, printFact } from './report.ts'
 import type { DemoSession } from './session.ts'
 import { connectAccount, type DemoSetup } from './setup.ts'
@@ -68,8 +68,8 @@ export async function demonstrateWebhooks(deps: WebhookDemoDeps): Promise<readon
   await replayDelivery(scene)
 
   step('Another secret without a lost delivery')
-  await rotateSecret(scene, webhook.secret)
-  await verifyEveryDelivery(scene)
+  const opened = await rotateSecret(scene, webhook.secret)
+  await verifyEveryDelivery(scene, 1 + opened)
   return problems
 }
 
@@ -158,31 +158,47 @@ async function replayDelivery(scene: WebhookScene): Promise<void> {
   check('replay', text, isAccepted && distinct === 1)
 }
 
-/** For a day both secrets sign, so that the receiver changes over when it likes. */
-async function rotateSecret({ session, setup, github, receiver, webhookId, check }: WebhookScene, old: string) {
-  const openIssues = async (what: string): Promise<void> => {
-    const first = receiver.attempts.length
-    const opened = await Promise.all(Array.from({ length: ISSUES_PER_SECRET }, () => github.openIssue(REPOSITORY)))
-    await session.waitFor(`the issues of the ${what} secret`, () =>
-      opened.every((issue) => receiver.acceptedIssues().has(issue)) ? true : undefined,
-    )
-    const attempts = receiver.attempts.slice(first)
-    const isVerified = attempts.every(({ signatures }) => signatures === 2)
-    check(`with the ${what} secret`, `${attempts.length} verified, two signatures each`, isVerified)
-  }
-  const signaturesBefore = new Set(receiver.attempts.map(({ signatures }) => signatures))
+/** For a day both secrets sign, so that the receiver changes over when it likes. @returns how many issues were opened */
+async function rotateSecret(scene: WebhookScene, old: string): Promise<number> {
+  const { session, setup, receiver, webhookId, check } = scene
   const { secret } = await setup.post(`/webhook/${webhookId}/rotate-secret`, {})
-  const isNew = secret !== old && signaturesBefore.size === 1 && signaturesBefore.has(1)
-  check('rotation', 'another secret; until now one signature each', isNew)
-  await openIssues('old')
-  receiver.useSecret(secret)
-  await openIssues('new')
+  const rotatedAt = performance.now()
+  check('rotation', 'another secret', secret !== old)
+
+  // Workers cache webhooks for a moment: until then the old secret signs alone, which the receiver still knows.
+  let opened = 0
+  const seconds = await session.pollFor('both secrets to sign', async () => {
+    opened += 1
+    const [attempt] = await receiveIssues(scene, 1)
+    return attempt?.signatures === 2 ? (performance.now() - rotatedAt) / 1_000 : undefined
+  })
+  printFact('both secrets sign', `${seconds.toFixed(1)} s later, in delivery ${opened}`)
+
+  for (const known of ['old', 'new'] as const) {
+    receiver.useSecret(known === 'old' ? old : secret)
+    const attempts = await receiveIssues(scene, ISSUES_PER_SECRET)
+    const haveBoth = attempts.every(({ signatures }) => signatures === 2)
+    check(`with the ${known} secret`, `${attempts.length} verified, two signatures each`, haveBoth)
+  }
+  return opened + 2 * ISSUES_PER_SECRET
+}
+
+/** Opens issues and waits until the receiver has accepted the events about them. @returns its attempts meanwhile */
+async function receiveIssues(
+  { session, github, receiver }: WebhookScene,
+  count: number,
+): Promise<readonly ReceivedAttempt[]> {
+  const first = receiver.attempts.length
+  const opened = await Promise.all(Array.from({ length: count }, () => github.openIssue(REPOSITORY)))
+  await session.waitFor(`the events about ${counted(count, 'issue')}`, () =>
+    opened.every((issue) => receiver.acceptedIssues().has(issue)) ? true : undefined,
+  )
+  return receiver.attempts.slice(first)
 }
 
 /** What GitHub holds, what the receiver accepted, and what the API lists are the same. */
-async function verifyEveryDelivery(scene: WebhookScene): Promise<void> {
+async function verifyEveryDelivery(scene: WebhookScene, issues: number): Promise<void> {
   const { session, receiver, check } = scene
-  const issues = 1 + 2 * ISSUES_PER_SECRET
   const accepted = receiver.acceptedIssues()
   const text = `${issues} opened, ${accepted.size} accepted, every signature verified`
   check('issues', text, accepted.size === issues)
