@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, describe, expect, test } from 'vitest'
 import { isJsonObject, type Json } from '../../src/base/index.ts'
 import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
@@ -16,12 +17,39 @@ const definitions = SHIPPED_NAMES.flatMap((name) => {
   return plan.webhook === undefined ? [] : [{ name, plan, webhook: plan.webhook }]
 })
 
+function goldenOf(name: string): GoldenWebhooks {
+  return readGoldenWebhooks(name) ?? { now: '', account: {}, deliveries: [] }
+}
+
+const ORGANIZATION = '00Dx0000000ABCDEAA'
+/** What HubSpot sent before version 3: a hash of the secret and the body. */
+const hubspotV1 = createHash('sha256')
+  .update(`golden-webhook-secret${goldenOf('hubspot').deliveries[0]?.body ?? ''}`)
+  .digest('hex')
+
+test.each([
+  ['salesforce', 'the id of the organization alone', { query: '' }],
+  [
+    'hubspot',
+    'a signature without a time',
+    { headers: { 'content-type': 'application/json', 'x-hubspot-signature': hubspotV1 } },
+  ],
+])('%s: %s does not verify a delivery', async (name, _what, changes) => {
+  const golden = goldenOf(name)
+  const [delivery] = golden.deliveries
+  const webhook = definitions.find((definition) => definition.name === name)?.webhook
+  if (delivery === undefined || webhook === undefined) throw new Error(`${name} has no delivery`)
+  const account = { environmentVariables: { ...golden.account.environmentVariables, ORGANIZATION_ID: ORGANIZATION } }
+  const forged = { ...delivery, ...changes }
+  expect((await followWebhook(evaluator, webhook, { ...golden, account }, forged)).signature).not.toBe('valid')
+})
+
 test('most definitions receive webhooks', () => {
   expect(definitions.length).toBeGreaterThanOrEqual(60)
 })
 
 describe.each(definitions)('webhooks of $name', ({ name, plan, webhook }) => {
-  const golden = readGoldenWebhooks(name) ?? { now: '', account: {}, deliveries: [] }
+  const golden = goldenOf(name)
   const results = golden.deliveries.map(({ result }) => result)
 
   test('show a delivery that is accepted and mapped', () => {

@@ -330,17 +330,13 @@ export const MORE_PROVIDER_ROWS: Readonly<Record<string, ProviderRow>> = {
     string_type: 'base64',
   }),
   'Salesforce outbound messages': {
-    // SOAP, as it is parsed. Salesforce also shows a client certificate, which a proxy in front has to check.
+    // Unsigned. The address carries the secret: the organization's id in the body is known to others. Salesforce also shows a
+    // client certificate, which a proxy in front has to check.
     format: 'compare',
-    config: {
-      secret: '{{env.SALESFORCE_ORGANIZATION_ID}}',
-      compare_with: '$payload["soapenv:Envelope"]["soapenv:Body"].notifications.OrganizationId',
-    },
-    env: { SALESFORCE_ORGANIZATION_ID: '00Dx0000000ABCDEAA' },
-    payload: {
-      'soapenv:Envelope': { 'soapenv:Body': { notifications: { OrganizationId: '00Dx0000000ABCDEAA' } } },
-    },
-    proves: ['payload'],
+    config: { secret, compare_with: '$query.secret' },
+    env,
+    query: { secret: SECRET },
+    proves: ['query'],
   },
   Sellsy: {
     format: 'hash',
