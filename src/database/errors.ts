@@ -11,7 +11,7 @@ const LOCK_NOT_AVAILABLE = '55P03'
 /** "Cached plan must not change result type": the table changed under a prepared statement. */
 const FEATURE_NOT_SUPPORTED = '0A000'
 /** Classes 22 (data exception) and 23 (integrity constraint violation). */
-const DATA_OR_CONSTRAINT = /^2[23]/
+const DATA_OR_CONSTRAINT = /^2[1-3]/
 
 /** SQLSTATE and system error codes of a server that is stopping, starting, full or unreachable. */
 const UNAVAILABLE_CODES: ReadonlySet<string> = new Set([
@@ -79,7 +79,7 @@ export function isForeignKeyViolation(error: unknown, constraint?: string): bool
   )
 }
 
-/** True when a value in some row is wrong (class 22 or 23), rather than the statement, the connection or the server. */
+/** True when a value in some row is wrong (class 21, 22 or 23), rather than the statement, the connection or the server. */
 export function isDataError(error: unknown): boolean {
   return DATA_OR_CONSTRAINT.test(sqlState(error))
 }

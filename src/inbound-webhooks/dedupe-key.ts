@@ -3,7 +3,7 @@ import type { WebhookPlan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
 import type { InboundDelivery } from '../formats/index.ts'
 
-/** Longer ids are stored as their hash. */
+/** Longer ids, and those that PostgreSQL stores as another text or not at all, are stored as their hash. */
 const KEY_LENGTH_MAX = 200
 /** Headers that tell deliveries with the same body apart. */
 const DISTINGUISHING = /signature|hmac|digest|message-number/
@@ -31,9 +31,10 @@ function textOf(value: string | Uint8Array): string {
 }
 
 function shorten(id: string): string {
-  return id.length <= KEY_LENGTH_MAX && !id.includes('\0')
-    ? id
-    : `sha256:${createHash('sha256').update(id).digest('hex')}`
+  if (id.length <= KEY_LENGTH_MAX && !id.includes('\0') && id.isWellFormed()) return id
+  // UTF-8 has one character for all lone surrogates: different ids would have the same hash.
+  const bytes = id.isWellFormed() ? Buffer.from(id) : Buffer.from(id, 'utf16le')
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 }
 
 function hashOf({ method, url, headers, body }: InboundDelivery): string {

@@ -1,5 +1,5 @@
 import { MicroBatcher } from '../base/index.ts'
-import type { Database } from '../database/index.ts'
+import { type Database, isDataError } from '../database/index.ts'
 import { countDuplicates, insertInboundEvents, type NewInboundEvent } from './sql/receive.ts'
 
 /** Batches under way: one more than a connection keeps busy while another commits. */
@@ -17,15 +17,43 @@ export interface EventStore {
 
 /** Under load a commit carries many requests, alone a request waits for none. */
 export function createEventStore(database: Pick<Database, 'pool' | 'transaction'>): EventStore {
-  const process = (events: readonly NewInboundEvent[]) => storeBatch(database, events)
+  const process = (events: readonly NewInboundEvent[]) => storeEach(database, events)
   const small = new MicroBatcher({ concurrencyMax: BATCHES_MAX, batchMax: BATCH_MAX, process })
   const large = new MicroBatcher({ concurrencyMax: BATCHES_MAX, batchMax: LARGE_BATCH_MAX, process })
   return {
     async store(event) {
       const batcher = event.body.byteLength <= SMALL_BYTES_MAX ? small : large
-      return { isDuplicate: (await batcher.run(event)) !== event.id }
+      const outcome = await batcher.run(event)
+      if (outcome.kind === 'failed') throw outcome.error
+      return { isDuplicate: outcome.eventId !== event.id }
     },
   }
+}
+
+/** The event that has the dedupe key of a request, or why the request cannot be stored. */
+type StoreOutcome =
+  | { readonly kind: 'stored'; readonly eventId: string }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/** Stores a batch; one by one where a value in it is wrong, so that no request makes those of others fail. */
+async function storeEach(
+  database: Pick<Database, 'pool' | 'transaction'>,
+  events: readonly NewInboundEvent[],
+): Promise<readonly StoreOutcome[]> {
+  try {
+    const eventIds = await storeBatch(database, events)
+    return eventIds.map((eventId) => ({ kind: 'stored', eventId }))
+  } catch (error) {
+    if (!isDataError(error)) throw error
+    if (events.length === 1) return [{ kind: 'failed', error }]
+  }
+  const outcomes: StoreOutcome[] = []
+  for (const event of events) outcomes.push(...(await storeEach(database, [event]).catch(failedWith)))
+  return outcomes
+}
+
+function failedWith(error: unknown): readonly StoreOutcome[] {
+  return [{ kind: 'failed', error }]
 }
 
 /** The events that have the dedupe keys, in the order of the requests. */
