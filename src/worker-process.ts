@@ -34,7 +34,7 @@ export interface WorkerProcess extends AsyncDisposable {
 
 const FORGET_INTERVAL_MS = 10 * 60 * 1_000
 
-/** Builds the worker: ticks, webhook runs, account activation, token refresh, maintenance. */
+/** Builds the worker: ticks, webhook runs, accounts, subscriptions, deliveries, inbound webhooks, tasks, maintenance. */
 export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
   const { config, storage, logger, observability } = deps
   const { database, secrets } = storage

@@ -72,9 +72,10 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'worker',
-    summary: 'activate accounts, refresh tokens, fire ticks, execute webhook runs, deliver events',
+    summary:
+      'fire ticks, execute webhook runs, keep accounts and subscriptions fresh, deliver events, process inbound webhooks',
     description:
-      'Activates accounts, refreshes their tokens, fires ticks, executes runs with a webhook as destination and deletes old runs, until SIGTERM. Any number of workers share one database.',
+      'Activates accounts, refreshes their tokens, renews their webhook subscriptions, fires ticks, executes runs with a webhook as destination, delivers events, processes inbound webhooks, works on tasks and deletes old history, until SIGTERM. Any number of workers share one database.',
     options: [
       {
         flags: '--region <NAMES>',

@@ -45,7 +45,12 @@ export const DELIVERY_POLICY: QueuePolicy = {
 export type ClaimedDelivery = TakenLease & Availability & DeliveryPayload
 
 /** Why a delivery is not sent. */
-export type DiscardReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_paused' | 'event_deleted'
+export type DiscardReason =
+  | 'webhook_deleted'
+  | 'webhook_disabled'
+  | 'webhook_paused'
+  | 'event_deleted'
+  | 'event_expunged'
 
 /** How the work on a claimed delivery ended. */
 export interface DeliverySettlement {

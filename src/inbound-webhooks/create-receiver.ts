@@ -46,7 +46,7 @@ export function createReceiver(deps: ReceiverDeps): ReceiveRequest {
 }
 
 /** The public keys of third parties, fetched when a signature names them. */
-export function createWebhookKeys({ http, clock }: Pick<ReceiverDeps, 'http' | 'clock'>): KeySource {
+function createWebhookKeys({ http, clock }: Pick<ReceiverDeps, 'http' | 'clock'>): KeySource {
   return createKeySource({
     fetchKey: (url) =>
       http.send({ method: 'GET', url, headers: {}, timeoutMs: KEY_MS_MAX, maxResponseBytes: KEY_BYTES_MAX }),

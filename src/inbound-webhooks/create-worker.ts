@@ -2,10 +2,8 @@ import type { AccountDependencies } from '../accounts/index.ts'
 import type { PollLoopDeps, PollLoopSpec } from '../base/index.ts'
 import { type Clock, PollLoop, type Random } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
-import type { HttpClient } from '../egress/index.ts'
 import type { Evaluator } from '../expressions/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import { createWebhookKeys } from './create-receiver.ts'
 import { InboundQueue } from './inbound-queue.ts'
 import { inboundCleaner } from './maintenance.ts'
 import { processDelivery } from './process.ts'
@@ -20,7 +18,6 @@ export interface InboundWorkerDeps
   readonly database: Database
   readonly accounts: Pick<AccountDependencies, 'database' | 'reader' | 'secrets' | 'definitions' | 'contextValues'>
   readonly evaluator: Pick<Evaluator, 'evaluate'>
-  readonly http: Pick<HttpClient, 'send'>
   readonly clock: Clock
   readonly random: Random
   readonly logger: Pick<Logger, 'warn' | 'error'>
@@ -38,7 +35,7 @@ export interface InboundWorker extends AsyncDisposable {
 
 /** Creates what processes received webhooks, starts the syncs of hints, and deletes what is kept for a day. */
 export function createInboundWorker(deps: InboundWorkerDeps): InboundWorker {
-  const processing = { ...deps, sources: createSourceReader(deps), keys: createWebhookKeys(deps) }
+  const processing = { ...deps, sources: createSourceReader(deps) }
   const processor = new InboundProcessor({
     ...deps,
     queue: new InboundQueue(deps),

@@ -44,21 +44,11 @@ export interface InboundEffects {
 }
 
 /** In which step processing failed. */
-export type ProcessingStep =
-  | 'load'
-  | 'transform'
-  | 'handshake'
-  | 'signature'
-  | 'context'
-  | 'mapping'
-  | 'routing'
-  | 'store'
+export type ProcessingStep = 'load' | 'transform' | 'handshake' | 'context' | 'mapping' | 'routing' | 'store'
 
 /** How processing ended. */
 export type ProcessingOutcome =
   | { readonly kind: 'done'; readonly effects: InboundEffects; readonly trace: JsonObject }
-  /** The signature, which could not be verified when the delivery was received, is wrong. */
-  | { readonly kind: 'rejected'; readonly reason: string; readonly trace: JsonObject }
   /** `isTransient`: it may succeed later although nothing is changed. */
   | {
       readonly kind: 'failed'

@@ -12,7 +12,7 @@ export interface Handshake {
   readonly answer: WebhookAnswer | undefined
   /** An address that the third party asks to be visited. */
   readonly visitUrl: string | undefined
-  /** Keys to be merged into the context; null removes one. Takes effect only as `assertMayUpdate` allows, or once authenticated. */
+  /** Keys to be merged into the context; null removes one. Takes effect only as `updateInHandshake` allows, or once authenticated. */
   readonly contextUpdate: JsonObject | undefined
 }
 

@@ -13,8 +13,8 @@ export type SourceKind = 'integrated_account' | 'environment_integration'
 export const INBOUND_STATES = ['handshake', 'received', 'processed', 'failed', 'rejected', 'unrouted'] as const
 export type InboundState = (typeof INBOUND_STATES)[number]
 
-/** `none`: the definition does not authenticate deliveries. `unverified`: accepted, to be verified before it is processed. */
-export type SignatureState = 'none' | 'valid' | 'invalid' | 'unverified'
+/** `none`: the definition does not authenticate deliveries. */
+export type SignatureState = 'none' | 'valid' | 'invalid'
 
 /** A request of a third party as stored, without its content. */
 export interface InboundEventRecord {

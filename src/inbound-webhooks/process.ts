@@ -1,7 +1,6 @@
 import { findAccountsByContext } from '../accounts/index.ts'
 import { Failure, type Json, type JsonObject } from '../base/index.ts'
 import { type Database, isDatabaseUnavailable } from '../database/index.ts'
-import type { KeySource } from '../formats/index.ts'
 import { accountSecrets } from '../proxy/index.ts'
 import { Redactor } from '../redaction/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
@@ -16,9 +15,9 @@ import { type ExpressionDeps, evaluateHandshake, type Handshake, transformPayloa
 import type { InboundContent, InboundEventRecord } from './inbound-event.ts'
 import type { LeasedEvent } from './inbound-queue.ts'
 import { defaultItems, type InboundItem, metaItem, readItems, readLookupValues } from './mapping.ts'
-import { deliveryOf, expressionInput, type ParsedRequest, parseRequest } from './parsed-request.ts'
+import { expressionInput, type ParsedRequest, parseRequest } from './parsed-request.ts'
 import { groupByValue, LOOKUP_ACCOUNTS_MAX, listLookupValues, type RoutingSource, routeItems } from './routing.ts'
-import { type InboundSource, type SourceReader, scopeOf } from './source.ts'
+import type { InboundSource, SourceReader } from './source.ts'
 import { StepRecorder } from './step-recorder.ts'
 import type { HintedSyncs } from './sync-hints.ts'
 
@@ -26,8 +25,6 @@ import type { HintedSyncs } from './sync-hints.ts'
 export interface ProcessDeliveryDeps extends ExpressionDeps {
   readonly database: Pick<Database, 'pool'>
   readonly sources: SourceReader
-  /** Public keys of third parties. */
-  readonly keys: KeySource
   readonly syncs: Pick<HintedSyncs, 'findTriggers'>
   /** Without a trailing slash. */
   readonly publicUrl: () => string
@@ -39,7 +36,7 @@ const EVENTS_BYTES_MAX = 5 * 1024 * 1024
 
 /**
  * Finds out what a received webhook leads to, with the definition as it is now, and does nothing of it: handshake expression for
- * `update_context`, signature where it could not be verified before, mapping to items, routing of the items to accounts.
+ * `update_context`, mapping to items, routing of the items to accounts.
  *
  * Never throws. The payload that was made when the webhook was received is used; a replay makes it anew.
  */
@@ -88,14 +85,6 @@ async function runSteps(
     () => evaluateHandshake(deps, source, request, payload),
     handshakeFacts,
   )
-  if (event.signature === 'unverified') {
-    const verdict = await steps.run(
-      'signature',
-      () => verify(deps, processing),
-      (result) => ({ ...result }),
-    )
-    if (verdict.kind === 'invalid') return { kind: 'rejected', reason: verdict.reason, trace: steps.trace }
-  }
   const items = await steps.run('mapping', () => mapItems(deps, processing, handshake), mappingFacts)
   const { routed, accountIds } = await steps.run('routing', () => route(deps, processing, items), routingFacts)
   const context = contextEffect(source, handshake, accountIds)
@@ -136,14 +125,6 @@ async function payloadOf(
   request: ParsedRequest,
 ): Promise<Json> {
   return payload === null || isReplay ? await transformPayload(deps, source, request) : payload
-}
-
-/** The tolerance of timestamps is measured at the time of reception. */
-async function verify({ keys }: ProcessDeliveryDeps, { event, source, request, payload }: Processing) {
-  const { verify } = source.webhook
-  if (verify === undefined) return { kind: 'valid' } as const
-  const context = { keys, now: () => event.receivedAt }
-  return await verify(deliveryOf(request, source.webhook, payload), scopeOf(source), context)
 }
 
 async function mapItems(

@@ -24,7 +24,7 @@ export interface FinishedEvent {
   readonly event: InboundEventRecord
   readonly isReplay: boolean
   readonly outcome: ProcessingOutcome
-  /** It waits for another attempt. */
+  /** No attempt follows. */
   readonly isOver: boolean
 }
 
@@ -172,23 +172,15 @@ function groupHints(lines: readonly Line[]): readonly SyncHint[] {
 function processedEvent({ event, isReplay, outcome, isOver }: FinishedEvent): ProcessedEvent {
   const { environmentId, id } = event
   const trace = isReplay ? withReplay(event.trace, outcome.trace) : { ...event.trace, ...outcome.trace }
-  return { environmentId, id, trace, ...endingOf(outcome, event, isOver) }
+  return { environmentId, id, trace, ...endingOf(outcome, isOver) }
 }
 
-function endingOf(
-  outcome: ProcessingOutcome,
-  event: InboundEventRecord,
-  isOver: boolean,
-): Pick<ProcessedEvent, 'state' | 'signature' | 'error'> {
+function endingOf(outcome: ProcessingOutcome, isOver: boolean): Pick<ProcessedEvent, 'state' | 'error'> {
   switch (outcome.kind) {
-    case 'done': {
-      const signature = event.signature === 'unverified' ? 'valid' : null
-      return { state: stateOf(outcome.effects), signature, error: null }
-    }
-    case 'rejected':
-      return { state: 'rejected', signature: 'invalid', error: { step: 'signature', message: outcome.reason } }
+    case 'done':
+      return { state: stateOf(outcome.effects), error: null }
     case 'failed':
-      return { state: isOver ? 'failed' : 'received', signature: null, error: outcome.error }
+      return { state: isOver ? 'failed' : 'received', error: outcome.error }
   }
 }
 

@@ -66,7 +66,6 @@ export async function processFixture() {
     syncs,
     publicUrl,
     logger: silentLogger,
-    keys: { find: () => Promise.reject(new Error('no keys')) } as never,
   }
 
   /** A worker of its own; `holder` tells it from others. */

@@ -125,7 +125,7 @@ export const CancelTaskRequestSchema: GenMessage<CancelTaskRequest> = /*@__PURE_
 
 /**
  * Shows and cancels work in the background. Tasks are started by the calls that need them, such as
- * WebhookService.RecoverDeliveries, and are kept for 30 days after their end.
+ * WebhookService.RecoverWebhookDeliveries, and are kept for 30 days after their end.
  *
  * Every operation concerns one environment: the one an environment token is bound to, or the one a team token names
  * with the header `patchbay-environment`, else ENVIRONMENT_REQUIRED.

@@ -114,7 +114,8 @@ export type WebhookDelivery = Message<"patchbay.v1.WebhookDelivery"> & {
   lastErrorClass?: string | undefined;
 
   /**
-   * When the next attempt is made, at the earliest. Absent when none is, and while one is under way.
+   * When the next attempt is made, at the earliest. It lies in the past while that attempt is under way or waits for a
+   * turn. Absent when there is none.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_at = 13;
    */

@@ -27,7 +27,7 @@ create table inbound_event (
   body_bytes integer not null,
   state text not null check (state in ('handshake', 'received', 'processed', 'failed', 'rejected', 'unrouted')),
   -- none: the definition does not authenticate deliveries.
-  signature text not null check (signature in ('none', 'valid', 'invalid', 'unverified')),
+  signature text not null check (signature in ('none', 'valid', 'invalid')),
   -- Null: handshakes and rejected deliveries claim none.
   dedupe_key text,
   -- Further deliveries with the same key.
@@ -141,7 +141,7 @@ create table inbound_queue (
   environment_id uuid not null,
   source_id uuid not null,
   source_kind text not null,
-  -- 'received' for what was just received, 'replay' for what is processed again: the second takes what the first leaves.
+  -- 'received' for what was just received, 'replay' for what is processed again: the second has at least a quarter of each claim.
   queue_group text not null,
   available_at timestamptz(3) not null,
   -- Attempts that were made and count.

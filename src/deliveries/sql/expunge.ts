@@ -1,4 +1,5 @@
 import { execute, type Tx } from '../../database/index.ts'
+import type { DiscardReason } from '../delivery-queue.ts'
 
 /**
  * Discards the deliveries of an event that wait, and takes them from the queue. Those being sent are discarded when they would
@@ -12,9 +13,9 @@ export async function discardWaiting(tx: Tx, environmentId: string, eventId: str
          select id from delivery where environment_id = :environmentId and event_id = :eventId and state = 'pending'
        ) returning delivery_id
      )
-     update delivery set state = 'discarded', last_error_class = 'event_expunged', next_attempt_at = null, finished_at = now()
+     update delivery set state = 'discarded', last_error_class = :reason, next_attempt_at = null, finished_at = now()
      where environment_id = :environmentId and id in (select delivery_id from waiting) and state = 'pending'`,
-    { environmentId, eventId },
+    { environmentId, eventId, reason: 'event_expunged' satisfies DiscardReason },
   )
 }
 

@@ -45,7 +45,6 @@ export interface ProcessedEvent {
   readonly id: string
   /** `received`: it is tried again. */
   readonly state: InboundState
-  readonly signature: InboundEventRecord['signature'] | null
   readonly error: JsonObject | null
   /** Null: it stays as it is. */
   readonly trace: JsonObject | null
@@ -56,15 +55,14 @@ export async function updateProcessedEvents(tx: Tx, events: readonly ProcessedEv
   await execute(
     tx,
     `update inbound_event e set state = v.state, error = v.error, trace = coalesce(v.trace, e.trace),
-       signature = coalesce(v.signature, e.signature), processed_at = case when v.state <> 'received' then now() end
-     from unnest(:environmentIds::uuid[], :ids::uuid[], :states::text[], :signatures::text[], :errors::jsonb[], :traces::jsonb[])
-       as v (environment_id, id, state, signature, error, trace)
+       processed_at = case when v.state <> 'received' then now() end
+     from unnest(:environmentIds::uuid[], :ids::uuid[], :states::text[], :errors::jsonb[], :traces::jsonb[])
+       as v (environment_id, id, state, error, trace)
      where e.environment_id = v.environment_id and e.id = v.id`,
     {
       environmentIds: events.map(({ environmentId }) => environmentId),
       ids: events.map(({ id }) => id),
       states: events.map(({ state }) => state),
-      signatures: events.map(({ signature }) => signature),
       errors: events.map(({ error }) => (error === null ? null : jsonb(error))),
       traces: events.map(({ trace }) => (trace === null ? null : jsonb(trace))),
     },

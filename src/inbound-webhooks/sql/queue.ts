@@ -23,7 +23,7 @@ export interface InboundQueuePayload {
   readonly isReplay: boolean
 }
 
-/** The groups of the queue, for any worker: what was just received, and what is processed again, which waits for the first. */
+/** The groups of the queue, for any worker: what was just received, and what is processed again, which has at least a quarter of each claim. */
 export const INBOUND_QUEUE_GROUPS = { received: 'received', replay: 'replay' } as const
 
 /** Whether anything waits that is due. Reads the queue up to the first such row: it holds few that are not. */
