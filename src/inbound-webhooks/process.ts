@@ -172,7 +172,7 @@ async function findAccounts(
   if (integratedAccountId !== undefined && tenantId !== undefined)
     return { kind: 'account', account: { id: integratedAccountId, tenantId } }
   const { contextLookup } = webhook
-  if (contextLookup === undefined) return { kind: 'installation', lookup: undefined, accounts: new Map() }
+  if (contextLookup === undefined) return { kind: 'installation', lookup: undefined, ...groupByValue([]) }
   const input = eventInput(source, request, payload)
   const value = await deps.evaluator.evaluate(contextLookup.value, input, { owner: environmentId })
   const values = readLookupValues(value, 'context_lookup.value')
@@ -182,8 +182,8 @@ async function findAccounts(
   const found =
     wanted.length === 0
       ? []
-      : await findAccountsByContext(deps.database.pool, installation, field, wanted, LOOKUP_ACCOUNTS_MAX)
-  return { kind: 'installation', lookup: { field, values }, accounts: groupByValue(found) }
+      : await findAccountsByContext(deps.database.pool, installation, field, wanted, LOOKUP_ACCOUNTS_MAX + 1)
+  return { kind: 'installation', lookup: { field, values }, ...groupByValue(found) }
 }
 
 /** A hint that no trigger waits for leads to nothing. */

@@ -19,6 +19,8 @@ export type RoutingSource =
       readonly lookup: { readonly field: string; readonly values: readonly string[] } | undefined
       /** Accounts by value, of all values of the delivery. */
       readonly accounts: ReadonlyMap<string, readonly ReceivingAccount[]>
+      /** Values that accounts of several tenants have, none of them confirmed: they lead to no account. */
+      readonly ambiguous: ReadonlySet<string>
     }
 
 /** The values that have to be looked up for the items of a delivery: their own, and those of the delivery for the others. */
@@ -26,9 +28,26 @@ export function listLookupValues(items: readonly InboundItem[], ofDelivery: read
   return [...new Set([...ofDelivery, ...items.flatMap(({ accounts }) => accounts)])]
 }
 
-/** The found accounts by value. */
-export function groupByValue(found: readonly AccountOfValue[]): ReadonlyMap<string, readonly ReceivingAccount[]> {
-  return Map.groupBy(found, ({ value }) => value)
+/**
+ * The found accounts by value. A value of the context may come from a form or a redirect, which the tenant's customer controls:
+ * a value that accounts of several tenants have leads only to those for which the third party has confirmed it, or to none.
+ *
+ * @throws Failure EXPRESSION_FAILED when there are too many accounts to tell
+ */
+export function groupByValue(
+  found: readonly AccountOfValue[],
+): Pick<Extract<RoutingSource, { readonly kind: 'installation' }>, 'accounts' | 'ambiguous'> {
+  if (found.length > LOOKUP_ACCOUNTS_MAX)
+    throw new Failure('EXPRESSION_FAILED', `the delivery names more than ${LOOKUP_ACCOUNTS_MAX} accounts`)
+  const accounts = new Map<string, readonly ReceivingAccount[]>()
+  const ambiguous = new Set<string>()
+  for (const [value, all] of Map.groupBy(found, (account) => account.value)) {
+    const isOfOneTenant = new Set(all.map(({ tenantId }) => tenantId)).size === 1
+    const trusted = isOfOneTenant ? all : all.filter(({ isConfirmed }) => isConfirmed)
+    if (trusted.length > 0) accounts.set(value, trusted)
+    else ambiguous.add(value)
+  }
+  return { accounts, ambiguous }
 }
 
 /**
@@ -58,6 +77,8 @@ function routeItem(item: InboundItem, source: RoutingSource): readonly RoutedIte
   const { field } = source.lookup
   return values.flatMap((value): readonly RoutedItem[] => {
     const accounts = source.accounts.get(value) ?? []
+    if (source.ambiguous.has(value))
+      return [unrouted(item, value, `ambiguous: accounts of several tenants have this value in context.${field}`)]
     if (accounts.length === 0)
       return [unrouted(item, value, `no account of the installation has this value in context.${field}`)]
     return accounts.map((account) => assigned(item, value, account))

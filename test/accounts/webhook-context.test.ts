@@ -82,10 +82,10 @@ describe('looking accounts up by their context', () => {
       10,
     )
     expect(found).toEqual([
-      { value: '12345', id: number.id, tenantId: 'globex' },
-      { value: '99', id: list.id, tenantId: 'acme' },
-      { value: 'T1', id: text.id, tenantId: 'acme' },
-      { value: 'T1', id: list.id, tenantId: 'acme' },
+      { value: '12345', id: number.id, tenantId: 'globex', isConfirmed: false },
+      { value: '99', id: list.id, tenantId: 'acme', isConfirmed: false },
+      { value: 'T1', id: text.id, tenantId: 'acme', isConfirmed: false },
+      { value: 'T1', id: list.id, tenantId: 'acme', isConfirmed: false },
     ])
   })
 

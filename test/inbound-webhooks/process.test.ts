@@ -237,6 +237,33 @@ describe('a delivery to the address of an installation', () => {
     expect(await find(id)).toMatchObject({ state: 'processed', trace: { routing: { routed: 4, unrouted: 1 } } })
   })
 
+  it('leads to no tenant when several have the value, unless the third party has confirmed it for one', async () => {
+    const handle_verification = '{"type": "payload", "update_context": {"seen": true}}'
+    const first = await accountWith({ events: EVENTS, context_lookup: lookup, handle_verification }, { team: 'T1' })
+    const other = await accountOf(first.installation.id, { team: ['T1'] }, 'globex')
+    const contextsSeen = async () =>
+      await Promise.all(
+        [first, other].map(async ({ id }) => {
+          const found = await accountDeps.reader.read({ environmentId: own.environmentId, id })
+          return found?.account.context.seen ?? false
+        }),
+      )
+    const body = { team: 'T1', changes: [{ kind: 'created', id: 1, team: 'T1' }] }
+    const id = await receive(first.installation, body)
+    await processAll()
+    expect(await eventsOf(id)).toEqual([])
+    expect(await itemsOf(id)).toMatchObject([
+      { state: 'unrouted', value: 'T1', accountId: null, detail: expect.stringContaining('ambiguous') },
+    ])
+    expect(await contextsSeen()).toEqual([false, false])
+    await execute(tx, "update integrated_account set external_id = 'T1' where id = :id", { id: first.id })
+    await execute(tx, "update integrated_account set external_id = 'T2' where id = :id", { id: other.id })
+    const confirmed = await receive(first.installation, body)
+    await processAll()
+    expect((await eventsOf(confirmed)).map(({ accountId }) => accountId)).toEqual([first.id])
+    expect(await contextsSeen()).toEqual([true, false])
+  })
+
   it.each([
     ['no account has the value', { context_lookup: lookup }, { team: 'T404' }, 'no account of the installation'],
     ['the payload names none', { context_lookup: lookup }, {}, 'context_lookup found no value'],

@@ -5,6 +5,8 @@ import type { IntegratedAccountRecord } from './integrated-account.ts'
 export interface AccountOfValue extends Pick<IntegratedAccountRecord, 'id' | 'tenantId'> {
   /** One of the values that were looked up. */
   readonly value: string
+  /** The third party named the same value as the id of the account (`identity`): it does not come from a form or a redirect alone. */
+  readonly isConfirmed: boolean
 }
 
 /**
@@ -22,7 +24,8 @@ export async function findAccountsByContext(
 ): Promise<readonly AccountOfValue[]> {
   return await query(
     tx,
-    `select wanted.value, account.id, account.tenant_id as "tenantId"
+    `select wanted.value, account.id, account.tenant_id as "tenantId",
+       coalesce(account.external_id = wanted.value, false) as "isConfirmed"
      from unnest(:values::text[]) as wanted (value)
      join integrated_account account
        on context_lookup_keys(account.environment_integration_id, account.context)
