@@ -3,6 +3,7 @@ import {
   isJsonNumber,
   isJsonObject,
   type Json,
+  JsonNumber,
   type JsonObject,
   toDouble,
   tryParseDotPath,
@@ -18,7 +19,7 @@ export interface FilteredEvent {
   readonly createdAt: Date
 }
 
-/** A parsed filter: whether an event passes it. Pure; its work is bounded by its conditions times the size of the event. */
+/** A parsed filter: whether an event passes it. Pure; at most `CONDITIONS_MAX` times `ITEMS_COMPARED_MAX` comparisons. */
 export type EventPredicate = (event: FilteredEvent) => boolean
 
 /** A parsed filter, and what is wrong with its text. With violations, only the conditions without one are in the predicate. */
@@ -35,6 +36,8 @@ const VIOLATIONS_MAX = 20
 const NESTING_MAX = 8
 /** Most items of `$in` and `$nin`. */
 const LIST_MAX = 100
+/** Items of a list in the payload that a condition is compared with: of longer lists the first ones. */
+const ITEMS_COMPARED_MAX = 1_000
 /** Longest text that is compared with. */
 const TEXT_LENGTH_MAX = 1024
 
@@ -53,8 +56,8 @@ const OPERATORS_TEXT = '$eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith,
  * A member is a field with a value or an object of operators (`{"payload.status": "open"}`, `{"payload.amount": {"$gte": 10}}`),
  * or `$and` and `$or` with a list of filters, or `$not` with one. Fields are `id`, `type`, `created_at`,
  * `integrated_account_id` and paths into the payload, which begin with `payload.`; a name with dots is written
- * `payload["a.b"]`. A condition of a list holds when it holds for one of its items; `$neq` and `$nin` are the opposites of
- * `$eq` and `$in`, also for missing fields. Types are never converted. Linear in the length of the filter.
+ * `payload["a.b"]`. A condition of a list holds when it holds for one of its first 1 000 items; `$neq` and `$nin` are
+ * the opposites of `$eq` and `$in`, also for missing fields. Types are never converted. Linear in the length of the filter.
  *
  * @param field prefix of the fields of the violations
  */
@@ -191,15 +194,22 @@ class FilterParser {
   }
 
   #equals(operands: readonly Json[], at: string, isTime: boolean): ValueTest {
-    const texts = new Set<string>()
-    const others = new Set<string>()
+    const values = new Set<Json>()
+    const numbers = new Set<string>()
     for (const operand of operands) {
       const scalar = this.#scalar(operand, at, isTime)
-      if (typeof scalar === 'string') texts.add(scalar)
-      else if (scalar !== undefined) others.add(scalarKey(scalar))
+      if (scalar === undefined) continue
+      if (!isJsonNumber(scalar)) {
+        values.add(scalar)
+        continue
+      }
+      const double = Number(scalar)
+      // A number of the payload is a double exactly when it is written as one: only then may it equal this one.
+      if (decimalKey(double) === decimalKey(scalar)) values.add(double)
+      numbers.add(decimalKey(scalar))
     }
     return (value) =>
-      typeof value === 'string' ? texts.has(value) : others.size > 0 && isScalar(value) && others.has(scalarKey(value))
+      values.has(value) || (value instanceof JsonNumber && numbers.size > 0 && numbers.has(readNumber(value).key))
   }
 
   #compares(operator: '$gt' | '$gte' | '$lt' | '$lte', operand: Json, at: string, isTime: boolean): ValueTest {
@@ -209,7 +219,7 @@ class FilterParser {
       return () => true
     }
     return (value) => {
-      const left = toDouble(value)
+      const left = value instanceof JsonNumber ? readNumber(value).double : value
       // Only values of one type have an order.
       return (
         (typeof left === 'number' || typeof left === 'string') &&
@@ -277,11 +287,24 @@ function isScalar(value: Json): value is Scalar {
   return typeof value !== 'object' || value === null || isJsonNumber(value)
 }
 
-/** Equal scalars that are no texts have equal keys, numbers however they are written. */
-function scalarKey(value: Scalar): string {
-  if (!isJsonNumber(value)) return String(value)
+/** Equal numbers have equal keys, however they are written. */
+function decimalKey(value: number | JsonNumber): string {
   const { text, exponent } = decimalForm(value)
   return `${text}|${exponent}`
+}
+
+interface ReadNumber {
+  readonly key: string
+  readonly double: number
+}
+
+/** What was read of numbers that are no doubles, which may be long: once for all conditions and webhooks. */
+const READ_NUMBERS = new WeakMap<JsonNumber, ReadNumber>()
+
+function readNumber(number: JsonNumber): ReadNumber {
+  const known = READ_NUMBERS.get(number) ?? { key: decimalKey(number), double: number.valueOf() }
+  READ_NUMBERS.set(number, known)
+  return known
 }
 
 function isOrdered<Value extends number | string>(
@@ -302,7 +325,13 @@ function isOrdered<Value extends number | string>(
 }
 
 function someItem(test: ValueTest): (value: Json | undefined) => boolean {
-  return (value) => (Array.isArray(value) ? value.some(test) : value !== undefined && test(value))
+  return (value) => (Array.isArray(value) ? someOfFirst(value, test) : value !== undefined && test(value))
+}
+
+function someOfFirst(items: readonly Json[], test: ValueTest): boolean {
+  const count = Math.min(items.length, ITEMS_COMPARED_MAX)
+  for (let index = 0; index < count; index++) if (test(items[index] ?? null)) return true
+  return false
 }
 
 function negated(test: ValueTest): (value: Json | undefined) => boolean {

@@ -30,6 +30,7 @@ import { decodePageToken } from '../../src/database/keyset-pages.ts'
 import { CONFIG_LENGTH_MAX } from '../../src/definitions/check.ts'
 import { checkConfigAsync, checkOverrideAsync } from '../../src/definitions/index.ts'
 import { checkEventTypes } from '../../src/events/catalog.ts'
+import { PAYLOAD_BYTES_MAX } from '../../src/events/limit-payload.ts'
 import {
   compileTemplate,
   compileUrl,
@@ -493,7 +494,31 @@ const DEFINITIONS: readonly Reader[] = [
       'a long text': repeated('a', '{"type":"', '"}'),
     },
   },
+  {
+    name: 'payload of an event, by the filter of a webhook',
+    covers: [],
+    lengthMax: PAYLOAD_BYTES_MAX,
+    read: (input) => {
+      const payload = parseRequestJson(bytes(input))
+      if (!isJsonObject(payload)) return 0
+      return LARGEST_FILTER.passes({ id: 'a', type: 'record:created', payload, createdAt: new Date(0) })
+    },
+    rejects: withFailure,
+    seeds: ['{"a":[1,1.10,"x",null,true,{"b":1}]}', '{"a":12345678901234567890}'],
+    attacks: {
+      numbers: repeated('1,', '{"a":[', '1]}'),
+      'numbers that are no doubles': repeated('1.10,', '{"a":[', '1]}'),
+      'one long number': repeated('7', '{"a":[1.', '7]}'),
+      texts: repeated('"a",', '{"a":[', '1]}'),
+      'one long text': repeated('a', '{"a":["', '"]}'),
+    },
+  },
 ]
+
+const LARGEST_FILTER = parseFilter(
+  { $or: Array(25).fill({ 'payload.a': { $eq: -1.5, $gt: 2, $in: [-1, 'x'], $startsWith: 'aab' } }) },
+  'filter',
+)
 
 const OPERATORS: readonly Reader[] = [
   {

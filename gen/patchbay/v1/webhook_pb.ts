@@ -120,7 +120,7 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
    * one. Fields: `id`, `type`, `created_at`, `integrated_account_id`, and paths into the payload, which begin with
    * `payload.` (a name with dots: `payload["a.b"]`, an item of a list: `payload.items[0].id`). Operators: `$eq`, `$neq`,
    * `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin`, `$startsWith`, `$endsWith`, `$exist`. A condition of a list holds when it
-   * holds for one of its items. `$neq` and `$nin` are the opposites of `$eq` and `$in`, so they hold for a missing field,
+   * holds for one of its first 1 000 items. `$neq` and `$nin` are the opposites of `$eq` and `$in`, so they hold for a missing field,
    * for which the others except `$exist` do not. Nothing is converted: the number 1 is not the text `1`. Texts are ordered
    * by their UTF-16 code units.
    *
