@@ -9,7 +9,7 @@ const RETRY_AFTER_SECONDS = 30
 
 /**
  * Visits the address that a handshake names, as AWS SNS asks to confirm a subscription: one GET without credentials, to a host
- * that the definition allows, over HTTPS, without redirects.
+ * that the definition allows, over HTTPS at its usual port, without redirects.
  *
  * @returns what happened, for the trace
  * @throws Failure UPSTREAM_UNREACHABLE when the address does not answer with success: the third party sends its request again
@@ -20,11 +20,16 @@ export async function visit(
   address: string,
 ): Promise<JsonObject> {
   const url = URL.parse(address)
-  if (url === null || url.protocol !== 'https:' || !webhook.isVerificationHost(url.hostname.toLowerCase()))
-    return { problem: 'the address is not one of verification_hosts over HTTPS, and was not visited' }
+  if (url === null || !isHttps(url) || !webhook.isVerificationHost(url.hostname.toLowerCase()))
+    return { problem: 'the address is not one of verification_hosts over HTTPS at port 443, and was not visited' }
   const { status } = await send(http, url)
   if (status < 200 || status > 299) throw notConfirmed(url, `answered ${status}`)
   return { host: url.host, status }
+}
+
+/** At port 443, which the URL parser leaves out. */
+function isHttps({ protocol, port }: URL): boolean {
+  return protocol === 'https:' && port === ''
 }
 
 async function send(http: Pick<HttpClient, 'send'>, url: URL) {

@@ -204,6 +204,7 @@ describe('an address that is to be visited', () => {
     ['of another host', 'https://evil.example.com/?a'],
     ['that only looks like the host', 'https://sns.eu-1.amazonaws.com.evil.example.com/'],
     ['without TLS', 'http://sns.eu-1.amazonaws.com/'],
+    ['at another port', 'https://sns.eu-1.amazonaws.com:8443/'],
     ['that is none', 'x'],
   ])('%s is not visited', async (_what, url) => {
     const { path, accountId } = await address({
