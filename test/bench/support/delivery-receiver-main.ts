@@ -53,3 +53,5 @@ const server = createServer((request, response) => {
 })
 server.listen(0, '127.0.0.1', () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
 process.on('message', () => process.send?.(receivedSinceLast()))
+// Also when the parent was killed.
+process.on('disconnect', () => process.exit())
