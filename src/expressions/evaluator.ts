@@ -37,6 +37,11 @@ interface EvaluationOptions extends EvaluationLimits {
    * JSONata function.
    */
   readonly bindings?: JsonObject
+  /**
+   * The input is from a sender that is not authenticated. Evaluations of such inputs are counted apart for the circuit breaker,
+   * so that forged inputs do not stop the expression for authentic ones. Default false.
+   */
+  readonly isUnverified?: boolean
 }
 
 /** Evaluates JSONata written by users. */
@@ -174,14 +179,15 @@ async function evaluateInSandbox(
 ): Promise<Json | undefined> {
   const owner = options.owner ?? SHARED_OWNER
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS
-  assertNotQuarantined(state, compiled, owner)
+  const breakerOwner = options.isUnverified === true ? `${owner}\nunverified` : owner
+  assertNotQuarantined(state, compiled, breakerOwner)
   const outcome = await state.pool.run({
     owner,
     timeoutMs,
     line: requestLine(compiled.text, pickInputKeys(input, compiled.inputKeys), timeoutMs, options),
     isSlow: () => isSlow(state, compiled, owner),
   })
-  return handleOutcome(state, compiled, owner, outcome)
+  return handleOutcome(state, compiled, { owner, breakerOwner }, outcome)
 }
 
 function assertNotQuarantined(state: EvaluatorState, compiled: CompiledExpression, owner: string): void {
@@ -208,20 +214,26 @@ function isLongerThan(text: string, bytesMax: number): boolean {
   return text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax
 }
 
+interface EvaluationOwners {
+  readonly owner: string
+  /** For whom the circuit breaker counts. */
+  readonly breakerOwner: string
+}
+
 function handleOutcome(
   state: EvaluatorState,
   compiled: CompiledExpression,
-  owner: string,
+  owners: EvaluationOwners,
   outcome: EvaluationOutcome,
 ): Json | undefined {
   switch (outcome.kind) {
     case 'answer':
-      if (outcome.answer.cpuMs > SLOW_MS) markSlow(state, compiled, owner)
+      if (outcome.answer.cpuMs > SLOW_MS) markSlow(state, compiled, owners.owner)
       else compiled.wasQuick = true
       return resultOf(outcome.answer)
     case 'killed':
-      markSlow(state, compiled, owner)
-      recordKill(state, compiled, owner)
+      markSlow(state, compiled, owners.owner)
+      recordKill(state, compiled, owners)
       throw killFailure(outcome.cause)
     case 'rejected':
       throw rejectionFailure(outcome.cause)
@@ -240,9 +252,13 @@ function isSlow(state: EvaluatorState, compiled: CompiledExpression, owner: stri
   return !compiled.wasQuick && state.slowOwners.get(owner) === true
 }
 
-function recordKill(state: EvaluatorState, compiled: CompiledExpression, owner: string): void {
+function recordKill(
+  state: EvaluatorState,
+  compiled: CompiledExpression,
+  { owner, breakerOwner }: EvaluationOwners,
+): void {
   const hash = hashOf(compiled.text)
-  if (state.quarantine.recordFailure(owner, hash)) state.onQuarantine({ owner, expression: compiled.text, hash })
+  if (state.quarantine.recordFailure(breakerOwner, hash)) state.onQuarantine({ owner, expression: compiled.text, hash })
 }
 
 function resultOf({ kind, payload }: SandboxResponse): Json | undefined {

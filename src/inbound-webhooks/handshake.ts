@@ -40,16 +40,18 @@ export interface ExpressionDeps {
  * The payload of a request: what `payload_transform` makes of the body, or the body. A result with the shape of its input,
  * `{body, headers?, query?, method?, path?}`, stands for its `body`: headers and parameters stay as they were received.
  *
+ * @param isUnverified the request is not authenticated yet
  * @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED; RATE_LIMITED, DEADLINE_EXCEEDED while there is no capacity
  */
 export async function transformPayload(
   deps: ExpressionDeps,
   { webhook, environmentId }: Pick<InboundSource, 'webhook' | 'environmentId'>,
   request: ParsedRequest,
+  isUnverified: boolean,
 ): Promise<Json> {
   if (webhook.payloadTransform === undefined) return request.body
   const input = expressionInput(request, request.body)
-  const options = { owner: environmentId }
+  const options = { owner: environmentId, isUnverified }
   const result = (await deps.evaluator.evaluate(webhook.payloadTransform, input, options)) ?? null
   return isRequestShape(result, input) ? (result.body ?? null) : result
 }
@@ -57,6 +59,7 @@ export async function transformPayload(
 /**
  * Evaluates `handle_verification`. Of the secrets its input holds those that it names.
  *
+ * @param isUnverified the request is not authenticated yet
  * @throws Failure as `transformPayload`; EXPRESSION_FAILED also for a result that cannot be used, with the reason
  */
 export async function evaluateHandshake(
@@ -64,6 +67,7 @@ export async function evaluateHandshake(
   source: Pick<InboundSource, 'webhook' | 'environmentId' | 'values'>,
   request: ParsedRequest,
   payload: Json,
+  isUnverified: boolean,
 ): Promise<Handshake> {
   const { handshake } = source.webhook
   if (handshake === undefined) return NO_HANDSHAKE
@@ -81,7 +85,7 @@ export async function evaluateHandshake(
     env: variables,
     connection,
   }
-  const options = { owner: source.environmentId, timeoutMs: EVALUATION_MS_MAX }
+  const options = { owner: source.environmentId, timeoutMs: EVALUATION_MS_MAX, isUnverified }
   return readHandshake(await deps.evaluator.evaluate(handshake.expression, input, options))
 }
 

@@ -82,7 +82,7 @@ async function runSteps(
   const processing = { event, source, request, payload }
   const handshake = await steps.run(
     'handshake',
-    () => evaluateHandshake(deps, source, request, payload),
+    () => evaluateHandshake(deps, source, request, payload, false),
     handshakeFacts,
   )
   const items = await steps.run('mapping', () => mapItems(deps, processing, handshake), mappingFacts)
@@ -124,7 +124,7 @@ async function payloadOf(
   { payload }: InboundContent,
   request: ParsedRequest,
 ): Promise<Json> {
-  return payload === null || isReplay ? await transformPayload(deps, source, request) : payload
+  return payload === null || isReplay ? await transformPayload(deps, source, request, false) : payload
 }
 
 async function mapItems(

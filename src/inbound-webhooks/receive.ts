@@ -117,7 +117,7 @@ async function transform({ deps, source, parsed, trace }: Reception): Promise<Js
   if (payloadTransform === undefined || !(handshake !== undefined || readsPayload)) return undefined
   if (isTooLarge(parsed)) return undefined
   try {
-    return await transformPayload(deps, source, parsed)
+    return await transformPayload(deps, source, parsed, true)
   } catch (error) {
     trace.transform = problemOf(error)
     return undefined
@@ -131,7 +131,7 @@ async function shakeHands(
 ): Promise<{ readonly handshake: Handshake; readonly unavailable?: Failure }> {
   if (source.webhook.handshake === undefined || isTooLarge(parsed)) return { handshake: NO_HANDSHAKE }
   try {
-    const handshake = await evaluateHandshake(deps, source, parsed, payload)
+    const handshake = await evaluateHandshake(deps, source, parsed, payload, true)
     trace.handshake = { type: handshake.type }
     return { handshake }
   } catch (error) {

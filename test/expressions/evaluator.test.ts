@@ -285,6 +285,17 @@ describe('malicious expressions', () => {
     expect(told).toHaveLength(1)
   })
 
+  it('of unverified inputs are quarantined apart from verified ones', { timeout: 30_000 }, async () => {
+    await using strict = createEvaluator()
+    const text = '$contains(body, /^(a+)+$/)'
+    const attempt = (body: string, isUnverified: boolean) =>
+      strict.evaluate(text, { body }, { owner: 'alice', timeoutMs: 50, isUnverified })
+    for (let i = 0; i < 3; i++)
+      expect(await failureOf(attempt(`${'a'.repeat(40)}!`, true))).toMatchObject({ metadata: { code: 'TIME_LIMIT' } })
+    expect(await failureOf(attempt('a', true))).toMatchObject({ reason: 'EXPRESSION_QUARANTINED' })
+    expect(await attempt('a', false)).toBe(true)
+  })
+
   it('of one owner do not hold up another', { timeout: 30_000 }, async () => {
     await using fair = createEvaluator({ poolSize: 2 })
     await Promise.all([1, 2, 3].map((i) => fair.evaluate(`$sum([${i}])`, {})))
