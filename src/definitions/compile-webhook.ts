@@ -7,6 +7,7 @@ import {
   type FormatChoice,
   type ReadTime,
   type ReadValues,
+  readsPayload,
   type Verify,
 } from '../formats/index.ts'
 import { type WebhookDefinition, windowSeconds } from './webhook-schema.ts'
@@ -17,6 +18,8 @@ export interface WebhookPlan {
   readonly payloadTransform: string | undefined
   /** Something that is decided before the answer reads the payload, apart from the handshake: it is transformed first. */
   readonly readsPayload: boolean
+  /** `verify` reads the payload: without the transformed one nothing can be verified. */
+  readonly verifiesPayload: boolean
   readonly handshake: HandshakePlan | undefined
   /** Absent: the definition does not authenticate deliveries. */
   readonly verify: Verify | undefined
@@ -83,6 +86,7 @@ const RATE_DEFAULT: WebhookRate = { requestsPerSecond: 200, burst: 2_000 }
 /** Compiles a checked webhook block. */
 export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
   const { signature_verification, dedupe, rate_limit, verification_hosts, provider_time } = definition
+  const verifiesPayload = hasPayloadToken(signature_verification)
   const hosts = (verification_hosts ?? []).map(hostPattern)
   return {
     payloadTransform: definition.payload_transform,
@@ -94,7 +98,8 @@ export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
     events: definition.events,
     contextLookup: definition.context_lookup,
     dedupe: dedupe === false ? undefined : compileDedupe(dedupe, signature_verification),
-    readsPayload: JSON.stringify({ signature_verification, dedupe, provider_time }).includes('$payload.'),
+    readsPayload: verifiesPayload || hasPayloadToken(dedupe) || hasPayloadToken(provider_time),
+    verifiesPayload,
     answer: compileAnswer(definition.response ?? {}),
     rateLimit:
       rate_limit === undefined
@@ -104,6 +109,13 @@ export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
     isVerificationHost: (host) => hosts.some((pattern) => pattern.test(host)),
     readProviderTime: provider_time === undefined ? undefined : compileTime(provider_time),
   }
+}
+
+/** Whether a text in the settings is a token of the payload, or they name a list in it whose entries are signed. */
+function hasPayloadToken(settings: unknown): boolean {
+  if (typeof settings === 'string') return readsPayload(settings)
+  if (typeof settings !== 'object' || settings === null) return false
+  return 'items' in settings || Object.values(settings).some(hasPayloadToken)
 }
 
 function compileDedupe(

@@ -97,9 +97,9 @@ async function decide(reception: Reception): Promise<WebhookAnswer> {
   const { source, parsed } = reception
   const payload = await transform(reception)
   const { handshake, unavailable } = await shakeHands(reception, payload ?? parsed.body)
-  if (handshake.type === 'verify') return await answerHandshake(reception, handshake, payload ?? parsed.body)
+  if (handshake.type === 'verify') return await answerHandshake(reception, handshake, payload)
   const delivery = deliveryOf(parsed, source.webhook, payload ?? parsed.body)
-  const signature = await verifySignature(reception, delivery)
+  const signature = await verifySignature(reception, delivery, payload)
   if (signature.state === 'invalid') {
     // Without the handshake it is not known whether it had to be signed.
     if (unavailable !== undefined) throw unavailable
@@ -154,13 +154,17 @@ function problemOf(error: unknown): JsonObject {
 }
 
 /** Answers a request of type `verify`, which is kept for a day and never becomes an event. */
-async function answerHandshake(reception: Reception, handshake: Handshake, payload: Json): Promise<WebhookAnswer> {
+async function answerHandshake(
+  reception: Reception,
+  handshake: Handshake,
+  payload: Json | undefined,
+): Promise<WebhookAnswer> {
   const { deps, source, parsed, trace } = reception
   const { contextUpdate, visitUrl } = handshake
   let signature: SignatureState = 'none'
   if (contextUpdate !== undefined || visitUrl !== undefined) {
-    const delivery = deliveryOf(parsed, source.webhook, payload)
-    const verified = await verifySignature(reception, delivery)
+    const delivery = deliveryOf(parsed, source.webhook, payload ?? parsed.body)
+    const verified = await verifySignature(reception, delivery, payload)
     signature = verified.state
     if (visitUrl !== undefined && verified.state === 'invalid')
       return await reject(reception, delivery, verified.reason)
@@ -181,9 +185,19 @@ const EMPTY = new Uint8Array()
 
 type ReceivedSignature = { readonly state: 'none' | 'valid' } | { readonly state: 'invalid'; readonly reason: string }
 
-async function verifySignature({ deps, source }: Reception, delivery: InboundDelivery): Promise<ReceivedSignature> {
-  const { verify } = source.webhook
+const NOT_TRANSFORMED =
+  'the signature reads the payload, which payload_transform has not made: it failed, or the body is too large for it'
+
+/** @param payload the transformed one; the signature is never verified over another that it does not mean */
+async function verifySignature(
+  { deps, source }: Reception,
+  delivery: InboundDelivery,
+  payload: Json | undefined,
+): Promise<ReceivedSignature> {
+  const { verify, verifiesPayload, payloadTransform } = source.webhook
   if (verify === undefined) return { state: 'none' }
+  if (verifiesPayload && payloadTransform !== undefined && payload === undefined)
+    return { state: 'invalid', reason: NOT_TRANSFORMED }
   try {
     const result = await verify(delivery, scopeOf(source), { now: () => deps.clock.now(), keys: deps.keys })
     return result.kind === 'valid' ? { state: 'valid' } : { state: 'invalid', reason: result.reason }

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, test } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { receiveFixture, SIGNED, signatureOf } from './receive-fixture.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
+import { receiveFixture, SECRET, SIGNED, signatureOf } from './receive-fixture.ts'
 
 const { address, send, sendSigned, stored } = await receiveFixture()
 
@@ -94,6 +94,29 @@ describe('what is rejected', () => {
       signature: { reason: 'the signature does not match', parts: [{ source: '$body' }] },
     })
     expect(JSON.stringify(event?.trace)).not.toContain(signatureOf(body))
+  })
+
+  describe('is whose signature reads a payload that was not made:', () => {
+    const compare = (config: JsonObject) => ({ signature_verification: { format: 'compare', config } })
+    const list = { payload_transform: '[{"token": body[0].real}, 1]' }
+    test.each([
+      ['an element', { ...compare({ secret: SECRET, compare_with: '$payload[0].token' }), ...list }],
+      [
+        'an entry of a list',
+        {
+          ...compare({ secret: SECRET, compare_with: '$item.token', items: 'all' }),
+          payload_transform: '{"all": [{"token": body[0].real}]}',
+        },
+      ],
+    ])('%s', async (_what, webhook) => {
+      const { path, accountId } = await address(webhook)
+      const padding = 'x'.repeat(300_000)
+      const statusOf = async (body: unknown) => (await send(path, { body: JSON.stringify(body) })).status
+      expect(await statusOf([{ real: SECRET }])).toBe(200)
+      expect(await statusOf([{ token: SECRET }])).toBe(401)
+      expect(await statusOf([{ token: SECRET, real: SECRET, padding }])).toBe(401)
+      expect((await stored(accountId)).map(({ state }) => state)).toEqual(['received', 'rejected', 'rejected'])
+    })
   })
 
   it('is kept in bounded number', async () => {

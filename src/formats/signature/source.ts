@@ -109,6 +109,11 @@ function isToken(text: string): boolean {
   return text.startsWith('$') && findTokenProblem(text) === undefined
 }
 
+/** Whether a checked text reads the payload. */
+export function readsPayload(text: string): boolean {
+  return PAYLOAD.test(splitPrefix(text).token)
+}
+
 /** Compiles a checked text. */
 export function compileSource(text: string): ReadValues {
   if (isConcatenation(text)) return concatenatedSource(text)
