@@ -16,6 +16,8 @@ async function claimOne(by: ReturnType<typeof queue>) {
   return lease
 }
 
+const sourceOf = ({ delivery }: Awaited<ReturnType<typeof claimOne>>) => delivery?.event.sourceId
+
 async function expireLeases(): Promise<void> {
   await execute(tx, `update inbound_lease set expires_at = now() - interval '1 second'`)
 }
@@ -99,6 +101,19 @@ describe('the queue of received webhooks', () => {
     )
     const leases = await queue().claim('holder', 8)
     expect(leases.map(({ isReplay }) => isReplay).filter(Boolean)).toHaveLength(2)
+    await expireLeases()
+    await queue().reap()
+    await processAll()
+  })
+
+  it('has at most 64 events of one address in process, however many workers claim', async () => {
+    const [busy, calm] = [await accountWith({ events: EVENTS }), await accountWith({ events: EVENTS })]
+    for (let n = 0; n < 70; n++) await receive(busy.address, { id: n })
+    await receive(calm.address, { id: 1 })
+    const leases: Awaited<ReturnType<typeof claimOne>>[] = []
+    for (const holder of ['one', 'two', 'three']) leases.push(...(await queue().claim(holder, 200)))
+    const counts = [busy, calm].map(({ address }) => leases.filter((lease) => sourceOf(lease) === address.id).length)
+    expect(counts).toEqual([64, 1])
     await expireLeases()
     await queue().reap()
     await processAll()
