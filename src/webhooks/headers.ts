@@ -98,6 +98,20 @@ export async function writeHeaders(
   return { names: names.sort() }
 }
 
+/** A violation for every stored header that the request neither sets nor removes: its value belongs to the old address. */
+export function checkHeadersOfNewOrigin(stored: readonly string[], headers: CustomHeaders): Violation[] {
+  const given = new Set(
+    Object.entries(headers).flatMap(([name, value]) => (value === SECRET_MASK ? [] : [name.toLowerCase()])),
+  )
+  return stored
+    .filter((name) => !given.has(name))
+    .map((name) => ({
+      field: `headers.${name}`,
+      description: 'was set for another host: give its value with the new target_url, or an empty one to remove it',
+      rule: 'headers.other_origin',
+    }))
+}
+
 /** The custom headers among the secrets of a webhook, by lower-case name. */
 export function headersFromSecrets(values: Readonly<Record<string, string>>): Record<string, string> {
   const entries = Object.entries(values).flatMap(([name, value]) =>

@@ -14,7 +14,7 @@ import type { SecretRef } from '../secrets/index.ts'
 import { type EndpointDeps, loadEndpoints, type WebhookRateLimit } from './endpoint.ts'
 import type { WebhookEnvelope } from './envelope.ts'
 import { parseFilter } from './filter.ts'
-import { type CustomHeaders, checkHeaders, writeHeaders } from './headers.ts'
+import { type CustomHeaders, checkHeaders, checkHeadersOfNewOrigin, writeHeaders } from './headers.ts'
 import type { WebhookTarget } from './request.ts'
 import {
   createSigningKey,
@@ -115,7 +115,7 @@ export async function getWebhook(tx: Tx, environmentId: string, id: string): Pro
 
 /**
  * Changes the given fields; none given changes nothing and returns the webhook. Setting `isActive` forgets the failures of the
- * webhook, and why the service turned it off.
+ * webhook, and why the service turned it off. A `targetUrl` of another origin takes each custom header again.
  *
  * @param tx a transaction: secrets and row change together
  * @param version the version the caller read; absent: any
@@ -132,6 +132,7 @@ export async function updateWebhook(
   const stored = (await lockWebhook(tx, environmentId, id)) ?? throwWebhookNotFound(id)
   if (version !== undefined && version !== stored.version) throw etagMismatch('webhook', id)
   if (Object.values(change).every((value) => value === undefined)) return stored
+  assertHeadersOfOrigin(stored, change)
   const { headers, rateLimit, ...columns } = change
   const ref = signingSecretRef(environmentId, stored.id)
   const headerNames = headers === undefined ? undefined : await storeHeaders(deps, tx, ref, stored.headerNames, headers)
@@ -201,6 +202,13 @@ function assertValidWebhook(deps: WebhookDeps, input: WebhookChange): void {
   violations.push(...checkHeaders(input.headers ?? {}, 'headers'))
   if (violations.length > 0)
     throw invalidFields(violations, urlProblem === undefined ? 'INVALID_FIELD' : 'URL_NOT_ALLOWED')
+}
+
+/** Values of headers are secrets of the receiver: who may change the address must not learn them by it. @throws Failure INVALID_FIELD */
+function assertHeadersOfOrigin(stored: WebhookRecord, { targetUrl, headers = {} }: WebhookChange): void {
+  if (targetUrl === undefined || new URL(targetUrl).origin === new URL(stored.targetUrl).origin) return
+  const violations = checkHeadersOfNewOrigin(stored.headerNames, headers)
+  if (violations.length > 0) throw invalidFields(violations, 'INVALID_FIELD')
 }
 
 /** The names of the headers that the webhook has now. @throws Failure INVALID_FIELD */

@@ -132,6 +132,36 @@ describe('changing a webhook', () => {
   })
 })
 
+describe('an address of another origin', () => {
+  const headers = { 'X-Api-Key': 'old key', 'X-Team': 'old team' }
+  it.each([
+    ['no headers', undefined, ['headers.x-api-key', 'headers.x-team']],
+    ['one of them', { 'x-api-key': 'new key' }, ['headers.x-team']],
+    ['the mask of one', { 'x-api-key': '***', 'x-team': '' }, ['headers.x-api-key']],
+  ])('is rejected with %s of a webhook with headers', async (_, given, fields) => {
+    const { webhook } = await create({ headers })
+    const change = { id: webhook.id, targetUrl: 'https://example.org/hook', headers: given }
+    expect(await rejectionOf(updateWebhook(deps, database.pool, environmentId, change))).toEqual({
+      reason: 'INVALID_FIELD',
+      fields,
+    })
+    expect(await targetOf(webhook.id)).toMatchObject({ target: { url: TARGET, headers: { 'x-api-key': 'old key' } } })
+  })
+
+  it('takes every header again, or removes it', async () => {
+    const { webhook } = await create({ headers })
+    const change = { targetUrl: 'https://example.org/hook', headers: { 'x-api-key': 'new key', 'x-team': '' } }
+    await updateWebhook(deps, database.pool, environmentId, { id: webhook.id, ...change })
+    expect(await targetOf(webhook.id)).toMatchObject({ target: { headers: { 'x-api-key': 'new key' } } })
+  })
+
+  it('is not needed for another path of the same origin', async () => {
+    const { webhook } = await create({ headers })
+    await updateWebhook(deps, database.pool, environmentId, { id: webhook.id, targetUrl: `${TARGET}/2` })
+    expect(await targetOf(webhook.id)).toMatchObject({ target: { url: `${TARGET}/2` } })
+  })
+})
+
 describe('rotating the secret', () => {
   it('lets the previous one sign beside the new one for 24 hours, and no longer', async () => {
     const { webhook, secret } = await create()
