@@ -3,6 +3,7 @@ import type { Tx } from '../database/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { EventRecord } from '../events/index.ts'
 import { takeRequest } from '../rate-limits/index.ts'
+import { Redactor, SECRET_MASK } from '../redaction/index.ts'
 import type { RunError } from '../runs/index.ts'
 import {
   buildDeliveryRequest,
@@ -32,8 +33,6 @@ export interface DeliveryParts {
 const GONE_STATUS = 410
 /** Until a delivery is tried again whose webhook has secrets that cannot be decrypted: an operator has to add a key. */
 const UNREADABLE_PAUSE_MS = 60_000
-/** Stands for the values of custom headers, which are secrets of the customer. */
-const MASK = '***'
 
 /**
  * Makes one attempt of a claimed delivery. Any response but 2xx and 410 is followed by another attempt, and so is none.
@@ -102,6 +101,7 @@ function attemptRecord(
   exchange: DeliveryExchange,
 ): NewAttempt {
   const { attempt, startedAt, totalMs, timings, response, errorClass } = exchange
+  const redactor = redactorOf(endpoint)
   return {
     environmentId,
     deliveryId: id,
@@ -118,10 +118,25 @@ function attemptRecord(
     errorMessage: attempt.kind === 'no_response' ? attempt.message : null,
     remoteAddress: timings.remoteAddress ?? null,
     requestHeaders: Object.entries(request.headers).map(([name, value]) =>
-      name in endpoint.headers ? [name, MASK] : [name, value],
+      name in endpoint.headers ? [name, SECRET_MASK] : [name, value],
     ),
-    responseHeaders: response === undefined ? null : Object.entries(response.headers),
+    responseHeaders: response === undefined ? null : Object.entries(redactor.redactMap(response.headers)),
     // PostgreSQL stores no NUL in texts.
-    responseBody: response === undefined ? null : response.text.replaceAll('\0', '\ufffd'),
+    responseBody: response === undefined ? null : redactor.redactText(response.text).replaceAll('\0', '\ufffd'),
   }
+}
+
+/** By endpoint, which is cached: to index secrets costs more than an attempt. */
+const REDACTORS = new WeakMap<WebhookEndpoint, Redactor>()
+
+/** Masks the values of custom headers and the signing secrets, which a receiver may return. */
+function redactorOf(endpoint: WebhookEndpoint): Redactor {
+  const redactor =
+    REDACTORS.get(endpoint) ??
+    new Redactor(() => [
+      ...Object.values(endpoint.headers),
+      ...endpoint.secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, '')]),
+    ])
+  REDACTORS.set(endpoint, redactor)
+  return redactor
 }

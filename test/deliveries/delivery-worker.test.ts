@@ -109,6 +109,23 @@ describe('an attempt', () => {
     expect(receiver.received[0]?.headers['x-api-key']).toBe('hidden')
   })
 
+  it('is recorded without the secrets that the receiver returns', async () => {
+    await using bench = await openBench()
+    const answer: { headers: Record<string, string>; body: string } = { headers: {}, body: '' }
+    await using receiver = await startReceiver(() => ({ status: 200, ...answer }))
+    const { secret } = await bench.webhook(receiver.url, { headers: { 'x-api-key': 'key of the receiver' } })
+    answer.headers = { 'x-echo': 'key of the receiver' }
+    answer.body = `{"x-api-key": "key of the receiver", "secret": "${secret}", "status": "ok"}`
+    await bench.event()
+    await bench.run()
+    const [delivery] = await bench.deliveries()
+    const sql =
+      'select response_headers as headers, response_body as body from delivery_attempt where delivery_id = :id'
+    const [stored] = await query<Record<string, unknown>>(database.pool, sql, { id: delivery?.id ?? '' })
+    expect(stored?.headers).toContainEqual(['x-echo', '***'])
+    expect(stored?.body).toBe('{"x-api-key": "***", "secret": "***", "status": "ok"}')
+  })
+
   it.each<{ answer: ReceiverResponse; state: string; error: string | null; retriesAfterMs: number | null }>([
     { answer: { status: 500 }, state: 'pending', error: 'status_5xx', retriesAfterMs: 5_000 },
     { answer: { status: 404 }, state: 'pending', error: 'status_4xx', retriesAfterMs: 5_000 },
