@@ -270,8 +270,8 @@ function createWebhookReceiver(
     clock,
     publicUrl,
     onReceived,
-    isSubscribing: async ({ environmentId, integratedAccountId: id }) =>
-      id !== undefined && (await isSubscribing(database.pool, { environmentId, id })),
+    isSubscribing: async (tx, { environmentId, integratedAccountId: id }) =>
+      id !== undefined && (await isSubscribing(tx, { environmentId, id })),
   })
 }
 

@@ -38,6 +38,7 @@ export type { AccountDependencies, AccountSubscriptions, ActivationChange, LinkS
 export {
   createAccountReader,
   type DryRunAccount,
+  getResolvedAccount,
   getSyncableAccount,
   loadAccountForCall,
   loadAccountForDryRun,

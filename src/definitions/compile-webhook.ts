@@ -1,6 +1,7 @@
 import { isJsonObject, type Json } from '../base/index.ts'
 import { listRootNames } from '../expressions/index.ts'
 import {
+  authenticates,
   compileSignature,
   compileSource,
   compileTime,
@@ -23,7 +24,7 @@ export interface WebhookPlan {
   readonly handshake: HandshakePlan | undefined
   /** Absent: the definition does not authenticate deliveries. */
   readonly verify: Verify | undefined
-  /** What `verify` was compiled from, for explanations. */
+  /** `signature_verification` as it is written. */
   readonly signature: FormatChoice | undefined
   /** The bytes that `verify` reads of a compressed body: as sent, or decoded. */
   readonly bodyStage: 'raw' | 'decoded'
@@ -92,7 +93,10 @@ export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
     payloadTransform: definition.payload_transform,
     handshake:
       definition.handle_verification === undefined ? undefined : compileHandshake(definition.handle_verification),
-    verify: signature_verification === undefined ? undefined : compileSignature(signature_verification),
+    verify:
+      signature_verification === undefined || !authenticates(signature_verification)
+        ? undefined
+        : compileSignature(signature_verification),
     signature: signature_verification,
     bodyStage: definition.body_stage,
     events: definition.events,

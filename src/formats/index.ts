@@ -91,6 +91,7 @@ export {
   urlText,
   webAddress,
 } from './schema-types.ts'
+export { authenticates, hasSecret } from './signature/authentication.ts'
 export { explainSignature } from './signature/explain.ts'
 export { compileSignature, signatureSchema } from './signature/index.ts'
 export { createKeySource, type KeySource } from './signature/key-source.ts'

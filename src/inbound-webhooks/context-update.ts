@@ -1,43 +1,71 @@
 import { type AccountDependencies, updateContextFromWebhook } from '../accounts/index.ts'
 import { canonicalJson, Failure, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import type { Database, Tx } from '../database/index.ts'
-import { type InboundSource, installationSecretRef } from './source.ts'
+import { hasSecret } from '../formats/index.ts'
+import { type InboundSource, installationSecretRef, type SourceReader, scopeOf } from './source.ts'
 
 /** What storing the result of a handshake takes. */
 export interface ContextUpdateDeps {
   readonly database: Database
+  readonly sources: Pick<SourceReader, 'lock'>
   readonly accounts: Pick<AccountDependencies, 'secrets' | 'contextValues'>
   /** Whether a request of this service that makes or renews a subscription of the account is under way. */
-  readonly isSubscribing: (source: InboundSource) => Promise<boolean>
+  readonly isSubscribing: (tx: Tx, source: InboundSource) => Promise<boolean>
 }
 
 /** Why an update is not made, for the owner of the definition; `undefined`: it was made. */
 type UpdateProblem = string | undefined
 
 /**
- * Makes the update that a handshake asks for.
- *
- * A request that is not authenticated may set what has no value yet, as the secret of a first handshake. It replaces a value
- * only while the account is being connected or this service is asking the third party for a subscription: otherwise any
- * sender could put a secret of its own in place of the agreed one.
+ * Makes the update that a handshake asks for. What is stored is read again with its row locked, so that of concurrent handshakes
+ * the second sees what the first has agreed, however long its request took.
  */
 export async function updateInHandshake(
   deps: ContextUpdateDeps,
-  source: InboundSource,
-  update: JsonObject,
-  isAuthenticated: boolean,
+  { source, update, isAuthenticated }: HandshakeUpdate,
 ): Promise<UpdateProblem> {
-  const taken = Object.keys(update).filter((key) => isReplaced(source, key, update[key] ?? null))
-  if (taken.length > 0 && !isAuthenticated && !source.isConnecting && !(await deps.isSubscribing(source)))
-    return `the handshake would replace ${taken.join(', ')} without a valid signature`
   try {
-    await deps.database.transaction((tx) => applyContextUpdate(deps, tx, source, update))
-    return undefined
+    return await deps.database.transaction(async (tx) => {
+      const current = await deps.sources.lock(tx, source)
+      if (current === undefined) return 'the account or installation was deleted or disabled meanwhile'
+      const problem = isAuthenticated ? undefined : await findProblem(deps, tx, current, update)
+      if (problem === undefined) await applyContextUpdate(deps, tx, current, update)
+      return problem
+    })
   } catch (error) {
     if (error instanceof Failure && ['CONTEXT_KEY_RESERVED', 'INVALID_FIELD'].includes(error.reason))
       return error.publicMessage
     throw error
   }
+}
+
+/** An update, and the source as it was when the request was verified. */
+interface HandshakeUpdate {
+  readonly source: InboundSource
+  readonly update: JsonObject
+  readonly isAuthenticated: boolean
+}
+
+/**
+ * Why a request that is not authenticated may not make an update. It may while the account is being connected or this service is
+ * asking the third party for a subscription, and at the address of an installation as long as its keys have no value; never
+ * while deliveries are verified with a secret from elsewhere. Otherwise any sender could plant a secret of its own.
+ */
+async function findProblem(
+  deps: ContextUpdateDeps,
+  tx: Tx,
+  source: InboundSource,
+  update: JsonObject,
+): Promise<UpdateProblem> {
+  const changed = Object.keys(update).filter((key) => isChanged(source, key, update[key] ?? null))
+  if (changed.length === 0) return undefined
+  const { verify, signature } = source.webhook
+  if (verify !== undefined && signature !== undefined && hasSecret(signature, scopeOf(without(source, changed))))
+    return `the handshake would set ${changed.join(', ')} without a valid signature, although deliveries have a secret already`
+  const isNew = changed.every((key) => storedValue(source, key) === undefined)
+  if (source.integratedAccountId === undefined && isNew) return undefined
+  if (source.isConnecting || (await deps.isSubscribing(tx, source))) return undefined
+  return `the handshake would ${isNew ? 'set' : 'replace'} ${changed.join(', ')} without a valid signature, while the account is neither being connected nor subscribed`
 }
 
 /**
@@ -65,12 +93,34 @@ async function applyContextUpdate(
   await accounts.secrets.put(tx, ref, Object.fromEntries(given.map(([key, value]) => [key, JSON.stringify(value)])))
 }
 
-/** Whether a key has another value now. */
-function isReplaced({ values, webhook, integratedAccountId }: InboundSource, key: string, value: Json): boolean {
-  const stored = values.connection?.webhook
-  const isSecret = integratedAccountId === undefined || webhook.secretContext.has(key)
-  const present = isSecret ? memberOf(stored, key) : memberOf(values.context, key)
-  return present !== undefined && canonicalJson(present) !== canonicalJson(value)
+function isChanged(source: InboundSource, key: string, value: Json): boolean {
+  return canonicalJson(storedValue(source, key) ?? null) !== canonicalJson(value)
+}
+
+function storedValue(source: InboundSource, key: string): Json | undefined {
+  const { values } = source
+  return memberOf(isSecretKey(source, key) ? values.connection?.webhook : values.context, key)
+}
+
+function isSecretKey({ webhook, integratedAccountId }: InboundSource, key: string): boolean {
+  return integratedAccountId === undefined || webhook.secretContext.has(key)
+}
+
+/** A source as if keys of an update had no value. */
+function without(source: InboundSource, keys: readonly string[]): Pick<InboundSource, 'values'> {
+  const { context, credentials, connection } = source.values
+  const webhook = omit(credentials.webhook, (key) => isSecretKey(source, key) && keys.includes(key))
+  const values = {
+    ...source.values,
+    context: omit(context, (key) => !isSecretKey(source, key) && keys.includes(key)),
+    credentials: { ...credentials, webhook },
+    connection: { ...connection, webhook },
+  }
+  return { values }
+}
+
+function omit(values: Json | undefined, isOmitted: (key: string) => boolean): JsonObject {
+  return isJsonObject(values) ? Object.fromEntries(Object.entries(values).filter(([key]) => !isOmitted(key))) : {}
 }
 
 function memberOf(values: Json | undefined, key: string): Json | undefined {

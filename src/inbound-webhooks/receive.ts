@@ -53,6 +53,8 @@ export interface ReceiveDeps extends ExpressionDeps, ContextUpdateDeps {
 /** Xero and others want an empty body. */
 const UNAUTHORIZED: WebhookAnswer = { status: 401, body: '', headers: {} }
 const PROBED: WebhookAnswer = { status: 200, body: '', headers: {} }
+/** When a body took longer, the source is read again: its secrets may have changed, or it may have been disabled. */
+const SOURCE_MS_MAX = 100
 /** As long as a failed fetch of keys is remembered. */
 const RETRY_AFTER_SECONDS = 60
 
@@ -71,16 +73,24 @@ export async function receiveWebhook(
   address: SourceAddress,
   request: InboundRequest,
 ): Promise<WebhookAnswer> {
-  const source = await deps.sources.find(address)
-  if (source === undefined) throw unknownAddress(address)
-  const { rateLimit } = source.webhook
-  const waitSeconds = deps.rates.take(source.id, rateLimit)
+  const known = await findSource(deps, address)
+  const foundMs = deps.clock.monotonicMs()
+  const { rateLimit } = known.webhook
+  const waitSeconds = deps.rates.take(known.id, rateLimit)
   if (waitSeconds !== undefined) throw rateExceeded(rateLimit, waitSeconds)
   const body = await request.readBody()
+  const isOld = deps.clock.monotonicMs() - foundMs > SOURCE_MS_MAX
+  const source = isOld ? await findSource(deps, address) : known
   const parsed = await parseRequest({ ...request, body }, deps.publicUrl())
   const reception: Reception = { deps, source, request, parsed, trace: {}, id: newId() }
   if (parsed.problem !== undefined) reception.trace.body = { problem: parsed.problem }
   return await decide(reception)
+}
+
+async function findSource({ sources }: ReceiveDeps, address: SourceAddress): Promise<InboundSource> {
+  const source = await sources.find(address)
+  if (source === undefined) throw unknownAddress(address)
+  return source
 }
 
 /** One request on its way. `trace` is filled step by step. */
@@ -170,7 +180,7 @@ async function answerHandshake(
       return await reject(reception, delivery, verified.reason)
     if (contextUpdate !== undefined) {
       const isAuthenticated = source.webhook.verify !== undefined && verified.state === 'valid'
-      const problem = await updateInHandshake(deps, source, contextUpdate, isAuthenticated)
+      const problem = await updateInHandshake(deps, { source, update: contextUpdate, isAuthenticated })
       if (problem !== undefined) return await reject(reception, delivery, problem)
       trace.context = { keys: Object.keys(contextUpdate) }
     }

@@ -1,12 +1,12 @@
-import type { AccountDependencies } from '../accounts/index.ts'
-import { loadAccountForDryRun, webhookPath } from '../accounts/index.ts'
+import type { AccountDependencies, ResolvedAccount } from '../accounts/index.ts'
+import { getResolvedAccount, loadAccountForDryRun, webhookPath } from '../accounts/index.ts'
 import { type Clock, Failure, isUuid, type JsonObject, MicroBatcher, parseJson, TtlCache } from '../base/index.ts'
-import type { Database } from '../database/index.ts'
+import type { Database, Tx } from '../database/index.ts'
 import type { Plan, WebhookPlan } from '../definitions/index.ts'
 import type { AccountValues, TemplateScope } from '../expressions/index.ts'
 import type { SecretRef } from '../secrets/index.ts'
 import type { SourceKind } from './inbound-event.ts'
-import { findEnvironmentsOfSources, findInstallationSource } from './sql/source.ts'
+import { findEnvironmentsOfSources, findInstallationSource, lockSource } from './sql/source.ts'
 
 /** The address of a webhook: `/integrated-account-webhook/{id}` or `/environment-integration-webhook/{id}`. */
 export interface SourceAddress {
@@ -47,6 +47,12 @@ export interface SourceReader {
    * @throws Failure DEFINITION_INVALID, SECRET_UNREADABLE
    */
   find(address: SourceAddress): Promise<InboundSource | undefined>
+  /**
+   * A source as it is now, its row locked until `tx` ends: what is decided by its values holds when it is stored.
+   *
+   * @throws Failure as `find`
+   */
+  lock(tx: Tx, source: InboundSource): Promise<InboundSource | undefined>
 }
 
 const KNOWN_MAX = 100_000
@@ -86,20 +92,22 @@ export function createSourceReader(deps: SourceDeps): SourceReader {
       const address = { kind, id: id.toLowerCase() }
       const environmentId = await findEnvironment(address)
       if (environmentId === null) return undefined
-      const load = address.kind === 'integrated_account' ? loadAccountSource : loadInstallationSource
-      return await load(deps, environmentId, address.id)
+      if (address.kind === 'environment_integration')
+        return await loadInstallationSource(deps, deps.database.pool, environmentId, address.id)
+      const found = await unlessMissing(loadAccountForDryRun(deps.accounts, environmentId, address.id))
+      return found === undefined ? undefined : accountSource(found.resolved)
+    },
+    async lock(tx, source) {
+      const { kind, environmentId, id } = source
+      if (!(await lockSource(tx, source))) return undefined
+      if (kind === 'environment_integration') return await loadInstallationSource(deps, tx, environmentId, id)
+      return accountSource(await getResolvedAccount(deps.accounts, tx, environmentId, id))
     },
   }
 }
 
-async function loadAccountSource(
-  deps: SourceDeps,
-  environmentId: string,
-  id: string,
-): Promise<InboundSource | undefined> {
-  const found = await unlessMissing(loadAccountForDryRun(deps.accounts, environmentId, id))
-  if (found === undefined) return undefined
-  const { account, plan, access } = found.resolved
+function accountSource({ account, plan, access }: ResolvedAccount): InboundSource | undefined {
+  const { id, environmentId } = account
   if (!account.isEnabled || plan.webhook === undefined) return undefined
   return {
     kind: 'integrated_account',
@@ -118,20 +126,21 @@ async function loadAccountSource(
 
 async function loadInstallationSource(
   deps: SourceDeps,
+  tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<InboundSource | undefined> {
   const { secrets, definitions } = deps.accounts
-  const found = await findInstallationSource(deps.database.pool, environmentId, id)
+  const found = await findInstallationSource(tx, environmentId, id)
   if (found === undefined || !found.isEnabled) return undefined
-  const definition = await definitions.getVersion(deps.database.pool, {
+  const definition = await definitions.getVersion(tx, {
     ...found,
     environmentId,
     environmentIntegrationId: id,
   })
   const { plan, environmentVariables } = definition
   if (plan.webhook === undefined) return undefined
-  const texts = await secrets.decryptAll(deps.database.pool, installationSecretRef(environmentId, id), found.secrets)
+  const texts = await secrets.decryptAll(tx, installationSecretRef(environmentId, id), found.secrets)
   const webhook = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, parseJson(text)]))
   const connection: JsonObject = {
     ...definition.connection,

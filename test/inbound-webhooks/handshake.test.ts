@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
+import { execute } from '../../src/database/database.ts'
 import { readHandshake } from '../../src/inbound-webhooks/handshake.ts'
 import { receiveFixture, SECRET, SIGNED, signatureOf, type TestRequest } from './receive-fixture.ts'
 
@@ -15,6 +16,8 @@ const HOOK_SECRET = `$exists(headers."x-hook-secret") ? {"type": "verify", "upda
 /** A third party asks for one thing, and gets one answer. */
 interface Shape {
   readonly webhook: JsonObject
+  /** Status of the account; absent: active. */
+  readonly account?: string
   readonly request: TestRequest
   readonly status: number
   readonly text: string
@@ -85,7 +88,8 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     text: JSON.stringify({ plainToken: 'p', encryptedToken: createHmac('sha256', SECRET).update('p').digest('hex') }),
   },
   'a header of the request in the response (Asana)': {
-    webhook: { ...SIGNED, handle_verification: HOOK_SECRET, secret_context: ['hook_secret'] },
+    webhook: { handle_verification: HOOK_SECRET, secret_context: ['hook_secret'] },
+    account: 'connecting',
     request: { body: '', headers: { 'x-hook-secret': 's-1' } },
     status: 200,
     text: '{}',
@@ -121,8 +125,8 @@ const SHAPES: Readonly<Record<string, Shape>> = {
 describe('a handshake', () => {
   test.each(Object.entries(SHAPES))(
     '%s is answered',
-    async (_shape, { webhook, request, status, text, headers = {} }) => {
-      const { path } = await address(webhook, { variables: { TOKEN: SECRET } })
+    async (_shape, { webhook, account = 'active', request, status, text, headers = {} }) => {
+      const { path } = await address(webhook, { status: account, variables: { TOKEN: SECRET } })
       const answer = await send(path, request)
       expect([answer.status, answer.text]).toEqual([status, text])
       for (const [name, value] of Object.entries(headers)) expect(answer.headers.get(name)).toBe(value)
@@ -162,23 +166,55 @@ describe('a secret that a handshake brings', () => {
     handle_verification: HOOK_SECRET,
     secret_context: ['hook_secret'],
   }
+  const signedBy = (secret: string) => ({ body: '{}', headers: { 'x-signature': signatureOf('{}', secret) } })
   const bring = (path: string, secret: string) => send(path, { body: '', headers: { 'x-hook-secret': secret } })
 
+  /** An account that was being connected until its handshake brought `SECRET`. */
+  async function agreed() {
+    const found = await address(webhook, { status: 'connecting' })
+    expect((await sendSigned(found.path, '{}')).status).toBe(401)
+    expect((await bring(found.path, SECRET)).status).toBe(200)
+    await execute(app.database.pool, "update integrated_account set status = 'active' where id = :id", {
+      id: found.accountId,
+    })
+    return found
+  }
+
   it('verifies the deliveries after it, and is neither shown nor stored as text', async () => {
-    const { path, accountId } = await address(webhook)
-    expect((await sendSigned(path, '{}')).status).toBe(401)
-    expect((await bring(path, SECRET)).status).toBe(200)
+    const { path, accountId } = await agreed()
     expect((await sendSigned(path, '{}')).status).toBe(200)
     expect(JSON.stringify(await account(accountId))).not.toContain(SECRET)
     expect(JSON.stringify(await stored(accountId))).not.toContain(SECRET)
   })
 
   it('is not replaced by a sender that does not know it', async () => {
-    const { path } = await address(webhook)
-    await bring(path, SECRET)
+    const { path } = await agreed()
     expect((await bring(path, 'the secret of a forger')).status).toBe(401)
     expect((await bring(path, SECRET)).status).toBe(200)
     expect((await sendSigned(path, '{}')).status).toBe(200)
+  })
+
+  it('is not taken while the account is neither being connected nor subscribed', async () => {
+    const { path, accountId } = await address(webhook)
+    expect((await bring(path, 'the secret of a forger')).status).toBe(401)
+    expect((await account(accountId)).status).toBe('active')
+    expect((await send(path, signedBy('the secret of a forger'))).status).toBe(401)
+  })
+
+  it.each([
+    ['one that wins', '{{environment_variables.CONFIGURED|connection.webhook.hook_secret}}'],
+    ['one that the handshake would replace', '{{connection.webhook.hook_secret|environment_variables.CONFIGURED}}'],
+  ])('is not planted beside a configured secret: %s', async (_what, secret) => {
+    const config = { ...webhook.signature_verification.config, secret }
+    const { path, installationId } = await address(
+      { ...webhook, signature_verification: { format: 'hmac', config } },
+      { status: 'connecting', variables: { CONFIGURED: SECRET } },
+    )
+    for (const each of [path, `/environment-integration-webhook/${installationId}`]) {
+      expect((await bring(each, 'the secret of a forger')).status).toBe(401)
+      expect((await send(each, signedBy('the secret of a forger'))).status).toBe(401)
+      expect((await sendSigned(each, '{}')).status).toBe(200)
+    }
   })
 
   it('is replaced while the account is being connected', async () => {

@@ -61,6 +61,7 @@ export async function processFixture() {
   const sources = createSourceReader({ database, clock: systemClock, accounts, publicUrl })
   const deps = {
     database,
+    accounts,
     sources,
     evaluator,
     syncs,

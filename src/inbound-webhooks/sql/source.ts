@@ -1,4 +1,4 @@
-import { query, type Tx } from '../../database/index.ts'
+import { query, queryOne, type Tx } from '../../database/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
 import type { SourceKind } from '../inbound-event.ts'
@@ -17,6 +17,15 @@ export async function findEnvironmentsOfSources(
     { kinds: sources.map(({ kind }) => kind), ids: sources.map(({ id }) => id) },
   )
   return found.map(({ environmentId }) => environmentId)
+}
+
+/** Locks the row of an account or installation until `tx` ends. @returns whether there is one. Uses primary keys. */
+export async function lockSource(
+  tx: Tx,
+  { kind, environmentId, id }: { readonly kind: SourceKind; readonly environmentId: string; readonly id: string },
+): Promise<boolean> {
+  const sql = `select from ${kind} where environment_id = :environmentId and id = :id for no key update`
+  return (await queryOne(tx, sql, { environmentId, id })) !== undefined
 }
 
 /** An installation with the secrets that handshakes brought. */
