@@ -87,9 +87,12 @@ async function runSteps(
   )
   const items = await steps.run('mapping', () => mapItems(deps, processing, handshake), mappingFacts)
   const { routed, accountIds } = await steps.run('routing', () => route(deps, processing, items), routingFacts)
-  const context = contextEffect(source, handshake, accountIds)
-  if (context !== undefined) await steps.run('context', async () => context, contextFacts)
-  const effects: InboundEffects = { integration: source.integration, context, items: withoutSecrets(routed, context) }
+  const update = contextEffect(source, handshake, accountIds)
+  const skipped = whyNoUpdate(lease, processing)
+  const facts = (effect: ContextEffect) => (skipped === undefined ? contextFacts(effect) : { skipped })
+  if (update !== undefined) await steps.run('context', async () => update, facts)
+  const context = skipped === undefined ? update : undefined
+  const effects: InboundEffects = { integration: source.integration, context, items: withoutSecrets(routed, update) }
   return { kind: 'done', effects, trace: steps.trace }
 }
 
@@ -203,6 +206,14 @@ function contextEffect(
 ): ContextEffect | undefined {
   if (values === undefined || type === 'verify' || Object.keys(values).length === 0) return undefined
   return { accountIds, values, secretKeys: Object.keys(values).filter((key) => webhook.secretContext.has(key)) }
+}
+
+/** Why a delivery may not change contexts; called once it is verified. */
+function whyNoUpdate({ isReplay }: LeasedEvent, { event, source }: Processing): string | undefined {
+  if (isReplay) return 'a replay does not change the context: it would undo later changes'
+  const isVerifiedNow = event.signature === 'unverified' && source.webhook.verify !== undefined
+  if (event.signature === 'valid' || isVerifiedNow) return undefined
+  return 'a delivery without a signature does not change the context'
 }
 
 /** Values that are kept as secrets are masked in what is handed on. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { deleteIntegratedAccount } from '../../src/accounts/index.ts'
 import { execute, query } from '../../src/database/database.ts'
+import { replayInboundEvent } from '../../src/inbound-webhooks/replay.ts'
 import { processFixture } from './process-fixture.ts'
 
 const fixture = await processFixture()
@@ -133,7 +134,7 @@ describe('processing a received webhook', () => {
     ],
   ])('fails in the step %s of %j and does nothing', async (step, webhook, body, reason, message) => {
     const { address } = await accountWith(webhook)
-    const id = await receive(address, body)
+    const id = await receive(address, body, { signature: 'valid' })
     await processAll()
     expect(await find(id)).toMatchObject({ state: 'failed', error: { step, reason } })
     expect((await find(id)).error?.message).toContain(message)
@@ -176,7 +177,11 @@ describe('the context of an account', () => {
         '{"type": "meta", "update_context": {"installation": body.installation, "hook_secret": body.secret}}',
       secret_context: ['hook_secret'],
     })
-    const id = await receive(address, { installation: 42, secret: 'the-secret-of-the-hook' })
+    const id = await receive(
+      address,
+      { installation: 42, secret: 'the-secret-of-the-hook' },
+      { signature: 'valid' },
+    )
     await processAll()
     const account = await accountDeps.reader.read({ environmentId: own.environmentId, id: accountId })
     expect(account?.account.context).toMatchObject({ installation: 42 })
@@ -195,7 +200,7 @@ describe('the context of an account', () => {
     const { address, id: accountId } = await accountWith({ handle_verification: update, events: EVENTS })
     const ids = []
     for (const update of [{ a: 1 }, { oauth: 1 }, { b: 2 }, { api_key: 'x' }])
-      ids.push(await receive(address, { update }))
+      ids.push(await receive(address, { update }, { signature: 'valid' }))
     await processAll()
     expect(await Promise.all(ids.map(async (id) => (await find(id)).state))).toEqual([
       'processed',
@@ -206,7 +211,34 @@ describe('the context of an account', () => {
     const account = await accountDeps.reader.read({ environmentId: own.environmentId, id: accountId })
     expect(account?.account.context).toMatchObject({ a: 1, b: 2 })
   })
+
+  it('is not changed by a delivery without a signature, whose items are handed on', async () => {
+    const { address, id: accountId } = await accountWith(SEEN, { seen: 'before' })
+    const id = await receive(address, { seen: 'forged' }, { signature: 'none' })
+    await processAll()
+    expect(await contextOf(accountId)).toMatchObject({ seen: 'before' })
+    expect(await find(id)).toMatchObject({ state: 'processed', trace: { context: { skipped: expect.any(String) } } })
+    expect(await eventsOf(id)).toHaveLength(1)
+  })
+
+  it('is not rolled back by a replay', async () => {
+    const { address, id: accountId } = await accountWith(SEEN)
+    const id = await receive(address, { seen: 'first' }, { signature: 'valid' })
+    await processAll()
+    await receive(address, { seen: 'second' }, { signature: 'valid' })
+    await processAll()
+    await database.transaction((each) => replayInboundEvent(each, own.environmentId, id))
+    await processAll()
+    expect(await contextOf(accountId)).toMatchObject({ seen: 'second' })
+    expect((await find(id)).trace).toMatchObject({ replays: [{ context: { skipped: expect.any(String) } }] })
+  })
 })
+
+const SEEN = { handle_verification: '{"type": "payload", "update_context": {"seen": body.seen}}' }
+
+async function contextOf(id: string) {
+  return (await accountDeps.reader.read({ environmentId: own.environmentId, id }))?.account.context
+}
 
 describe('a delivery to the address of an installation', () => {
   const lookup = { value: 'body.team', field: 'team' }
@@ -284,7 +316,7 @@ describe('a delivery to the address of an installation', () => {
     const handle_verification = '{"type": "meta", "update_context": {"suspended": body.suspended}}'
     const first = await accountWith({ handle_verification, context_lookup: lookup }, { team: 'T1' })
     const other = await accountOf(first.installation.id, { team: 'T2' })
-    await receive(first.installation, { team: 'T1', suspended: true })
+    await receive(first.installation, { team: 'T1', suspended: true }, { signature: 'valid' })
     await processAll()
     const contexts = await Promise.all(
       [first, other].map(
