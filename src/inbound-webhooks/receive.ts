@@ -241,7 +241,7 @@ async function accept(
 /** Answers 401, and keeps the request for a day with what explains it. */
 async function reject(reception: Reception, delivery: InboundDelivery, reason: string): Promise<WebhookAnswer> {
   const { deps, source, parsed, trace } = reception
-  if (!deps.rejections.take(source.id)) return UNAUTHORIZED
+  if (!deps.rejections.take('rejected', source.id)) return UNAUTHORIZED
   trace.signature = await explainRejection(deps, source, parsed, delivery, reason)
   await keepShortly(reception, 'rejected', 'invalid', parsed.raw)
   return UNAUTHORIZED
@@ -255,7 +255,7 @@ async function keepShortly(
   body: Uint8Array,
 ): Promise<void> {
   const { deps, source } = reception
-  if (state === 'handshake' && !deps.rejections.take(source.id)) return
+  if (state === 'handshake' && !deps.rejections.take(state, source.id)) return
   const event: NewInboundEvent = {
     ...eventOf(reception, state, signature),
     dedupeKey: null,

@@ -4,27 +4,28 @@ import { explainSignature, type InboundDelivery, type KeySource } from '../forma
 import type { ParsedRequest } from './parsed-request.ts'
 import { type InboundSource, scopeOf } from './source.ts'
 
-/** Rejected requests and handshakes of one address that one process keeps in an hour; more are answered, and not kept. */
+/** Rejected requests, and as many handshakes, of one address that one process keeps in an hour; more are only answered. */
 const KEPT_PER_HOUR_MAX = 200
-const SOURCES_MAX = 50_000
+const COUNTS_MAX = 100_000
 const HOUR_MS = 3_600_000
 
-/** Bounds how many requests are kept that are no events: forged traffic does not fill the disk. */
+/** Bounds how many requests are kept that are no events: forged traffic neither fills the disk nor hides handshakes. */
 export class RejectionBudget {
-  readonly #counts = new LRUCache<string, { count: number; readonly sinceMs: number }>({ max: SOURCES_MAX })
+  readonly #counts = new LRUCache<string, { count: number; readonly sinceMs: number }>({ max: COUNTS_MAX })
   readonly #clock: Pick<Clock, 'monotonicMs'>
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock
   }
 
-  /** Whether one more request of the address is kept. */
-  take(sourceId: string): boolean {
+  /** Whether one more request of the address is kept; each state has its own budget. */
+  take(state: 'rejected' | 'handshake', sourceId: string): boolean {
+    const key = `${state} ${sourceId}`
     const nowMs = this.#clock.monotonicMs()
-    const before = this.#counts.get(sourceId)
+    const before = this.#counts.get(key)
     const current = before === undefined || nowMs - before.sinceMs >= HOUR_MS ? { count: 0, sinceMs: nowMs } : before
     current.count += 1
-    this.#counts.set(sourceId, current)
+    this.#counts.set(key, current)
     return current.count <= KEPT_PER_HOUR_MAX
   }
 }

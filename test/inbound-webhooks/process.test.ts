@@ -177,11 +177,7 @@ describe('the context of an account', () => {
         '{"type": "meta", "update_context": {"installation": body.installation, "hook_secret": body.secret}}',
       secret_context: ['hook_secret'],
     })
-    const id = await receive(
-      address,
-      { installation: 42, secret: 'the-secret-of-the-hook' },
-      { signature: 'valid' },
-    )
+    const id = await receive(address, { installation: 42, secret: 'the-secret-of-the-hook' }, { signature: 'valid' })
     await processAll()
     const account = await accountDeps.reader.read({ environmentId: own.environmentId, id: accountId })
     expect(account?.account.context).toMatchObject({ installation: 42 })

@@ -75,6 +75,21 @@ describe('an accepted delivery', () => {
   })
 })
 
+const PASSWORD = { format: 'compare', config: { secret: SECRET, compare_with: '$header.x-token' } }
+
+test.each([
+  ['none', { format: 'none' }, 'none'],
+  ['one choice of any_of', { format: 'any_of', config: { verifications: [PASSWORD, { format: 'none' }] } }, 'none'],
+  ['a member of all_of', { format: 'all_of', config: { verifications: [{ format: 'none' }, PASSWORD] } }, 'valid'],
+])(
+  'a delivery counts as authenticated only if not everyone could send it: %s',
+  async (_what, verification, signature) => {
+    const { path, accountId } = await address({ signature_verification: verification })
+    await send(path, { body: '{}', headers: { 'x-token': SECRET } })
+    expect(await stored(accountId)).toMatchObject([{ state: 'received', signature }])
+  },
+)
+
 describe('what is rejected', () => {
   it('is answered 401 without a body, and kept with the reason and the first 4 KiB', async () => {
     const { path, accountId } = await address(SIGNED)
@@ -119,11 +134,14 @@ describe('what is rejected', () => {
     })
   })
 
-  it('is kept in bounded number', async () => {
-    const { path, accountId } = await address(SIGNED)
+  it('is kept in bounded number, and leaves room for handshakes', async () => {
+    const handle_verification = 'query.challenge ? {"type": "verify"}'
+    const { path, accountId } = await address({ ...SIGNED, handle_verification })
     for (let round = 0; round < 21; round++)
       await Promise.all(Array.from({ length: 10 }, () => send(path, { body: '{}' })))
-    expect(await stored(accountId)).toHaveLength(200)
+    await send(path, { method: 'GET', path: '?challenge=a' })
+    const states = (await stored(accountId)).map(({ state }) => state)
+    expect(states).toEqual([...Array.from({ length: 200 }, () => 'rejected'), 'handshake'])
   })
 
   it('does not claim the id of a genuine delivery', async () => {
