@@ -88,7 +88,7 @@ async function runSteps(
   const items = await steps.run('mapping', () => mapItems(deps, processing, handshake), mappingFacts)
   const { routed, accountIds } = await steps.run('routing', () => route(deps, processing, items), routingFacts)
   const update = contextEffect(source, handshake, accountIds)
-  const skipped = whyNoUpdate(lease, processing)
+  const skipped = whyNoUpdate(lease, event)
   const facts = (effect: ContextEffect) => (skipped === undefined ? contextFacts(effect) : { skipped })
   if (update !== undefined) await steps.run('context', async () => update, facts)
   const context = skipped === undefined ? update : undefined
@@ -208,12 +208,10 @@ function contextEffect(
   return { accountIds, values, secretKeys: Object.keys(values).filter((key) => webhook.secretContext.has(key)) }
 }
 
-/** Why a delivery may not change contexts; called once it is verified. */
-function whyNoUpdate({ isReplay }: LeasedEvent, { event, source }: Processing): string | undefined {
+/** Why a delivery may not change contexts. */
+function whyNoUpdate({ isReplay }: LeasedEvent, { signature }: InboundEventRecord): string | undefined {
   if (isReplay) return 'a replay does not change the context: it would undo later changes'
-  const isVerifiedNow = event.signature === 'unverified' && source.webhook.verify !== undefined
-  if (event.signature === 'valid' || isVerifiedNow) return undefined
-  return 'a delivery without a signature does not change the context'
+  return signature === 'valid' ? undefined : 'a delivery without a valid signature does not change the context'
 }
 
 /** Values that are kept as secrets are masked in what is handed on. */
