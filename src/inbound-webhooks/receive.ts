@@ -209,7 +209,10 @@ async function verifySignature(
   if (verifiesPayload && payloadTransform !== undefined && payload === undefined)
     return { state: 'invalid', reason: NOT_TRANSFORMED }
   try {
-    const result = await verify(delivery, scopeOf(source), { now: () => deps.clock.now(), keys: deps.keys })
+    const result = await verify(delivery, scopeOf(source), {
+      now: () => deps.clock.now(),
+      keys: deps.keys.ofOwner(source.environmentId),
+    })
     return result.kind === 'valid' ? { state: 'valid' } : { state: 'invalid', reason: result.reason }
   } catch (cause) {
     if (!(cause instanceof Failure)) throw cause

@@ -43,7 +43,7 @@ export async function explainRejection(
 ): Promise<JsonObject> {
   const { signature } = source.webhook
   if (signature === undefined) return { reason }
-  const context = { now: () => clock.now(), keys }
+  const context = { now: () => clock.now(), keys: keys.ofOwner(source.environmentId) }
   const isCompressed = decoded !== undefined && decoded !== raw
   const readings = isCompressed ? { otherStage: source.webhook.bodyStage === 'raw' ? decoded : raw } : {}
   const explanation = await explainSignature(signature, delivery, scopeOf(source), context, readings)

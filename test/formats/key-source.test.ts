@@ -85,6 +85,34 @@ describe('public keys of senders', () => {
     expect(state.fetches).toBe(32)
   })
 
+  test('a flood of one owner leaves the fetches of others, up to the limit of the host', async () => {
+    const { state, keys } = scripted(() => ({ status: 404, body: '' }))
+    const flood = async (owner: number) => {
+      for (let index = 0; index < 30; index += 1) await keys.ofOwner(`${owner}`).read(`${URL}/${owner}/${index}`)
+    }
+    await flood(0)
+    await expect(keys.ofOwner('0').read(`${URL}/x`)).rejects.toThrow('too many public keys')
+    for (let owner = 1; owner < 10; owner += 1) await flood(owner)
+    await expect(keys.ofOwner('10').read(`${URL}/x`)).rejects.toThrow('too many public keys')
+    expect(state.fetches).toBe(300)
+  })
+
+  test('a flood of addresses takes away no document that is known, for a day', async () => {
+    let status = 200
+    const { state, keys } = scripted(() => ({ status, body: 'k' }))
+    await keys.read(URL)
+    status = 404
+    for (let round = 0; round < 20; round += 1) {
+      state.nowMs += 60_000
+      for (let index = 0; index < 30; index += 1) await keys.read(`${URL}/${round}/${index}`)
+      expect(await keys.read(URL)).toEqual({ kind: 'ok', value: 'k' })
+    }
+    expect(state.fetches).toBe(601)
+    state.nowMs = START + 24 * 3_600_000
+    for (let index = 0; index < 30; index += 1) await keys.read(`${URL}/late/${index}`)
+    await expect(keys.read(URL)).rejects.toThrow('too many public keys')
+  })
+
   test('a key that is new to the set is found as soon as the set may be read again', async () => {
     const [before, after] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')]
     const keySet = (pair: typeof before, kid: string) =>

@@ -12,6 +12,8 @@ export interface KeySource {
   read(url: string): Promise<Result<string>>
   /** For a key that is not in the cached document: a newer document, with at most one fetch a minute. */
   reread(url: string): Promise<Result<string>>
+  /** The same documents, with a rate limit of its own: one environment does not use up the fetches of others. */
+  ofOwner(owner: string): KeySource
 }
 
 export interface KeySourceDeps {
@@ -20,16 +22,20 @@ export interface KeySourceDeps {
   readonly now: () => Date
 }
 
-/** Most cached documents (LRU). */
+/** Most cached documents, and most URLs without one (LRU each): URLs that answer nothing evict no document. */
 const DOCUMENTS_MAX = 256
 const DOCUMENT_BYTES_MAX = 256 * 1024
-/** Cache TTL: a withdrawn key is accepted no longer than this. */
+/** Cache TTL: a withdrawn key is accepted no longer than this, unless fetches are at their limit. */
 const FRESH_MS = 10 * 60_000
+/** As long as a document is used while fetches are at their limit. */
+const STALE_MS = 24 * 3_600_000
 /** Least time between two fetches of one URL, also after a failure. */
 const PAUSE_MS = 60_000
-/** Rate limit of fetches: deliveries name the URLs of certificates, and must not cause a flood of requests. */
-const FETCHES_PER_HOST_AND_MINUTE_MAX = 30
-const HOSTS_MAX = 256
+/** Rate limits of fetches: deliveries name the URLs of certificates, and must not cause a flood of requests. */
+const FETCHES_PER_OWNER_AND_MINUTE_MAX = 30
+/** Of all owners. */
+const FETCHES_PER_HOST_AND_MINUTE_MAX = 300
+const COUNTERS_MAX = 4_096
 
 interface CachedDocument {
   readonly fetchedMs: number
@@ -39,34 +45,51 @@ interface CachedDocument {
 
 /** Creates an empty cache. Concurrent readers of one URL share one fetch. */
 export function createKeySource({ fetchKey, now }: KeySourceDeps): KeySource {
-  const entries = new LRUCache<string, CachedDocument>({ max: DOCUMENTS_MAX })
+  const documents = new LRUCache<string, CachedDocument>({ max: DOCUMENTS_MAX })
+  /** Fetches under way, and those that failed. */
+  const attempts = new LRUCache<string, CachedDocument>({ max: DOCUMENTS_MAX })
   const takeTurn = createFetchLimiter(now)
 
-  function load(url: string, freshMs: number): Promise<Result<string>> {
-    const known = entries.get(url)
-    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : now().getTime() - known.fetchedMs
-    // A negative age means that the clock was set back: the entry would not expire until the clock has caught up.
-    if (known !== undefined && ageMs >= 0 && ageMs < (known.hasFailed ? PAUSE_MS : freshMs)) return known.document
-    const entry: CachedDocument = { fetchedMs: now().getTime(), document: fetchDocument(url), hasFailed: false }
-    entries.set(url, entry)
-    entry.document.then(
+  function load(owner: string, url: string, freshMs: number): Promise<Result<string>> {
+    const known = attempts.get(url) ?? documents.get(url)
+    if (known !== undefined && isYounger(known, known.hasFailed ? PAUSE_MS : freshMs)) return known.document
+    const { host } = new URL(url)
+    if (takeTurn(owner, host)) return fetchDocument(url, host).document
+    const stale = documents.get(url)
+    if (stale !== undefined && isYounger(stale, STALE_MS)) return stale.document
+    return Promise.reject(new Failure('UPSTREAM_UNREACHABLE', `too many public keys of ${host} are asked for`))
+  }
+
+  /** A negative age means that the clock was set back: the entry would not expire until the clock has caught up. */
+  function isYounger({ fetchedMs }: CachedDocument, ms: number): boolean {
+    const ageMs = now().getTime() - fetchedMs
+    return ageMs >= 0 && ageMs < ms
+  }
+
+  function fetchDocument(url: string, host: string): CachedDocument {
+    const document = fetchKey(url).then((answer) => documentOf(host, answer))
+    const entry: CachedDocument = { fetchedMs: now().getTime(), document, hasFailed: false }
+    attempts.set(url, entry)
+    document.then(
       ({ kind }) => {
         entry.hasFailed = kind === 'invalid'
+        if (entry.hasFailed) return documents.delete(url)
+        if (attempts.peek(url) === entry) attempts.delete(url)
+        return documents.set(url, entry)
       },
       () => {
         entry.hasFailed = true
       },
     )
-    return entry.document
+    return entry
   }
 
-  async function fetchDocument(url: string): Promise<Result<string>> {
-    const { host } = new URL(url)
-    takeTurn(host)
-    return documentOf(host, await fetchKey(url))
-  }
-
-  return { read: (url) => load(url, FRESH_MS), reread: (url) => load(url, PAUSE_MS) }
+  const ofOwner = (owner: string): KeySource => ({
+    read: (url) => load(owner, url, FRESH_MS),
+    reread: (url) => load(owner, url, PAUSE_MS),
+    ofOwner,
+  })
+  return ofOwner('')
 }
 
 function documentOf(host: string, { status, body }: { status: number; body: Uint8Array }): Result<string> {
@@ -77,15 +100,22 @@ function documentOf(host: string, { status, body }: { status: number; body: Uint
   return ok(Buffer.from(body).toString())
 }
 
-/** Fixed-window rate limit per host and minute. */
-function createFetchLimiter(now: () => Date): (host: string) => void {
-  const turns = new LRUCache<string, { readonly minute: number; readonly count: number }>({ max: HOSTS_MAX })
-  return (host) => {
+/** Fixed-window rate limits per host and minute: of each owner, and of all. */
+function createFetchLimiter(now: () => Date): (owner: string, host: string) => boolean {
+  const counters = () =>
+    new LRUCache<string, { readonly minute: number; readonly count: number }>({ max: COUNTERS_MAX })
+  const [ofOwners, ofHosts] = [counters(), counters()]
+  return (owner, host) => {
     const minute = Math.floor(now().getTime() / 60_000)
-    const before = turns.get(host)
-    const count = before?.minute === minute ? before.count + 1 : 1
-    if (count > FETCHES_PER_HOST_AND_MINUTE_MAX)
-      throw new Failure('UPSTREAM_UNREACHABLE', `too many public keys of ${host} are asked for`)
-    turns.set(host, { minute, count })
+    const next = (counts: ReturnType<typeof counters>, key: string) => {
+      const before = counts.get(key)
+      return { minute, count: before?.minute === minute ? before.count + 1 : 1 }
+    }
+    const key = `${owner} ${host}`
+    const [own, all] = [next(ofOwners, key), next(ofHosts, host)]
+    if (own.count > FETCHES_PER_OWNER_AND_MINUTE_MAX || all.count > FETCHES_PER_HOST_AND_MINUTE_MAX) return false
+    ofOwners.set(key, own)
+    ofHosts.set(host, all)
+    return true
   }
 }
