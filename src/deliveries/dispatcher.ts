@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Database, Tx } from '../database/index.ts'
 import { type DispatchedEvent, findEventsByRefs, takeUndispatchedEvents } from '../events/index.ts'
 import { listSubscribers, matchesWebhook, type WebhookSubscriber } from '../webhooks/index.ts'
@@ -6,6 +7,8 @@ import { enqueueDeliveries } from './enqueue.ts'
 
 /** Events of one transaction. */
 const EVENTS_PER_ROUND_MAX = 500
+/** Filters are evaluated for so long without other work in between. */
+const TURN_MS_MAX = 10
 
 /** What one round of dispatch did. */
 export interface DispatchRound {
@@ -60,8 +63,15 @@ async function filterByContent(tx: Tx, wanted: readonly WantedEvent[]): Promise<
   const filtered = wanted.filter(({ subscriber }) => subscriber.passesFilter !== null).map(({ event }) => event)
   if (filtered.length === 0) return wanted
   const records = new Map((await findEventsByRefs(tx, [...new Set(filtered)])).map((record) => [record.id, record]))
-  return wanted.filter(({ event, subscriber }) => {
-    const record = records.get(event.eventId)
-    return subscriber.passesFilter === null || (record !== undefined && subscriber.passesFilter(record))
-  })
+  const passing: WantedEvent[] = []
+  let turnBeganMs = performance.now()
+  for (const each of wanted) {
+    const { passesFilter } = each.subscriber
+    const record = records.get(each.event.eventId)
+    if (passesFilter === null || (record !== undefined && passesFilter(record))) passing.push(each)
+    if (performance.now() - turnBeganMs < TURN_MS_MAX) continue
+    await setImmediate()
+    turnBeganMs = performance.now()
+  }
+  return passing
 }
