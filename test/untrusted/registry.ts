@@ -40,6 +40,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'syncs/check-resources.ts#checkAgainstDefinition': 'looks up names that checkResources has bounded',
   'syncs/job.ts#checkTriggerResources': 'looks up names that checkResources has bounded',
   'webhooks/headers.ts#checkHeaders': 'looks up names that the rules of the contract have bounded',
+  'webhooks/headers.ts#checkHeadersOfNewOrigin': 'looks up names that the rules of the contract have bounded',
   'schedules/trigger-schedule.ts#checkCron': 'passes its text to checkCronExpression',
   'api/rest/router.ts#parsePathPattern': 'reads patterns of the contract',
   'api/listener/protocol-detection.ts#findTlsProblem': 'reads the keys that the operator gives',
