@@ -277,7 +277,7 @@ describe('a delivery to the address of an installation', () => {
         }),
       )
     const body = { team: 'T1', changes: [{ kind: 'created', id: 1, team: 'T1' }] }
-    const id = await receive(first.installation, body)
+    const id = await receive(first.installation, body, { signature: 'valid' })
     await processAll()
     expect(await eventsOf(id)).toEqual([])
     expect(await itemsOf(id)).toMatchObject([
@@ -286,7 +286,7 @@ describe('a delivery to the address of an installation', () => {
     expect(await contextsSeen()).toEqual([false, false])
     await execute(tx, "update integrated_account set external_id = 'T1' where id = :id", { id: first.id })
     await execute(tx, "update integrated_account set external_id = 'T2' where id = :id", { id: other.id })
-    const confirmed = await receive(first.installation, body)
+    const confirmed = await receive(first.installation, body, { signature: 'valid' })
     await processAll()
     expect((await eventsOf(confirmed)).map(({ accountId }) => accountId)).toEqual([first.id])
     expect(await contextsSeen()).toEqual([true, false])
