@@ -19,8 +19,10 @@ export { compilePlan, isWritingVerb } from './compile.ts'
 export { compileAnswer, type WebhookAnswer, type WebhookPlan, type WebhookRate } from './compile-webhook.ts'
 export { integrationConfigSchema } from './config-schema.ts'
 export { findAddressViolations, secretPaths, secretTexts } from './config-values.ts'
+export { findSchemaViolations } from './findings.ts'
 export { labelKeyOf } from './form-fields.ts'
 export { type ResolvedConfig, resolveConfig } from './merge.ts'
+export { deepPartial } from './override-schema.ts'
 export type {
   ActionPlan,
   BudgetRule,

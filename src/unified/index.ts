@@ -1,0 +1,39 @@
+/**
+ * Unified resources: records of many APIs in one shape, and calls in that shape.
+ *
+ * A model says the shape, a mapping says how a provider's records become records of the model and back. Here: check, merge and
+ * compilation of both, mapping of records, calls, pages and dry runs. Never here: a database or a socket; every request is a
+ * call of the proxy.
+ */
+
+export { callUnified, previewUnified, type UnifiedPreview, unifiedPages } from './call-unified.ts'
+export { checkMapping, checkMappingLayer } from './check-mapping.ts'
+export { compileMapping, type MappingPlan } from './compile-mapping.ts'
+export { type MappedRecords, type MappingOptions, mapRecords } from './map-records.ts'
+export type {
+  FieldTrace,
+  IgnoredFilter,
+  MappingLayer,
+  MappingScope,
+  MappingWarning,
+  MergedMapping,
+  UnifiedFilter,
+} from './mapping.ts'
+export {
+  FILTER_OPERATORS,
+  type FieldMap,
+  type FilterOperator,
+  type MappingConfig,
+  mappingConfigSchema,
+  mappingLayerSchema,
+} from './mapping-schema.ts'
+export { type MappingPart, mergeMappings } from './merge-mappings.ts'
+export { checkModel, parseModel, type ResourceSchema, type UnifiedModel, type UnifiedResource } from './model.ts'
+export type {
+  UnifiedDependencies,
+  UnifiedOutcome,
+  UnifiedPreviewRequest,
+  UnifiedRequest,
+  UnifiedSuccess,
+  UnifiedTarget,
+} from './request.ts'
