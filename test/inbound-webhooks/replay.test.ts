@@ -4,6 +4,7 @@ import { execute, query } from '../../src/database/database.ts'
 import { INBOUND_REPLAY_TASK, replayInboundEvent } from '../../src/inbound-webhooks/replay.ts'
 import { createTaskRunner, getTask, startTask } from '../../src/tasks/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
+import { contendForRows } from '../support/row-contention.ts'
 import { processFixture } from './process-fixture.ts'
 
 const fixture = await processFixture()
@@ -75,8 +76,23 @@ describe('replaying a received webhook', () => {
     const { address } = await accountWith(WEBHOOK)
     const id = await receive(address, { items: [{ id: 1 }] })
     expect(await replay(id)).toEqual({ kind: 'waiting' })
+  })
+
+  it('asked for three times at once is one', async () => {
+    const { address } = await accountWith(WEBHOOK)
+    const id = await receive(address, { items: [{ id: 1 }] })
     await processAll()
-    await Promise.all([replay(id), replay(id), replay(id)])
+    const outcomes = await contendForRows(
+      database,
+      'inbound_event',
+      [id],
+      [1, 2, 3].map(() => () => replay(id)),
+    )
+    expect(outcomes.map((each) => (each.status === 'fulfilled' ? each.value.kind : each.reason)).sort()).toEqual([
+      'queued',
+      'waiting',
+      'waiting',
+    ])
     await processAll()
     expect(await eventsOf(id)).toHaveLength(2)
   })

@@ -28,7 +28,7 @@ export interface RequeuedEvent {
 
 /**
  * Puts events into the queue again and makes them `received`: those in one of the states that have their content and do not
- * wait already. Locks them in the order of their ids. Uses primary keys.
+ * wait already. Needs a transaction. Uses primary keys.
  */
 export async function requeueEvents(
   tx: Tx,
@@ -36,6 +36,12 @@ export async function requeueEvents(
   ids: readonly string[],
   states: readonly InboundState[],
 ): Promise<readonly RequeuedEvent[]> {
+  // Locked by a statement of its own, in the order of their ids: the next one sees what another replay has just queued.
+  await query(
+    tx,
+    `select from inbound_event where environment_id = :environmentId and id = any(:ids::uuid[]) order by id for update`,
+    { environmentId, ids },
+  )
   return await query(
     tx,
     `with found as materialized (
@@ -44,7 +50,6 @@ export async function requeueEvents(
          exists (select from inbound_queue q where q.event_id = e.id)
            or exists (select from inbound_lease l where l.event_id = e.id) as is_waiting
        from inbound_event e where e.environment_id = :environmentId and e.id = any(:ids::uuid[])
-       order by e.id for update of e
      ),
      queued as materialized (
        select id as event_id, source_id, environment_id, '${INBOUND_QUEUE_GROUPS.replay}' as queue_group, source_kind,
