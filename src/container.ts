@@ -57,6 +57,7 @@ import type { Storage } from './storage.ts'
 import { type ArgsRules, checkTriggerResources, resolveArgs } from './syncs/index.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
 import { createAuthenticator } from './tenancy/index.ts'
+import { createUnifiedMappings, type UnifiedMappings } from './unified-models/index.ts'
 import {
   createAccountSubscriptions,
   InboundActivity,
@@ -93,6 +94,7 @@ export interface Container extends ServiceDeps, AsyncDisposable {
   readonly subscriptionProxy: Pick<ApiProxy, 'runAction'>
   readonly inboundActivity: InboundActivity
   readonly definitions: DefinitionCache
+  readonly unifiedMappings: UnifiedMappings
   readonly queue: RunQueue
   readonly objects: ObjectStore
   readonly publicAddress: PublicAddress
@@ -188,6 +190,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     http,
     evaluator,
     definitions,
+    unifiedMappings: createUnifiedMappings({ clock }),
     subscriptionProxy: createProxy({
       http,
       evaluator,

@@ -24,6 +24,7 @@ export interface StoredLayer {
  * unified_model_name, unified_mapping_of_team, unified_mapping_of_environment and unified_mapping_of_account.
  */
 export async function selectLayers(tx: Tx, account: MappedAccount, model: string): Promise<readonly StoredLayer[]> {
+  const { environmentId, integratedAccountId, integrationName } = account
   return await query(
     tx,
     `select kind, id, version, resource, method, config from (
@@ -46,6 +47,6 @@ export async function selectLayers(tx: Tx, account: MappedAccount, model: string
          where own.environment_id = :environmentId and own.integrated_account_id = :integratedAccountId
            and own.model = :model and own.integration_name = :integrationName
      ) layers order by rank, id`,
-    { integratedAccountId: null, ...account, model },
+    { environmentId, integratedAccountId: integratedAccountId ?? null, integrationName, model },
   )
 }

@@ -1,0 +1,214 @@
+import { LRUCache } from 'lru-cache'
+import {
+  type Clock,
+  deepMerge,
+  Failure,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  readThrough,
+  TtlCache,
+} from '../base/index.ts'
+import { findShippedMapping, findShippedModel } from '../catalog/index.ts'
+import type { Tx } from '../database/index.ts'
+import {
+  compileMapping,
+  type MappingPart,
+  type MappingPlan,
+  type MergedMapping,
+  mergeMappings,
+  parseModel,
+  type UnifiedModel,
+  type UnifiedResource,
+} from '../unified/index.ts'
+import { type MappedAccount, type StoredLayer, selectLayers } from './sql/effective.ts'
+
+/** Settings of all methods of a resource are stored under this method. */
+export const ANY_METHOD = '*'
+
+/** Cache size in accounts, and how long a change of another process stays unseen, milliseconds. */
+const ACCOUNTS_CACHED_MAX = 5_000
+const CACHE_TTL_MS = 500
+/** Cache size in models with their mappings; one takes up to a few hundred kilobytes once it is compiled. */
+const MODELS_CACHED_MAX = 500
+
+/** A method of a unified resource. */
+export interface UnifiedMethodRef {
+  readonly model: string
+  readonly resource: string
+  readonly method: string
+}
+
+/** The mapping that calls of a unified method run on: all layers merged, compiled. */
+export interface EffectiveMapping {
+  readonly model: UnifiedModel
+  readonly resource: UnifiedResource
+  readonly method: string
+  readonly merged: MergedMapping
+  readonly plan: MappingPlan
+}
+
+/** The effective mappings of accounts. */
+export interface UnifiedMappings {
+  /**
+   * The mapping of one method. Costs one statement at most: what is stored is cached for half a second, what is compiled by
+   * its versions.
+   *
+   * @throws Failure UNIFIED_NOT_MAPPED naming what there is instead; DEFINITION_INVALID when the layers no longer fit together
+   */
+  find(tx: Tx, account: MappedAccount, ref: UnifiedMethodRef): Promise<EffectiveMapping>
+  /**
+   * All mapped methods of a model, by resource in the order of the model; those whose layers no longer fit are left out.
+   *
+   * @throws Failure UNIFIED_NOT_MAPPED for an unknown model
+   */
+  list(tx: Tx, account: MappedAccount, model: string): Promise<readonly EffectiveMapping[]>
+  /** Makes the next call of this process see what was committed before. */
+  invalidate(): void
+}
+
+/**
+ * Reads and compiles mappings. `tx` must not be a transaction that has changed a model or a mapping: what it reads is cached
+ * for others.
+ */
+export function createUnifiedMappings({ clock }: { readonly clock: Pick<Clock, 'monotonicMs'> }): UnifiedMappings {
+  const options = { max: ACCOUNTS_CACHED_MAX, ttlMs: CACHE_TTL_MS, clock }
+  const byVersions = new LRUCache<string, MappedModel>({ max: MODELS_CACHED_MAX })
+  let byAccount = new TtlCache<Promise<MappedModel | undefined>>(options)
+
+  async function read(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel | undefined> {
+    const layers = await selectLayers(tx, account, model)
+    const versions = layers.map(({ id, version }) => `${id}@${version}`)
+    const key = [model, account.integrationName, ...versions].join(' ')
+    const known = byVersions.get(key) ?? mapModel(model, account.integrationName, layers)
+    if (known !== undefined) byVersions.set(key, known)
+    return known
+  }
+
+  async function modelOf(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel> {
+    const { environmentId, integratedAccountId = '', integrationName } = account
+    const key = [environmentId, integratedAccountId, integrationName, model].join(' ')
+    const found = await readThrough(byAccount, key, () => read(tx, account, model))
+    if (found === undefined) throw notMapped(`there is no unified model ${model}`, { model })
+    return found
+  }
+
+  return {
+    find: async (tx, account, ref) => methodOf(await modelOf(tx, account, ref.model), ref),
+    list: async (tx, account, model) => compilable(await modelOf(tx, account, model)),
+    invalidate() {
+      byAccount = new TtlCache(options)
+    },
+  }
+}
+
+/** A model with the mappings of one integration, each compiled when it is first used. */
+interface MappedModel {
+  readonly model: UnifiedModel
+  readonly integrationName: string
+  /** Merged mappings by resource and method. */
+  readonly methods: ReadonlyMap<string, ReadonlyMap<string, MergedMapping>>
+  readonly compiled: Map<MergedMapping, EffectiveMapping>
+}
+
+function mapModel(name: string, integrationName: string, layers: readonly StoredLayer[]): MappedModel | undefined {
+  const shipped = findShippedModel(name)
+  const stored = layers.find(({ kind }) => kind === 'model')
+  if (shipped === undefined && stored === undefined) return undefined
+  const model = parseModel({ ...deepMerge(shipped ?? {}, stored?.config ?? {}), name })
+  const parts = partsOf(findShippedMapping(name, integrationName) ?? {}, layers)
+  const methods = new Map([...model.resources.keys()].map((resource) => [resource, mergeMethods(parts, resource)]))
+  return { model, integrationName, methods, compiled: new Map() }
+}
+
+/** A part of a mapping, and what it is for. */
+interface ResourcePart extends MappingPart {
+  readonly resource: string
+  readonly method: string
+}
+
+/** All parts, lowest layer first. */
+function partsOf(shipped: JsonObject, layers: readonly StoredLayer[]): readonly ResourcePart[] {
+  const ofFile = entriesOf(shipped.resources).flatMap(([resource, methods]) =>
+    entriesOf(methods).flatMap(([method, config]) =>
+      isJsonObject(config) ? [{ layer: 'shipped' as const, resource, method, config }] : [],
+    ),
+  )
+  const ofRows = layers.flatMap(({ kind, resource, method, config }) =>
+    kind === 'model' ? [] : [{ layer: kind, resource, method, config }],
+  )
+  return [...ofFile, ...ofRows]
+}
+
+/** The merged mappings of a resource by method: those of which a layer says what they call. */
+function mergeMethods(parts: readonly ResourcePart[], resource: string): ReadonlyMap<string, MergedMapping> {
+  const ofResource = parts.filter((part) => part.resource === resource)
+  const names = new Set(ofResource.map(({ method }) => method).filter((method) => method !== ANY_METHOD))
+  const merged = [...names].map((name) => [name, mergeMappings(partsOfMethod(ofResource, name))] as const)
+  return new Map(merged.filter(([, { config }]) => config.resource !== undefined && config.method !== undefined))
+}
+
+const LAYERS = ['shipped', 'base', 'environment', 'account'] as const
+
+/** Of each layer first what all methods share, then what the method has of its own. */
+function partsOfMethod(parts: readonly ResourcePart[], name: string): readonly ResourcePart[] {
+  return LAYERS.flatMap((layer) => [
+    ...parts.filter((part) => part.layer === layer && part.method === ANY_METHOD),
+    ...parts.filter((part) => part.layer === layer && part.method === name),
+  ])
+}
+
+function methodOf(mapped: MappedModel, ref: UnifiedMethodRef): EffectiveMapping {
+  const { model, integrationName } = mapped
+  const { resource, method } = ref
+  if (!model.resources.has(resource))
+    throw notMapped(`the model ${model.name} has no resource ${resource}${oneOf(model.resources.keys())}`, { ...ref })
+  const methods = mapped.methods.get(resource)
+  const merged = methods?.get(method)
+  if (merged !== undefined) return compileMethod(mapped, resource, method, merged)
+  const what = `${model.name}/${resource} has no mapping for ${integrationName}`
+  if (methods === undefined || methods.size === 0) throw notMapped(what, { ...ref, integration_name: integrationName })
+  const message = `${what} with the method ${method}${oneOf(methods.keys())}`
+  throw notMapped(message, { ...ref, integration_name: integrationName })
+}
+
+function compileMethod(
+  { model, compiled }: MappedModel,
+  resourceName: string,
+  method: string,
+  merged: MergedMapping,
+): EffectiveMapping {
+  const known = compiled.get(merged)
+  if (known !== undefined) return known
+  const resource = model.resources.get(resourceName)
+  if (resource === undefined) throw new Error(`the model ${model.name} has no resource ${resourceName}`)
+  const mapping = { model, resource, method, merged, plan: compileMapping(merged, resource, method) }
+  compiled.set(merged, mapping)
+  return mapping
+}
+
+function compilable(mapped: MappedModel): readonly EffectiveMapping[] {
+  const mappings: EffectiveMapping[] = []
+  for (const [resource, methods] of mapped.methods)
+    for (const [method, merged] of methods) {
+      try {
+        mappings.push(compileMethod(mapped, resource, method, merged))
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error
+      }
+    }
+  return mappings
+}
+
+function notMapped(message: string, metadata: Readonly<Record<string, string>>): Failure {
+  return new Failure('UNIFIED_NOT_MAPPED', message, { metadata })
+}
+
+/** What there is instead. */
+function oneOf(names: Iterable<string>): string {
+  return `: it has ${[...names].join(', ')}`
+}
+
+function entriesOf(value: Json | undefined): readonly (readonly [string, Json])[] {
+  return isJsonObject(value) ? Object.entries(value) : []
+}
