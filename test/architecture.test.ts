@@ -126,7 +126,7 @@ const PLAIN_JSON_READERS: readonly string[] = [
   'src/definitions/compile.ts',
   'src/definitions/config-schema.ts',
   // Results of JSONata.
-  'src/expressions/evaluator.ts',
+  'src/expressions/sandbox-evaluation.ts',
   'src/expressions/sandbox/main.ts',
   'src/formats/reference.ts',
   // Key sets of third parties, read by a library.

@@ -6,6 +6,8 @@
  */
 
 export { createEvaluator, type Evaluator } from './evaluator.ts'
+export { BAILED_OUT, compileExpression, type InlineEvaluation } from './inline-evaluator.ts'
+export { listInputPaths } from './input-paths.ts'
 export { validateExpression } from './parse.ts'
 export {
   type AccountValues,
@@ -16,6 +18,7 @@ export {
   parentResources,
   type TemplateScope,
 } from './placeholder.ts'
+export type { EvaluationResult } from './sandbox-evaluation.ts'
 export { findFilteredList, listRootNames, listVariablePaths } from './static-analysis.ts'
 export {
   compileJson,

@@ -141,10 +141,12 @@ function readsNamedKeysOnly(node: AstNode, names: Set<string>, seen: Set<unknown
 function isContextFreeCall({ procedure, arguments: args }: AstNode, seen: Set<unknown>): boolean {
   if (!isNode(procedure) || procedure.type !== 'variable' || typeof procedure.value !== 'string') return false
   seen.add(procedure)
-  const count = Array.isArray(args) ? args.length : 0
-  return (
-    WITHOUT_CONTEXT.has(procedure.value) || count >= (CONTEXT_BELOW.get(procedure.value) ?? Number.POSITIVE_INFINITY)
-  )
+  return isContextFree(procedure.value, Array.isArray(args) ? args.length : 0)
+}
+
+/** Whether a call of a function with so many arguments does not use the context for a missing one; false when unknown. */
+export function isContextFree(name: string, argumentCount: number): boolean {
+  return WITHOUT_CONTEXT.has(name) || argumentCount >= (CONTEXT_BELOW.get(name) ?? Number.POSITIVE_INFINITY)
 }
 
 /** Binding this name would shadow a function of the tables above. */

@@ -55,7 +55,7 @@ export class SandboxPool implements Disposable {
   }
 
   /** Queues an evaluation; the promise never rejects. */
-  run(request: Pick<PooledEvaluation, 'owner' | 'line' | 'timeoutMs' | 'isSlow'>): Promise<EvaluationOutcome> {
+  run(request: Omit<PooledEvaluation, 'queuedAt' | 'settle'>): Promise<EvaluationOutcome> {
     return new Promise((settle) => {
       if (this.#isClosed) return settle({ kind: 'rejected', cause: 'closed' })
       const job: PooledEvaluation = { ...request, queuedAt: performance.now(), settle }
@@ -73,7 +73,7 @@ export class SandboxPool implements Disposable {
     clearTimeout(this.#retry)
     for (const member of this.#members) {
       for (const job of member.reclaimWaiting()) job.settle({ kind: 'rejected', cause: 'closed' })
-      member.stop({ kind: 'rejected', cause: 'closed' })
+      member.stop('closed')
     }
     this.#members.clear()
     this.#rejectWaiting('closed')
@@ -204,7 +204,7 @@ export class SandboxPool implements Disposable {
   #kill(member: PoolMember, cause: KillCause): void {
     this.#requeue(member.reclaimWaiting())
     this.#members.delete(member)
-    member.stop({ kind: 'killed', cause })
+    member.stop(cause)
     this.#dispatch()
   }
 

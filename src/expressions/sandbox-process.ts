@@ -10,7 +10,9 @@ export interface PooledEvaluation {
   readonly owner: string
   /** The request line, with its line end. */
   readonly line: string
-  /** Counted from the start of the evaluation. */
+  /** Inputs of the request: so many responses come. */
+  readonly inputCount: number
+  /** For all inputs; counted from the start of the evaluation. */
   readonly timeoutMs: number
   /** Expected to be slow: such an evaluation gets a sandbox of its own, from half of the pool. May change while it waits. */
   isSlow(): boolean
@@ -22,10 +24,10 @@ export interface PooledEvaluation {
 /** Why an evaluation was killed. */
 export type KillCause = 'time' | 'memory' | 'crash'
 
-/** Outcome of an evaluation in the pool. */
+/** Outcome of an evaluation in the pool; one that was killed has the responses to the inputs before the one at fault. */
 export type EvaluationOutcome =
-  | { readonly kind: 'answer'; readonly answer: SandboxResponse }
-  | { readonly kind: 'killed'; readonly cause: KillCause }
+  | { readonly kind: 'answered'; readonly answers: readonly SandboxResponse[] }
+  | { readonly kind: 'killed'; readonly cause: KillCause; readonly answers: readonly SandboxResponse[] }
   | { readonly kind: 'rejected'; readonly cause: 'queue_full' | 'waited_too_long' | 'closed' | 'no_sandbox' }
 
 /** Pipelining: most requests sent to one sandbox, so that it continues without waiting for this process. */
@@ -45,6 +47,8 @@ const BUSY_MS_MAX = 20_000
 export class PoolMember {
   readonly process: SandboxProcess
   readonly #sent: PooledEvaluation[] = []
+  /** Responses to the running evaluation. */
+  #answers: SandboxResponse[] = []
   #isReady = false
   #isRetiring = false
   #runningSince = 0
@@ -111,8 +115,14 @@ export class PoolMember {
     this.process.send(job.line)
   }
 
-  /** Settles the running evaluation with its response; the next one runs from now. @returns how long it ran, in milliseconds */
+  /**
+   * Adds a response to the running evaluation; the last one settles it, and the next evaluation runs from now.
+   *
+   * @returns how long the evaluation ran, in milliseconds; 0 when it still runs
+   */
   receiveResponse(answer: SandboxResponse): number {
+    this.#answers.push(answer)
+    if (this.#answers.length < (this.running?.inputCount ?? 1)) return 0
     const now = performance.now()
     const ranMs = this.runningMs(now)
     this.#busyMs += ranMs
@@ -120,12 +130,13 @@ export class PoolMember {
     this.#served++
     this.#runningSince = now
     if (this.isIdle) this.process.keepsAlive(false)
-    job?.settle({ kind: 'answer', answer })
+    job?.settle({ kind: 'answered', answers: this.#takeAnswers() })
     return ranMs
   }
 
   /** Reclaims every evaluation, the running one too; for a process that is replaced. */
   reclaimAll(): PooledEvaluation[] {
+    this.#answers = []
     return this.#sent.splice(0)
   }
 
@@ -137,9 +148,16 @@ export class PoolMember {
   }
 
   /** Kills the process and settles the running evaluation. */
-  stop(outcome: EvaluationOutcome): void {
+  stop(cause: KillCause | 'closed'): void {
     this.process.kill()
-    this.#sent.shift()?.settle(outcome)
+    const answers = this.#takeAnswers()
+    this.#sent.shift()?.settle(cause === 'closed' ? { kind: 'rejected', cause } : { kind: 'killed', cause, answers })
+  }
+
+  #takeAnswers(): readonly SandboxResponse[] {
+    const answers = this.#answers
+    this.#answers = []
+    return answers
   }
 }
 

@@ -2,7 +2,8 @@ import { generateKeyPairSync, verify } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
-import { createEvaluator, type QuarantineEvent } from '../../src/expressions/evaluator.ts'
+import { createEvaluator } from '../../src/expressions/evaluator.ts'
+import type { QuarantineEvent } from '../../src/expressions/sandbox-evaluation.ts'
 import { bindingsFrom, expressionText, roots } from './expression-generator.ts'
 import { ESCAPING, EXHAUSTING } from './malicious-expressions.ts'
 import { evaluateWithJsonata, outcomeOf } from './reference-evaluator.ts'
@@ -37,6 +38,56 @@ async function failureOf(promise: Promise<unknown>): Promise<Failure> {
   if (error instanceof Failure) return error
   throw new Error(`expected a Failure: ${error}`)
 }
+
+describe('evaluateEach', () => {
+  const inputs = [{ a: 'x1' }, { a: 7 }, {}, { a: 'x2' }]
+
+  it.each([
+    ['inline', '$uppercase(a)'],
+    ['in the sandbox', '$uppercase($replace(a, /x/, "x"))'],
+  ])('gives each input its own result, %s', async (_lane, text) => {
+    const results = await evaluator.evaluateEach(text, inputs)
+    expect(results.map((result) => ('failure' in result ? result.failure.reason : result.value))).toEqual([
+      'X1',
+      'EXPRESSION_FAILED',
+      undefined,
+      'X2',
+    ])
+  })
+
+  it('binds the same variables for all', async () => {
+    const bindings = { ctx: { zone: 'UTC' } }
+    const results = await evaluator.evaluateEach('$join([a, $ctx.zone], "/")', [{ a: '1' }, { a: '2' }], { bindings })
+    expect(results).toEqual([{ value: '1/UTC' }, { value: '2/UTC' }])
+  })
+
+  it('keeps the results before and after an input that takes too long', async () => {
+    const text = '($f := function($n) { $n = 0 ? 0 : $f($n - 1) }; $f(n))'
+    const results = await evaluator.evaluateEach(text, [{ n: 1 }, { n: -1 }, { n: 2 }])
+    expect(results[0]).toEqual({ value: 0 })
+    expect(results[1]).toMatchObject({ failure: { reason: 'EXPRESSION_FAILED' } })
+    expect(results[2]).toEqual({ value: 0 })
+  })
+
+  it('rejects when the expression does not parse', async () => {
+    expect((await failureOf(evaluator.evaluateEach('a b', inputs))).reason).toBe('EXPRESSION_FAILED')
+  })
+
+  it('fails the one input that is too large, and sends the others in several requests', async () => {
+    const long = (length: number) => ({ a: 'x'.repeat(length) })
+    const results = await evaluator.evaluateEach(
+      '$count($split(a, /y/))',
+      [long(600), long(600), long(2_000), long(600)],
+      { inputBytesMax: 1_000 },
+    )
+    expect(results[2]).toMatchObject({ failure: { metadata: { code: 'INPUT_TOO_LARGE' } } })
+    expect([results[0], results[1], results[3]]).toEqual([{ value: 1 }, { value: 1 }, { value: 1 }])
+  })
+
+  it('takes no input', async () => {
+    expect(await evaluator.evaluateEach('a', [])).toEqual([])
+  })
+})
 
 describe('evaluate', () => {
   it.each<[string, Json | undefined]>([

@@ -52,7 +52,7 @@ afterEach(() => {
 })
 
 function run(line: string, more: Partial<Parameters<SandboxPool['run']>[0]> = {}): Promise<EvaluationOutcome> {
-  return pool.run({ line, owner: 'one', isSlow: () => false, timeoutMs: 500, ...more })
+  return pool.run({ line, inputCount: 1, owner: 'one', isSlow: () => false, timeoutMs: 500, ...more })
 }
 
 /** Starts both processes, idle. */
@@ -82,9 +82,9 @@ describe('the pool', () => {
     const second = run('b')
     expect(processes).toHaveLength(2)
     nth(0).answer()
-    expect(await first).toEqual({ kind: 'answer', answer: { kind: 'value', cpuMs: 0, payload: 'a' } })
+    expect(await first).toEqual({ kind: 'answered', answers: [{ kind: 'value', cpuMs: 0, payload: 'a' }] })
     nth(0).answer()
-    expect(await second).toMatchObject({ answer: { payload: 'b' } })
+    expect(await second).toMatchObject({ answers: [{ payload: 'b' }] })
   })
 
   it('sends ahead, eight to a process and no more', async () => {
@@ -118,9 +118,9 @@ describe('the pool', () => {
     right.answer()
     await vi.advanceTimersByTimeAsync(500)
     expect(left.isKilled).toBe(true)
-    expect(await outcomes[0]).toEqual({ kind: 'killed', cause: 'time' })
+    expect(await outcomes[0]).toEqual({ kind: 'killed', cause: 'time', answers: [] })
     right.answer()
-    expect(await outcomes[2]).toMatchObject({ answer: { payload: 'c' } })
+    expect(await outcomes[2]).toMatchObject({ answers: [{ payload: 'c' }] })
   })
 
   it('does not kill an evaluation whose answer was there, but unread, when the time ran out', async () => {
@@ -129,7 +129,7 @@ describe('the pool', () => {
     // The answer is read in the turn of the event loop that the busy process had missed.
     setTimeout(() => setImmediate(() => left.answer()), 120)
     await vi.advanceTimersByTimeAsync(200)
-    expect(await outcome).toMatchObject({ kind: 'answer' })
+    expect(await outcome).toMatchObject({ kind: 'answered' })
     expect(left.isKilled).toBe(false)
   })
 
@@ -144,7 +144,7 @@ describe('the pool', () => {
     right.answer()
     expect(right.lines.at(-1)).toBe('innocent')
     right.answer()
-    expect(await outcomes[2]).toMatchObject({ answer: { payload: 'innocent' } })
+    expect(await outcomes[2]).toMatchObject({ answers: [{ payload: 'innocent' }] })
   })
 
   it('takes back what was sent behind an evaluation that stalls, and replaces the process afterwards', async () => {
@@ -155,9 +155,9 @@ describe('the pool', () => {
     await vi.advanceTimersByTimeAsync(130)
     expect(right.lines).toEqual(['b', 'c'])
     right.answer()
-    expect(await outcomes[2]).toMatchObject({ answer: { payload: 'c' } })
+    expect(await outcomes[2]).toMatchObject({ answers: [{ payload: 'c' }] })
     left.answer()
-    expect(await outcomes[0]).toMatchObject({ answer: { payload: 'slow' } })
+    expect(await outcomes[0]).toMatchObject({ answers: [{ payload: 'slow' }] })
     expect(left.isKilled).toBe(true)
   })
 
@@ -166,14 +166,14 @@ describe('the pool', () => {
     const outcome = run('a')
     left.residentBytes = 300 * 1024 * 1024
     await vi.advanceTimersByTimeAsync(130)
-    expect(await outcome).toEqual({ kind: 'killed', cause: 'memory' })
+    expect(await outcome).toEqual({ kind: 'killed', cause: 'memory', answers: [] })
   })
 
   it('charges a crash to the evaluation that ran, and repeats the others', async () => {
     const [left, right] = await warmUp()
     const outcomes = ['a', 'b', 'c'].map((line) => run(line))
     left.events.onExit()
-    expect(await outcomes[0]).toEqual({ kind: 'killed', cause: 'crash' })
+    expect(await outcomes[0]).toEqual({ kind: 'killed', cause: 'crash', answers: [] })
     expect(right.lines).toEqual(['b', 'c'])
   })
 
@@ -258,7 +258,7 @@ describe('the pool', () => {
     const later = run('b')
     nth(4).events.onReady()
     nth(4).answer()
-    expect(await later).toMatchObject({ answer: { payload: 'b' } })
+    expect(await later).toMatchObject({ answers: [{ payload: 'b' }] })
   })
 
   it('gives up on a process that never reports', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type JsonObject, systemClock } from '../../src/base/index.ts'
 import { compilePlan } from '../../src/definitions/index.ts'
-import type { EvaluationLimits } from '../../src/expressions/evaluator.ts'
+import type { EvaluationLimits } from '../../src/expressions/sandbox-evaluation.ts'
 import { createProxy } from '../../src/proxy/index.ts'
 import { failureOf, on, startEngine } from './engine.ts'
 

@@ -13,19 +13,35 @@ const CACHED_CHARACTERS_MAX = 64 * 1024
 
 const MESSAGE_LENGTH_MAX = 300
 
-/** Evaluates one request; never throws. */
-export async function evaluate(request: EvaluationRequest): Promise<SandboxResponse> {
+/** Evaluates the inputs of one request, one after the other, and responds to each when it has ended; never throws. */
+export async function evaluate(request: EvaluationRequest, respond: (answer: SandboxResponse) => void): Promise<void> {
+  const endMs = performance.now() + request.timeoutMs
+  let bytesLeft = request.totalBytesMax
+  for (const [index, input] of request.inputs.entries()) {
+    const timeoutMs = index === 0 ? request.timeoutMs : Math.floor(endMs - performance.now())
+    if (timeoutMs <= 0) {
+      respond({ kind: 'skipped', cpuMs: 0, payload: '' })
+      continue
+    }
+    const resultBytesMax = Math.min(request.resultBytesMax, bytesLeft)
+    const answer = await evaluateTimed({ ...request, timeoutMs, resultBytesMax }, input)
+    bytesLeft -= Buffer.byteLength(answer.payload)
+    respond(answer)
+  }
+}
+
+async function evaluateTimed(request: EvaluationRequest, input: unknown): Promise<SandboxResponse> {
   const before = process.cpuUsage()
-  const result = await evaluateUntimed(request)
+  const result = await evaluateInput(request, input)
   const { user, system } = process.cpuUsage(before)
   return { ...result, cpuMs: Math.round((user + system) / 1_000) }
 }
 
-async function evaluateUntimed(request: EvaluationRequest): Promise<Omit<SandboxResponse, 'cpuMs'>> {
+async function evaluateInput(request: EvaluationRequest, input: unknown): Promise<Omit<SandboxResponse, 'cpuMs'>> {
   try {
     const { expression, limits } = compileCached(request.text)
     limits.timeout = request.timeoutMs
-    const value = await expression.evaluate(request.input, request.bindings)
+    const value = await expression.evaluate(input, request.bindings)
     const json = serialise(value, request.resultBytesMax)
     return json === undefined ? { kind: 'nothing', payload: '' } : { kind: 'value', payload: json }
   } catch (error) {

@@ -13,7 +13,8 @@ const WARM_UP: EvaluationRequest = {
   text: '$map([1, 2], function($n) { {"n": $n} })[n > 1].n',
   timeoutMs: 1_000,
   resultBytesMax: 100,
-  input: {},
+  totalBytesMax: 100,
+  inputs: [{}],
 }
 
 const waiting: string[] = []
@@ -24,7 +25,7 @@ async function answerWaiting(): Promise<void> {
   isBusy = true
   for (let line = waiting.shift(); line !== undefined; line = waiting.shift()) {
     const request: EvaluationRequest = JSON.parse(line)
-    respond(await evaluate(request))
+    await evaluate(request, respond)
   }
   isBusy = false
 }
@@ -45,4 +46,4 @@ process.stdin.on('end', () => process.exit(0))
 process.stdout.on('error', () => process.exit(0))
 
 // The first evaluation loads and compiles code: it should not count as slow.
-respond({ ...(await evaluate(WARM_UP)), kind: 'ready', payload: '' })
+await evaluate(WARM_UP, (answer) => respond({ ...answer, kind: 'ready', payload: '' }))

@@ -1,12 +1,16 @@
-/** A request: one line of JSON. The input is the last member, so that the parent can append its text. */
+/** A request: one line of JSON. The inputs are the last member, so that the parent can append their texts. */
 export interface EvaluationRequest {
   readonly text: string
-  /** JSONata's own timeout; the parent kills the process somewhat later. */
+  /** JSONata's own timeout, for all inputs together; the parent kills the process somewhat later. */
   readonly timeoutMs: number
+  /** Of each result. */
   readonly resultBytesMax: number
+  /** Of all results together. */
+  readonly totalBytesMax: number
   /** Values of variables by name. */
   readonly bindings?: Readonly<Record<string, unknown>>
-  readonly input: unknown
+  /** Evaluated in this order; each has a response of its own. */
+  readonly inputs: readonly unknown[]
 }
 
 /** Why an evaluation gave no result. */
@@ -19,8 +23,8 @@ export interface EvaluationError {
   readonly position?: number
 }
 
-/** The sandbox is ready, or an evaluation ended with a value, with none, or with an error. */
-type SandboxResponseKind = 'ready' | 'value' | 'nothing' | 'error'
+/** The sandbox is ready, or an evaluation ended with a value, with none, or with an error, or had no time left to start. */
+type SandboxResponseKind = 'ready' | 'value' | 'nothing' | 'error' | 'skipped'
 
 /** One response. */
 export interface SandboxResponse {
@@ -46,7 +50,7 @@ export function decodeResponse(line: string): SandboxResponse | undefined {
   return { kind, cpuMs, payload: line.slice(timeEnd + 1) }
 }
 
-const KINDS: readonly SandboxResponseKind[] = ['ready', 'value', 'nothing', 'error']
+const KINDS: readonly SandboxResponseKind[] = ['ready', 'value', 'nothing', 'error', 'skipped']
 
 /** Splits a stream of text into lines; linear, also for very long lines. */
 export class LineReader {
