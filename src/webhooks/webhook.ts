@@ -1,6 +1,7 @@
 import {
   type Clock,
   etagMismatch,
+  Failure,
   invalidFields,
   type JsonObject,
   newId,
@@ -27,6 +28,7 @@ import { resetFailure } from './sql/failure.ts'
 import {
   deleteWebhookRow,
   findWebhook,
+  hasWebhooks,
   insertWebhook,
   lockWebhook,
   updateWebhookRow,
@@ -77,10 +79,13 @@ export type WebhookTargetLookup =
   | { readonly kind: 'missing' }
   | { readonly kind: 'inactive' }
 
+/** Webhooks of one environment: each is matched against every event of it. Concurrent calls may exceed it by a few. */
+const WEBHOOKS_MAX = 1_000
+
 /**
  * Creates a webhook with a random secret.
  *
- * @throws Failure URL_NOT_ALLOWED, INVALID_FIELD with every violation; nothing is stored then
+ * @throws Failure URL_NOT_ALLOWED, INVALID_FIELD with every violation, LIMIT_REACHED; nothing is stored then
  */
 export async function createWebhook(
   deps: WebhookDeps,
@@ -89,6 +94,8 @@ export async function createWebhook(
   input: WebhookInput,
 ): Promise<WebhookWithSecret> {
   assertValidWebhook(deps, input)
+  if (await hasWebhooks(tx, environmentId, WEBHOOKS_MAX))
+    throw new Failure('LIMIT_REACHED', `an environment has at most ${WEBHOOKS_MAX} webhooks: delete some first`)
   const id = newId(deps.clock.now().getTime())
   const ref = signingSecretRef(environmentId, id)
   const headerNames = await storeHeaders(deps, tx, ref, [], input.headers ?? {})

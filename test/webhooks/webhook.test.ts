@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
+import { execute } from '../../src/database/database.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/index.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
 import {
@@ -61,6 +62,22 @@ describe('creating a webhook', () => {
       fields: ['event_types[0]'],
     })
     expect(await listWebhooks(database.pool, environmentId, { before: undefined, limit: 100 })).toEqual(before)
+  })
+
+  it('is rejected at 1000 in an environment', async () => {
+    const full = await seedEnvironment(database)
+    const { webhook } = await database.transaction((tx) => createWebhook(deps, tx, full, { targetUrl: TARGET }))
+    await execute(
+      database.pool,
+      `insert into webhook select (jsonb_populate_record(w, jsonb_build_object('id', gen_random_uuid()))).*
+         from webhook w, generate_series(2, 1000) where w.id = :id`,
+      { id: webhook.id },
+    )
+    const another = (environment: string) =>
+      database.transaction((tx) => createWebhook(deps, tx, environment, { targetUrl: TARGET }))
+    expect(await rejectionOf(another(full))).toMatchObject({ reason: 'LIMIT_REACHED' })
+    await database.transaction((tx) => deleteWebhook(deps, tx, full, { id: webhook.id }))
+    expect(await another(full)).toMatchObject({ webhook: { environmentId: full } })
   })
 })
 

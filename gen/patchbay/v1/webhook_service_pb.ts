@@ -726,7 +726,7 @@ export const WebhookService: GenService<{
   /**
    * Adds a webhook and shows its secret, this once.
    *
-   * Failures: URL_NOT_ALLOWED, INVALID_FIELD. Nothing is stored then. Not idempotent without `request_id`.
+   * Failures: URL_NOT_ALLOWED, INVALID_FIELD, LIMIT_REACHED at 1000 in the environment. Nothing is stored then. Not idempotent without `request_id`.
    *
    * @generated from rpc patchbay.v1.WebhookService.CreateWebhook
    */

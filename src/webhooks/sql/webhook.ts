@@ -59,6 +59,12 @@ export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<Webhoo
   return inserted
 }
 
+/** Whether the environment has as many webhooks, or more. Uses the primary key. */
+export async function hasWebhooks(tx: Tx, environmentId: string, count: number): Promise<boolean> {
+  const sql = 'select from webhook where environment_id = :environmentId offset :offset limit 1'
+  return (await queryOne(tx, sql, { environmentId, offset: count - 1 })) !== undefined
+}
+
 /** Uses the primary keys. */
 export async function findWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
   const sql = `select ${COLUMNS} from webhook where environment_id = :environmentId and id = :id`
