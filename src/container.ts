@@ -25,6 +25,7 @@ import {
   SCHEDULER,
   type ServiceDeps,
   type TlsKeys,
+  unifiedRoute,
 } from './api/index.ts'
 import { type Clock, type JsonObject, systemClock } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
@@ -183,6 +184,13 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     accountReporter: accountPort,
     callLimiter,
   })
+  const calls = {
+    proxy,
+    clock,
+    readyAccount: (environmentId: string, id: string) => loadAccountForCall(accounts, environmentId, id, 'call'),
+    previewAccount: (environmentId: string, id: string) => loadAccountForDryRun(accounts, environmentId, id),
+  }
+  const unifiedMappings = createUnifiedMappings({ clock })
   return {
     database,
     secrets,
@@ -190,7 +198,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     http,
     evaluator,
     definitions,
-    unifiedMappings: createUnifiedMappings({ clock }),
+    unifiedMappings,
     subscriptionProxy: createProxy({
       http,
       evaluator,
@@ -215,12 +223,8 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     integrations,
     runs,
     proxy,
-    calls: {
-      proxy,
-      clock,
-      readyAccount: (environmentId, id) => loadAccountForCall(accounts, environmentId, id, 'call'),
-      previewAccount: (environmentId, id) => loadAccountForDryRun(accounts, environmentId, id),
-    },
+    calls,
+    unifiedCalls: { ...calls, database, mappings: unifiedMappings, unified: { proxy, evaluator } },
     daemons: {
       database,
       queue,
@@ -332,6 +336,7 @@ export function createApi(deps: ApiDeps): Api {
       documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
       proxyRoute(domain.calls),
       customRoute(domain.calls),
+      unifiedRoute(domain.unifiedCalls),
       ...inboundWebhookRoutes({ receive: createWebhookReceiver(domain, onWebhookReceived) }),
       ...connectPageRoutes(domain),
       ...healthzRoutes(health),

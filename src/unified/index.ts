@@ -37,3 +37,4 @@ export type {
   UnifiedSuccess,
   UnifiedTarget,
 } from './request.ts'
+export { checkUnifiedQuery, filtersSince, readUnifiedQuery, type UnifiedQuery } from './request-query.ts'

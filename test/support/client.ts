@@ -2,7 +2,7 @@ import { type DescMethodUnary, fromBinary, fromJson, getOption, toBinary, toJson
 import { credentials, Client as GrpcChannel, status as grpcStatus, Metadata, type ServiceError } from '@grpc/grpc-js'
 import { http } from '../../gen/google/api/annotations_pb.ts'
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts'
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
 import { type CallError, callErrorFromDetails } from './call-error.ts'
 
 /** The three protocols every operation speaks. */
@@ -204,7 +204,8 @@ interface RestRequest {
 }
 
 function restRequest(method: DescMethodUnary, request: JsonObject): RestRequest {
-  if (method.name === 'Call') return callRequest(request)
+  if (method.name === 'Call')
+    return method.parent.name === 'UnifiedService' ? unifiedRequest(request) : callRequest(request)
   const { pattern, body } = getOption(method, http)
   if (pattern.case === undefined || pattern.case === 'custom') throw new Error(`${method.name} has no REST binding`)
   const rest = { ...request }
@@ -220,6 +221,38 @@ function restRequest(method: DescMethodUnary, request: JsonObject): RestRequest 
   )
   const query = pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`
   return { verb, path, query, body: undefined }
+}
+
+/** A call of a unified resource: any method of a record or, without id, of the resource. */
+function unifiedRequest(request: JsonObject): RestRequest {
+  const { integrated_account_id, model = 'crm', resource = 'contacts', method = 'list', id, page, ...rest } = request
+  const { query, body, remote_fields, dry_run, include_raw } = rest
+  const parameters = { integrated_account_id, ...(page as JsonObject), dry_run, include_raw, ...(query as JsonObject) }
+  const pairs = Object.entries(parameters).flatMap(([name, value]): (readonly [string, Json | undefined])[] =>
+    isJsonObject(value) ? Object.entries(value).map(([key, each]) => [`${name}[${key}]`, each]) : [[name, value]],
+  )
+  const [verb, last] = UNIFIED_VERBS[String(method)] ?? ['POST', method]
+  const segments = [model, resource, id, last].filter((segment) => segment !== undefined && segment !== '')
+  const fields = { ...(body as JsonObject), ...(remote_fields === undefined ? {} : { remote_fields }) }
+  return {
+    verb,
+    path: `/unified/${segments.map((segment) => encodeURIComponent(String(segment))).join('/')}`,
+    query: `?${new URLSearchParams(textsOf(pairs))}`,
+    body: verb === 'GET' || Object.keys(fields).length === 0 ? undefined : JSON.stringify(fields),
+  }
+}
+
+function textsOf(pairs: readonly (readonly [string, Json | undefined])[]): [string, string][] {
+  return pairs.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+}
+
+/** Verb and last segment of methods with an address of their own. */
+const UNIFIED_VERBS: Readonly<Record<string, readonly [string, string]>> = {
+  list: ['GET', ''],
+  get: ['GET', ''],
+  create: ['POST', ''],
+  update: ['PATCH', ''],
+  delete: ['DELETE', ''],
 }
 
 /** A call in HTTP's own terms: the one RPC that no address is bound to. */

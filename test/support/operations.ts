@@ -14,6 +14,7 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
+import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { Client } from './client.ts'
@@ -37,6 +38,7 @@ export const SERVICES: readonly DescService[] = [
   InboundEventService,
   TaskService,
   ProxyService,
+  UnifiedService,
 ]
 
 /** What a kind of resource lets clients do, for tests that hold of all kinds. */

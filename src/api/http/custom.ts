@@ -46,7 +46,7 @@ export function customRoute(deps: ProxyCallDeps): HttpRoute {
         signal: context.signal,
       })
       showRateLimit(context, outcome.rateLimit)
-      if (outcome.kind !== 'stream') throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: true })
+      if (outcome.kind !== 'stream') throw upstreamFailure(outcome, {}, { clock: deps.clock, includeRaw: true })
       await sendStream(exchange, outcome)
     },
   }

@@ -83,7 +83,8 @@ function actionAddress(verb: string, action: string, rest: string | undefined): 
     : { kind: 'other_verb', allow: ['POST'] }
 }
 
-function decodeSegment(segment: string): string {
+/** @throws Failure INVALID_FIELD when the segment is not percent-encoded text */
+export function decodeSegment(segment: string): string {
   if (!segment.includes('%')) return segment
   const text = percentDecode(segment)
   if (text === undefined)

@@ -35,7 +35,6 @@ export const ACCOUNT_PARAMETER = 'integrated_account_id'
 export const DRY_RUN_PARAMETER = 'dry_run'
 
 const RESERVED = [ACCOUNT_PARAMETER, 'limit', 'next_cursor', DRY_RUN_PARAMETER, 'include_raw'] as const
-type Reserved = (typeof RESERVED)[number]
 
 const PARAMETERS_MAX = 1_000
 const NESTING_MAX = 5
@@ -50,31 +49,46 @@ const NAME_LENGTH_MAX = 200
  */
 export function parseProxyQuery(text: string): ProxyQuery {
   const findings: Finding[] = []
-  const reserved = new Map<Reserved, string>()
-  const query: QueryValues = {}
-  let count = 0
-  for (const [name, value] of readQuery(text, findings)) {
-    count += 1
-    if (count > PARAMETERS_MAX) break
-    if (isReserved(name)) {
-      if (reserved.has(name)) findings.push(finding(name, 'is given more than once', 'duplicate_parameter'))
-      reserved.set(name, value)
-    } else findings.push(...place(query, name, value))
-  }
-  if (count > PARAMETERS_MAX)
-    findings.push(finding('query', `has more than ${PARAMETERS_MAX} parameters`, 'too_many_parameters'))
+  const { own, query } = separateParameters(text, RESERVED, findings)
   const { [ARGS_PARAMETER]: args, ...others } = query
   const read = {
-    accountId: accountIdFrom(reserved.get(ACCOUNT_PARAMETER), findings),
-    limit: limitFrom(reserved.get('limit'), findings),
-    cursor: reserved.get('next_cursor') || undefined,
-    isDryRun: flagFrom(reserved, 'dry_run', findings),
-    includeRaw: flagFrom(reserved, 'include_raw', findings),
+    accountId: accountIdFrom(own.get(ACCOUNT_PARAMETER), findings),
+    limit: limitFrom(own.get('limit'), findings),
+    cursor: own.get('next_cursor') || undefined,
+    isDryRun: flagFrom(own, DRY_RUN_PARAMETER, findings),
+    includeRaw: flagFrom(own, 'include_raw', findings),
     args: args === undefined ? undefined : argsFrom(args, findings),
     query: others,
   }
   if (findings.length > 0) throw invalidFields(findings)
   return read
+}
+
+/**
+ * Separates the parameters of this service, which are given once, from all others: texts; repeated names and `a[]` are lists,
+ * `a[x]` are objects. Adds findings about names.
+ */
+export function separateParameters<Reserved extends string>(
+  text: string,
+  reserved: readonly Reserved[],
+  findings: Finding[],
+): { readonly own: ReadonlyMap<Reserved, string>; readonly query: JsonObject } {
+  const own = new Map<Reserved, string>()
+  const query: QueryValues = {}
+  let count = 0
+  for (const [name, value] of readQuery(text, findings)) {
+    count += 1
+    if (count > PARAMETERS_MAX) break
+    const ownName = reserved.find((each) => each === name)
+    if (ownName === undefined) findings.push(...place(query, name, value))
+    else {
+      if (own.has(ownName)) findings.push(finding(name, 'is given more than once', 'duplicate_parameter'))
+      own.set(ownName, value)
+    }
+  }
+  if (count > PARAMETERS_MAX)
+    findings.push(finding('query', `has more than ${PARAMETERS_MAX} parameters`, 'too_many_parameters'))
+  return { own, query }
 }
 
 /** Arguments from bracket parameters, or from one JSON text, which keeps the digits of numbers. */
@@ -163,10 +177,6 @@ function add(target: QueryValues, [step = '', ...rest]: readonly string[], value
 /** Objects in the query values were created here, and are therefore mutable. */
 function isQueryObject(value: Json | undefined): value is QueryValues {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isReserved(name: string): name is Reserved {
-  return (RESERVED as readonly string[]).includes(name)
 }
 
 function finding(field: string, description: string, rule: string): Finding {

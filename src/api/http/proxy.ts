@@ -4,6 +4,7 @@ import type { CallTarget, SuccessOutcome } from '../../proxy/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import { methodNotAllowed } from '../pipeline/errors.ts'
+import { namesOf } from '../services/proxy.convert.ts'
 import { dryRun, type ProxyCallDeps, upstreamFailure } from '../services/proxy-calls.ts'
 import { PROXY_PREFIX, PROXY_VERBS, type ProxyPath, parseProxyPath, verbsOfProxyPath } from './proxy-path.ts'
 import { ARGS_PARAMETER, type ProxyQuery, parseProxyQuery } from './proxy-query.ts'
@@ -59,7 +60,7 @@ export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
       })
       showRateLimit(context, outcome.rateLimit)
       if (outcome.kind !== 'ok')
-        throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: query.includeRaw })
+        throw upstreamFailure(outcome, namesOf(target), { clock: deps.clock, includeRaw: query.includeRaw })
       await sendJson(exchange, answerJson(outcome, query.includeRaw))
     },
   }
@@ -140,7 +141,7 @@ async function streamThrough(deps: ProxyCallDeps, exchange: HttpExchange, asked:
   })
   showRateLimit(context, outcome.rateLimit)
   if (outcome.kind !== 'stream')
-    throw upstreamFailure(outcome, target, { clock: deps.clock, includeRaw: query.includeRaw })
+    throw upstreamFailure(outcome, namesOf(target), { clock: deps.clock, includeRaw: query.includeRaw })
   await sendStream(exchange, outcome)
 }
 

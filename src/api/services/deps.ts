@@ -10,6 +10,7 @@ import type { SecretStore } from '../../secrets/index.ts'
 import type { CascadeDelete } from '../../tenancy/index.ts'
 import type { WebhookDeps } from '../../webhooks/index.ts'
 import type { ProxyCallDeps } from './proxy-calls.ts'
+import type { UnifiedCallDeps } from './unified-calls.ts'
 
 /** The dependencies of all services; each service picks its own. */
 export interface ServiceDeps {
@@ -26,6 +27,7 @@ export interface ServiceDeps {
   readonly daemons: DaemonsDeps
   readonly webhooks: WebhookDeps
   readonly calls: ProxyCallDeps
+  readonly unifiedCalls: UnifiedCallDeps
 }
 
 /** The dependencies of operations that a client may repeat with the same `request_id`. */

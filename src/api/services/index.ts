@@ -15,6 +15,7 @@ import { syncJobCronTriggerService } from './sync-job-cron-trigger.ts'
 import { syncJobRunService } from './sync-job-run.ts'
 import { taskService } from './task.ts'
 import { teamService } from './team.ts'
+import { unifiedService } from './unified.ts'
 import { webhookService } from './webhook.ts'
 
 /** The services of the contract, in the order of its table. */
@@ -36,5 +37,6 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     inboundEventService(deps),
     taskService(deps),
     proxyService(deps),
+    unifiedService(deps),
   ]
 }

@@ -3,13 +3,11 @@ import { type Clock, Failure, type Json, type JsonObject } from '../../base/inde
 import { parseRetryAfter } from '../../egress/index.ts'
 import type {
   ApiProxy,
-  CallTarget,
   PreviewRequest,
   RateLimitedOutcome,
   RequestPreview,
   UpstreamErrorOutcome,
 } from '../../proxy/index.ts'
-import { namesOf } from './proxy.convert.ts'
 
 /** The dependencies of proxied calls, over RPC and HTTP. */
 export interface ProxyCallDeps {
@@ -52,14 +50,18 @@ const METADATA_VALUE_LENGTH_MAX = 256
 /** Server errors of an upstream that are passed on; all other 5xx would look like errors of this service. */
 const KEPT_SERVER_ERRORS: ReadonlySet<number> = new Set([503, 504])
 
-/** The failure that a caller gets for an upstream error or rate limit. */
+/**
+ * The failure that a caller gets for an upstream error or rate limit.
+ *
+ * @param names what was called, for the metadata of the error; see `namesOf`
+ */
 export function upstreamFailure(
   outcome: FailedOutcome,
-  target: CallTarget,
+  names: Readonly<Record<string, string>>,
   { clock, includeRaw }: { readonly clock: Pick<Clock, 'now'>; readonly includeRaw: boolean },
 ): Failure {
   const raw = includeRaw ? outcome.body : undefined
-  if (outcome.kind === 'rate_limited') return rateLimitFailure(outcome, target, raw)
+  if (outcome.kind === 'rate_limited') return rateLimitFailure(outcome, names, raw)
   const { status, message, metadata, headers, ownHeaders, result, action } = outcome
   const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
   return new Failure('UPSTREAM_ERROR', message, {
@@ -67,7 +69,7 @@ export function upstreamFailure(
       ...flattened(metadata),
       upstream_status: String(status),
       ...upstreamAction(action),
-      ...namesOf(target),
+      ...names,
     },
     httpStatus: restStatusOf(status),
     headers: definitionHeaders(ownHeaders),
@@ -98,10 +100,10 @@ function upstreamAction(action: UpstreamErrorOutcome['action']): Readonly<Record
 
 function rateLimitFailure(
   { limitedBy, retryAfterSeconds }: RateLimitedOutcome,
-  target: CallTarget,
+  names: Readonly<Record<string, string>>,
   raw: Json | undefined,
 ): Failure {
-  const details = { metadata: namesOf(target), retryAfterSeconds }
+  const details = { metadata: names, retryAfterSeconds }
   const seconds = Math.ceil(retryAfterSeconds)
   return limitedBy === 'budget'
     ? new Failure('BUDGET_EXHAUSTED', `the budget of the definition is used up: wait ${seconds} s`, details)

@@ -3,13 +3,16 @@ import { type Timestamp, timestampDate } from '@bufbuild/protobuf/wkt'
 import type {
   CallPreviewSchema,
   OutcomePreviewSchema,
+  RateLimitWaitSchema,
+  RecordPageSchema,
   UpstreamRateLimitSchema,
 } from '../../../gen/patchbay/v1/proxy_pb.ts'
 import type {
   CallRequest,
   CallResponseSchema,
   ListPagesRequest,
-  ListPagesResponseSchema,
+  PageChoice,
+  SampleAnswer,
 } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
 import { isJsonObject, type JsonObject, stringifyJson } from '../../base/index.ts'
 import type {
@@ -53,13 +56,25 @@ export function callFromProto(request: CallRequest): PreviewRequest {
   return {
     ...givenValues(request),
     target: targetOf(request),
-    page: page && { limit: page.limit, cursor: page.nextCursor === '' ? undefined : page.nextCursor },
-    sample: sample && {
+    page: pageFromProto(page),
+    sample: sampleFromProto(sample),
+  }
+}
+
+/** The page of a list; absent stays absent. */
+export function pageFromProto(page: PageChoice | undefined): ProxyRequest['page'] {
+  return page && { limit: page.limit, cursor: page.nextCursor === '' ? undefined : page.nextCursor }
+}
+
+/** An answer to simulate; absent stays absent. */
+export function sampleFromProto(sample: SampleAnswer | undefined): PreviewRequest['sample'] {
+  return (
+    sample && {
       status: sample.status ?? 200,
       headers: lowerCaseNames(sample.headers),
       body: jsonFrom(sample.body) ?? null,
-    },
-  }
+    }
+  )
 }
 
 /** Values of a list request that may be given as fields or together in `values_json`. */
@@ -135,11 +150,15 @@ export async function successToProto(
   }
 }
 
+/** A page or a wait, as the messages of streams of pages hold it. */
+export interface PageStepInit {
+  readonly step:
+    | { readonly case: 'page'; readonly value: MessageInitShape<typeof RecordPageSchema> }
+    | { readonly case: 'waiting'; readonly value: MessageInitShape<typeof RateLimitWaitSchema> }
+}
+
 /** A page or a wait, as one message of a stream. */
-export async function stepToProto(
-  step: RecordsPage | PageDelayed,
-  isText: boolean,
-): Promise<MessageInitShape<typeof ListPagesResponseSchema>> {
+export async function stepToProto(step: RecordsPage | PageDelayed, isText: boolean): Promise<PageStepInit> {
   const state =
     step.state === null ? {} : isText ? { stateJson: JSON.stringify(step.state) } : { state: structFrom(step.state) }
   const rateLimit = rateLimitToProto(step.rateLimit)
@@ -180,7 +199,8 @@ function sentToProto({ method, url, headers, body }: SentRequest) {
   return { method, url, headers: { ...headers }, body }
 }
 
-function rateLimitToProto(
+/** What a third party says about its rate limit; absent stays absent. */
+export function rateLimitToProto(
   info: RateLimitInfo | undefined,
 ): MessageInitShape<typeof UpstreamRateLimitSchema> | undefined {
   return info && { limit: info.limit, remaining: info.remaining, reset: info.reset }

@@ -4,6 +4,7 @@ import { errorSchema, HEADER_COMPONENTS, RESPONSE_COMPONENTS, reasonSchema } fro
 import { operation, PARAMETER_COMPONENTS } from './operation.ts'
 import { CALL_PARAMETERS, rawPathItems } from './raw-endpoints.ts'
 import { createSchemaBook, type SchemaBook } from './schemas.ts'
+import { UNIFIED_PARAMETERS, unifiedPathItems } from './unified-endpoints.ts'
 
 const PRODUCT_PACKAGE = /^patchbay\./
 
@@ -39,7 +40,11 @@ export function openApiDocument(files: readonly DescFile[], allFiles: readonly D
     .flatMap((file) => file.services)
     .filter((service) => PRODUCT_PACKAGE.test(service.typeName))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
-  const paths = { ...pathItems(services, annotations, book), ...rawPathItems(allFiles, book) }
+  const paths = {
+    ...pathItems(services, annotations, book),
+    ...rawPathItems(allFiles, book),
+    ...unifiedPathItems(allFiles, book),
+  }
   const error = errorSchema(allFiles, book)
   return {
     openapi: '3.1.0',
@@ -50,7 +55,7 @@ export function openApiDocument(files: readonly DescFile[], allFiles: readonly D
     paths,
     components: {
       schemas: sorted({ ...book.schemas, Error: error, ErrorReason: reasonSchema(allFiles) }),
-      parameters: { ...PARAMETER_COMPONENTS, ...CALL_PARAMETERS },
+      parameters: { ...PARAMETER_COMPONENTS, ...CALL_PARAMETERS, ...UNIFIED_PARAMETERS },
       headers: HEADER_COMPONENTS,
       responses: RESPONSE_COMPONENTS,
       securitySchemes: SECURITY_SCHEMES,

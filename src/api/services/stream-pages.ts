@@ -1,0 +1,46 @@
+import type { HandlerContext } from '@connectrpc/connect'
+import type { Clock } from '../../base/index.ts'
+import type { PageDelayed, PageStep } from '../../proxy/index.ts'
+import { type PageStepInit, stepToProto } from './proxy.convert.ts'
+import { upstreamFailure } from './proxy-calls.ts'
+
+/** Longest wait of a stream for a rate limit, and most waits in a row for one page. */
+const WAIT_SECONDS_MAX = 300
+const WAITS_MAX = 20
+
+/** How the pages of a list are sent. */
+interface PageStream {
+  /** What is listed, for the metadata of errors. */
+  readonly names: Readonly<Record<string, string>>
+  /** Records and state as JSON text. */
+  readonly isText: boolean
+}
+
+/**
+ * Sends the pages of a list. A rate limit is reported and waited for, unless it lasts too long or beyond the deadline.
+ *
+ * @throws Failure UPSTREAM_ERROR, UPSTREAM_RATE_LIMITED, BUDGET_EXHAUSTED
+ */
+export async function* streamPages(
+  clock: Pick<Clock, 'now' | 'sleep'>,
+  pages: AsyncIterable<PageStep>,
+  { names, isText }: PageStream,
+  context: HandlerContext,
+): AsyncGenerator<PageStepInit> {
+  let waits = 0
+  for await (const step of pages) {
+    const isEnd = step.kind === 'upstream_error' || (step.kind === 'rate_limited' && !canWait(step, waits, context))
+    if (isEnd) throw upstreamFailure(step, names, { clock, includeRaw: false })
+    yield await stepToProto(step, isText)
+    waits = step.kind === 'rate_limited' ? waits + 1 : 0
+    if (step.kind === 'rate_limited') await clock.sleep(step.retryAfterSeconds * 1_000, context.signal)
+  }
+}
+
+function canWait({ retryAfterSeconds }: PageDelayed, waits: number, context: HandlerContext): boolean {
+  return (
+    waits < WAITS_MAX &&
+    retryAfterSeconds <= WAIT_SECONDS_MAX &&
+    retryAfterSeconds * 1_000 < (context.timeoutMs() ?? Number.POSITIVE_INFINITY)
+  )
+}

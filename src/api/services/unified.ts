@@ -1,0 +1,51 @@
+import { UnifiedService } from '../../../gen/patchbay/v1/unified_service_pb.ts'
+import { filtersSince, unifiedPages } from '../../unified/index.ts'
+import { environmentIdOf } from '../caller.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+import type { ServiceDeps } from './deps.ts'
+import { upstreamFailure } from './proxy-calls.ts'
+import { streamPages } from './stream-pages.ts'
+import {
+  unifiedCallFindings,
+  unifiedCallFromProto,
+  unifiedListFindings,
+  unifiedListFromProto,
+  unifiedPreviewToProto,
+  unifiedRefOf,
+  unifiedSuccessToProto,
+} from './unified.convert.ts'
+import { callUnifiedMethod, dryRunUnified, prepareUnifiedCall } from './unified-calls.ts'
+
+/** Calls unified resources with connected accounts. */
+export function unifiedService({ unifiedCalls: deps }: Pick<ServiceDeps, 'unifiedCalls'>): ServiceDefinition {
+  return defineService(
+    UnifiedService,
+    {
+      call: async (message, context) => {
+        const { integratedAccountId: accountId, includeRaw } = message
+        const environmentId = environmentIdOf(context)
+        const { sample, ...asked } = unifiedCallFromProto(message)
+        const call = { environmentId, accountId, ref: unifiedRefOf(message) }
+        if (message.dryRun)
+          return {
+            dryRun: unifiedPreviewToProto(await dryRunUnified(deps, { ...call, request: { ...asked, sample } })),
+          }
+        const request = { ...asked, signal: context.signal }
+        const outcome = await callUnifiedMethod(deps, { ...call, request })
+        if (outcome.kind === 'ok') return await unifiedSuccessToProto(outcome, includeRaw)
+        throw upstreamFailure(outcome, { ...call.ref }, { clock: deps.clock, includeRaw })
+      },
+      async *listPages(message, context) {
+        const { asked, state, since } = unifiedListFromProto(message)
+        const ref = unifiedRefOf(message)
+        const account = { environmentId: environmentIdOf(context), accountId: message.integratedAccountId }
+        const target = await prepareUnifiedCall(deps, { ...account, ref })
+        const filters = filtersSince(target.mapping, asked.filters, since)
+        const request = { ...asked, filters, signal: context.signal }
+        const pages = unifiedPages(deps.unified, target, request, state)
+        yield* streamPages(deps.clock, pages, { names: { ...ref }, isText: message.asJsonText }, context)
+      },
+    },
+    { call: unifiedCallFindings, listPages: unifiedListFindings },
+  )
+}
