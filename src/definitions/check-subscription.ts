@@ -40,7 +40,7 @@ function findMissingEvents({ one_per_event, events }: JsonObject): ConfigFinding
 function findSharedSecret({ scope, secret }: JsonObject): ConfigFinding[] {
   if (scope !== 'installation' || secret === undefined) return []
   const description =
-    'is a secret of one account, but deliveries to the address of the installation are verified before their account is known'
+    'is a secret of one account, but requests to the address of the installation are verified before their account is known'
   return [{ at: [...SUBSCRIPTION, 'secret'], description, rule: 'subscription.shared_secret' }]
 }
 

@@ -22,7 +22,7 @@ export interface WebhookPlan {
   /** `verify` reads the payload: without the transformed one nothing can be verified. */
   readonly verifiesPayload: boolean
   readonly handshake: HandshakePlan | undefined
-  /** Absent: the definition does not authenticate deliveries. */
+  /** Absent: the definition does not authenticate requests. */
   readonly verify: Verify | undefined
   /** `signature_verification` as it is written. */
   readonly signature: FormatChoice | undefined
@@ -33,7 +33,7 @@ export interface WebhookPlan {
   readonly contextLookup: ContextLookup | undefined
   /** Absent: duplicates are not recognised. */
   readonly dedupe: DedupePlan | undefined
-  /** To an accepted delivery. */
+  /** To an accepted request. */
   readonly answer: WebhookAnswer
   readonly rateLimit: WebhookRate
   /** Keys of `update_context` that are stored encrypted. */

@@ -30,7 +30,7 @@ const HANDSHAKE_ROOTS = [
 /** Roots of `events` and `context_lookup`; `context` is that of the account, where the address is one of an account. */
 const EVENT_ROOTS = [...REQUEST_ROOTS, 'context'] as const
 
-/** Longest time for which duplicates of a delivery are recognised. */
+/** Longest time for which duplicates of a request are recognised. */
 const WINDOW_SECONDS_MAX = 30 * 86_400
 
 /** Headers that a definition may put on its answers. */
@@ -58,7 +58,7 @@ const dedupeSchema = z.strictObject({
     .max(8)
     .optional()
     .describe(
-      'Where the id of a delivery is: the first of these with a value, or a list whose values together are the id. Default, and where none has a value: a hash of signature and body.',
+      'Where the id of a request is: the first of these with a value, or a list whose values together are the id. Default, and where none has a value: a hash of signature and body.',
     ),
   window: windowText.optional(),
 })
@@ -97,7 +97,7 @@ export const webhookSchema = z.strictObject({
     .describe(
       'JSONata that returns {type: verify | payload | meta, verification_response?: {status_code, body, headers}, verification_request?: {url}, update_context?}. Nothing means payload. Beside the request it reads raw_body, context, credentials.<name>, environment_variables.<name> and connection.',
     ),
-  signature_verification: signatureSchema.optional().describe('How deliveries are authenticated. Default: not at all.'),
+  signature_verification: signatureSchema.optional().describe('How requests are authenticated. Default: not at all.'),
   body_stage: z
     .enum(['raw', 'decoded'])
     .default('raw')
@@ -117,11 +117,9 @@ export const webhookSchema = z.strictObject({
   dedupe: z
     .union([z.literal(false), dedupeSchema])
     .optional()
-    .describe(
-      'How repeated deliveries are recognised; false where every delivery is news, also with the same content.',
-    ),
-  response: responseSchema.optional().describe('The answer to an accepted delivery.'),
-  rate_limit: rateLimitSchema.optional().describe('Most deliveries of one address; others are answered 429.'),
+    .describe('How repeated requests are recognised; false where every request is news, also with the same content.'),
+  response: responseSchema.optional().describe('The answer to an accepted request.'),
+  rate_limit: rateLimitSchema.optional().describe('Most requests of one address; others are answered 429.'),
   secret_context: listOf(nameText())
     .max(16)
     .optional()

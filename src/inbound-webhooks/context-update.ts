@@ -49,7 +49,7 @@ interface HandshakeUpdate {
 /**
  * Why a request that is not authenticated may not make an update. It may while the account is being connected or this service is
  * asking the third party for a subscription, and at the address of an installation as long as its keys have no value; never
- * while deliveries are verified with a secret from elsewhere. Otherwise any sender could plant a secret of its own.
+ * while requests are verified with a secret from elsewhere. Otherwise any sender could plant a secret of its own.
  */
 async function findProblem(
   deps: ContextUpdateDeps,
@@ -61,7 +61,7 @@ async function findProblem(
   if (changed.length === 0) return undefined
   const { verify, signature } = source.webhook
   if (verify !== undefined && signature !== undefined && hasSecret(signature, scopeOf(without(source, changed))))
-    return `the handshake would set ${changed.join(', ')} without a valid signature, although deliveries have a secret already`
+    return `the handshake would set ${changed.join(', ')} without a valid signature, although requests have a secret already`
   const isNew = changed.every((key) => storedValue(source, key) === undefined)
   if (source.integratedAccountId === undefined && isNew) return undefined
   if (source.isConnecting || (await deps.isSubscribing(tx, source))) return undefined

@@ -6,7 +6,7 @@ import type { Evaluator } from '../expressions/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import { InboundQueue } from './inbound-queue.ts'
 import { inboundCleaner } from './maintenance.ts'
-import { processDelivery } from './process.ts'
+import { processInboundEvent } from './process.ts'
 import { InboundProcessor, type InboundProcessorDeps } from './processor.ts'
 import { createSourceReader } from './source.ts'
 import { type HintedSyncs, syncHintStarter } from './sync-hints.ts'
@@ -39,7 +39,7 @@ export function createInboundWorker(deps: InboundWorkerDeps): InboundWorker {
   const processor = new InboundProcessor({
     ...deps,
     queue: new InboundQueue(deps),
-    process: (lease) => processDelivery(processing, lease),
+    process: (lease) => processInboundEvent(processing, lease),
   })
   const specs: readonly PollLoopSpec[] = [syncHintStarter(deps), inboundCleaner(deps.database)]
   const loops = specs.map((spec) => new PollLoop(deps, spec))

@@ -1,29 +1,29 @@
 import { createHash } from 'node:crypto'
 import type { WebhookPlan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
-import type { InboundDelivery } from '../formats/index.ts'
+import type { WebhookRequest } from '../formats/index.ts'
 
 /** Longer ids, and those that PostgreSQL stores as another text or not at all, are stored as their hash. */
 const KEY_LENGTH_MAX = 200
-/** Headers that tell deliveries with the same body apart. */
+/** Headers that tell requests with the same body apart. */
 const DISTINGUISHING = /signature|hmac|digest|message-number/
 
 /**
- * The key by which duplicates of a delivery are recognised: the first id of the definition that has a value, else a hash of
+ * The key by which duplicates of a request are recognised: the first id of the definition that has a value, else a hash of
  * method, parameters, body and the headers that hold a signature. Null: the definition recognises none.
  */
 export function dedupeKeyOf(
   { dedupe }: Pick<WebhookPlan, 'dedupe'>,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   scope: TemplateScope,
 ): string | null {
   if (dedupe === undefined) return null
   for (const sources of dedupe.keys) {
-    const parts = sources.map((read) => read(delivery, scope))
+    const parts = sources.map((read) => read(request, scope))
     const values = parts.flatMap((part) => (part.kind === 'ok' ? [part.value.map(textOf).join(',')] : []))
     if (values.length === parts.length) return shorten(values.length === 1 ? (values[0] ?? '') : JSON.stringify(values))
   }
-  return hashOf(delivery)
+  return hashOf(request)
 }
 
 function textOf(value: string | Uint8Array): string {
@@ -37,7 +37,7 @@ function shorten(id: string): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 }
 
-function hashOf({ method, url, headers, body }: InboundDelivery): string {
+function hashOf({ method, url, headers, body }: WebhookRequest): string {
   const hash = createHash('sha256').update(`${method}\n${url}\n`)
   for (const name of Object.keys(headers).sort()) {
     if (DISTINGUISHING.test(name)) hash.update(`${name}:${headers[name]}\n`)

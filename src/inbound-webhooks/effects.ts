@@ -7,7 +7,7 @@ export interface ReceivingAccount {
   readonly tenantId: string
 }
 
-/** One line of the list of what a delivery led to: an item and an account, or an item that found none. */
+/** One line of the list of what a request led to: an item and an account, or an item that found none. */
 export type RoutedItem = {
   /** As it was looked up; null for the address of an account. */
   readonly lookupValue: string | null
@@ -29,14 +29,14 @@ export type RoutedItem = {
     }
 )
 
-/** Context keys that a delivery changes. */
+/** Context keys that a request changes. */
 export interface ContextEffect {
   readonly accountIds: readonly string[]
   readonly values: JsonObject
   readonly secretKeys: readonly string[]
 }
 
-/** Everything that processing a delivery leads to; nothing of it is done before all of it is known. */
+/** Everything that processing a request leads to; nothing of it is done before all of it is known. */
 export interface InboundEffects {
   readonly integration: { readonly id: string; readonly name: string }
   readonly context: ContextEffect | undefined
@@ -65,7 +65,7 @@ type ProcessingError = {
   readonly message: string
 }
 
-/** A step failed. @param message redacted; absent: the failure's, which holds nothing of the delivery */
+/** A step failed. @param message redacted; absent: the failure's, which holds nothing of the request */
 export function failedAt(
   step: ProcessingStep,
   failure: Failure,

@@ -13,7 +13,7 @@ export type SourceKind = 'integrated_account' | 'environment_integration'
 export const INBOUND_STATES = ['handshake', 'received', 'processed', 'failed', 'rejected', 'unrouted'] as const
 export type InboundState = (typeof INBOUND_STATES)[number]
 
-/** `none`: the definition does not authenticate deliveries. */
+/** `none`: the definition does not authenticate requests. */
 export type SignatureState = 'none' | 'valid' | 'invalid'
 
 /** A request of a third party as stored, without its content. */
@@ -38,7 +38,7 @@ export interface InboundEventRecord {
   readonly state: InboundState
   readonly signature: SignatureState
   readonly dedupeKey: string | null
-  /** Further deliveries with the same key. */
+  /** Further requests with the same key. */
   readonly duplicates: number
   readonly receivedAt: Date
   readonly providerTime: Date | null

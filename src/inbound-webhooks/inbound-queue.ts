@@ -10,7 +10,7 @@ import {
   type TakenLease,
 } from '../runs/index.ts'
 import { failedAt, type ProcessingOutcome } from './effects.ts'
-import { findDeliveries, type StoredDelivery } from './sql/processing.ts'
+import { findStoredRequests, type StoredRequest } from './sql/processing.ts'
 import { hasWaitingEvents, INBOUND_QUEUE, INBOUND_QUEUE_GROUPS, type InboundQueuePayload } from './sql/queue.ts'
 import { ContextRejected, type EffectDeps, type FinishedEvent, storeEffects } from './store-effects.ts'
 
@@ -22,7 +22,7 @@ export interface LeasedEvent extends TakenLease {
   /** Every attempt lost its lease: nothing is processed any more. */
   readonly attemptsExhausted: boolean
   /** `undefined` when its day was dropped while it waited. */
-  readonly delivery: StoredDelivery | undefined
+  readonly stored: StoredRequest | undefined
 }
 
 /** What became of a leased event. */
@@ -81,13 +81,13 @@ export class InboundQueue extends Queue<InboundQueuePayload> {
       const first = await this.leaseInTurns(tx, { group: received, holder, limit: limit - reserved })
       const then = await this.leaseInTurns(tx, { group: replay, holder, limit: limit - first.length })
       const leases = [...first, ...then]
-      const deliveries = await findDeliveries(tx, leases)
+      const requests = await findStoredRequests(tx, leases)
       const { attemptsMax, leaseMs } = this.#policy
       return leases.map((lease) => ({
         ...lease,
         leaseMs,
         attemptsExhausted: lease.attempt > lease.attemptBase + attemptsMax,
-        delivery: deliveries.get(lease.id),
+        stored: requests.get(lease.id),
       }))
     })
   }
@@ -110,16 +110,16 @@ export class InboundQueue extends Queue<InboundQueuePayload> {
     settled: readonly (SettledItem & InboundQueuePayload)[],
   ): Promise<void> {
     const abandoned = settled.filter(({ leaseId }) => !this.#ending.has(leaseId))
-    const deliveries = await findDeliveries(
+    const requests = await findStoredRequests(
       tx,
       abandoned.map((item) => ({ ...item, id: item.id })),
     )
     const finished = settled.flatMap((item): readonly FinishedEvent[] => {
       const ending = this.#ending.get(item.leaseId)
-      const delivery = ending === undefined ? deliveries.get(item.id) : ending.lease.delivery
+      const stored = ending === undefined ? requests.get(item.id) : ending.lease.stored
       const outcome = ending?.outcome ?? abandonedOutcome(item)
-      if (delivery === undefined) return []
-      return [{ event: delivery.event, isReplay: item.isReplay, outcome, isOver: item.isOver }]
+      if (stored === undefined) return []
+      return [{ event: stored.event, isReplay: item.isReplay, outcome, isOver: item.isOver }]
     })
     await storeEffects(this.#accounts, tx, finished)
   }

@@ -12,7 +12,7 @@ import {
 /** What happened to a record: the part after the colon of its event. */
 type RecordChange = 'created' | 'updated' | 'deleted' | 'meta'
 
-/** One thing that a delivery says, as the mapping of the definition returns it. */
+/** One thing that a request says, as the mapping of the definition returns it. */
 export type InboundItem = RecordItem | SyncHintItem
 
 /** Something happened to a record; `meta`: something else happened. */
@@ -23,7 +23,7 @@ export interface RecordItem {
   readonly resource: string | null
   readonly id: string | null
   readonly data: Json
-  /** Values of the accounts' context that name the receiving accounts; empty: the whole delivery names them. */
+  /** Values of the accounts' context that name the receiving accounts; empty: the whole request names them. */
   readonly accounts: readonly string[]
   readonly occurredAt: Date | null
 }
@@ -38,9 +38,9 @@ interface SyncHintItem {
   readonly accounts: readonly string[]
 }
 
-/** Items of one delivery; Meta sends up to 1000. */
+/** Items of one request; Meta sends up to 1000. */
 const ITEMS_MAX = 5_000
-/** Characters of JSON of all items together: an item may repeat the whole delivery. */
+/** Characters of JSON of all items together: an item may repeat the whole request. */
 const LENGTH_MAX = 16 * 1024 * 1024
 const NAME_LENGTH_MAX = 255
 const ACCOUNTS_MAX = 100
@@ -74,7 +74,7 @@ export function defaultItems(payload: Json): readonly InboundItem[] {
   return parts.length > 0 && events.every((event) => event !== undefined) ? readItems(events) : [metaItem(payload)]
 }
 
-/** The item of a delivery that is about the connection, not about a record (`meta` of `handle_verification`). */
+/** The item of a request that is about the connection, not about a record (`meta` of `handle_verification`). */
 export function metaItem(payload: Json): RecordItem {
   return { kind: 'record', event: 'meta', resource: null, id: null, data: payload, accounts: [], occurredAt: null }
 }

@@ -8,7 +8,7 @@ import {
   parseFormFields,
 } from '../base/index.ts'
 import type { WebhookPlan } from '../definitions/index.ts'
-import { charsetOf, decodeLarge, decodeText, type InboundDelivery, responseFormat } from '../formats/index.ts'
+import { charsetOf, decodeLarge, decodeText, responseFormat, type WebhookRequest } from '../formats/index.ts'
 import type { HeaderList } from './inbound-event.ts'
 
 /** A request with its whole body, as it came in or as it was stored. */
@@ -75,7 +75,7 @@ export async function parseRequest(request: RawRequest, publicUrl: string): Prom
 }
 
 /** What a signature is computed over. @param payload of `payload_transform`, where the signature reads it */
-export function deliveryOf(request: ParsedRequest, { bodyStage }: WebhookPlan, payload: Json): InboundDelivery {
+export function signedRequestOf(request: ParsedRequest, { bodyStage }: WebhookPlan, payload: Json): WebhookRequest {
   const { method, url, headers, query, raw, decoded = new Uint8Array() } = request
   return { method, url, headers, query, body: bodyStage === 'raw' ? raw : decoded, payload }
 }

@@ -22,7 +22,7 @@ import { StepRecorder } from './step-recorder.ts'
 import type { HintedSyncs } from './sync-hints.ts'
 
 /** What processing a received webhook takes. */
-export interface ProcessDeliveryDeps extends ExpressionDeps {
+export interface ProcessingDeps extends ExpressionDeps {
   readonly database: Pick<Database, 'pool'>
   readonly sources: SourceReader
   readonly syncs: Pick<HintedSyncs, 'findTriggers'>
@@ -40,7 +40,7 @@ const EVENTS_BYTES_MAX = 5 * 1024 * 1024
  *
  * Never throws. The payload that was made when the webhook was received is used; a replay makes it anew.
  */
-export async function processDelivery(deps: ProcessDeliveryDeps, lease: LeasedEvent): Promise<ProcessingOutcome> {
+export async function processInboundEvent(deps: ProcessingDeps, lease: LeasedEvent): Promise<ProcessingOutcome> {
   const steps = new StepRecorder()
   const secrets: string[] = []
   const redactor = new Redactor(() => secrets)
@@ -61,7 +61,7 @@ export async function processDelivery(deps: ProcessDeliveryDeps, lease: LeasedEv
   }
 }
 
-/** A delivery that is being processed. */
+/** A request that is being processed. */
 interface Processing {
   readonly event: InboundEventRecord
   readonly source: InboundSource
@@ -71,7 +71,7 @@ interface Processing {
 
 /** @param secrets filled with the secrets of the source, as soon as they are known */
 async function runSteps(
-  deps: ProcessDeliveryDeps,
+  deps: ProcessingDeps,
   lease: LeasedEvent,
   steps: StepRecorder,
   secrets: string[],
@@ -96,12 +96,12 @@ async function runSteps(
   return { kind: 'done', effects, trace: steps.trace }
 }
 
-async function load(deps: ProcessDeliveryDeps, { delivery, attemptsExhausted }: LeasedEvent) {
-  if (delivery === undefined || delivery.content === null)
+async function load(deps: ProcessingDeps, { stored, attemptsExhausted }: LeasedEvent) {
+  if (stored === undefined || stored.content === null)
     throw new Failure('RESOURCE_NOT_FOUND', 'the content of the webhook was deleted')
   if (attemptsExhausted)
     throw new Failure('ACTION_FAILED', 'the process that worked on it crashed or was killed every time')
-  const { event, content } = delivery
+  const { event, content } = stored
   const source = await deps.sources.find({ kind: event.sourceKind, id: event.sourceId })
   if (source === undefined)
     throw new Failure(
@@ -121,7 +121,7 @@ function sourceSecrets({ plan, values }: InboundSource): readonly string[] {
 }
 
 async function payloadOf(
-  deps: ProcessDeliveryDeps,
+  deps: ProcessingDeps,
   { isReplay }: LeasedEvent,
   source: InboundSource,
   { payload }: InboundContent,
@@ -131,7 +131,7 @@ async function payloadOf(
 }
 
 async function mapItems(
-  deps: ProcessDeliveryDeps,
+  deps: ProcessingDeps,
   { source, request, payload }: Processing,
   { type }: Handshake,
 ): Promise<readonly InboundItem[]> {
@@ -147,9 +147,9 @@ function eventInput({ values }: InboundSource, request: ParsedRequest, payload: 
   return { ...expressionInput(request, payload), context: values.context }
 }
 
-/** @returns the lines, and the accounts that the delivery as a whole is about */
+/** @returns the lines, and the accounts that the request as a whole is about */
 async function route(
-  deps: ProcessDeliveryDeps,
+  deps: ProcessingDeps,
   processing: Processing,
   items: readonly InboundItem[],
 ): Promise<{ readonly routed: readonly RoutedItem[]; readonly accountIds: readonly string[] }> {
@@ -157,17 +157,17 @@ async function route(
   const routing = await findAccounts(deps, processing, items)
   const lines = routeItems(items, routing)
   const routed = await Promise.all(lines.map((line) => withTriggers(deps, source, line)))
-  return { routed, accountIds: accountsOfDelivery(routing) }
+  return { routed, accountIds: accountsOfRequest(routing) }
 }
 
-function accountsOfDelivery(routing: RoutingSource): readonly string[] {
+function accountsOfRequest(routing: RoutingSource): readonly string[] {
   if (routing.kind === 'account') return [routing.account.id]
   const found = (routing.lookup?.values ?? []).flatMap((value) => routing.accounts.get(value) ?? [])
   return [...new Set(found.map(({ id }) => id))]
 }
 
 async function findAccounts(
-  deps: ProcessDeliveryDeps,
+  deps: ProcessingDeps,
   { source, request, payload }: Processing,
   items: readonly InboundItem[],
 ): Promise<RoutingSource> {
@@ -190,7 +190,7 @@ async function findAccounts(
 }
 
 /** A hint that no trigger waits for leads to nothing. */
-async function withTriggers(deps: ProcessDeliveryDeps, source: InboundSource, line: RoutedItem): Promise<RoutedItem> {
+async function withTriggers(deps: ProcessingDeps, source: InboundSource, line: RoutedItem): Promise<RoutedItem> {
   if (line.state !== 'hint') return line
   const { account, resource } = line
   const hint = { environmentId: source.environmentId, integratedAccountId: account.id, resource }
@@ -208,10 +208,10 @@ function contextEffect(
   return { accountIds, values, secretKeys: Object.keys(values).filter((key) => webhook.secretContext.has(key)) }
 }
 
-/** Why a delivery may not change contexts. */
+/** Why a request may not change contexts. */
 function whyNoUpdate({ isReplay }: LeasedEvent, { signature }: InboundEventRecord): string | undefined {
   if (isReplay) return 'a replay does not change the context: it would undo later changes'
-  return signature === 'valid' ? undefined : 'a delivery without a valid signature does not change the context'
+  return signature === 'valid' ? undefined : 'a request without a valid signature does not change the context'
 }
 
 /** Values that are kept as secrets are masked in what is handed on. */

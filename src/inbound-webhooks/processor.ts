@@ -120,12 +120,12 @@ export class InboundProcessor implements AsyncDisposable {
     }
   }
 
-  #report({ environmentId, delivery }: LeasedEvent, outcome: ProcessingOutcome): void {
+  #report({ environmentId, stored }: LeasedEvent, outcome: ProcessingOutcome): void {
     const { onProcessed, onStored } = this.#deps
     onStored?.()
-    if (onProcessed === undefined || delivery === undefined || outcome.kind !== 'done') return
+    if (onProcessed === undefined || stored === undefined || outcome.kind !== 'done') return
     const accounts = outcome.effects.items.flatMap((item) => (item.state === 'unrouted' ? [] : [item.account.id]))
-    for (const id of new Set(accounts)) onProcessed({ environmentId, id }, delivery.event.receivedAt)
+    for (const id of new Set(accounts)) onProcessed({ environmentId, id }, stored.event.receivedAt)
   }
 
   async #giveUp(lease: LeasedEvent, { trace }: ProcessingOutcome, error: unknown): Promise<void> {

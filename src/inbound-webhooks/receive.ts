@@ -1,7 +1,7 @@
 import { type Clock, Failure, type Json, type JsonObject, newId } from '../base/index.ts'
 import type { WebhookAnswer } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
-import type { InboundDelivery, KeySource } from '../formats/index.ts'
+import type { KeySource, WebhookRequest } from '../formats/index.ts'
 import { type ContextUpdateDeps, updateInHandshake } from './context-update.ts'
 import { dedupeKeyOf } from './dedupe-key.ts'
 import type { EventStore } from './event-store.ts'
@@ -14,7 +14,7 @@ import {
   UNVERIFIED_BYTES_MAX,
 } from './handshake.ts'
 import type { HeaderList, InboundState, SignatureState } from './inbound-event.ts'
-import { deliveryOf, type ParsedRequest, parseRequest } from './parsed-request.ts'
+import { type ParsedRequest, parseRequest, signedRequestOf } from './parsed-request.ts'
 import { redactRequest } from './redact-request.ts'
 import { explainRejection, type RejectionBudget } from './rejection.ts'
 import { type InboundSource, type SourceAddress, type SourceReader, scopeOf } from './source.ts'
@@ -108,16 +108,16 @@ async function decide(reception: Reception): Promise<WebhookAnswer> {
   const payload = await transform(reception)
   const { handshake, unavailable } = await shakeHands(reception, payload ?? parsed.body)
   if (handshake.type === 'verify') return await answerHandshake(reception, handshake, payload)
-  const delivery = deliveryOf(parsed, source.webhook, payload ?? parsed.body)
-  const signature = await verifySignature(reception, delivery, payload)
+  const request = signedRequestOf(parsed, source.webhook, payload ?? parsed.body)
+  const signature = await verifySignature(reception, request, payload)
   if (signature.state === 'invalid') {
     // Without the handshake it is not known whether it had to be signed.
     if (unavailable !== undefined) throw unavailable
     if (parsed.method === 'HEAD') return PROBED
-    return await reject(reception, delivery, signature.reason)
+    return await reject(reception, request, signature.reason)
   }
   if (parsed.method === 'HEAD') return handshake.answer ?? PROBED
-  await accept(reception, delivery, { payload, signature: signature.state })
+  await accept(reception, request, { payload, signature: signature.state })
   return handshake.answer ?? source.webhook.answer
 }
 
@@ -173,15 +173,14 @@ async function answerHandshake(
   const { contextUpdate, visitUrl } = handshake
   let signature: SignatureState = 'none'
   if (contextUpdate !== undefined || visitUrl !== undefined) {
-    const delivery = deliveryOf(parsed, source.webhook, payload ?? parsed.body)
-    const verified = await verifySignature(reception, delivery, payload)
+    const request = signedRequestOf(parsed, source.webhook, payload ?? parsed.body)
+    const verified = await verifySignature(reception, request, payload)
     signature = verified.state
-    if (visitUrl !== undefined && verified.state === 'invalid')
-      return await reject(reception, delivery, verified.reason)
+    if (visitUrl !== undefined && verified.state === 'invalid') return await reject(reception, request, verified.reason)
     if (contextUpdate !== undefined) {
       const isAuthenticated = source.webhook.verify !== undefined && verified.state === 'valid'
       const problem = await updateInHandshake(deps, { source, update: contextUpdate, isAuthenticated })
-      if (problem !== undefined) return await reject(reception, delivery, problem)
+      if (problem !== undefined) return await reject(reception, request, problem)
       trace.context = { keys: Object.keys(contextUpdate) }
     }
   }
@@ -201,7 +200,7 @@ const NOT_TRANSFORMED =
 /** @param payload the transformed one; the signature is never verified over another that it does not mean */
 async function verifySignature(
   { deps, source }: Reception,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   payload: Json | undefined,
 ): Promise<ReceivedSignature> {
   const { verify, verifiesPayload, payloadTransform } = source.webhook
@@ -209,7 +208,7 @@ async function verifySignature(
   if (verifiesPayload && payloadTransform !== undefined && payload === undefined)
     return { state: 'invalid', reason: NOT_TRANSFORMED }
   try {
-    const result = await verify(delivery, scopeOf(source), {
+    const result = await verify(request, scopeOf(source), {
       now: () => deps.clock.now(),
       keys: deps.keys.ofOwner(source.environmentId),
     })
@@ -224,15 +223,15 @@ async function verifySignature(
 /** Stores an event, unless it is a duplicate. */
 async function accept(
   reception: Reception,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   { payload, signature }: { readonly payload: Json | undefined; readonly signature: SignatureState },
 ): Promise<void> {
   const { deps, source, parsed } = reception
   const scope = scopeOf(source)
-  const sent = source.webhook.readProviderTime?.(delivery, scope)
+  const sent = source.webhook.readProviderTime?.(request, scope)
   const { isDuplicate } = await deps.store.store({
     ...eventOf(reception, 'received', signature),
-    dedupeKey: dedupeKeyOf(source.webhook, delivery, scope),
+    dedupeKey: dedupeKeyOf(source.webhook, request, scope),
     windowSeconds: source.webhook.dedupe?.windowSeconds ?? 0,
     providerTime: sent?.kind === 'ok' ? dateOf(sent.value) : null,
     body: parsed.raw,
@@ -242,10 +241,10 @@ async function accept(
 }
 
 /** Answers 401, and keeps the request for a day with what explains it. */
-async function reject(reception: Reception, delivery: InboundDelivery, reason: string): Promise<WebhookAnswer> {
+async function reject(reception: Reception, request: WebhookRequest, reason: string): Promise<WebhookAnswer> {
   const { deps, source, parsed, trace } = reception
   if (!deps.rejections.take('rejected', source.id)) return UNAUTHORIZED
-  trace.signature = await explainRejection(deps, source, parsed, delivery, reason)
+  trace.signature = await explainRejection(deps, source, parsed, request, reason)
   await keepShortly(reception, 'rejected', 'invalid', parsed.raw)
   return UNAUTHORIZED
 }

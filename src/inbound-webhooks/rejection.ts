@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock, Json, JsonObject } from '../base/index.ts'
-import { explainSignature, type InboundDelivery, type KeySource } from '../formats/index.ts'
+import { explainSignature, type KeySource, type WebhookRequest } from '../formats/index.ts'
 import type { ParsedRequest } from './parsed-request.ts'
 import { type InboundSource, scopeOf } from './source.ts'
 
@@ -38,7 +38,7 @@ export async function explainRejection(
   { keys, clock }: { readonly keys: KeySource; readonly clock: Pick<Clock, 'now'> },
   source: InboundSource,
   { raw, decoded }: ParsedRequest,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   reason: string,
 ): Promise<JsonObject> {
   const { signature } = source.webhook
@@ -46,6 +46,6 @@ export async function explainRejection(
   const context = { now: () => clock.now(), keys: keys.ofOwner(source.environmentId) }
   const isCompressed = decoded !== undefined && decoded !== raw
   const readings = isCompressed ? { otherStage: source.webhook.bodyStage === 'raw' ? decoded : raw } : {}
-  const explanation = await explainSignature(signature, delivery, scopeOf(source), context, readings)
+  const explanation = await explainSignature(signature, request, scopeOf(source), context, readings)
   return explanation === undefined ? { reason } : { ...(explanation as unknown as Record<string, Json>), reason }
 }

@@ -3,9 +3,9 @@ import { Failure } from '../base/index.ts'
 import type { ReceivingAccount, RoutedItem } from './effects.ts'
 import type { InboundItem } from './mapping.ts'
 
-/** Lines that one delivery may lead to: items times accounts. */
+/** Lines that one request may lead to: items times accounts. */
 const LINES_MAX = 10_000
-/** Accounts that the values of one delivery may lead to. */
+/** Accounts that the values of one request may lead to. */
 export const LOOKUP_ACCOUNTS_MAX = 10_000
 
 /** Where items go that name no account themselves. */
@@ -17,13 +17,13 @@ export type RoutingSource =
       readonly kind: 'installation'
       /** The values of `context_lookup`; absent: the definition has none. */
       readonly lookup: { readonly field: string; readonly values: readonly string[] } | undefined
-      /** Accounts by value, of all values of the delivery. */
+      /** Accounts by value, of all values of the request. */
       readonly accounts: ReadonlyMap<string, readonly ReceivingAccount[]>
       /** Values that accounts of several tenants have, none of them confirmed: they lead to no account. */
       readonly ambiguous: ReadonlySet<string>
     }
 
-/** The values that have to be looked up for the items of a delivery: their own, and those of the delivery for the others. */
+/** The values that have to be looked up for the items of a request: their own, and those of the request for the others. */
 export function listLookupValues(items: readonly InboundItem[], ofDelivery: readonly string[]): readonly string[] {
   return [...new Set([...ofDelivery, ...items.flatMap(({ accounts }) => accounts)])]
 }
@@ -38,7 +38,7 @@ export function groupByValue(
   found: readonly AccountOfValue[],
 ): Pick<Extract<RoutingSource, { readonly kind: 'installation' }>, 'accounts' | 'ambiguous'> {
   if (found.length > LOOKUP_ACCOUNTS_MAX)
-    throw new Failure('EXPRESSION_FAILED', `the delivery names more than ${LOOKUP_ACCOUNTS_MAX} accounts`)
+    throw new Failure('EXPRESSION_FAILED', `the request names more than ${LOOKUP_ACCOUNTS_MAX} accounts`)
   const accounts = new Map<string, readonly ReceivingAccount[]>()
   const ambiguous = new Set<string>()
   for (const [value, all] of Map.groupBy(found, (account) => account.value)) {
@@ -51,7 +51,7 @@ export function groupByValue(
 }
 
 /**
- * Assigns the items of a delivery to accounts. An item that several accounts match is repeated for each; an item that none
+ * Assigns the items of a request to accounts. An item that several accounts match is repeated for each; an item that none
  * matches stays, unrouted, once per value that was looked up.
  *
  * @throws Failure EXPRESSION_FAILED when that becomes too many
@@ -63,7 +63,7 @@ export function routeItems(items: readonly InboundItem[], source: RoutingSource)
     if (lines.length > LINES_MAX)
       throw new Failure(
         'EXPRESSION_FAILED',
-        `the delivery leads to more than ${LINES_MAX} events: map fewer items or accounts`,
+        `the request leads to more than ${LINES_MAX} events: map fewer items or accounts`,
       )
   }
   return lines
@@ -73,7 +73,7 @@ function routeItem(item: InboundItem, source: RoutingSource): readonly RoutedIte
   if (source.kind === 'account') return [assigned(item, null, source.account)]
   const values = item.accounts.length > 0 ? item.accounts : (source.lookup?.values ?? [])
   if (source.lookup === undefined) return [unrouted(item, values[0] ?? null, 'the definition has no context_lookup')]
-  if (values.length === 0) return [unrouted(item, null, 'the delivery names no account: context_lookup found no value')]
+  if (values.length === 0) return [unrouted(item, null, 'the request names no account: context_lookup found no value')]
   const { field } = source.lookup
   return values.flatMap((value): readonly RoutedItem[] => {
     const accounts = source.accounts.get(value) ?? []

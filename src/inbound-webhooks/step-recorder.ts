@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../base/index.ts'
 import type { ProcessingStep } from './effects.ts'
 
-/** Records what the steps of processing a delivery did, and how long each took. Holds sizes and decisions, never content. */
+/** Records what the steps of processing a request did, and how long each took. Holds sizes and decisions, never content. */
 export class StepRecorder {
   readonly #steps: Record<string, JsonObject> = {}
   #current: ProcessingStep = 'load'

@@ -33,8 +33,8 @@ export class TokenBuckets {
   }
 }
 
-/** The error of a delivery above the rate of its address. */
+/** The error of a request above the rate of its address. */
 export function rateExceeded({ requestsPerSecond }: WebhookRate, retryAfterSeconds: number): Failure {
-  const message = `this address takes ${requestsPerSecond} deliveries per second; send this one again later`
+  const message = `this address takes ${requestsPerSecond} requests per second; send this one again later`
   return new Failure('RATE_LIMITED', message, { retryAfterSeconds })
 }

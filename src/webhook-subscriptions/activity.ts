@@ -5,7 +5,7 @@ import { addInbound, type InboundBatch, markSilent, type SilenceRule } from './s
 
 const DAY_SECONDS = 86_400
 
-/** Three usual gaps, and at least a day, without a delivery: of sources that have spoken for three days. */
+/** Three usual gaps, and at least a day, without a request: of sources that have spoken for three days. */
 const SILENCE: SilenceRule = {
   gapFactor: 3,
   seconds: DAY_SECONDS,
@@ -17,7 +17,7 @@ const SILENCE: SilenceRule = {
 const FLUSH_INTERVAL_MS = 10_000
 /** Accounts per statement. */
 const FLUSH_BATCH = 1_000
-/** Accounts whose deliveries are collected; those of further ones are not counted until the next flush. */
+/** Accounts whose requests are collected; those of further ones are not counted until the next flush. */
 const COLLECTED_MAX = 50_000
 const SILENCE_INTERVAL_MS = 60_000
 const SILENCE_BATCH = 200
@@ -31,7 +31,7 @@ export class InboundActivity {
     this.#database = database
   }
 
-  /** Notes a delivery about an account. */
+  /** Notes a request about an account. */
   record(account: { readonly environmentId: string; readonly id: string }, receivedAt: Date): void {
     const { environmentId, id: integratedAccountId } = account
     const key = `${environmentId}|${integratedAccountId}`

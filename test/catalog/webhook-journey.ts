@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
 import type { WebhookPlan } from '../../src/definitions/index.ts'
 import type { AccountValues, Evaluator } from '../../src/expressions/index.ts'
-import { type InboundDelivery, responseFormat } from '../../src/formats/index.ts'
+import { responseFormat, type WebhookRequest } from '../../src/formats/index.ts'
 import { createKeySource } from '../../src/formats/signature/key-source.ts'
 
 /** What a provider sends, and what its definition makes of that. */
@@ -130,7 +130,7 @@ async function shake(
 async function verify(
   plan: WebhookPlan,
   { now: time, documents = {} }: GoldenWebhooks,
-  delivery: InboundDelivery,
+  delivery: WebhookRequest,
   account: AccountValues,
 ): Promise<string> {
   if (plan.verify === undefined) return 'none'
@@ -150,7 +150,7 @@ async function map(evaluate: Evaluate, plan: WebhookPlan, input: JsonObject): Pr
 }
 
 /** How the delivery is recognised again, and when the provider says that it happened. */
-function described(plan: WebhookPlan, delivery: InboundDelivery, account: AccountValues): Partial<WebhookResult> {
+function described(plan: WebhookPlan, delivery: WebhookRequest, account: AccountValues): Partial<WebhookResult> {
   const scope = { account, call: {} }
   const keys = (plan.dedupe?.keys ?? []).map((parts) =>
     parts.map((part) => {

@@ -1,7 +1,7 @@
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
-import { explainSignature, type InboundDelivery, signatureSchema } from '../../src/formats/index.ts'
+import { explainSignature, signatureSchema, type WebhookRequest } from '../../src/formats/index.ts'
 import { createKeySource } from '../../src/formats/signature/key-source.ts'
 import { NOW, SECONDS } from './rows/delivery.ts'
 
@@ -23,11 +23,11 @@ function mac(content: string | Uint8Array, key: string | Uint8Array = SECRET, en
   return createHmac('sha256', key).update(content).digest(encoding)
 }
 
-function deliver(headers: Readonly<Record<string, string>>, body: string | Uint8Array = BODY): InboundDelivery {
+function deliver(headers: Readonly<Record<string, string>>, body: string | Uint8Array = BODY): WebhookRequest {
   return { method: 'POST', url: ADDRESS, headers, query: { a: 'b' }, body: Buffer.from(body), payload: null }
 }
 
-function explain(format: string, config: JsonObject, delivery: InboundDelivery, otherStage?: Uint8Array) {
+function explain(format: string, config: JsonObject, delivery: WebhookRequest, otherStage?: Uint8Array) {
   const choice = signatureSchema.parse({ format, config })
   const scope = { account: { context: {}, credentials: {}, environmentVariables: { SECRET } }, call: {} }
   return explainSignature(choice, delivery, scope, context, otherStage === undefined ? {} : { otherStage })

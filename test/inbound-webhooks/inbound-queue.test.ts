@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
-import { processDelivery } from '../../src/inbound-webhooks/process.ts'
+import { processInboundEvent } from '../../src/inbound-webhooks/process.ts'
 import { processFixture } from './process-fixture.ts'
 
 const fixture = await processFixture()
@@ -16,7 +16,7 @@ async function claimOne(by: ReturnType<typeof queue>) {
   return lease
 }
 
-const sourceOf = ({ delivery }: Awaited<ReturnType<typeof claimOne>>) => delivery?.event.sourceId
+const sourceOf = ({ stored }: Awaited<ReturnType<typeof claimOne>>) => stored?.event.sourceId
 
 async function expireLeases(): Promise<void> {
   await execute(tx, `update inbound_lease set expires_at = now() - interval '1 second'`)
@@ -43,14 +43,14 @@ describe('the queue of received webhooks', () => {
     const id = await receive(address, { id: 1 })
     const [first, second] = [queue(), queue()]
     const lost = await claimOne(first)
-    const outcome = await processDelivery(deps, lost)
+    const outcome = await processInboundEvent(deps, lost)
     await expireLeases()
     expect(await second.reap()).toBe(1)
     expect(await find(id)).toMatchObject({ state: 'received', error: { reason: 'lease_expired' } })
     const taken = await claimOne(second)
     expect(await first.finish({ lease: lost, outcome })).toBe('lost')
     expect(await eventsOf(id)).toEqual([])
-    expect(await second.finish({ lease: taken, outcome: await processDelivery(deps, taken) })).toBe('finished')
+    expect(await second.finish({ lease: taken, outcome: await processInboundEvent(deps, taken) })).toBe('finished')
     expect(await second.finish({ lease: taken, outcome })).toBe('lost')
     expect(await eventsOf(id)).toHaveLength(1)
     expect(await find(id)).toMatchObject({ state: 'processed', error: null })
@@ -67,7 +67,7 @@ describe('the queue of received webhooks', () => {
     for (let attempt = 1; attempt <= 3; attempt++) {
       const by = queue()
       const lease = await claimOne(by)
-      await by.finish({ lease, outcome: await processDelivery(busy, lease) })
+      await by.finish({ lease, outcome: await processInboundEvent(busy, lease) })
       errors.push([(await find(id)).state, (await find(id)).error?.reason])
     }
     expect(errors).toEqual([

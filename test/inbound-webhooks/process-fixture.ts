@@ -4,7 +4,7 @@ import { createEvaluator } from '../../src/expressions/index.ts'
 import type { SignatureState } from '../../src/inbound-webhooks/inbound-event.ts'
 import { InboundQueue } from '../../src/inbound-webhooks/inbound-queue.ts'
 import { findInboundEvent } from '../../src/inbound-webhooks/index.ts'
-import { processDelivery } from '../../src/inbound-webhooks/process.ts'
+import { processInboundEvent } from '../../src/inbound-webhooks/process.ts'
 import { InboundProcessor } from '../../src/inbound-webhooks/processor.ts'
 import { createSourceReader } from '../../src/inbound-webhooks/source.ts'
 import { insertInboundEvents } from '../../src/inbound-webhooks/sql/receive.ts'
@@ -73,7 +73,7 @@ export async function processFixture() {
   function processor(more: { readonly holder?: string; readonly leaseMs?: number } = {}): InboundProcessor {
     return new InboundProcessor({
       queue: queue(more.leaseMs),
-      process: (lease) => processDelivery(deps, lease),
+      process: (lease) => processInboundEvent(deps, lease),
       clock: systemClock,
       random: Math.random,
       logger: silentLogger,

@@ -80,10 +80,10 @@ export const asymmetric: SignatureFormat = {
     const readSigned = compileSigned(keys)
     const readKey = compileKey(keys)
     const algorithm: Algorithm = ALGORITHMS[keys.algorithm]
-    return verifyItems(keys.items, async (delivery, scope, context) => {
-      const signed = readSigned(delivery, scope, context.now())
+    return verifyItems(keys.items, async (request, scope, context) => {
+      const signed = readSigned(request, scope, context.now())
       if (signed.kind === 'invalid') return signed
-      const key = await readKey(delivery, scope, context)
+      const key = await readKey(request, scope, context)
       if (key.kind === 'invalid') return key
       if (key.value.asymmetricKeyType !== algorithm.keyType) return invalid(`the key is not one for ${keys.algorithm}`)
       const { content, signatures } = signed.value

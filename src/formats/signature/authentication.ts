@@ -18,7 +18,7 @@ export function authenticates(choice: FormatChoice): boolean {
   }
 }
 
-/** Whether an authentic delivery could pass now: every placeholder of the verification has a value, or it needs none. */
+/** Whether an authentic request could pass now: every placeholder of the verification has a value, or it needs none. */
 export function hasSecret(choice: FormatChoice, scope: TemplateScope): boolean {
   const members = listMembers(choice)
   switch (choice.format) {

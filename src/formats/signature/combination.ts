@@ -36,7 +36,7 @@ function compileSingle({ format, config }: FormatChoice): Verify {
 }
 
 /**
- * The problem of a verification that accepts forged deliveries: a `hash` without a secret, unless `all_of` combines it with
+ * The problem of a verification that accepts forged requests: a `hash` without a secret, unless `all_of` combines it with
  * a verification that has one. `none` is explicit and not reported.
  */
 export function findInsecure(choice: FormatChoice): string | undefined {
@@ -76,10 +76,10 @@ export const anyOf: SignatureFormat = {
   config: combinationConfig,
   compile: withSchema(combinationConfig, ({ verifications }) => {
     const all = verifications.map(compileSingle)
-    return async (delivery, scope, context) => {
+    return async (request, scope, context) => {
       const reasons: string[] = []
       for (const verify of all) {
-        const result = await verify(delivery, scope, context)
+        const result = await verify(request, scope, context)
         if (result.kind === 'valid') return VALID
         reasons.push(result.reason)
       }
@@ -95,9 +95,9 @@ export const allOf: SignatureFormat = {
   config: combinationConfig,
   compile: withSchema(combinationConfig, ({ verifications }) => {
     const all = verifications.map(compileSingle)
-    return async (delivery, scope, context) => {
+    return async (request, scope, context) => {
       for (const verify of all) {
-        const result = await verify(delivery, scope, context)
+        const result = await verify(request, scope, context)
         if (result.kind === 'invalid') return result
       }
       return VALID

@@ -43,7 +43,7 @@ const hmacConfig = z
   })
   .superRefine(refineWith(findTimestampProblem, 'signature.timestamp'))
 
-/** `hmac`: a keyed digest over parts of the delivery (RFC 2104). */
+/** `hmac`: a keyed digest over parts of the request (RFC 2104). */
 export const hmac: SignatureFormat = {
   format: 'hmac',
   summary: 'HMAC over the parts, compared with what was sent.',
@@ -53,10 +53,10 @@ export const hmac: SignatureFormat = {
     const readSecret = compileSecret(keys.secret, keys.secret_encoding, keys.secret_prefix)
     const readSigned = compileSigned(keys)
     const { secret_hash: secretHash } = keys
-    return verifyItems(keys.items, async (delivery, scope, { now }) => {
+    return verifyItems(keys.items, async (request, scope, { now }) => {
       const secret = readSecret(scope)
       if (secret.kind === 'invalid') return secret
-      const signed = readSigned(delivery, scope, now())
+      const signed = readSigned(request, scope, now())
       if (signed.kind === 'invalid') return signed
       const key = secretHash === undefined ? secret.value : hashBytes(secretHash, secret.value, 'buffer')
       const digest = createHmac(keys.algorithm, key).update(signed.value.content).digest()
@@ -78,8 +78,8 @@ export const hash: SignatureFormat = {
   signed: withSchema(hashConfig, (keys) => keys),
   compile: withSchema(hashConfig, (keys) => {
     const readSigned = compileSigned(keys)
-    return verifyItems(keys.items, async (delivery, scope, { now }) => {
-      const signed = readSigned(delivery, scope, now())
+    return verifyItems(keys.items, async (request, scope, { now }) => {
+      const signed = readSigned(request, scope, now())
       if (signed.kind === 'invalid') return signed
       const digest = createHash(keys.algorithm).update(signed.value.content).digest()
       return compareDigest(digest, keys.string_type, signed.value.signatures)
@@ -99,7 +99,7 @@ const standardWebhooksConfig = z.strictObject({
 const SECRET_PREFIX = 'whsec_'
 /** Version 1 is the symmetric one; a header may hold signatures of other versions too. */
 const VERSION = 'v1,'
-/** Most signatures of one delivery; during a rotation of secrets there are two. */
+/** Most signatures of one request; during a rotation of secrets there are two. */
 const SIGNATURES_MAX = 8
 
 const clerkConfig = z.strictObject({
@@ -131,13 +131,13 @@ function compileStandard(keys: StandardKeys): Verify {
   const { header_prefix: prefix } = keys
   const readSecret = compileSecret(keys.secret, 'base64', SECRET_PREFIX)
   const readSigned = compileSigned(standardSignedKeys(keys))
-  return async (delivery, scope, { now }) => {
+  return async (request, scope, { now }) => {
     const key = readSecret(scope)
     if (key.kind === 'invalid') return key
-    const signed = readSigned(delivery, scope, now())
+    const signed = readSigned(request, scope, now())
     if (signed.kind === 'invalid') return signed
     // A "." in the id would allow another split into id and timestamp with the same signed content.
-    if (delivery.headers[`${prefix}id`]?.includes('.')) return invalid('the id of the message holds a "."')
+    if (request.headers[`${prefix}id`]?.includes('.')) return invalid('the id of the message holds a "."')
     const digest = createHmac('sha256', key.value).update(signed.value.content).digest()
     return compareDigest(digest, 'base64', symmetricSignatures(signed.value.signatures))
   }

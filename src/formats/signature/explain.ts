@@ -5,15 +5,15 @@ import { type FormatChoice, getFormat } from '../format.ts'
 import { listMembers } from './combination.ts'
 import { compileSignature, SIGNATURE_FORMATS } from './index.ts'
 import { listItems } from './items.ts'
-import type { InboundDelivery, VerificationContext } from './signature.ts'
+import type { VerificationContext, WebhookRequest } from './signature.ts'
 import { compilePart, type SignedKeys, TIMESTAMP_READERS, type TimestampKeys } from './signed-content.ts'
 import { asText, compileSource, readText, splitPrefix } from './source.ts'
 import { type BodyReadings, listVariations } from './variations.ts'
 
 /**
- * Why a delivery was rejected, for the owner of the definition. A plain JSON value.
+ * Why a request was rejected, for the owner of the definition. A plain JSON value.
  *
- * Holds neither secrets, nor the expected signature, nor values of the delivery: parts are named, with their length and the
+ * Holds neither secrets, nor the expected signature, nor values of the request: parts are named, with their length and the
  * first characters of their SHA-256, which the owner compares with what the sender has signed.
  */
 export interface SignatureExplanation {
@@ -26,9 +26,9 @@ export interface SignatureExplanation {
   /** Where signatures are read, and why one cannot be. */
   readonly signatures?: readonly { readonly source: string; readonly problem?: string }[]
   readonly timestamp?: ExplainedTimestamp
-  /** Changes of the config or of the delivery under which the signature matches; each alone is sufficient. */
+  /** Changes of the config or of the request under which the signature matches; each alone is sufficient. */
   readonly matches?: readonly string[]
-  /** The members of `any_of` and `all_of` that rejected the delivery. */
+  /** The members of `any_of` and `all_of` that rejected the request. */
   readonly members?: readonly SignatureExplanation[]
 }
 
@@ -57,67 +57,67 @@ interface ExplainedTimestamp {
 const HASH_PREFIX_LENGTH = 12
 
 /**
- * Explains why a checked `{format, config}` rejects a delivery; `undefined` when it accepts it.
+ * Explains why a checked `{format, config}` rejects a request; `undefined` when it accepts it.
  *
- * Computes up to about 40 signatures of the body: call it for rejected deliveries that are kept, within their rate.
+ * Computes up to about 40 signatures of the body: call it for rejected requests that are kept, within their rate.
  *
  * @param readings the body at other stages of decoding, when it was compressed
  * @throws the errors of `Verify`
  */
 export async function explainSignature(
   choice: FormatChoice,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   scope: TemplateScope,
   context: VerificationContext,
   readings: BodyReadings = {},
 ): Promise<SignatureExplanation | undefined> {
-  const result = await compileSignature(choice)(delivery, scope, context)
+  const result = await compileSignature(choice)(request, scope, context)
   if (result.kind === 'valid') return undefined
   const members = listMembers(choice)
   if (members.length > 0) {
     const explained = await Promise.all(
-      members.map((member) => explainSignature(member, delivery, scope, context, readings)),
+      members.map((member) => explainSignature(member, request, scope, context, readings)),
     )
     const rejecting = explained.filter((member) => member !== undefined)
     return { format: choice.format, reason: result.reason, members: rejecting }
   }
   const keys = getFormat(SIGNATURE_FORMATS, choice.format).signed?.(choice.config)
-  const content = keys === undefined ? {} : explainContent(keys, firstItem(keys, delivery), scope, context.now())
-  const matches = await findMatches(choice, delivery, scope, context, readings)
+  const content = keys === undefined ? {} : explainContent(keys, firstItem(keys, request), scope, context.now())
+  const matches = await findMatches(choice, request, scope, context, readings)
   return { format: choice.format, reason: result.reason, ...content, ...(matches.length === 0 ? {} : { matches }) }
 }
 
-/** The delivery with its first entry, where the entries of a list are signed. */
-function firstItem({ items: path }: SignedKeys, delivery: InboundDelivery): InboundDelivery {
-  const items = path === undefined ? undefined : listItems(path, delivery)
-  return (items?.kind === 'ok' ? items.value[0] : undefined) ?? delivery
+/** The request with its first entry, where the entries of a list are signed. */
+function firstItem({ items: path }: SignedKeys, request: WebhookRequest): WebhookRequest {
+  const items = path === undefined ? undefined : listItems(path, request)
+  return (items?.kind === 'ok' ? items.value[0] : undefined) ?? request
 }
 
 function explainContent(
   keys: SignedKeys,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   scope: TemplateScope,
   now: Date,
 ): Pick<SignatureExplanation, 'parts' | 'signatures' | 'timestamp'> {
   return {
-    parts: keys.parts.map((part) => explainPart(part, delivery, scope)),
-    signatures: [keys.compare_with].flat().map((source) => explainSource(source, delivery, scope)),
-    ...(keys.timestamp === undefined ? {} : { timestamp: explainTimestamp(keys.timestamp, delivery, scope, now) }),
+    parts: keys.parts.map((part) => explainPart(part, request, scope)),
+    signatures: [keys.compare_with].flat().map((source) => explainSource(source, request, scope)),
+    ...(keys.timestamp === undefined ? {} : { timestamp: explainTimestamp(keys.timestamp, request, scope, now) }),
   }
 }
 
 function explainSource(
   text: string,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   scope: TemplateScope,
 ): { source: string; problem?: string } {
-  const read = compileSource(splitPrefix(text).token)(delivery, scope)
+  const read = compileSource(splitPrefix(text).token)(request, scope)
   return { source: text, ...(read.kind === 'invalid' ? { problem: read.reason } : {}) }
 }
 
-function explainPart(part: string | readonly string[], delivery: InboundDelivery, scope: TemplateScope): ExplainedPart {
+function explainPart(part: string | readonly string[], request: WebhookRequest, scope: TemplateScope): ExplainedPart {
   const source = [part].flat().join('')
-  const read = compilePart(part)(delivery, scope)
+  const read = compilePart(part)(request, scope)
   if (read.kind === 'invalid') return { source, problem: read.reason }
   const [value = '', ...more] = read.value
   if (more.length > 0) return { source, problem: 'is there more than once' }
@@ -128,31 +128,31 @@ function explainPart(part: string | readonly string[], delivery: InboundDelivery
 
 function explainTimestamp(
   keys: TimestampKeys,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   scope: TemplateScope,
   now: Date,
 ): ExplainedTimestamp {
   const base = { source: keys.value, toleranceSeconds: keys.tolerance_seconds }
-  const text = readText(compileSource(keys.value), delivery, scope)
+  const text = readText(compileSource(keys.value), request, scope)
   if (text.kind === 'invalid') return { ...base, problem: text.reason }
   const sentMs = TIMESTAMP_READERS[keys.unit](asText(text.value))
   if (Number.isNaN(sentMs)) return { ...base, problem: `is not a time in ${keys.unit}` }
   return { ...base, offBySeconds: Math.round((now.getTime() - sentMs) / 1000) }
 }
 
-/** The names of the variations under which the delivery is valid. */
+/** The names of the variations under which the request is valid. */
 async function findMatches(
   choice: FormatChoice,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   scope: TemplateScope,
   context: VerificationContext,
   readings: BodyReadings,
 ): Promise<string[]> {
   const matches: string[] = []
-  for (const variation of listVariations(choice, delivery, readings)) {
+  for (const variation of listVariations(choice, request, readings)) {
     // Each is a signature over the whole body; other requests get their turn in between.
     await yieldToEventLoop()
-    const varied = { ...delivery, ...variation.delivery }
+    const varied = { ...request, ...variation.request }
     const result = await compileSignature(variation.choice)(varied, scope, context)
     if (result.kind === 'valid') matches.push(variation.name)
     // With any time it is valid only because of its age: the other changes add nothing.

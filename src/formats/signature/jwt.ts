@@ -18,13 +18,13 @@ import { compileVerifier, findKeyProblem, JWT_ALGORITHM_NAMES } from './jwt-keys
 import { BYTE_ENCODINGS, type ByteEncoding, constantTimeEqual, normaliseEncoded, renderSetting } from './secret.ts'
 import { bearerToken } from './shared-token.ts'
 import {
-  type InboundDelivery,
   type InvalidDelivery,
   invalid,
   ok,
   type Result,
   type SignatureFormat,
   VALID,
+  type WebhookRequest,
 } from './signature.ts'
 import { compileSource, readText, tokenText } from './source.ts'
 
@@ -59,7 +59,7 @@ const config = z
 
 type JwtConfig = z.output<typeof config>
 
-/** `jwt`: a signed token in the delivery (RFC 7519). The body is authenticated only when a claim holds its hash. */
+/** `jwt`: a signed token in the request (RFC 7519). The body is authenticated only when a claim holds its hash. */
 export const jwt: SignatureFormat = {
   format: 'jwt',
   summary: "A JWT, verified with a secret, a public key or the sender's key set.",
@@ -68,14 +68,14 @@ export const jwt: SignatureFormat = {
     const readToken = compileToken(keys)
     const verify = compileVerifier(keys)
     const expect = compileExpectedClaims(keys)
-    return async (delivery, scope, context) => {
-      const token = readToken(delivery, scope)
+    return async (request, scope, context) => {
+      const token = readToken(request, scope)
       if (token.kind === 'invalid') return token
       const expected = expect(scope)
       if (expected.kind === 'invalid') return expected
       const claims = await verify(token.value, expected.value, scope, context)
       if (claims.kind === 'invalid') return claims
-      const problem = checkClaims(claims.value, expected.value) ?? checkBodyHash(claims.value, keys, delivery.body)
+      const problem = checkClaims(claims.value, expected.value) ?? checkBodyHash(claims.value, keys, request.body)
       return problem ?? VALID
     }
   }),
@@ -83,8 +83,8 @@ export const jwt: SignatureFormat = {
 
 function compileToken({ token, token_prefix: prefix = '' }: JwtConfig) {
   const source = token === undefined ? undefined : compileSource(token)
-  return (delivery: InboundDelivery, scope: TemplateScope): Result<string> => {
-    const read = source === undefined ? bearerToken(delivery) : readText(source, delivery, scope)
+  return (request: WebhookRequest, scope: TemplateScope): Result<string> => {
+    const read = source === undefined ? bearerToken(request) : readText(source, request, scope)
     if (read.kind === 'invalid' || source === undefined) return read
     const hasPrefix = read.value.startsWith(prefix)
     return hasPrefix ? ok(read.value.slice(prefix.length)) : invalid(`the token does not start with ${prefix}`)
@@ -114,7 +114,7 @@ export interface ExpectedClaims {
   readonly claims: JsonObject
 }
 
-/** A required claim whose placeholder has no value makes the delivery invalid: it is never skipped. */
+/** A required claim whose placeholder has no value makes the request invalid: it is never skipped. */
 function compileExpectedClaims(keys: ClaimKeys): (scope: TemplateScope) => Result<ExpectedClaims> {
   const issuer = compileOptional(keys.issuer, 'the issuer')
   const audience = compileOptional(keys.audience, 'the audience')

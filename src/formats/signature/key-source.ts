@@ -31,7 +31,7 @@ const FRESH_MS = 10 * 60_000
 const STALE_MS = 24 * 3_600_000
 /** Least time between two fetches of one URL, also after a failure. */
 const PAUSE_MS = 60_000
-/** Rate limits of fetches: deliveries name the URLs of certificates, and must not cause a flood of requests. */
+/** Rate limits of fetches: requests name the URLs of certificates, and must not cause a flood of requests. */
 const FETCHES_PER_OWNER_AND_MINUTE_MAX = 30
 /** Of all owners. */
 const FETCHES_PER_HOST_AND_MINUTE_MAX = 300

@@ -2,26 +2,26 @@ import { createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { compileTemplate, type TemplateScope } from '../../expressions/index.ts'
 import { matchesPattern } from '../credential/field-pattern.ts'
 import { renderSetting } from './secret.ts'
-import { type InboundDelivery, invalid, ok, type Result, type VerificationContext } from './signature.ts'
+import { invalid, ok, type Result, type VerificationContext, type WebhookRequest } from './signature.ts'
 import { compileSource, readText } from './source.ts'
 
-/** Reads the public key of a delivery from a certificate that the sender serves. */
+/** Reads the public key of a request from a certificate that the sender serves. */
 export type ReadCertificateKey = (
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   scope: TemplateScope,
   context: VerificationContext,
 ) => Promise<Result<KeyObject>>
 
 /**
- * The URL may come from the delivery itself and is not trusted. It has to be `https://{host}{path}` and nothing else: the
+ * The URL may come from the request itself and is not trusted. It has to be `https://{host}{path}` and nothing else: the
  * host of the sender, and a path that only the sender's own certificates have. Other paths of the host may answer with a
  * text that a third party wrote.
  */
 export function compileCertificate(url: string, host: string, pathPattern: string): ReadCertificateKey {
   const source = compileSource(url)
   const pinned = compileTemplate(host)
-  return async (delivery, scope, context) => {
-    const address = readText(source, delivery, scope)
+  return async (request, scope, context) => {
+    const address = readText(source, request, scope)
     if (address.kind === 'invalid') return address
     const expected = renderSetting(pinned, scope, 'the host of the certificate')
     if (expected.kind === 'invalid') return expected

@@ -6,13 +6,13 @@ import { secretText } from '../schema-types.ts'
 import { invalid, ok, type Result } from './signature.ts'
 
 /** A secret shared with the sender. */
-export const sharedSecret = secretText().describe('Shared with the sender; an empty one rejects every delivery.')
+export const sharedSecret = secretText().describe('Shared with the sender; an empty one rejects every request.')
 
 /** Encoding of a shared secret. */
 export const secretEncoding = z.enum(['utf8', 'hex', 'base64']).default('utf8').describe('How the secret is written.')
 
 /**
- * Compiles a secret; an empty one makes every delivery invalid.
+ * Compiles a secret; an empty one makes every request invalid.
  *
  * @param prefix optional prefix that is not part of the secret
  */

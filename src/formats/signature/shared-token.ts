@@ -4,12 +4,12 @@ import { withSchema } from '../format.ts'
 import { secretText, templateText } from '../schema-types.ts'
 import { itemsKey, verifyItems } from './items.ts'
 import { compileSecret, constantTimeEqual, decodeExactly, renderSetting, sharedSecret } from './secret.ts'
-import { type InboundDelivery, invalid, ok, type Result, type SignatureFormat, VALID } from './signature.ts'
+import { invalid, ok, type Result, type SignatureFormat, VALID, type WebhookRequest } from './signature.ts'
 import { compileSource, readText, tokenText } from './source.ts'
 
 const basicConfig = z.strictObject({
   username: templateText().describe('User name.'),
-  password: secretText().describe('Password; an empty one rejects every delivery.'),
+  password: secretText().describe('Password; an empty one rejects every request.'),
 })
 
 const BASIC_SCHEME = /^basic +(\S+) *$/i
@@ -47,10 +47,10 @@ export const bearer: SignatureFormat = {
   config: bearerConfig,
   compile: withSchema(bearerConfig, (keys) => {
     const readToken = compileSecret(keys.token, 'utf8')
-    return async (delivery, scope) => {
+    return async (request, scope) => {
       const token = readToken(scope)
       if (token.kind === 'invalid') return token
-      const sent = bearerToken(delivery)
+      const sent = bearerToken(request)
       if (sent.kind === 'invalid') return sent
       return constantTimeEqual(token.value, sent.value) ? VALID : invalid('the token does not match')
     }
@@ -58,7 +58,7 @@ export const bearer: SignatureFormat = {
 }
 
 /** The token of an `Authorization: Bearer …` header. */
-export function bearerToken({ headers }: InboundDelivery): Result<string> {
+export function bearerToken({ headers }: WebhookRequest): Result<string> {
   const [, token] = BEARER_SCHEME.exec(headers.authorization ?? '') ?? []
   return token === undefined ? invalid('the Authorization header holds no bearer token') : ok(token)
 }
@@ -69,7 +69,7 @@ const compareConfig = z.strictObject({
   items: itemsKey,
 })
 
-/** `compare`: a value of the delivery equals a secret. */
+/** `compare`: a value of the request equals a secret. */
 export const compare: SignatureFormat = {
   format: 'compare',
   summary: 'A header, parameter or body value that equals the secret.',
@@ -77,20 +77,20 @@ export const compare: SignatureFormat = {
   compile: withSchema(compareConfig, (keys) => {
     const readSecret = compileSecret(keys.secret, 'utf8')
     const source = compileSource(keys.compare_with)
-    return verifyItems(keys.items, async (delivery, scope) => {
+    return verifyItems(keys.items, async (request, scope) => {
       const secret = readSecret(scope)
       if (secret.kind === 'invalid') return secret
-      const sent = readText(source, delivery, scope)
+      const sent = readText(source, request, scope)
       if (sent.kind === 'invalid') return sent
       return constantTimeEqual(secret.value, sent.value) ? VALID : invalid('the secret does not match')
     })
   }),
 }
 
-/** `none`: states explicitly that deliveries are not verified. */
+/** `none`: states explicitly that requests are not verified. */
 export const none: SignatureFormat = {
   format: 'none',
-  summary: 'Deliveries are accepted unverified; has to be written out.',
+  summary: 'Requests are accepted unverified; has to be written out.',
   config: z.strictObject({}).optional(),
   compile: () => async () => VALID,
 }

@@ -7,26 +7,26 @@ import type { SignedKeys } from './signed-content.ts'
 /** One way of authenticating inbound webhooks. */
 export interface SignatureFormat extends Format {
   readonly compile: (config: Json | undefined) => Verify
-  /** The signed content of a checked config, for explanations. Absent: the format signs no parts of the delivery. */
+  /** The signed content of a checked config, for explanations. Absent: the format signs no parts of the request. */
   readonly signed?: (config: Json | undefined) => SignedKeys
 }
 
 /**
- * Verifies one delivery. Anything missing, empty or unreadable makes it invalid.
+ * Verifies one request. Anything missing, empty or unreadable makes it invalid.
  *
  * Replays within the timestamp's tolerance are not detected here.
  *
  * @throws Failure UPSTREAM_UNREACHABLE, or errors of the fetch, while the sender's public keys cannot be fetched: the
- * delivery is then neither valid nor invalid, and the sender should retry
+ * request is then neither valid nor invalid, and the sender should retry
  */
 export type Verify = (
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   scope: TemplateScope,
   context: VerificationContext,
 ) => Promise<VerificationResult>
 
 /** An inbound webhook as it was received. */
-export interface InboundDelivery {
+export interface WebhookRequest {
   /** Upper case. */
   readonly method: string
   /** The URL that the sender called: the public base URL, with path and query exactly as received. */
@@ -50,13 +50,13 @@ export interface VerificationContext {
 /** Result of a verification. */
 export type VerificationResult = { readonly kind: 'valid' } | InvalidDelivery
 
-/** `reason` is a sentence for logs and for the owner of the definition, without values of the delivery or secrets. */
+/** `reason` is a sentence for logs and for the owner of the definition, without values of the request or secrets. */
 export interface InvalidDelivery {
   readonly kind: 'invalid'
   readonly reason: string
 }
 
-/** Result of one step of a verification: a value, or why the delivery is invalid. */
+/** Result of one step of a verification: a value, or why the request is invalid. */
 export type Result<T> = { readonly kind: 'ok'; readonly value: T } | InvalidDelivery
 
 export const VALID: VerificationResult = { kind: 'valid' }

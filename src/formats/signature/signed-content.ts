@@ -3,7 +3,7 @@ import type { TemplateScope } from '../../expressions/index.ts'
 import { listOf, rawText } from '../schema-types.ts'
 import { itemsKey } from './items.ts'
 import { BYTE_ENCODINGS } from './secret.ts'
-import { type InboundDelivery, invalid, ok, type Result } from './signature.ts'
+import { invalid, ok, type Result, type WebhookRequest } from './signature.ts'
 import {
   asText,
   compileSource,
@@ -21,10 +21,10 @@ import {
 const PARTS_MAX = 32
 const SIGNATURES_MAX = 16
 
-/** Reads a time of a delivery, as epoch milliseconds. */
-export type ReadTime = (delivery: InboundDelivery, scope: TemplateScope) => Result<number>
+/** Reads a time of a request, as epoch milliseconds. */
+export type ReadTime = (request: WebhookRequest, scope: TemplateScope) => Result<number>
 
-/** The timestamp of a delivery, against replays. */
+/** The timestamp of a request, against replays. */
 const timestampSchema = z.strictObject({
   value: tokenText().describe('Where the time of sending is, for example `$header.x-timestamp`. It has to be signed.'),
   unit: z.enum(['seconds', 'milliseconds', 'iso']).default('seconds').describe('How the time is written.'),
@@ -43,14 +43,14 @@ export const TIMESTAMP_READERS: Readonly<Record<TimestampKeys['unit'], (text: st
   iso: (text) => (RFC_3339.test(text) ? Date.parse(text) : Number.NaN),
 }
 
-/** Checks that a delivery is neither too old nor too far in the future. */
+/** Checks that a request is neither too old nor too far in the future. */
 function compileTimestamp(
   keys: TimestampKeys | undefined,
-): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<null> {
+): (request: WebhookRequest, scope: TemplateScope, now: Date) => Result<null> {
   if (keys === undefined) return () => ok(null)
   const readTime = compileTime(keys)
-  return (delivery, scope, now) => {
-    const sent = readTime(delivery, scope)
+  return (request, scope, now) => {
+    const sent = readTime(request, scope)
     return sent.kind === 'invalid' ? sent : checkAge(sent.value, keys.tolerance_seconds, now)
   }
 }
@@ -58,8 +58,8 @@ function compileTimestamp(
 /** Compiles a checked place of a time; NaN when the text there is not a time. */
 export function compileTime({ value, unit }: Pick<TimestampKeys, 'value' | 'unit'>): ReadTime {
   const source = compileSource(value)
-  return (delivery, scope) => {
-    const text = readText(source, delivery, scope)
+  return (request, scope) => {
+    const text = readText(source, request, scope)
     return text.kind === 'invalid' ? text : ok(TIMESTAMP_READERS[unit](text.value))
   }
 }
@@ -102,7 +102,7 @@ export const signedKeys = {
   separator: rawText().optional().describe('Text between the parts. Default: nothing.'),
   signature_prefix: rawText().optional().describe('Text before the signature, for example `sha256=`.'),
   items: itemsKey,
-  timestamp: timestampSchema.optional().describe('Older or newer deliveries are rejected.'),
+  timestamp: timestampSchema.optional().describe('Older or newer requests are rejected.'),
 } as const
 
 /** Encoding of the signature that was sent. */
@@ -110,26 +110,26 @@ export const stringType = z.enum(BYTE_ENCODINGS).describe('How the signature is 
 
 export type SignedKeys = z.output<z.ZodObject<typeof signedKeys>>
 
-/** The signed content of a delivery and the signatures that were sent, one of which must match. */
+/** The signed content of a request and the signatures that were sent, one of which must match. */
 export interface Signed {
   readonly content: Uint8Array
   readonly signatures: readonly string[]
 }
 
-/** Extracts the signed content. The timestamp is checked first: nothing is computed for an old delivery. */
+/** Extracts the signed content. The timestamp is checked first: nothing is computed for an old request. */
 export function compileSigned(
   keys: SignedKeys,
-): (delivery: InboundDelivery, scope: TemplateScope, now: Date) => Result<Signed> {
+): (request: WebhookRequest, scope: TemplateScope, now: Date) => Result<Signed> {
   const checkTimestamp = compileTimestamp(keys.timestamp)
   const parts = keys.parts.map(compilePart)
   const readSent = compileSent(keys)
   const separator = Buffer.from(keys.separator ?? '')
-  return (delivery, scope, now) => {
-    const fresh = checkTimestamp(delivery, scope, now)
+  return (request, scope, now) => {
+    const fresh = checkTimestamp(request, scope, now)
     if (fresh.kind === 'invalid') return fresh
-    const content = joinParts(parts, separator, delivery, scope)
+    const content = joinParts(parts, separator, request, scope)
     if (content.kind === 'invalid') return content
-    const signatures = readSent(delivery, scope)
+    const signatures = readSent(request, scope)
     return signatures.kind === 'invalid' ? signatures : ok({ content: content.value, signatures: signatures.value })
   }
 }
@@ -138,8 +138,8 @@ export function compileSigned(
 export function compilePart(part: string | readonly string[]): ReadValues {
   if (typeof part === 'string') return compileSource(part)
   const members = part.map(compileSource)
-  return (delivery, scope) => {
-    const joined = joinParts(members, Buffer.alloc(0), delivery, scope)
+  return (request, scope) => {
+    const joined = joinParts(members, Buffer.alloc(0), request, scope)
     return ok([joined.kind === 'invalid' ? '' : joined.value])
   }
 }
@@ -147,12 +147,12 @@ export function compilePart(part: string | readonly string[]): ReadValues {
 function joinParts(
   parts: readonly ReadValues[],
   separator: Uint8Array,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   scope: TemplateScope,
 ): Result<Uint8Array> {
   const pieces: Uint8Array[] = []
   for (const part of parts) {
-    const read = part(delivery, scope)
+    const read = part(request, scope)
     if (read.kind === 'invalid') return read
     const [value = '', ...more] = read.value
     if (more.length > 0) return invalid('a signed field of a header is there more than once')
@@ -163,16 +163,16 @@ function joinParts(
 }
 
 /** The signatures that were sent, at least one, without their prefix. */
-function compileSent(keys: SignedKeys): (delivery: InboundDelivery, scope: TemplateScope) => Result<readonly string[]> {
+function compileSent(keys: SignedKeys): (request: WebhookRequest, scope: TemplateScope) => Result<readonly string[]> {
   const places = [keys.compare_with].flat().map((text) => {
     const { prefix, token } = splitPrefix(text)
     return { source: compileSource(token), prefix: (keys.signature_prefix ?? '') + prefix }
   })
-  return (delivery, scope) => {
+  return (request, scope) => {
     const found: string[] = []
     let first: Result<readonly string[]> | undefined
     for (const { source, prefix } of places) {
-      const read = readSignatures(source, prefix, delivery, scope)
+      const read = readSignatures(source, prefix, request, scope)
       first ??= read
       if (read.kind === 'ok') found.push(...read.value)
     }
@@ -183,10 +183,10 @@ function compileSent(keys: SignedKeys): (delivery: InboundDelivery, scope: Templ
 function readSignatures(
   source: ReadValues,
   prefix: string,
-  delivery: InboundDelivery,
+  request: WebhookRequest,
   scope: TemplateScope,
 ): Result<readonly string[]> {
-  const read = source(delivery, scope)
+  const read = source(request, scope)
   if (read.kind === 'invalid') return read
   const signatures = read.value
     .map(asText)

@@ -5,16 +5,16 @@ import { FORM_FIELDS_MAX, getAtPath, isJsonNumber, type Json, parseDotPath, pars
 import { compileTemplate, type TemplateScope } from '../../expressions/index.ts'
 import { findPathProblem, rawText, refineWith, templateText } from '../schema-types.ts'
 import { renderSetting } from './secret.ts'
-import { type InboundDelivery, invalid, ok, type Result } from './signature.ts'
+import { invalid, ok, type Result, type WebhookRequest } from './signature.ts'
 
 /**
- * Reads values of a delivery, at least one. Several only where a header repeats a field (`v1=…,v1=…`), as senders do during
+ * Reads values of a request, at least one. Several only where a header repeats a field (`v1=…,v1=…`), as senders do during
  * a rotation of secrets.
  */
-export type ReadValues = (delivery: InboundDelivery, scope: TemplateScope) => Result<readonly (string | Uint8Array)[]>
+export type ReadValues = (request: WebhookRequest, scope: TemplateScope) => Result<readonly (string | Uint8Array)[]>
 
 /** Tokens without a parameter; `undefined` for a form with too many fields. */
-const FIXED: Readonly<Record<string, (delivery: InboundDelivery) => string | Uint8Array | undefined>> = {
+const FIXED: Readonly<Record<string, (request: WebhookRequest) => string | Uint8Array | undefined>> = {
   $body: ({ body }) => body,
   '$body.sha256': ({ body }) => sha256Hex(body),
   '$body.crc32': ({ body }) => crc32Decimal(body),
@@ -44,7 +44,7 @@ const PREFIXED = /^([^$]+)(\$.+)$/s
 /** Most values of one field; during a rotation of secrets there are two. */
 const VALUES_MAX = 8
 
-/** A token that names a part of the delivery. It is no secret, also where its setting is called token. */
+/** A token that names a part of the request. It is no secret, also where its setting is called token. */
 export function tokenText(): z.ZodString {
   return rawText().superRefine(refineWith(findTokenProblem, 'signature.token'))
 }
@@ -64,7 +64,7 @@ export function splitPrefix(text: string): { readonly prefix: string; readonly t
   return { prefix, token }
 }
 
-/** A token that names a part of the delivery, a text with tokens in it, or one with or without placeholders. */
+/** A token that names a part of the request, a text with tokens in it, or one with or without placeholders. */
 export function sourceText(): z.ZodString {
   return templateText()
     .min(1)
@@ -95,7 +95,7 @@ function findTokenProblem(text: string): string | undefined {
     '$payload.<path>',
     '$item.<path>',
   ]
-  return `must say where in the delivery: ${tokens.join(', ')}`
+  return `must say where in the request: ${tokens.join(', ')}`
 }
 
 /** True for a text with tokens and other characters. */
@@ -146,10 +146,10 @@ function concatenatedSource(text: string): ReadValues {
       ...(token === undefined ? [] : [compileSource(token)]),
     ]
   })
-  return (delivery, scope) => {
+  return (request, scope) => {
     const pieces: Uint8Array[] = []
     for (const source of sources) {
-      const read = source(delivery, scope)
+      const read = source(request, scope)
       if (read.kind === 'invalid') return read
       pieces.push(...read.value.map((value) => (typeof value === 'string' ? Buffer.from(value) : value)))
     }
@@ -158,8 +158,8 @@ function concatenatedSource(text: string): ReadValues {
 }
 
 /** The only value of a source, as text. */
-export function readText(source: ReadValues, delivery: InboundDelivery, scope: TemplateScope): Result<string> {
-  const read = source(delivery, scope)
+export function readText(source: ReadValues, request: WebhookRequest, scope: TemplateScope): Result<string> {
+  const read = source(request, scope)
   if (read.kind === 'invalid') return read
   const [value = '', ...more] = read.value
   return more.length > 0 ? invalid('a field of a header is there more than once') : ok(asText(value))
@@ -207,9 +207,9 @@ function querySource(name: string): ReadValues {
   }
 }
 
-function fixedSource(read: (delivery: InboundDelivery) => string | Uint8Array | undefined): ReadValues {
-  return (delivery) => {
-    const value = read(delivery)
+function fixedSource(read: (request: WebhookRequest) => string | Uint8Array | undefined): ReadValues {
+  return (request) => {
+    const value = read(request)
     return value === undefined ? TOO_MANY_FIELDS : ok([value])
   }
 }
@@ -228,8 +228,8 @@ function formSource(name: string): ReadValues {
 
 function payloadSource(root: 'payload' | 'item', path: string): ReadValues {
   const steps = parseDotPath(path)
-  return (delivery) => {
-    const text = scalarText(getAtPath(delivery[root], steps))
+  return (request) => {
+    const text = scalarText(getAtPath(request[root], steps))
     return text === '' ? invalid(`the ${root} has no text at ${path}`) : ok([text])
   }
 }

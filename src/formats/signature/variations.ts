@@ -1,21 +1,21 @@
 import { isJsonObject, type Json, type JsonObject, JsonTextError, parseJson } from '../../base/index.ts'
 import type { FormatChoice } from '../format.ts'
 import { BYTE_ENCODINGS } from './secret.ts'
-import type { InboundDelivery } from './signature.ts'
+import type { WebhookRequest } from './signature.ts'
 import { decodeUrl, withoutPort, withPort } from './source.ts'
 
-/** One common mistake: the config or the delivery, changed in one way. */
+/** One common mistake: the config or the request, changed in one way. */
 export interface Variation {
   /** Completes "the signature matches …". */
   readonly name: string
   readonly choice: FormatChoice
-  /** What differs from the delivery. */
-  readonly delivery: Partial<Pick<InboundDelivery, 'body' | 'url' | 'headers'>>
+  /** What differs from the request. */
+  readonly request: Partial<Pick<WebhookRequest, 'body' | 'url' | 'headers'>>
   /** The signature is right and only the time of sending is not. */
   readonly isTimestampOnly?: boolean
 }
 
-/** Bodies of a delivery beside the verified one. */
+/** Bodies of a request beside the verified one. */
 export interface BodyReadings {
   /** The body at the other stage: decompressed where the verified one is raw, raw where it is decompressed. */
   readonly otherStage?: Uint8Array
@@ -33,7 +33,7 @@ const SIGNATURE_PREFIXES = ['sha256=', 'sha1=', 'v0=', 'v1=', 'v1,', 'hmac-sha25
  * The variations of a checked choice. The timestamp is left out of all of them: a wrong clock must not hide a wrong encoding.
  * Empty for formats that sign no parts.
  */
-export function listVariations(choice: FormatChoice, delivery: InboundDelivery, readings: BodyReadings): Variation[] {
+export function listVariations(choice: FormatChoice, request: WebhookRequest, readings: BodyReadings): Variation[] {
   const base = withoutTimestamp(choice)
   if (base === undefined) return []
   const { format, config } = base
@@ -46,16 +46,16 @@ export function listVariations(choice: FormatChoice, delivery: InboundDelivery, 
   const parts = JSON.stringify(config.parts ?? [])
   const signsBody = /\$(body|form)/.test(parts)
   const signsUrl = /\$(url|path)/.test(parts)
-  const isSmall = delivery.body.byteLength <= VARIED_BYTES_MAX
-  const bodies = signsBody && isSmall ? variedBodies(delivery.body, readings) : []
-  const urls = signsUrl ? variedUrls(delivery.url) : []
+  const isSmall = request.body.byteLength <= VARIED_BYTES_MAX
+  const bodies = signsBody && isSmall ? variedBodies(request.body, readings) : []
+  const urls = signsUrl ? variedUrls(request.url) : []
   const hasTimestamp = config !== choice.config
-  const untimed = { name: 'with any time of sending', choice: base, delivery: {}, isTimestampOnly: true }
+  const untimed = { name: 'with any time of sending', choice: base, request: {}, isTimestampOnly: true }
   return [
     ...(hasTimestamp ? [untimed] : []),
-    ...configs.map(([name, varied]) => ({ name, choice: { format, config: varied }, delivery: {} })),
-    ...bodies.map(([name, body]) => ({ name, choice: { format, config }, delivery: { body } })),
-    ...urls.map(([name, url]) => ({ name, choice: { format, config }, delivery: { url } })),
+    ...configs.map(([name, varied]) => ({ name, choice: { format, config: varied }, request: {} })),
+    ...bodies.map(([name, body]) => ({ name, choice: { format, config }, request: { body } })),
+    ...urls.map(([name, url]) => ({ name, choice: { format, config }, request: { url } })),
   ]
 }
 

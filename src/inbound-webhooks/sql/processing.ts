@@ -3,23 +3,23 @@ import { execute, jsonb, query, type Tx } from '../../database/index.ts'
 import type { HeaderList, InboundContent, InboundEventRecord, InboundState } from '../inbound-event.ts'
 
 /** An event to be processed, with what was sent; `content` is null when it was expunged. */
-export interface StoredDelivery {
+export interface StoredRequest {
   readonly event: InboundEventRecord
   readonly content: InboundContent | null
 }
 
-type DeliveryRow = InboundEventRecord & {
+type StoredRequestRow = InboundEventRecord & {
   readonly headers: HeaderList | null
   readonly body: Buffer | null
   readonly payload: InboundContent['payload']
 }
 
-/** Deliveries by id, in one statement. Uses the primary keys of the partitions of the ids. */
-export async function findDeliveries(
+/** Requests by id, in one statement. Uses the primary keys of the partitions of the ids. */
+export async function findStoredRequests(
   tx: Tx,
   refs: readonly { readonly environmentId: string; readonly id: string }[],
-): Promise<ReadonlyMap<string, StoredDelivery>> {
-  const rows = await query<DeliveryRow>(
+): Promise<ReadonlyMap<string, StoredRequest>> {
+  const rows = await query<StoredRequestRow>(
     tx,
     `select e.environment_id as "environmentId", e.id, e.source_kind as "sourceKind", e.source_id as "sourceId",
        e.environment_integration_id as "environmentIntegrationId", e.integrated_account_id as "integratedAccountId",
@@ -69,7 +69,7 @@ export async function updateProcessedEvents(tx: Tx, events: readonly ProcessedEv
   )
 }
 
-/** A line of what a delivery led to. */
+/** A line of what a request led to. */
 export type NewItem = {
   readonly environment_id: string
   readonly inbound_event_id: string
@@ -119,7 +119,7 @@ export async function closeUnrouted(
 ): Promise<void> {
   await execute(
     tx,
-    `update inbound_item i set state = 'ignored', detail = 'the delivery was processed again'
+    `update inbound_item i set state = 'ignored', detail = 'the request was processed again'
      from unnest(:environmentIds::uuid[], :ids::uuid[]) as v (environment_id, id)
      where i.environment_id = v.environment_id and i.inbound_event_id = v.id and i.state = 'unrouted'`,
     { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ id }) => id) },

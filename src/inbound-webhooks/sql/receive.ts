@@ -123,7 +123,7 @@ function bodiesOf(events: readonly NewInboundEvent[]) {
   }
 }
 
-/** Counts further deliveries of events. Uses the primary keys. */
+/** Counts further requests of events. Uses the primary keys. */
 export async function countDuplicates(
   tx: Tx,
   duplicates: readonly { readonly environmentId: string; readonly eventId: string }[],

@@ -4,13 +4,13 @@ import { execute, query, queryOne, type Tx } from '../../database/index.ts'
 export interface ActivityRecord {
   readonly lastInboundAt: Date
   readonly inboundCount: number
-  /** The longest gap between two deliveries, decaying with time. */
+  /** The longest gap between two requests, decaying with time. */
   readonly usualGapSeconds: number
   /** When the silence was announced that has not ended; null: none was. */
   readonly silentSince: Date | null
 }
 
-/** Deliveries about one account, collected for some seconds. */
+/** Requests about one account, collected for some seconds. */
 export interface InboundBatch {
   readonly environmentId: string
   readonly integratedAccountId: string
@@ -24,7 +24,7 @@ export interface SilenceRule {
   /** Times the usual gap. */
   readonly gapFactor: number
   readonly seconds: number
-  /** Deliveries, and seconds between the first and the last one, before anything counts as usual. */
+  /** Requests, and seconds between the first and the last one, before anything counts as usual. */
   readonly countMin: number
   readonly knownSecondsMin: number
   /** After so many seconds a gap counts half. */
@@ -32,7 +32,7 @@ export interface SilenceRule {
 }
 
 /**
- * Adds deliveries to what is known about their accounts, in one statement; accounts that are gone are skipped. The usual gap is
+ * Adds requests to what is known about their accounts, in one statement; accounts that are gone are skipped. The usual gap is
  * the longest one, decaying by half-lives; a gap that was announced as a silence counts a quarter, so that one outage does not
  * hide the next. Uses primary keys.
  */
