@@ -6,7 +6,7 @@ import { isLockTimeout } from './errors.ts'
 
 /** Every migration, oldest first: its name, which is final once released, and its files in `migrations/`. */
 const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
-  '0001-initial': ['0001-configuration.sql', '0001-runs.sql', '0001-rate-limits.sql'],
+  '0001-initial': ['0001-day-partitions.sql', '0001-configuration.sql', '0001-runs.sql', '0001-rate-limits.sql'],
   '0002-connect': [
     '0002-events.sql',
     '0002-link-sessions.sql',

@@ -50,13 +50,7 @@ create table missed_ticks (
   primary key (trigger_id, last_at)
 ) partition by range (last_at);
 create table missed_ticks_default partition of missed_ticks default;
--- Partitions of today and the next three days; later ones are made by the maintenance of partitions.
-do $$ declare first_day date := (now() at time zone 'UTC')::date; begin
-  for ahead in 0..3 loop
-    execute format('create table missed_ticks_%s partition of missed_ticks for values from (%L) to (%L)',
-      to_char(first_day + ahead, 'YYYYMMDD'), (first_day + ahead)::text || 'Z', (first_day + ahead + 1)::text || 'Z');
-  end loop;
-end $$;
+select create_first_days('missed_ticks');
 
 create table sync_job_run (
   id uuid not null,
@@ -101,15 +95,12 @@ create table sync_job_run_default partition of sync_job_run default with (
   autovacuum_vacuum_threshold = 1000,
   autovacuum_vacuum_cost_delay = 0
 );
--- Partitions of today and the next three days; later ones are made by the maintenance of partitions.
-do $$ declare first_day date := (now() at time zone 'UTC')::date; begin
-  for ahead in 0..3 loop
-    execute format('create table sync_job_run_%s partition of sync_job_run for values from (%L) to (%L)
-      with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.01,
-        autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0)',
-      to_char(first_day + ahead, 'YYYYMMDD'), (first_day + ahead)::text || 'Z', (first_day + ahead + 1)::text || 'Z');
-  end loop;
-end $$;
+select create_first_days('sync_job_run', 'with (
+  fillfactor = 85,
+  autovacuum_vacuum_scale_factor = 0.01,
+  autovacuum_vacuum_threshold = 1000,
+  autovacuum_vacuum_cost_delay = 0
+)');
 
 create table run_queue (
   run_id uuid primary key,

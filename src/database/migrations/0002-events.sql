@@ -30,21 +30,7 @@ create index event_of_account on event (environment_id, integrated_account_id, i
 create index event_of_type on event (environment_id, type, id);
 -- Events of days without a partition of their own.
 create table event_default partition of event default;
--- Partitions of today and the next three days; later ones are made by the maintenance of partitions. A bound is the
--- smallest UUIDv7 of a day: its first 48 bits are milliseconds since 1970.
-do $$
-declare
-  first_day timestamptz := date_trunc('day', now() at time zone 'UTC') at time zone 'UTC';
-  bounds text[] := array(
-    select lpad(to_hex((extract(epoch from first_day) * 1000)::bigint + ahead * 86400000), 12, '0') || repeat('0', 20)
-    from generate_series(0, 4) ahead
-  );
-begin
-  for ahead in 0..3 loop
-    execute format('create table event_%s partition of event for values from (%L) to (%L)',
-      to_char((first_day at time zone 'UTC')::date + ahead, 'YYYYMMDD'), bounds[ahead + 1], bounds[ahead + 2]);
-  end loop;
-end $$;
+select create_first_days('event');
 
 -- The events that have no deliveries yet: a row is inserted by the statement that inserts its event, and deleted in the
 -- transaction that creates the event's deliveries, so each event is fanned out once.

@@ -71,25 +71,8 @@ create table delivery_attempt (
 ) partition by range (delivery_id);
 create table delivery_attempt_default partition of delivery_attempt default;
 
--- Partitions of today and the next three days; later ones are made by the maintenance of partitions. A bound is the
--- smallest UUIDv7 of a day: its first 48 bits are milliseconds since 1970.
-do $$
-declare
-  first_day timestamptz := date_trunc('day', now() at time zone 'UTC') at time zone 'UTC';
-  bounds text[] := array(
-    select lpad(to_hex((extract(epoch from first_day) * 1000)::bigint + ahead * 86400000), 12, '0') || repeat('0', 20)
-    from generate_series(0, 4) ahead
-  );
-  day text;
-begin
-  for ahead in 0..3 loop
-    day := to_char((first_day at time zone 'UTC')::date + ahead, 'YYYYMMDD');
-    execute format('create table delivery_%s partition of delivery for values from (%L) to (%L)
-      with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05)', day, bounds[ahead + 1], bounds[ahead + 2]);
-    execute format('create table delivery_attempt_%s partition of delivery_attempt for values from (%L) to (%L)',
-      day, bounds[ahead + 1], bounds[ahead + 2]);
-  end loop;
-end $$;
+select create_first_days('delivery', 'with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05)');
+select create_first_days('delivery_attempt');
 
 create table delivery_queue (
   delivery_id uuid primary key,

@@ -59,22 +59,8 @@ create table inbound_content (
   primary key (environment_id, id)
 ) partition by range (id);
 create table inbound_content_default partition of inbound_content default;
--- Partitions of today and the next three days; later ones are made by the maintenance of partitions.
-do $$
-declare
-  first_day timestamptz := date_trunc('day', now() at time zone 'UTC') at time zone 'UTC';
-  bounds text[] := array(
-    select lpad(to_hex((extract(epoch from first_day) * 1000)::bigint + ahead * 86400000), 12, '0') || repeat('0', 20)
-    from generate_series(0, 4) ahead
-  );
-begin
-  for ahead in 0..3 loop
-    execute format('create table inbound_event_%s partition of inbound_event for values from (%L) to (%L) with (fillfactor = 80)',
-      to_char((first_day at time zone 'UTC')::date + ahead, 'YYYYMMDD'), bounds[ahead + 1], bounds[ahead + 2]);
-    execute format('create table inbound_content_%s partition of inbound_content for values from (%L) to (%L)',
-      to_char((first_day at time zone 'UTC')::date + ahead, 'YYYYMMDD'), bounds[ahead + 1], bounds[ahead + 2]);
-  end loop;
-end $$;
+select create_first_days('inbound_event', 'with (fillfactor = 80)');
+select create_first_days('inbound_content');
 
 -- One event per source and key until it expires (unique index).
 create table inbound_dedupe (
@@ -122,19 +108,7 @@ create table inbound_item_default partition of inbound_item default;
 create index inbound_item_unrouted on inbound_item (environment_id, lookup_value, inbound_event_id) where state = 'unrouted';
 create index inbound_item_of_account on inbound_item (environment_id, integrated_account_id, inbound_event_id)
   where integrated_account_id is not null;
-do $$
-declare
-  first_day timestamptz := date_trunc('day', now() at time zone 'UTC') at time zone 'UTC';
-  bounds text[] := array(
-    select lpad(to_hex((extract(epoch from first_day) * 1000)::bigint + ahead * 86400000), 12, '0') || repeat('0', 20)
-    from generate_series(0, 4) ahead
-  );
-begin
-  for ahead in 0..3 loop
-    execute format('create table inbound_item_%s partition of inbound_item for values from (%L) to (%L)',
-      to_char((first_day at time zone 'UTC')::date + ahead, 'YYYYMMDD'), bounds[ahead + 1], bounds[ahead + 2]);
-  end loop;
-end $$;
+select create_first_days('inbound_item');
 
 create table inbound_queue (
   event_id uuid primary key,
