@@ -2,6 +2,7 @@ import { type Clock, Failure, type Json, type JsonObject, newId } from '../base/
 import type { WebhookAnswer } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { KeySource, WebhookRequest } from '../formats/index.ts'
+import { confirmAddress } from './confirm-address.ts'
 import { type ContextUpdateDeps, updateInHandshake } from './context-update.ts'
 import { dedupeKeyOf } from './dedupe-key.ts'
 import type { EventStore } from './event-store.ts'
@@ -20,7 +21,6 @@ import { explainRejection, type RejectionBudget } from './rejection.ts'
 import { type InboundSource, type SourceAddress, type SourceReader, scopeOf } from './source.ts'
 import type { NewInboundEvent } from './sql/receive.ts'
 import { rateExceeded, type TokenBuckets } from './token-bucket.ts'
-import { visit } from './visit.ts'
 
 /** A request as it comes in, before its body is read. */
 export interface InboundRequest {
@@ -52,7 +52,7 @@ export interface ReceiveDeps extends ExpressionDeps, ContextUpdateDeps {
 
 /** Xero and others want an empty body. */
 const UNAUTHORIZED: WebhookAnswer = { status: 401, body: '', headers: {} }
-const PROBED: WebhookAnswer = { status: 200, body: '', headers: {} }
+const EMPTY_ANSWER: WebhookAnswer = { status: 200, body: '', headers: {} }
 /** When a body took longer, the source is read again: its secrets may have changed, or it may have been disabled. */
 const SOURCE_MS_MAX = 100
 /** As long as a failed fetch of keys is remembered. */
@@ -106,17 +106,17 @@ interface Reception {
 async function decide(reception: Reception): Promise<WebhookAnswer> {
   const { source, parsed } = reception
   const payload = await transform(reception)
-  const { handshake, unavailable } = await shakeHands(reception, payload ?? parsed.body)
+  const { handshake, unavailable } = await readHandshake(reception, payload ?? parsed.body)
   if (handshake.type === 'verify') return await answerHandshake(reception, handshake, payload)
   const request = signedRequestOf(parsed, source.webhook, payload ?? parsed.body)
   const signature = await verifySignature(reception, request, payload)
   if (signature.state === 'invalid') {
     // Without the handshake it is not known whether it had to be signed.
     if (unavailable !== undefined) throw unavailable
-    if (parsed.method === 'HEAD') return PROBED
+    if (parsed.method === 'HEAD') return EMPTY_ANSWER
     return await reject(reception, request, signature.reason)
   }
-  if (parsed.method === 'HEAD') return handshake.answer ?? PROBED
+  if (parsed.method === 'HEAD') return handshake.answer ?? EMPTY_ANSWER
   await accept(reception, request, { payload, signature: signature.state })
   return handshake.answer ?? source.webhook.answer
 }
@@ -135,7 +135,7 @@ async function transform({ deps, source, parsed, trace }: Reception): Promise<Js
 }
 
 /** A handshake that cannot be evaluated counts as an event: authenticated, it is stored, and its failure is shown. */
-async function shakeHands(
+async function readHandshake(
   { deps, source, parsed, trace }: Reception,
   payload: Json,
 ): Promise<{ readonly handshake: Handshake; readonly unavailable?: Failure }> {
@@ -184,10 +184,10 @@ async function answerHandshake(
       trace.context = { keys: Object.keys(contextUpdate) }
     }
   }
-  if (visitUrl !== undefined) trace.visit = await visit(deps.http, source.webhook, visitUrl)
+  if (visitUrl !== undefined) trace.visit = await confirmAddress(deps.http, source.webhook, visitUrl)
   // A handshake may hold the secret that it agrees on: of those that store something no body is kept.
-  await keepShortly(reception, 'handshake', signature, contextUpdate === undefined ? parsed.raw : EMPTY)
-  return handshake.answer ?? PROBED
+  await storeForADay(reception, 'handshake', signature, contextUpdate === undefined ? parsed.raw : EMPTY)
+  return handshake.answer ?? EMPTY_ANSWER
 }
 
 const EMPTY = new Uint8Array()
@@ -245,12 +245,12 @@ async function reject(reception: Reception, request: WebhookRequest, reason: str
   const { deps, source, parsed, trace } = reception
   if (!deps.rejections.take('rejected', source.id)) return UNAUTHORIZED
   trace.signature = await explainRejection(deps, source, parsed, request, reason)
-  await keepShortly(reception, 'rejected', 'invalid', parsed.raw)
+  await storeForADay(reception, 'rejected', 'invalid', parsed.raw)
   return UNAUTHORIZED
 }
 
 /** Stores a request for a day, within the budget of its address. */
-async function keepShortly(
+async function storeForADay(
   reception: Reception,
   state: InboundState,
   signature: SignatureState,

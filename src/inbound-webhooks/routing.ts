@@ -4,7 +4,7 @@ import type { ReceivingAccount, RoutedItem } from './effects.ts'
 import type { InboundItem } from './mapping.ts'
 
 /** Lines that one request may lead to: items times accounts. */
-const LINES_MAX = 10_000
+const ROUTED_MAX = 10_000
 /** Accounts that the values of one request may lead to. */
 export const LOOKUP_ACCOUNTS_MAX = 10_000
 
@@ -57,16 +57,16 @@ export function groupByValue(
  * @throws Failure EXPRESSION_FAILED when that becomes too many
  */
 export function routeItems(items: readonly InboundItem[], source: RoutingSource): readonly RoutedItem[] {
-  const lines: RoutedItem[] = []
+  const routed: RoutedItem[] = []
   for (const item of items) {
-    lines.push(...routeItem(item, source))
-    if (lines.length > LINES_MAX)
+    routed.push(...routeItem(item, source))
+    if (routed.length > ROUTED_MAX)
       throw new Failure(
         'EXPRESSION_FAILED',
-        `the request leads to more than ${LINES_MAX} events: map fewer items or accounts`,
+        `the request leads to more than ${ROUTED_MAX} events: map fewer items or accounts`,
       )
   }
-  return lines
+  return routed
 }
 
 function routeItem(item: InboundItem, source: RoutingSource): readonly RoutedItem[] {

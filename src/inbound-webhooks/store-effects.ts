@@ -53,21 +53,21 @@ export async function storeEffects(deps: EffectDeps, tx: Tx, finished: readonly 
     .map(({ event }) => event)
   const nextIndexes = again.length === 0 ? new Map<string, number>() : await findNextIndexes(tx, again)
   if (again.length > 0) await closeUnrouted(tx, again)
-  const lines = finished.flatMap((each) => linesOf(each, nextIndexes.get(each.event.id) ?? 0))
+  const effects = finished.flatMap((each) => itemEffectsOf(each, nextIndexes.get(each.event.id) ?? 0))
   await appendEvents(
     tx,
-    lines.flatMap(({ event }) => (event === undefined ? [] : [event])),
+    effects.flatMap(({ event }) => (event === undefined ? [] : [event])),
   )
-  if (lines.length > 0)
+  if (effects.length > 0)
     await insertItems(
       tx,
-      lines.map(({ item }) => item),
+      effects.map(({ item }) => item),
     )
   await updateProcessedEvents(
     tx,
     finished.map(processedEvent).sort((one, other) => (one.id < other.id ? -1 : 1)),
   )
-  const hints = groupHints(lines)
+  const hints = groupHints(effects)
   if (hints.length > 0) await insertSyncHints(tx, hints, HINT_DELAY_MS)
 }
 
@@ -85,13 +85,13 @@ async function storeContexts(deps: EffectDeps, tx: Tx, finished: readonly Finish
   }
 }
 
-/** A line and the event of the outbox that it stands for. */
-interface Line {
+/** The stored item, and the event of the outbox that announces it. */
+interface ItemEffects {
   readonly item: NewItem
   readonly event: NewEvent | undefined
 }
 
-function linesOf({ event, isReplay, outcome }: FinishedEvent, firstIndex: number): readonly Line[] {
+function itemEffectsOf({ event, isReplay, outcome }: FinishedEvent, firstIndex: number): readonly ItemEffects[] {
   if (outcome.kind !== 'done') return []
   const { items, integration } = outcome.effects
   return items.map((routed, at) => {
@@ -147,8 +147,8 @@ function recordEvent(
 }
 
 /** Hints about one resource of one account in one transaction are one. */
-function groupHints(lines: readonly Line[]): readonly SyncHint[] {
-  const hints = lines.flatMap(({ item }) =>
+function groupHints(effects: readonly ItemEffects[]): readonly SyncHint[] {
+  const hints = effects.flatMap(({ item }) =>
     item.state === 'hint' && item.integrated_account_id !== null && item.resource !== null
       ? [
           {

@@ -14,7 +14,7 @@ const RETRY_AFTER_SECONDS = 30
  * @returns what happened, for the trace
  * @throws Failure UPSTREAM_UNREACHABLE when the address does not answer with success: the third party sends its request again
  */
-export async function visit(
+export async function confirmAddress(
   http: Pick<HttpClient, 'send'>,
   webhook: Pick<WebhookPlan, 'isVerificationHost'>,
   address: string,
