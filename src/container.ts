@@ -55,7 +55,7 @@ import { createCallLimiter } from './rate-limits/index.ts'
 import { deleteRemainsOfEnvironment, deleteTriggersOf, RunQueue, RunWatch, stopRunsOfAccount } from './runs/index.ts'
 import { CATCH_UP, type CatchUpPolicy } from './schedules/index.ts'
 import type { Storage } from './storage.ts'
-import { type ArgsRules, checkTriggerResources, resolveArgs } from './syncs/index.ts'
+import { type ArgsRules, assertMapped, checkTriggerResources, resolveArgs } from './syncs/index.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
 import { createAuthenticator } from './tenancy/index.ts'
 import { createUnifiedMappings, type UnifiedMappings } from './unified-models/index.ts'
@@ -163,7 +163,12 @@ export function createContainer({ config, storage, logger, clock = systemClock }
   }
   const queue = new RunQueue({ database, random: Math.random })
   const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)
-  const runs = { queue, resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given) }
+  const unifiedMappings = createUnifiedMappings({ clock })
+  const runs = {
+    queue,
+    resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given),
+    assertMapped: assertMapped.bind(undefined, unifiedMappings),
+  }
   const accountPort = createCredentialRefresher({
     ...accounts,
     onReportError: (error) =>
@@ -190,7 +195,6 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     readyAccount: (environmentId: string, id: string) => loadAccountForCall(accounts, environmentId, id, 'call'),
     previewAccount: (environmentId: string, id: string) => loadAccountForDryRun(accounts, environmentId, id),
   }
-  const unifiedMappings = createUnifiedMappings({ clock })
   return {
     database,
     secrets,
@@ -242,7 +246,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
       clock,
       minTickGapSeconds: config.minTickGapSeconds,
       catchUp: catchUpOf(config),
-      checkResources: checkTriggerResources,
+      checkResources: checkTriggerResources.bind(undefined, unifiedMappings),
     },
     contents: {
       async deleteByEnvironment(tx, environmentId) {

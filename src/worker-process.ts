@@ -46,6 +46,8 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
     clock,
     http: domain.http,
     proxy: domain.proxy,
+    unified: domain.unifiedCalls.unified,
+    mappings: domain.unifiedMappings,
     random: Math.random,
     loadAccount: (environmentId: string, accountId: string) =>
       loadAccountForCall(domain.accounts, environmentId, accountId, 'sync'),

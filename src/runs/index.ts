@@ -45,7 +45,15 @@ export {
   type RunProgress,
   type RunStatus,
 } from './run.ts'
-export { type CreateRunDeps, createRun, enqueueNewRun, type RunInput, retryRun, stopRun } from './run-actions.ts'
+export {
+  type CreateRunDeps,
+  createRun,
+  enqueueNewRun,
+  type RunChecks,
+  type RunInput,
+  retryRun,
+  stopRun,
+} from './run-actions.ts'
 export { type RunPayloadFields, runPayload } from './run-payload.ts'
 export { queueGroupKey, RunQueue } from './run-queue.ts'
 export {

@@ -29,15 +29,31 @@ export interface RunActionDeps {
   readonly queue: Pick<RunQueue, 'enqueue' | 'countWaiting'>
 }
 
-/** What creating a run needs. */
-export interface CreateRunDeps extends RunActionDeps {
+/** Checks of what a run is created with. */
+export interface RunChecks {
   /**
    * The arguments with the schema's defaults filled in.
    *
    * @throws Failure ARGS_INVALID
    */
   resolveArgs(rules: RunReferences['argsRules'], given: JsonObject): Promise<JsonObject>
+  /**
+   * Checks that the account can be asked for the resources.
+   *
+   * @throws Failure RESOURCES_INVALID when it has no mapping for a unified resource
+   */
+  assertMapped(tx: Tx, account: RunAccount, resources: readonly JsonObject[]): Promise<void>
 }
+
+/** The account of a run, and its integration. */
+export interface RunAccount {
+  readonly environmentId: string
+  readonly integratedAccountId: string
+  readonly integrationName: string
+}
+
+/** What creating a run needs. */
+export interface CreateRunDeps extends RunActionDeps, RunChecks {}
 
 /** A run to be created. */
 export interface RunInput {
@@ -54,13 +70,15 @@ export interface RunInput {
  * Creates a run of a job for an account, to be executed as soon as possible. Needs a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED, DESTINATION_REQUIRED, WEBHOOK_NOT_FOUND,
- * INVALID_FIELD, ARGS_INVALID, GROUP_FULL; nothing is stored then
+ * INVALID_FIELD, RESOURCES_INVALID, ARGS_INVALID, GROUP_FULL; nothing is stored then
  */
 export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: string, input: RunInput): Promise<RunView> {
   const { syncJobId, integratedAccountId, destination } = input
   if (destination === undefined) throw destinationRequired()
   const references = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
   assertRunnable(references)
+  const { integrationName, jobResources } = references
+  await deps.assertMapped(tx, { environmentId, integratedAccountId, integrationName }, jobResources)
   const args = await deps.resolveArgs(references.argsRules, input.args ?? {})
   return await enqueueNewRun(deps, tx, {
     environmentId,
@@ -70,7 +88,7 @@ export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: stri
     args,
     triggerId: null,
     region: references.region,
-    resources: references.jobResources,
+    resources: jobResources,
     errorHandling: input.errorHandling ?? references.jobErrorHandling,
     ignorePreviousRun: input.ignorePreviousRun ?? false,
   })

@@ -9,6 +9,8 @@ export interface RunReferences {
   readonly now: Date
   readonly jobResources: readonly JsonObject[]
   readonly jobErrorHandling: ErrorHandling
+  /** Of the job and of the account. */
+  readonly integrationName: string
   readonly argsRules: { readonly argsSchema: JsonObject; readonly argsValidation: string }
   readonly accountStatus: string
   readonly region: string
@@ -46,6 +48,7 @@ export async function loadRunReferences(tx: Tx, environmentId: string, ids: RunR
     now: found.now,
     jobResources,
     jobErrorHandling,
+    integrationName: jobIntegrationName,
     accountStatus,
     region: accountRegion,
     isIntegrationEnabled,

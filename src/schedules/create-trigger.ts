@@ -12,9 +12,9 @@ import {
   destinationRequired,
   type ErrorHandling,
   loadRunReferences,
+  type RunChecks,
   type RunDestination,
   type RunQueue,
-  type RunReferences,
   webhookNotFound,
 } from '../runs/index.ts'
 import type { CatchUpPolicy } from './catch-up.ts'
@@ -23,7 +23,7 @@ import { insertTrigger, type TriggerRecord } from './sql/trigger.ts'
 import { checkCron, firstTick } from './trigger-schedule.ts'
 
 /** What the functions of triggers need. */
-export interface TriggerDeps {
+export interface TriggerDeps extends RunChecks {
   readonly queue: Pick<RunQueue, 'enqueue' | 'enqueueTicks' | 'countWaiting'>
   readonly minTickGapSeconds: number
   readonly catchUp?: CatchUpPolicy | undefined
@@ -35,12 +35,6 @@ export interface TriggerDeps {
     syncJobId: string,
     resources: readonly JsonObject[],
   ): Promise<readonly Violation[]>
-  /**
-   * The arguments with the schema's defaults filled in.
-   *
-   * @throws Failure ARGS_INVALID
-   */
-  resolveArgs(rules: RunReferences['argsRules'], given: JsonObject): Promise<JsonObject>
 }
 
 /** A trigger to be created. */
@@ -76,6 +70,9 @@ export async function createTrigger(
   if (violations.length > 0) throw invalidFields(violations, violationReason(violations))
   if (destination === undefined) throw destinationRequired()
   const references = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
+  const { integrationName, jobResources } = references
+  const account = { environmentId, integratedAccountId, integrationName }
+  await deps.assertMapped(tx, account, resources.length === 0 ? jobResources : resources)
   const args = await deps.resolveArgs(references.argsRules, input.args ?? {})
   const id = newId()
   const trigger = {

@@ -67,7 +67,7 @@ function ancestorsOf(resources: readonly SyncResource[], index: number): Ancestr
 function checkNames({ resource, loop_on }: SyncResource, at: string): Violation[] {
   const violations: Violation[] = []
   if (!RESOURCE_NAME.test(resource)) {
-    const description = 'must be a resource name such as contacts, or unified_api/contacts'
+    const description = 'must be the name of a resource such as contacts, or of a unified one such as crm/contacts'
     violations.push({ field: `${at}.resource`, description, rule: 'resources.name' })
   }
   if (loop_on !== undefined && !ARGUMENT_NAME.test(loop_on)) {
@@ -146,30 +146,21 @@ export function methodNamesOf(config: JsonObject, override: JsonObject): MethodN
   ])
 }
 
-/**
- * Every node whose resource or method the definition does not have.
- *
- * A unified name is looked up like any other: unified APIs are not executed here, so such a node runs when the definition
- * itself has a resource of exactly that name.
- */
+/** Every node whose resource or method the definition does not have; those of unified resources need a mapping instead. */
 export function checkAgainstDefinition(
   resources: readonly SyncResource[],
   offered: MethodNames,
   path = 'resources',
 ): Violation[] {
   return resources.flatMap(({ resource, method }, index) => {
+    if (isUnifiedName(resource)) return []
     const methods = Object.hasOwn(offered, resource) ? offered[resource] : undefined
+    const missing = 'is not a resource of the integration'
     if (methods === undefined)
-      return [unknownName(`${path}[${index}].resource`, describeMissing(resource), Object.keys(offered), 'resource')]
+      return [unknownName(`${path}[${index}].resource`, missing, Object.keys(offered), 'resource')]
     if (methods.includes(method)) return []
     return [unknownName(`${path}[${index}].method`, `is not a method of ${resource}`, methods, 'method')]
   })
-}
-
-function describeMissing(resource: string): string {
-  return isUnifiedName(resource)
-    ? 'is a unified resource; unified APIs are not available, and the integration has no resource of that very name'
-    : 'is not a resource of the integration'
 }
 
 function unknownName(field: string, description: string, names: readonly string[], kind: string): Violation {

@@ -25,6 +25,7 @@ import {
   type SyncJobRecord,
   updateSyncJobRow,
 } from './sql.ts'
+import { findUnifiedViolations, type MappingFinder } from './unified-nodes.ts'
 
 /** A new sync job. */
 export interface SyncJobInput {
@@ -50,13 +51,13 @@ type CheckedJob = Pick<SyncJobRecord, 'integrationName' | 'resources' | 'argsSch
  *   violation; nothing is stored then
  */
 export async function createSyncJob(
-  deps: { readonly clock: Clock },
+  deps: { readonly clock: Clock; readonly mappings: MappingFinder },
   tx: Tx,
   environmentId: string,
   input: SyncJobInput,
 ): Promise<SyncJobRecord> {
   const { label, integrationName, resources, argsSchema = {}, argsValidation = '', errorHandling = 'ignore' } = input
-  await assertValidJob(tx, environmentId, { integrationName, resources, argsSchema, argsValidation })
+  await assertValidJob(deps.mappings, tx, environmentId, { integrationName, resources, argsSchema, argsValidation })
   const id = newId(deps.clock.now().getTime())
   return await insertSyncJob(tx, {
     id,
@@ -92,6 +93,7 @@ export async function listSyncJobs(
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, and those of `createSyncJob`
  */
 export async function updateSyncJob(
+  { mappings }: { readonly mappings: MappingFinder },
   tx: Tx,
   environmentId: string,
   input: Omit<SyncJobChange, 'resources'> & {
@@ -104,7 +106,7 @@ export async function updateSyncJob(
   const stored = (await lockSyncJob(tx, environmentId, id)) ?? jobNotFound(id)
   if (version !== undefined && version !== stored.version) throw etagMismatch('sync_job', id)
   if (Object.values(change).every((value) => value === undefined)) return stored
-  await assertValidJob(tx, environmentId, {
+  await assertValidJob(mappings, tx, environmentId, {
     integrationName: stored.integrationName,
     resources: change.resources ?? stored.resources,
     argsSchema: change.argsSchema ?? stored.argsSchema,
@@ -133,9 +135,10 @@ export async function deleteSyncJob(
 
 /**
  * The violations of resources that a trigger sets instead of those of its job: no valid plan, or not in the installed
- * definition. For an unknown job only the plan is checked.
+ * definition and its mappings. For an unknown job only the plan is checked.
  */
 export async function checkTriggerResources(
+  mappings: MappingFinder,
   tx: Tx,
   environmentId: string,
   syncJobId: string,
@@ -143,12 +146,12 @@ export async function checkTriggerResources(
 ): Promise<readonly Violation[]> {
   const job = await findSyncJob(tx, environmentId, syncJobId)
   if (job === undefined) return checkResources(readSyncResources(resources))
-  return await findResourceViolations(tx, environmentId, { ...job, resources })
+  return await findResourceViolations(mappings, tx, environmentId, { ...job, resources })
 }
 
-async function assertValidJob(tx: Tx, environmentId: string, job: CheckedJob): Promise<void> {
+async function assertValidJob(mappings: MappingFinder, tx: Tx, environmentId: string, job: CheckedJob): Promise<void> {
   const byReason: readonly (readonly [FailureReason, readonly Violation[]])[] = [
-    ['RESOURCES_INVALID', await findResourceViolations(tx, environmentId, job)],
+    ['RESOURCES_INVALID', await findResourceViolations(mappings, tx, environmentId, job)],
     ['INVALID_FIELD', checkArgsSchema(job.argsSchema)],
     ['EXPRESSION_FAILED', checkArgsValidation(job.argsValidation)],
   ]
@@ -161,6 +164,7 @@ async function assertValidJob(tx: Tx, environmentId: string, job: CheckedJob): P
 }
 
 async function findResourceViolations(
+  mappings: MappingFinder,
   tx: Tx,
   environmentId: string,
   { integrationName, argsSchema, resources: given }: Pick<CheckedJob, 'integrationName' | 'argsSchema' | 'resources'>,
@@ -177,6 +181,9 @@ async function findResourceViolations(
     ...checkResources(resources),
     ...loops,
     ...(offered === undefined ? [] : checkAgainstDefinition(resources, offered)),
+    ...(installed === undefined
+      ? []
+      : await findUnifiedViolations(mappings, tx, { environmentId, integrationName }, resources)),
   ]
 }
 

@@ -48,7 +48,10 @@ export function createProxySource(proxy: Pick<ApiProxy, 'pages'>, plan: Plan, ac
   }
 }
 
-/** What a sync has to know of the methods of a definition. A daemon gets these facts instead of the definition. */
+/**
+ * What a sync has to know of the methods of a definition. A daemon gets these facts instead of the definition. Of unified resources
+ * they are the defaults: records have an `id`, and all that is read of parents is in the node.
+ */
 export function methodFacts(plan: Plan): Required<Pick<PageSource, 'parentPaths' | 'idPath'>> {
   return {
     parentPaths: (resource, method) => findPlanned(plan, resource, method)?.parentPaths ?? [],
@@ -70,7 +73,8 @@ function findPlanned({ actions, resources }: Plan, resource: string, method: str
   return resource === ACTION_RESOURCE ? actions.get(method) : resources.get(resource)?.get(method)
 }
 
-function toPageOutcome(step: PageStep): PageOutcome {
+/** The outcome of a step through a list. */
+export function toPageOutcome(step: PageStep): PageOutcome {
   switch (step.kind) {
     case 'page':
       return step

@@ -1,19 +1,23 @@
 import { findIntegratedAccount, type ResolvedAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
-import type { ApiProxy } from '../proxy/index.ts'
 import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../runs/index.ts'
+import type { UnifiedMethodRef } from '../unified-models/index.ts'
 import { type DeliverDeps, type EndpointDeps, findWebhookTarget, type WebhookTarget } from '../webhooks/index.ts'
+import { type AccountSourceDeps, createAccountSource } from './account-source.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import { startFailureOutcome } from './page-outcome.ts'
-import { createProxySource } from './page-source.ts'
+import type { PageSource } from './page-source.ts'
 import { executeRun } from './run.ts'
 import { decideEnding, deliverEnding, type EndingDeps, endingOutcome, storeEnding } from './run-ending.ts'
+import type { MappingFinder } from './unified-nodes.ts'
 import { createWebhookSink } from './webhook-sink.ts'
 
 /** The dependencies of executing runs to webhooks. */
 export interface WebhookRunDeps extends DeliverDeps {
   readonly database: { readonly pool: Parameters<typeof findWebhookTarget>[1] }
-  readonly proxy: Pick<ApiProxy, 'pages'>
+  readonly proxy: AccountSourceDeps['proxy']
+  readonly unified: AccountSourceDeps['unified']
+  readonly mappings: MappingFinder
   readonly secrets: EndpointDeps['secrets']
   readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<ResolvedAccount>
 }
@@ -42,7 +46,7 @@ export async function executeWebhookRun(
   }
   const account = await loadAccount(deps, run)
   if (!('kind' in account)) {
-    const source = createProxySource(deps.proxy, account.plan, account.access)
+    const source = sourceOf(deps, account)
     const sink = createWebhookSink(deps, target, { ...run, tenantId: account.account.tenantId }, signal)
     const runDeps = { ...deps, source, sink, account: account.access, attemptsMax: run.attemptsMax }
     return await executeRun(runDeps, run, progress, signal)
@@ -53,6 +57,13 @@ export async function executeWebhookRun(
   const ending = decideEnding(deps, run.attempt, account.error)
   const end = await endingDeps(deps, run, target, progress, signal)
   return await storeEnding(end, checkpoint, ending, run.resourceStats)
+}
+
+function sourceOf({ proxy, unified, mappings, database }: WebhookRunDeps, resolved: ResolvedAccount): PageSource {
+  const { account, integrationName, plan, access } = resolved
+  const mapped = { environmentId: account.environmentId, integratedAccountId: account.id, integrationName }
+  const findMapping = async (ref: UnifiedMethodRef) => (await mappings.find(database.pool, mapped, ref)).plan
+  return createAccountSource({ proxy, unified, findMapping }, plan, access)
 }
 
 /** The account of a run, or the outcome of the run without it; a run whose attempts are exhausted fails. */

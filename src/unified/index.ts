@@ -37,4 +37,10 @@ export type {
   UnifiedSuccess,
   UnifiedTarget,
 } from './request.ts'
-export { checkUnifiedQuery, filtersSince, readUnifiedQuery, type UnifiedQuery } from './request-query.ts'
+export {
+  checkUnifiedQuery,
+  filtersSince,
+  readUnifiedQuery,
+  UNIFIED_OPTIONS,
+  type UnifiedQuery,
+} from './request-query.ts'

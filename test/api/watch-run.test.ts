@@ -142,7 +142,7 @@ function watchServer() {
   const service = syncJobRunService({
     database,
     secrets: createSecretStore(parseKeyRing(generateKeyRingText('test'))),
-    runs: { queue, resolveArgs: async (_, given) => given },
+    runs: { queue, assertMapped: async () => undefined, resolveArgs: async (_, given) => given },
     runWatch: new RunWatch({ database, clock: systemClock }),
   })
   return createApiServer({

@@ -64,7 +64,7 @@ async function create(account = 0): Promise<string> {
     integratedAccountId: accountIds[account] ?? '',
     destination: { kind: 'daemon', groupKey: 'g' } as const,
   }
-  const runDeps = { queue, resolveArgs: async () => ({}) }
+  const runDeps = { queue, assertMapped: async () => undefined, resolveArgs: async () => ({}) }
   return (await database.transaction((tx) => createRun(runDeps, tx, environmentId, input))).id
 }
 

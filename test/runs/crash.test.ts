@@ -19,7 +19,7 @@ afterAll(async () => await durable?.[Symbol.asyncDispose]())
 
 async function create(account: number): Promise<Run> {
   const { environmentId, syncJobId, webhookId, accountIds } = tenant
-  const deps = { queue, resolveArgs: async () => ({}) }
+  const deps = { queue, assertMapped: async () => undefined, resolveArgs: async () => ({}) }
   const input = { syncJobId, integratedAccountId: accountIds[account] ?? '' }
   return await durable.database.transaction((tx) =>
     createRun(deps, tx, environmentId, { ...input, destination: { kind: 'webhook', webhookId } }),

@@ -51,7 +51,7 @@ function executorOf(executeRun: ExecuteRun<ClaimedRun>, { queue: given = queue, 
 
 async function create(account = 0): Promise<Run> {
   const { environmentId, syncJobId, webhookId, accountIds } = tenant
-  const deps = { queue, resolveArgs: async () => ({}) }
+  const deps = { queue, assertMapped: async () => undefined, resolveArgs: async () => ({}) }
   const destination = { kind: 'webhook', webhookId } as const
   const input = { syncJobId, integratedAccountId: accountIds[account] ?? '', destination }
   return await database.transaction((tx) => createRun(deps, tx, environmentId, input))

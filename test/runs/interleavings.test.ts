@@ -159,7 +159,7 @@ class Bench {
   async #enqueue(account: number, destination: RunDestination): Promise<void> {
     const { environmentId, syncJobId, accountIds } = this.#tenant
     const input = { syncJobId, integratedAccountId: accountIds[account] ?? '', destination }
-    const deps = { ...this.#deps, resolveArgs: async () => ({}) }
+    const deps = { ...this.#deps, assertMapped: async () => undefined, resolveArgs: async () => ({}) }
     const { id } = await database.transaction((tx) => createRun(deps, tx, environmentId, input))
     this.model.enqueue(id, account, queueGroupOf(environmentId, destination), this.nowMs)
   }

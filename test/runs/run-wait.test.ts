@@ -36,7 +36,7 @@ beforeEach(async () => {
 
 async function create(account = 0, destination?: RunDestination): Promise<Run> {
   const { environmentId, syncJobId, webhookId, accountIds } = tenant
-  const deps = { queue, resolveArgs: async () => ({}) }
+  const deps = { queue, assertMapped: async () => undefined, resolveArgs: async () => ({}) }
   const input = { syncJobId, integratedAccountId: accountIds[account] ?? '' }
   return await database.transaction((tx) =>
     createRun(deps, tx, environmentId, { ...input, destination: destination ?? { kind: 'webhook', webhookId } }),

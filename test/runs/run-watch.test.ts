@@ -79,6 +79,7 @@ let aborter: AbortController
 const queue = new RunQueue({ database, random: () => 0.5 })
 const deps: CreateRunDeps = {
   queue,
+  assertMapped: async () => undefined,
   resolveArgs: async (_, given) => given,
 }
 

@@ -43,7 +43,7 @@ beforeEach(async () => {
   tenant = await createTenant(database, 3)
   await clock.set('2026-11-05T12:00:00Z')
   queue = new RunQueue({ database, random: () => 0.5 })
-  deps = { queue, resolveArgs: async (_, given) => ({ ...given, limit: 10 }) }
+  deps = { queue, assertMapped: async () => undefined, resolveArgs: async (_, given) => ({ ...given, limit: 10 }) }
 })
 
 async function create(input: Partial<RunInput> & { readonly account?: number } = {}): Promise<Run> {

@@ -50,6 +50,7 @@ export class TriggerFixture {
       clock,
       minTickGapSeconds: 1,
       checkResources: async () => [],
+      assertMapped: async () => undefined,
       resolveArgs: async (_, given) => given,
     }
   }

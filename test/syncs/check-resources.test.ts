@@ -133,11 +133,11 @@ describe('resources of a job', () => {
 })
 
 describe('a definition', () => {
-  const config = { resources: { repos: { list: {}, get: {} }, 'crm/contacts': { list: {} } } }
+  const config = { resources: { repos: { list: {}, get: {} } } }
   const offered = methodNamesOf(config, { resources: { repos: { get: null }, teams: { list: {} } } })
 
   it('offers what is left of it under the override', () => {
-    expect(offered).toEqual({ repos: ['list'], 'crm/contacts': ['list'], teams: ['list'] })
+    expect(offered).toEqual({ repos: ['list'], teams: ['list'] })
   })
 
   it('offers its actions under the resource _, but those that belong to connecting', () => {
@@ -152,14 +152,9 @@ describe('a definition', () => {
     { resource: 'repos', method: 'get', field: 'resources[0].method' },
     { resource: 'users', method: 'list', field: 'resources[0].resource' },
     { resource: 'crm/contacts', method: 'list', field: undefined },
-    { resource: 'crm/deals', method: 'list', field: 'resources[0].resource' },
+    { resource: 'crm/deals', method: 'like', field: undefined },
     { resource: 'constructor', method: 'list', field: 'resources[0].resource' },
   ])('$resource $method: $field', ({ resource, method, field }) => {
     expect(checkAgainstDefinition([{ resource, method }], offered)[0]?.field).toBe(field)
-  })
-
-  it('says that unified APIs are not available', () => {
-    const [violation] = checkAgainstDefinition([{ resource: 'crm/deals', method: 'list' }], offered)
-    expect(violation?.description).toContain('unified APIs are not available')
   })
 })

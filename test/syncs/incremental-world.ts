@@ -29,6 +29,7 @@ import { clearTriggers, TriggerFixture } from '../schedules/trigger-fixture.ts'
 import type { DatabaseClock } from '../support/database-clock.ts'
 import { createTenant } from '../support/tenant.ts'
 import { BOXES, type Command, DEFINITION, resourcesOf, ThirdParty, type Work } from './incremental-model.ts'
+import { NO_UNIFIED } from './no-unified.ts'
 
 /** Where runs deliver to: webhooks by workers, or the stores of daemons. */
 export type Kind = 'webhook' | 'daemon'
@@ -290,6 +291,7 @@ export class World {
       random: () => 0,
       database: this.#database,
       proxy: this.#proxy(),
+      ...NO_UNIFIED,
       loadAccount: async () => this.#account() as ResolvedAccount,
     }
     const save: Parameters<typeof executeWebhookRun>[2]['save'] = async (...saved) =>

@@ -10,6 +10,7 @@ import {
   type SyncJobInput,
   updateSyncJob,
 } from '../../src/syncs/index.ts'
+import { createUnifiedMappings } from '../../src/unified-models/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { countRows, rejectionOf, seedEnvironment, seedInstallation, seedTrigger } from '../support/seed-rows.ts'
@@ -24,6 +25,8 @@ await seedInstallation(
   { resources: { issues: { get: {} }, teams: { list: {} } } },
 )
 
+const mappings = createUnifiedMappings({ clock })
+
 const RESOURCES: JsonObject[] = [
   { resource: 'repos', method: 'list', persist: true },
   { resource: 'issues', method: 'list', depends_on: 'repos', query: { repo: '{{resources.repos.name}}' } },
@@ -32,11 +35,11 @@ const RESOURCES: JsonObject[] = [
 async function create(input: Partial<SyncJobInput> = {}, environment = environmentId) {
   clock.advance(1)
   const job = { label: 'Job', integrationName: 'github', resources: RESOURCES, ...input }
-  return await database.transaction((tx) => createSyncJob({ clock }, tx, environment, job))
+  return await database.transaction((tx) => createSyncJob({ clock, mappings }, tx, environment, job))
 }
 
-const update = (input: Parameters<typeof updateSyncJob>[2], environment = environmentId) =>
-  database.transaction((tx) => updateSyncJob(tx, environment, input))
+const update = (input: Parameters<typeof updateSyncJob>[3], environment = environmentId) =>
+  database.transaction((tx) => updateSyncJob({ mappings }, tx, environment, input))
 
 describe('creating a job', () => {
   it('stores it as given, with an empty schema and no check by default', async () => {
@@ -215,7 +218,7 @@ describe('resources of a trigger', () => {
   it('are held to the same rules as those of its job', async () => {
     const job = await create()
     const find = (jobId: string, method: string) =>
-      checkTriggerResources(database.pool, environmentId, jobId, [{ resource: 'issues', method }])
+      checkTriggerResources(mappings, database.pool, environmentId, jobId, [{ resource: 'issues', method }])
     expect(await find(job.id, 'delete')).toMatchObject([{ field: 'resources[0].method' }])
     expect(await find(job.id, 'get')).toEqual([])
     expect(await find(newId(), 'delete')).toEqual([])

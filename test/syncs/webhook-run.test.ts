@@ -24,6 +24,7 @@ import { findBodyProblem } from '../support/event-schemas.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts'
+import { NO_UNIFIED } from './no-unified.ts'
 
 const { database, clock } = await clockedDatabase()
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })
@@ -80,7 +81,7 @@ async function create(node: JsonObject = { resource: 'repos', method: 'list', pe
   })
   const destination = { kind: 'webhook', webhookId } as const
   const input = { syncJobId, integratedAccountId: accountIds[0] ?? '', destination }
-  const deps = { queue, resolveArgs: async () => ({}) }
+  const deps = { queue, assertMapped: async () => undefined, resolveArgs: async () => ({}) }
   const run = await database.transaction((tx) => createRun(deps, tx, environmentId, input))
   return run.id
 }
@@ -104,6 +105,7 @@ async function work(
     database,
     loadAccount: async () => readyAccount(),
     proxy: { pages: pagesFrom },
+    ...NO_UNIFIED,
     ...deps,
   }
   const outcome = await executeWebhookRun(all, run, progress, new AbortController().signal)

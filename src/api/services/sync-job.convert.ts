@@ -33,7 +33,7 @@ export function syncJobInputFromProto(request: CreateSyncJobRequest): SyncJobInp
 }
 
 /** The changes of a job. A list has no presence: an empty one changes nothing, because a job without resources would sync nothing. */
-export function syncJobChangeFromProto(request: UpdateSyncJobRequest): Parameters<typeof updateSyncJob>[2] {
+export function syncJobChangeFromProto(request: UpdateSyncJobRequest): Parameters<typeof updateSyncJob>[3] {
   const { id, label, argsSchema, argsValidation } = request
   const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
   const resources = request.resources.length === 0 ? undefined : syncResourcesFromProto(request.resources)

@@ -9,12 +9,15 @@ import { syncJobChangeFromProto, syncJobInputFromProto, syncJobToProto } from '.
 import { versionFrom } from './values.convert.ts'
 
 /** Administers sync jobs. */
-export function syncJobService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'clock'>): ServiceDefinition {
-  const { database } = deps
+export function syncJobService(
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'clock' | 'unifiedCalls'>,
+): ServiceDefinition {
+  const { database, clock, unifiedCalls } = deps
+  const jobDeps = { clock, mappings: unifiedCalls.mappings }
   return defineService(SyncJobService, {
     createSyncJob: (request, context) =>
       runIdempotent(deps, environmentIdOf(context), SyncJobService.method.createSyncJob, request, async (tx) =>
-        syncJobToProto(await createSyncJob(deps, tx, environmentIdOf(context), syncJobInputFromProto(request))),
+        syncJobToProto(await createSyncJob(jobDeps, tx, environmentIdOf(context), syncJobInputFromProto(request))),
       ),
     getSyncJob: async ({ id }, context) =>
       syncJobToProto(await getSyncJob(database.pool, environmentIdOf(context), id)),
@@ -27,7 +30,9 @@ export function syncJobService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 
     },
     updateSyncJob: async (request, context) => {
       const change = syncJobChangeFromProto(request)
-      return syncJobToProto(await database.transaction((tx) => updateSyncJob(tx, environmentIdOf(context), change)))
+      return syncJobToProto(
+        await database.transaction((tx) => updateSyncJob(jobDeps, tx, environmentIdOf(context), change)),
+      )
     },
     deleteSyncJob: async ({ id, etag, force }, context) => {
       const input = { id, version: versionFrom(etag), force }
