@@ -28,7 +28,15 @@ export {
   mappingLayerSchema,
 } from './mapping-schema.ts'
 export { type MappingPart, mergeMappings } from './merge-mappings.ts'
-export { checkModel, parseModel, type ResourceSchema, type UnifiedModel, type UnifiedResource } from './model.ts'
+export {
+  bodySchema,
+  parseModel,
+  type ResourceSchema,
+  recordSchema,
+  type UnifiedModel,
+  type UnifiedResource,
+} from './model.ts'
+export { checkModel } from './model-schema.ts'
 export type {
   UnifiedDependencies,
   UnifiedOutcome,

@@ -1,5 +1,6 @@
-import type { JsonObject, Violation } from '../base/index.ts'
-import type { SchemaNode } from './schema-node.ts'
+import { Failure, invalidFields, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { COMMON_FIELDS, checkModel, DEFINITION_PREFIX } from './model-schema.ts'
+import { compileSchemaNode, hasRawField, type ObjectNode } from './schema-node.ts'
 
 /** A unified model: resources of one domain (crm, ticketing) in one shape over many APIs. */
 export interface UnifiedModel {
@@ -16,10 +17,10 @@ export interface UnifiedResource {
   readonly description: string
   /** Unified methods that it may have: list, get, create, update, delete, or others. */
   readonly methods: readonly string[]
-  /** JSON Schema of its records: with `$ref` resolved and the fields that every record has (`id`, `remote_id`, …). */
+  /** JSON Schema of its records: without `$ref`, and with the fields that every record has (`id`, `remote_id`, …). */
   readonly schema: ResourceSchema
   /** The same, compiled. */
-  readonly node: SchemaNode
+  readonly node: ObjectNode
 }
 
 /** A JSON Schema of type object. */
@@ -27,12 +28,129 @@ export type ResourceSchema = JsonObject & {
   readonly properties: { readonly [field: string]: JsonObject }
 }
 
-/** The model of a checked document. @throws Failure DEFINITION_INVALID */
-export function parseModel(_document: JsonObject): UnifiedModel {
-  throw new Error('not implemented')
+/** The model of a document. @throws Failure DEFINITION_INVALID with everything that `checkModel` finds */
+export function parseModel(document: JsonObject): UnifiedModel {
+  const violations = checkModel(document, 'config')
+  if (violations.length > 0) throw invalidFields(violations, 'DEFINITION_INVALID')
+  const name = String(document.name)
+  const definitions = isJsonObject(document.$defs) ? document.$defs : {}
+  const resources = Object.entries(isJsonObject(document.resources) ? document.resources : {})
+  return {
+    name,
+    label: textOf(document.label) ?? name,
+    description: textOf(document.description) ?? '',
+    resources: new Map(
+      resources.map(([resource, settings]) => [resource, parseResource(name, resource, settings, definitions)]),
+    ),
+  }
 }
 
-/** The problems of a model document. @param prefix of the fields: `config` */
-export function checkModel(_document: JsonObject, _prefix: string): Violation[] {
-  throw new Error('not implemented')
+function parseResource(model: string, name: string, settings: Json, definitions: JsonObject): UnifiedResource {
+  const { description, methods, schema } = isJsonObject(settings) ? settings : {}
+  const resolved = withCommonFields(resolveReferences(schema ?? null, definitions))
+  const node = compileSchemaNode(resolved)
+  if (node.kind !== 'object') throw new Failure('DEFINITION_INVALID', `${model}/${name} is not an object`)
+  return {
+    model,
+    name,
+    description: textOf(description) ?? '',
+    methods: Array.isArray(methods) ? methods.map(String) : [],
+    schema: resolved,
+    node,
+  }
+}
+
+/** The schema with the shared schemas in place of their names; keys beside a `$ref` replace those of the shared schema. */
+function resolveReferences(value: Json, definitions: JsonObject): JsonObject {
+  if (!isJsonObject(value)) return {}
+  const { $ref, ...own } = value
+  const shared = typeof $ref === 'string' ? definitions[$ref.slice(DEFINITION_PREFIX.length)] : undefined
+  const schema = shared === undefined ? own : { ...resolveReferences(shared, definitions), ...own }
+  const { properties, items } = schema
+  return {
+    ...schema,
+    ...(isJsonObject(properties) ? { properties: resolveProperties(properties, definitions) } : {}),
+    ...(items === undefined ? {} : { items: resolveReferences(items, definitions) }),
+  }
+}
+
+function resolveProperties(properties: JsonObject, definitions: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, property]) => [name, resolveReferences(property, definitions)]),
+  )
+}
+
+function withCommonFields(schema: JsonObject): ResourceSchema {
+  const own = isJsonObject(schema.properties) ? schema.properties : {}
+  const properties = { ...COMMON_FIELDS.before, ...own, ...COMMON_FIELDS.after } as ResourceSchema['properties']
+  return { ...schema, type: 'object', properties }
+}
+
+/** JSON Schema of the records that calls return: every value may be `null`, with `<field>_raw` and `_warnings`. */
+export function recordSchema(resource: UnifiedResource): JsonObject {
+  return nullable(resource.schema, true)
+}
+
+function nullable(schema: JsonObject, isRecord = false): JsonObject {
+  const { required: _required, readOnly: _readOnly, minLength: _min, maxLength: _max, ...rest } = schema
+  const { type, properties, items, enum: values } = rest
+  return {
+    ...rest,
+    type: isRecord ? 'object' : [String(type), 'null'],
+    ...(Array.isArray(values) ? { enum: [...values, null] } : {}),
+    ...(isJsonObject(items) ? { items: nullable(items) } : {}),
+    ...(isJsonObject(properties) ? { properties: nullableProperties(properties, isRecord) } : {}),
+  }
+}
+
+function nullableProperties(properties: JsonObject, isRecord: boolean): JsonObject {
+  const entries = Object.entries(properties).flatMap(([name, property]): [string, JsonObject][] => {
+    if (!isJsonObject(property)) return []
+    const own: [string, JsonObject] = [name, nullable(property)]
+    if (!hasRawField(compileSchemaNode(property))) return [own]
+    const isList = property.type === 'array'
+    return [own, [`${name}_raw`, rawFieldSchema(name, isList)]]
+  })
+  return Object.fromEntries(isRecord ? [...entries, ['_warnings', WARNINGS_SCHEMA]] : entries)
+}
+
+function rawFieldSchema(name: string, isList: boolean): JsonObject {
+  const description = `The value of ${name} in the words of the integration.`
+  return isList
+    ? { type: ['array', 'null'], items: { type: 'string' }, description }
+    : { type: ['string', 'null'], description }
+}
+
+const WARNINGS_SCHEMA: JsonObject = {
+  type: 'array',
+  description: 'What did not fit this schema; absent when everything did.',
+  items: {
+    type: 'object',
+    properties: { field: { type: 'string' }, rule: { type: 'string' }, message: { type: 'string' } },
+  },
+}
+
+/** JSON Schema of the body of a write: without fields that cannot be written; a create has required fields. */
+export function bodySchema(resource: UnifiedResource, method: string): JsonObject {
+  return writable(resource.schema, method === 'create')
+}
+
+function writable(schema: JsonObject, hasRequired: boolean): JsonObject {
+  const { readOnly: _readOnly, required, ...rest } = schema
+  const { properties, items } = rest
+  const written = isJsonObject(properties)
+    ? Object.entries(properties).flatMap(([name, property]): [string, JsonObject][] =>
+        isJsonObject(property) && property.readOnly !== true ? [[name, writable(property, true)]] : [],
+      )
+    : undefined
+  return {
+    ...rest,
+    ...(required === undefined || !hasRequired ? {} : { required }),
+    ...(isJsonObject(items) ? { items: writable(items, true) } : {}),
+    ...(written === undefined ? {} : { properties: Object.fromEntries(written), additionalProperties: false }),
+  }
+}
+
+function textOf(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }

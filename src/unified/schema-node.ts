@@ -1,3 +1,5 @@
+import { isJsonObject, type JsonObject } from '../base/index.ts'
+
 /** A compiled JSON Schema of the subset that models use. */
 export type SchemaNode = ScalarNode | ObjectNode | ListNode
 
@@ -12,20 +14,23 @@ export interface ScalarNode extends AnyNode {
   readonly kind: 'string' | 'number' | 'integer' | 'boolean'
   readonly enum: readonly string[] | undefined
   readonly format: ScalarFormat | undefined
+  /** In UTF-16 units. */
   readonly lengthMin: number | undefined
   readonly lengthMax: number | undefined
 }
 
-export type ScalarFormat = 'date' | 'date-time' | 'decimal' | 'email' | 'uri' | 'country'
+export const SCALAR_FORMATS = ['date', 'date-time', 'decimal', 'email', 'uri', 'country'] as const
 
-/** An object; of a reference, `{id, name}`. */
+export type ScalarFormat = (typeof SCALAR_FORMATS)[number]
+
+/** An object. */
 export interface ObjectNode extends AnyNode {
   readonly kind: 'object'
   readonly properties: ReadonlyMap<string, SchemaNode>
-  /** Fields that a create must have. */
+  /** Fields that a write must have. */
   readonly required: ReadonlySet<string>
-  /** `<model>/<resource>` that its id belongs to. */
-  readonly reference: string | undefined
+  /** A reference to another record: `{id, name}`. */
+  readonly isReference: boolean
   /** Any key is allowed: an object without properties. */
   readonly isOpen: boolean
 }
@@ -33,4 +38,62 @@ export interface ObjectNode extends AnyNode {
 export interface ListNode extends AnyNode {
   readonly kind: 'array'
   readonly items: SchemaNode
+}
+
+/** Whether values of the node have a `<field>_raw` beside them: values outside a list are `null`, and kept there. */
+export function hasRawField(node: SchemaNode): boolean {
+  const scalar = node.kind === 'array' ? node.items : node
+  return isScalarNode(scalar) && (scalar.enum !== undefined || scalar.format === 'country')
+}
+
+export function isScalarNode(node: SchemaNode): node is ScalarNode {
+  return node.kind !== 'object' && node.kind !== 'array'
+}
+
+/** Compiles a checked JSON Schema without `$ref`. */
+export function compileSchemaNode(schema: JsonObject): SchemaNode {
+  const flags = { isSensitive: schema['x-sensitive'] === true, isReadOnly: schema.readOnly === true }
+  switch (schema.type) {
+    case 'object':
+      return objectNode(schema, flags)
+    case 'array':
+      return { kind: 'array', ...flags, items: compileSchemaNode(isJsonObject(schema.items) ? schema.items : {}) }
+    case 'number':
+    case 'integer':
+    case 'boolean':
+      return scalarNode(schema.type, schema, flags)
+    default:
+      return scalarNode('string', schema, flags)
+  }
+}
+
+function objectNode(schema: JsonObject, flags: AnyNode): ObjectNode {
+  const entries = isJsonObject(schema.properties) ? Object.entries(schema.properties) : []
+  const properties = new Map(
+    entries.flatMap(([name, property]) =>
+      isJsonObject(property) ? [[name, compileSchemaNode(property)] as const] : [],
+    ),
+  )
+  const required = Array.isArray(schema.required) ? schema.required.filter((name) => typeof name === 'string') : []
+  const isPair = properties.size === 2 && properties.has('id') && properties.has('name')
+  return {
+    kind: 'object',
+    ...flags,
+    properties,
+    required: new Set(required),
+    isReference: isPair || schema['x-reference'] !== undefined,
+    isOpen: properties.size === 0,
+  }
+}
+
+function scalarNode(kind: ScalarNode['kind'], schema: JsonObject, flags: AnyNode): ScalarNode {
+  const { enum: values, format, minLength, maxLength } = schema
+  return {
+    kind,
+    ...flags,
+    enum: Array.isArray(values) ? values.map(String) : undefined,
+    format: SCALAR_FORMATS.find((known) => known === format),
+    lengthMin: minLength === undefined ? undefined : Number(minLength),
+    lengthMax: maxLength === undefined ? undefined : Number(maxLength),
+  }
 }

@@ -1,0 +1,252 @@
+import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { toCountry } from './countries.ts'
+import { compileEnum, type EnumRule, rawText, toUnifiedValue } from './enums.ts'
+import type { MappingWarning } from './mapping.ts'
+import type { EnumConfig } from './mapping-schema.ts'
+import { toBoolean, toDateOnly, toDateTime, toDecimal, toInteger, toNumber, toText } from './scalar-values.ts'
+import { hasRawField, isScalarNode, type ObjectNode, type ScalarNode, type SchemaNode } from './schema-node.ts'
+
+/** Collects the warnings of one record. */
+export interface Coercion {
+  warnings: MappingWarning[] | undefined
+  readonly includeSensitive: boolean
+}
+
+/** The value as the schema wants it; `null` when there is none or it does not fit, which is a warning. */
+export type Coerce = (value: Json, coercion: Coercion) => Json
+
+/** The provider value of an enumeration, for the field beside it. */
+type ReadRaw = (value: Json) => Json | undefined
+
+/** A field of an object, compiled. */
+export interface FieldCoercion {
+  readonly key: string
+  /** Dotted unified field. */
+  readonly path: string
+  readonly isSensitive: boolean
+  readonly coerce: Coerce
+  /** Present for enumerations whose provider value is kept. */
+  readonly raw: { readonly key: string; readonly read: ReadRaw } | undefined
+}
+
+/** What mappings add to the schema. */
+export interface CoercionRules {
+  /** By dotted unified field. */
+  readonly enums: Readonly<Record<string, EnumConfig>>
+  /** Dotted fields beyond the schema that are kept as they are. */
+  readonly extraFields: ReadonlySet<string>
+}
+
+/** Most warnings of one record. */
+const WARNINGS_MAX = 50
+/** Most elements of a list. */
+const LIST_MAX = 10_000
+
+/** Adds a warning. */
+export function warn(coercion: Coercion, field: string, rule: string, message: string): void {
+  coercion.warnings ??= []
+  if (coercion.warnings.length < WARNINGS_MAX) coercion.warnings.push({ field, rule, message })
+}
+
+/** Compiles the fields of an object. @param path dotted, of the object itself; empty for the record */
+export function compileFields(node: ObjectNode, path: string, rules: CoercionRules): readonly FieldCoercion[] {
+  return [...node.properties].map(([key, child]) => {
+    const at = path === '' ? key : `${path}.${key}`
+    return {
+      key,
+      path: at,
+      isSensitive: child.isSensitive,
+      coerce: compileCoercion(child, at, rules),
+      raw: compileRaw(key, child, rules.enums[at]),
+    }
+  })
+}
+
+function compileRaw(key: string, node: SchemaNode, config: EnumConfig | undefined): FieldCoercion['raw'] {
+  const isKept = (hasRawField(node) || config !== undefined) && (config?.keep_raw ?? true)
+  if (!isKept) return undefined
+  const read: ReadRaw = node.kind === 'array' ? (value) => listRaw(value, config) : (value) => scalarRaw(value, config)
+  return { key: `${key}_raw`, read: config === undefined ? readUnknown(node, read) : read }
+}
+
+/** Without a mapping a unified value is a provider value: only others are kept. */
+function readUnknown(node: SchemaNode, read: ReadRaw): ReadRaw {
+  const scalar = node.kind === 'array' ? node.items : node
+  const known = new Set(isScalarNode(scalar) ? scalar.enum : [])
+  return (value) => {
+    const raw = read(value)
+    const texts: readonly Json[] = Array.isArray(raw) ? raw : raw === undefined ? [] : [raw]
+    return texts.every((text) => known.has(String(text))) ? undefined : raw
+  }
+}
+
+function scalarRaw(value: Json, _config: EnumConfig | undefined): Json | undefined {
+  return rawText(only(value))
+}
+
+function listRaw(value: Json, _config: EnumConfig | undefined): Json | undefined {
+  const items: readonly Json[] = Array.isArray(value) ? value : [value]
+  const texts = items.slice(0, LIST_MAX).flatMap((item) => rawText(item) ?? [])
+  return texts.length === 0 ? undefined : texts
+}
+
+/** Compiles the coercion of a value. */
+function compileCoercion(node: SchemaNode, path: string, rules: CoercionRules): Coerce {
+  switch (node.kind) {
+    case 'object':
+      return node.isOpen ? coerceOpen(path) : compileObject(node, path, rules)
+    case 'array':
+      return compileList(compileCoercion(node.items, path, rules), path)
+    case 'string':
+      return compileText(node, path, rules)
+    case 'number':
+      return scalarCoercion(path, 'type', 'a number', toNumber)
+    case 'integer':
+      return scalarCoercion(path, 'type', 'a whole number', toInteger)
+    case 'boolean':
+      return scalarCoercion(path, 'type', 'true or false', toBoolean)
+  }
+}
+
+function compileText(node: ScalarNode, path: string, rules: CoercionRules): Coerce {
+  const config = rules.enums[path]
+  if (node.enum !== undefined || config !== undefined) return enumCoercion(path, compileEnum(node, config))
+  switch (node.format) {
+    case 'date':
+      return scalarCoercion(path, 'format', 'a date', toDateOnly)
+    case 'date-time':
+      return scalarCoercion(path, 'format', 'a time', toDateTime)
+    case 'decimal':
+      return scalarCoercion(path, 'format', 'a decimal number', toDecimal)
+    case 'country':
+      return scalarCoercion(path, 'format', 'a country', (value) =>
+        typeof value === 'string' ? toCountry(value) : undefined,
+      )
+    default:
+      return scalarCoercion(path, 'type', 'a text', toText)
+  }
+}
+
+/** A list of one value counts as the value; an empty text as none where no text is wanted. */
+function scalarCoercion(path: string, rule: string, noun: string, convert: (value: Json) => Json | undefined): Coerce {
+  return (given, coercion) => {
+    const converted = convert(given)
+    if (converted !== undefined) return converted
+    const value = only(given)
+    if (value === null || value === '') return null
+    const inner = value === given ? undefined : convert(value)
+    if (inner !== undefined) return inner
+    warn(coercion, path, rule, `${describe(value)} is not ${noun}`)
+    return null
+  }
+}
+
+function enumCoercion(path: string, rule: EnumRule): Coerce {
+  return (given, coercion) => {
+    const value = only(given)
+    if (value === null || value === '') return null
+    const text = toText(value)
+    const unified = text === undefined ? undefined : toUnifiedValue(rule, text)
+    if (unified !== undefined) return unified
+    warn(coercion, path, 'enum', `${describe(value)} has no counterpart`)
+    return null
+  }
+}
+
+function compileList(coerceItem: Coerce, path: string): Coerce {
+  return (value, coercion) => {
+    if (value === null) return null
+    const items: readonly Json[] = Array.isArray(value) ? value : [value]
+    if (items.length > LIST_MAX) warn(coercion, path, 'max', `has ${items.length} entries: only ${LIST_MAX} are kept`)
+    const coerced: Json[] = []
+    for (const item of items.length > LIST_MAX ? items.slice(0, LIST_MAX) : items) {
+      const each = coerceItem(item, coercion)
+      if (each !== null) coerced.push(each)
+    }
+    return coerced
+  }
+}
+
+/** A free-form object. */
+function coerceOpen(path: string): Coerce {
+  return (given, coercion) => {
+    const value = only(given)
+    if (isJsonObject(value) || value === null) return value
+    warn(coercion, path, 'type', `${describe(value)} is not an object`)
+    return null
+  }
+}
+
+function compileObject(node: ObjectNode, path: string, rules: CoercionRules): Coerce {
+  const fields = compileFields(node, path, rules)
+  const known = new Set(fields.flatMap(({ key, raw }) => (raw === undefined ? [key] : [key, raw.key])))
+  const extras = [...rules.extraFields].flatMap((field) =>
+    field.startsWith(`${path}.`) ? [field.slice(path.length + 1)] : [],
+  )
+  const kept = new Set(extras.map((field) => field.split('.')[0] ?? field))
+  return (given, coercion) => {
+    const value = only(given)
+    if (value === null || value === '') return null
+    if (!isJsonObject(value)) return coerceToReference(node, value, path, coercion)
+    const object: Record<string, Json> = {}
+    coerceFields(fields, value, object, coercion)
+    for (const key in value) {
+      if (known.has(key) || !Object.hasOwn(value, key)) continue
+      if (kept.has(key)) object[key] = value[key] ?? null
+      else warn(coercion, path, 'unknown_field', `${key.slice(0, 100)} is not in the schema and is left out`)
+    }
+    return isEmptyObject(node, object) ? null : object
+  }
+}
+
+function coerceFields(
+  fields: readonly FieldCoercion[],
+  value: JsonObject,
+  object: Record<string, Json>,
+  coercion: Coercion,
+): void {
+  for (const field of fields) {
+    const item = Object.hasOwn(value, field.key) ? value[field.key] : undefined
+    if (item === undefined || (field.isSensitive && !coercion.includeSensitive)) continue
+    object[field.key] = field.coerce(item, coercion)
+    const raw = field.raw === undefined ? undefined : rawOf(field.raw, value, item)
+    if (field.raw !== undefined && raw !== undefined) object[field.raw.key] = raw
+  }
+}
+
+/** The provider value: as the mapping gives it, else as it was before the enumeration. */
+export function rawOf(raw: NonNullable<FieldCoercion['raw']>, value: JsonObject, item: Json): Json | undefined {
+  const given = Object.hasOwn(value, raw.key) ? value[raw.key] : undefined
+  return given === undefined || given === null ? raw.read(item) : raw.read(given)
+}
+
+/** A scalar where a reference is wanted is its id. */
+function coerceToReference(node: ObjectNode, value: Json, path: string, coercion: Coercion): Json {
+  const id = node.isReference ? toText(value) : undefined
+  if (id !== undefined) return { id }
+  warn(coercion, path, 'type', `${describe(value)} is not an object`)
+  return null
+}
+
+/** Nothing in it says anything: a reference without id and name, another object without what it must have. */
+function isEmptyObject(node: ObjectNode, object: JsonObject): boolean {
+  const isMissing = (key: string): boolean => object[key] === undefined || object[key] === null
+  if (node.isReference) return isMissing('id') && isMissing('name')
+  if (node.required.size > 0) return [...node.required].every(isMissing)
+  for (const key in object) if (object[key] !== null) return false
+  return true
+}
+
+/** The only element of a list of one, else the value. */
+function only(value: Json): Json {
+  return Array.isArray(value) && value.length === 1 ? (value[0] as Json) : value
+}
+
+const SHOWN_LENGTH_MAX = 60
+
+/** A value for a message: scalars are shown, of others the type. */
+function describe(value: Json): string {
+  if (Array.isArray(value)) return `a list of ${value.length}`
+  if (isJsonObject(value)) return 'an object'
+  return JSON.stringify(value).slice(0, SHOWN_LENGTH_MAX)
+}

@@ -1,0 +1,187 @@
+import { z } from 'zod'
+import { type DotPath, formatDotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { findSchemaViolations } from '../definitions/index.ts'
+import { mapOf, plainText, rawText } from '../formats/index.ts'
+import { SCALAR_FORMATS } from './schema-node.ts'
+
+/** Most resources of a model, and fields of an object. */
+const RESOURCES_MAX = 50
+const FIELDS_MAX = 200
+/** Deepest nesting of a field, definitions included. */
+const DEPTH_MAX = 8
+/** Start of the name of a shared schema of a model. */
+export const DEFINITION_PREFIX = '#/$defs/'
+
+const IDENTIFIER = /^[a-z][a-z0-9_]{0,62}$/
+
+/** Fields that every record has beside those of its schema. */
+export const COMMON_FIELDS = {
+  before: {
+    id: { type: 'string', readOnly: true, description: 'Id of the record at the integration, as text.' },
+    remote_id: { type: 'string', readOnly: true, description: 'Id that the integration itself uses in its addresses.' },
+  },
+  after: {
+    created_at: { type: 'string', format: 'date-time', readOnly: true, description: 'When it was created.' },
+    updated_at: { type: 'string', format: 'date-time', readOnly: true, description: 'When it was last changed.' },
+    deleted: {
+      type: 'boolean',
+      readOnly: true,
+      description: 'Whether it was deleted; null: the integration does not say.',
+    },
+    custom_fields: { type: 'object', description: 'Fields of the integration beyond this schema, by name.' },
+  },
+} as const
+
+/** Names that a model cannot give to a field. */
+const RESERVED_FIELDS: ReadonlySet<string> = new Set([
+  ...Object.keys(COMMON_FIELDS.before),
+  ...Object.keys(COMMON_FIELDS.after),
+  'remote_data',
+  'remote_fields',
+  '_warnings',
+])
+
+/** A name of a model, resource, method or field. */
+function identifier(): z.ZodString {
+  return z
+    .string()
+    .regex(IDENTIFIER, { error: 'must start with a letter and have lower-case letters, digits and _ only' })
+}
+
+const fieldSchema: z.ZodType = z.lazy(() =>
+  z.strictObject({
+    $ref: z
+      .string()
+      .startsWith(DEFINITION_PREFIX, { error: `must start with ${DEFINITION_PREFIX}` })
+      .optional(),
+    type: z.enum(['string', 'number', 'integer', 'boolean', 'object', 'array']).optional(),
+    title: plainText().optional(),
+    description: plainText().optional(),
+    properties: mapOf(identifier(), fieldSchema, FIELDS_MAX).optional(),
+    required: z.array(identifier()).max(FIELDS_MAX).optional(),
+    items: fieldSchema.optional(),
+    enum: z.array(rawText().min(1)).min(1).max(FIELDS_MAX).optional(),
+    format: z.enum(SCALAR_FORMATS).optional(),
+    minLength: z.int().min(0).optional(),
+    maxLength: z.int().min(0).optional(),
+    readOnly: z.boolean().optional(),
+    'x-reference': z
+      .string()
+      .regex(/^[a-z][a-z0-9_]*\/[a-z][a-z0-9_]*$/, { error: 'must be <model>/<resource>' })
+      .optional(),
+    'x-sensitive': z.boolean().optional(),
+  }),
+)
+
+const resourceDocument = z.strictObject({
+  description: plainText().optional(),
+  methods: z.array(identifier()).min(1).max(50),
+  schema: fieldSchema,
+})
+
+/** A model document. */
+export const modelSchema = z
+  .strictObject({
+    name: identifier(),
+    label: plainText().optional(),
+    description: plainText().optional(),
+    $defs: mapOf(identifier(), fieldSchema, FIELDS_MAX).optional(),
+    resources: mapOf(identifier(), resourceDocument, RESOURCES_MAX),
+  })
+  .meta({ title: 'Unified model' })
+
+/** The problems of a model document. @param prefix of the fields: `config` */
+export function checkModel(document: JsonObject, prefix: string): Violation[] {
+  const violations = findSchemaViolations(modelSchema, document, prefix)
+  return violations.length > 0 ? violations : listSemanticProblems(document, prefix)
+}
+
+function listSemanticProblems(document: JsonObject, prefix: string): Violation[] {
+  const definitions = objectAt(document, '$defs')
+  const resources = Object.entries(objectAt(document, 'resources'))
+  const check: SchemaCheck = { definitions, prefix }
+  return [
+    ...Object.entries(definitions).flatMap(([name, schema]) => listFieldProblems(check, schema, ['$defs', name], [])),
+    ...resources.flatMap(([name, resource]) => listResourceProblems(check, objectOf(resource), ['resources', name])),
+  ]
+}
+
+interface SchemaCheck {
+  readonly definitions: JsonObject
+  readonly prefix: string
+}
+
+function listResourceProblems(check: SchemaCheck, resource: JsonObject, path: DotPath): Violation[] {
+  const schema = objectAt(resource, 'schema')
+  const at = [...path, 'schema']
+  const properties = Object.keys(objectAt(schema, 'properties'))
+  if (schema.type !== 'object' || schema.$ref !== undefined || properties.length === 0)
+    return [violation(check, at, 'must have the type object, with properties of its own', 'type')]
+  const reserved = properties.filter((name) => RESERVED_FIELDS.has(name))
+  return [
+    ...reserved.map((name) =>
+      violation(check, [...at, 'properties', name], 'is a field that every record has: leave it out', 'reserved'),
+    ),
+    ...listFieldProblems(check, schema, at, []),
+  ]
+}
+
+/** @param references names of the shared schemas that led here */
+function listFieldProblems(check: SchemaCheck, value: Json, path: DotPath, references: readonly string[]): Violation[] {
+  const schema = objectOf(value)
+  if (path.length > 4 * DEPTH_MAX) return [violation(check, path, 'is nested too deeply', 'max')]
+  if (typeof schema.$ref === 'string') return listReferenceProblems(check, schema.$ref, path, references)
+  const properties = objectAt(schema, 'properties')
+  const required = Array.isArray(schema.required) ? schema.required.map(String) : []
+  return [
+    ...listTypeProblems(check, schema, path),
+    ...required
+      .filter((name) => !Object.hasOwn(properties, name))
+      .map((name) => violation(check, [...path, 'required'], `names ${name}, which is not a property`, 'required')),
+    ...Object.entries(properties).flatMap(([name, property]) =>
+      listFieldProblems(check, property, [...path, 'properties', name], references),
+    ),
+    ...(schema.items === undefined ? [] : listFieldProblems(check, schema.items, [...path, 'items'], references)),
+  ]
+}
+
+function listReferenceProblems(
+  check: SchemaCheck,
+  reference: string,
+  path: DotPath,
+  references: readonly string[],
+): Violation[] {
+  const name = reference.slice(DEFINITION_PREFIX.length)
+  const at = [...path, '$ref']
+  if (!Object.hasOwn(check.definitions, name))
+    return [violation(check, at, `names ${name}, which $defs lacks`, 'unknown')]
+  if (references.includes(name)) return [violation(check, at, 'leads back to itself', 'cycle')]
+  const target = listFieldProblems(check, check.definitions[name] ?? null, at, [...references, name])
+  return target.filter(({ rule }) => rule === 'cycle' || rule === 'max')
+}
+
+function listTypeProblems(check: SchemaCheck, schema: JsonObject, path: DotPath): Violation[] {
+  const problems: Violation[] = []
+  const isText = schema.type === 'string'
+  if (schema.type === undefined) problems.push(violation(check, [...path, 'type'], 'is required', 'required'))
+  if (schema.type === 'array' && schema.items === undefined)
+    problems.push(violation(check, [...path, 'items'], 'is required of a list', 'required'))
+  for (const key of ['enum', 'format', 'minLength', 'maxLength'])
+    if (schema[key] !== undefined && !isText)
+      problems.push(violation(check, [...path, key], 'is for texts only', 'type'))
+  if (schema.properties !== undefined && schema.type !== 'object')
+    problems.push(violation(check, [...path, 'properties'], 'is for objects only', 'type'))
+  return problems
+}
+
+function violation({ prefix }: SchemaCheck, path: DotPath, description: string, rule: string): Violation {
+  return { field: formatDotPath(path, prefix), description, rule }
+}
+
+function objectAt(object: JsonObject, key: string): JsonObject {
+  return Object.hasOwn(object, key) ? objectOf(object[key] ?? null) : {}
+}
+
+function objectOf(value: Json): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
