@@ -1,57 +1,113 @@
 import type { Json, JsonObject } from '../base/index.ts'
-import type { PageStep, RequestPreview } from '../proxy/index.ts'
-import type { FieldTrace, IgnoredFilter, MappingWarning } from './mapping.ts'
-import type {
-  UnifiedDependencies,
-  UnifiedOutcome,
-  UnifiedPreviewRequest,
-  UnifiedRequest,
-  UnifiedTarget,
-} from './request.ts'
+import type { RateLimitedOutcome, SuccessOutcome, UpstreamErrorOutcome } from '../proxy/index.ts'
+import { buildCall, evaluationOf, type PreparedRequest, prepareRequest } from './build-call.ts'
+import { mapAnswer, mapError } from './map-answer.ts'
+import type { UnifiedDependencies, UnifiedOutcome, UnifiedRequest, UnifiedSuccess, UnifiedTarget } from './request.ts'
+import { loadReferences } from './side-load.ts'
+import { runSteps, type StepRun, type StepsOutcome } from './steps.ts'
 
 /**
  * One call of a unified method: validates the request, calls the provider through the proxy, maps the answer. Of a list it
  * reads one page.
  *
- * @throws Failure INVALID_FIELD (body, filters, sort, expand), and those of `ApiProxy.call`
+ * @throws Failure INVALID_FIELD (id, body, filters, sort_by, expand), EXPRESSION_FAILED, and those of `ApiProxy.call`
  */
-export function callUnified(
-  _deps: UnifiedDependencies,
-  _target: UnifiedTarget,
-  _request: UnifiedRequest,
+export async function callUnified(
+  deps: UnifiedDependencies,
+  target: UnifiedTarget,
+  request: UnifiedRequest,
 ): Promise<UnifiedOutcome> {
-  throw new Error('not implemented')
+  const prepared = prepareRequest(target, request)
+  const before = await runStepsOf('before', deps, target, request, prepared)
+  if (before.kind !== 'done') return endedBySteps(deps, target, before, prepared)
+  const ready = withResults(prepared, { before: before.results })
+  const outcome = await deps.proxy.call(target.plan, target.access, await buildCall(deps, target, request, ready))
+  if (outcome.kind === 'rate_limited') return outcome
+  if (outcome.kind === 'upstream_error') return await mapError(deps, target.mapping, outcome, ready)
+  const after = await runStepsOf('after', deps, target, request, ready, outcome.result)
+  if (after.kind !== 'done') return endedBySteps(deps, target, after, ready)
+  const answered = withResults(ready, { after: after.results })
+  return await answerOf(deps, target, request, answered, { ...outcome, result: after.result ?? outcome.result })
 }
 
-/** A whole unified list page by page, resumable: the steps of the proxy with unified records. */
-export function unifiedPages(
-  _deps: UnifiedDependencies,
-  _target: UnifiedTarget,
-  _request: UnifiedRequest,
-  _state?: JsonObject | null,
-): AsyncGenerator<PageStep, void, void> {
-  throw new Error('not implemented')
+/** Runs the steps before or after a call; those after it read the provider's answer as `$response`. */
+export function runStepsOf(
+  variable: StepRun['variable'],
+  deps: UnifiedDependencies,
+  target: UnifiedTarget,
+  request: UnifiedRequest,
+  { scope, root }: PreparedRequest,
+  response?: Json,
+  isDryRun = false,
+): Promise<StepsOutcome> {
+  const evaluation = evaluationOf(deps, scope)
+  const bindings = response === undefined ? evaluation.bindings : { ...evaluation.bindings, response }
+  const run = {
+    deps,
+    target,
+    evaluation: { ...evaluation, bindings },
+    root,
+    signal: request.signal,
+    variable,
+    isDryRun,
+  }
+  return runSteps(run, target.mapping.request[variable])
 }
 
-/** Dry run of a unified method: the masked request of the provider, and a sample response mapped. */
-export interface UnifiedPreview extends RequestPreview {
-  readonly ignoredFilters: readonly IgnoredFilter[]
-  readonly warnings: readonly MappingWarning[]
-  /** Names of steps that would send a request of their own; they are not run, `$before.<name>` is absent. */
-  readonly skippedSteps: readonly string[]
-  /** The outcome's records mapped; absent without a sample, or when its outcome is an error. */
-  readonly mapped: readonly JsonObject[] | undefined
-  /** Per record of the provider. */
-  readonly traces: readonly (readonly FieldTrace[])[] | undefined
-  /** Outgoing body as JSON, before it is encoded. */
-  readonly providerBody: Json | undefined
+/** The error of a step is told like that of the call. */
+export async function endedBySteps(
+  deps: UnifiedDependencies,
+  { mapping }: UnifiedTarget,
+  outcome: RateLimitedOutcome | UpstreamErrorOutcome,
+  prepared: PreparedRequest,
+): Promise<RateLimitedOutcome | UpstreamErrorOutcome> {
+  return outcome.kind === 'rate_limited' ? outcome : await mapError(deps, mapping, outcome, prepared)
 }
 
-/** The request that a unified call would send, and how a sample response would be mapped. Nothing is sent. */
-export function previewUnified(
-  _deps: UnifiedDependencies,
-  _target: UnifiedTarget,
-  _request: UnifiedPreviewRequest,
-): Promise<UnifiedPreview> {
-  throw new Error('not implemented')
+/** The request with results of steps. */
+export function withResults(
+  prepared: PreparedRequest,
+  results: { readonly before?: JsonObject; readonly after?: JsonObject },
+): PreparedRequest {
+  return { ...prepared, scope: { ...prepared.scope, ...results } }
+}
+
+async function answerOf(
+  deps: UnifiedDependencies,
+  target: UnifiedTarget,
+  request: UnifiedRequest,
+  prepared: PreparedRequest,
+  outcome: SuccessOutcome,
+): Promise<UnifiedOutcome> {
+  const { mapping } = target
+  const mapped = await mapAnswer(deps, mapping, outcome.result, prepared.scope, request)
+  const loaded = await loadReferences(deps, target, request, mapped, prepared.scope)
+  if (loaded.kind === 'rate_limited') return loaded
+  const answer: UnifiedSuccess = {
+    kind: 'ok',
+    status: outcome.status,
+    result: resultOf(mapping.method, outcome, loaded.records, request.id),
+    page: outcome.page,
+    isPartial: mapping.config.response?.partial ?? false,
+    ignoredFilters: prepared.ignored,
+    warnings: [...prepared.warnings, ...loaded.warnings],
+    raw: outcome.body,
+    rateLimit: outcome.rateLimit,
+  }
+  return answer
+}
+
+/** Methods that answer with one record. */
+const SINGLE_METHODS: ReadonlySet<string> = new Set(['get', 'create', 'update', 'delete'])
+
+function resultOf(
+  method: string,
+  { page }: SuccessOutcome,
+  records: readonly JsonObject[],
+  id: string | undefined,
+): UnifiedSuccess['result'] {
+  const [first = null] = records
+  if (method === 'delete') return { id: id ?? null, ...first }
+  const isList = method === 'list' || (page !== undefined && !SINGLE_METHODS.has(method))
+  return isList ? records : first
 }

@@ -65,7 +65,7 @@ export function compileFields(node: ObjectNode, path: string, rules: CoercionRul
 function compileRaw(key: string, node: SchemaNode, config: EnumConfig | undefined): FieldCoercion['raw'] {
   const isKept = (hasRawField(node) || config !== undefined) && (config?.keep_raw ?? true)
   if (!isKept) return undefined
-  const read: ReadRaw = node.kind === 'array' ? (value) => listRaw(value, config) : (value) => scalarRaw(value, config)
+  const read: ReadRaw = node.kind === 'array' ? listRaw : (value) => rawText(only(value))
   return { key: `${key}_raw`, read: config === undefined ? readUnknown(node, read) : read }
 }
 
@@ -80,11 +80,7 @@ function readUnknown(node: SchemaNode, read: ReadRaw): ReadRaw {
   }
 }
 
-function scalarRaw(value: Json, _config: EnumConfig | undefined): Json | undefined {
-  return rawText(only(value))
-}
-
-function listRaw(value: Json, _config: EnumConfig | undefined): Json | undefined {
+function listRaw(value: Json): Json | undefined {
   const items: readonly Json[] = Array.isArray(value) ? value : [value]
   const texts = items.slice(0, LIST_MAX).flatMap((item) => rawText(item) ?? [])
   return texts.length === 0 ? undefined : texts
@@ -130,6 +126,7 @@ function compileText(node: ScalarNode, path: string, rules: CoercionRules): Coer
 /** A list of one value counts as the value; an empty text as none where no text is wanted. */
 function scalarCoercion(path: string, rule: string, noun: string, convert: (value: Json) => Json | undefined): Coerce {
   return (given, coercion) => {
+    if (given === null || given === '') return null
     const converted = convert(given)
     if (converted !== undefined) return converted
     const value = only(given)

@@ -1,24 +1,134 @@
-import type { MergedMapping } from './mapping.ts'
+import { formatDotPath, invalidFields, isJsonObject, type JsonObject } from '../base/index.ts'
+import { findSchemaViolations } from '../definitions/index.ts'
+import { type CoercionRules, compileFields, type FieldCoercion } from './coerce.ts'
+import { type CustomFieldsPlan, compileCustomFields } from './custom-fields.ts'
+import { compileFieldMap, type FieldMapPlan } from './field-map.ts'
+import { compileLeaf, type Leaf } from './leaf.ts'
+import type { MappingLayer, MergedMapping } from './mapping.ts'
+import { type FieldMap, type MappingConfig, mappingConfigSchema } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
+import { compileRequest, type RequestPlan } from './request-plan.ts'
+import { compileSideLoads, type SideLoadPlans } from './side-load.ts'
 
 /** The mapping of one unified method, ready to run. */
 export interface MappingPlan {
   readonly resource: UnifiedResource
   /** Unified method. */
   readonly method: string
+  readonly config: MappingConfig
+  readonly layers: MergedMapping['layers']
   /** Filters that are honoured, with their operators. */
   readonly filters: ReadonlyMap<string, readonly string[]>
   /** Fields that can be sorted by. */
   readonly sorts: ReadonlySet<string>
   /** Fields that can be expanded. */
   readonly expandable: ReadonlySet<string>
+  readonly request: RequestPlan
+  readonly records: RecordPlan
+  /** The records that a result holds; absent: the result. */
+  readonly items: Leaf | undefined
+  readonly error: Leaf | undefined
+  readonly sideLoads: SideLoadPlans
 }
+
+/** How a provider's record becomes a unified one. */
+export interface RecordPlan {
+  readonly map: FieldMapPlan
+  /** Layer of each expression of the map. */
+  readonly leafLayers: readonly (MappingLayer | undefined)[]
+  readonly dropIf: Leaf | undefined
+  readonly fields: readonly FieldCoercion[]
+  /** Keys of the schema, with those of raw values. */
+  readonly knownKeys: ReadonlySet<string>
+  /** Keys beyond the schema that an environment or account adds. */
+  readonly extraKeys: ReadonlySet<string>
+  /** The whole record is one expression of an environment or account: all its keys are kept. */
+  readonly keepsUnknown: boolean
+  /** Fields without value are `null`; else they are left out. */
+  readonly fillsNulls: boolean
+  readonly customFields: CustomFieldsPlan | undefined
+}
+
+/** Layers whose fields beyond the schema are kept. */
+const EXTENDING_LAYERS: ReadonlySet<MappingLayer> = new Set(['environment', 'account'])
+/** Methods whose records are whole: what the provider does not tell is `null`. */
+const READING_METHODS: ReadonlySet<string> = new Set(['list', 'get'])
+
+const FIELDS_PATH = 'response.fields'
 
 /**
  * Compiles the merged mapping of a unified method.
  *
- * @throws Failure DEFINITION_INVALID when it is not a whole mapping; `checkMapping` tells why
+ * @throws Failure DEFINITION_INVALID when it is not a whole mapping
  */
-export function compileMapping(_merged: MergedMapping, _resource: UnifiedResource, _method: string): MappingPlan {
-  throw new Error('not implemented')
+export function compileMapping(merged: MergedMapping, resource: UnifiedResource, method: string): MappingPlan {
+  const config = parseConfig(merged.config)
+  return {
+    resource,
+    method,
+    config,
+    layers: merged.layers,
+    filters: new Map(Object.entries(config.filters ?? {}).map(([field, { ops }]) => [field, ops])),
+    sorts: new Set(Object.keys(config.sort ?? {})),
+    expandable: new Set(Object.keys(config.side_load ?? {})),
+    request: compileRequest(config, resource),
+    records: compileRecords(config, merged.layers, resource, method),
+    items: config.response?.items === undefined ? undefined : compileLeaf(config.response.items),
+    error: config.error === undefined ? undefined : compileLeaf(config.error),
+    sideLoads: compileSideLoads(config.side_load ?? {}),
+  }
+}
+
+function parseConfig(config: JsonObject): MappingConfig {
+  const violations = findSchemaViolations(mappingConfigSchema, config, 'config')
+  if (violations.length > 0) throw invalidFields(violations, 'DEFINITION_INVALID')
+  return config as unknown as MappingConfig
+}
+
+function compileRecords(
+  config: MappingConfig,
+  layers: MergedMapping['layers'],
+  resource: UnifiedResource,
+  method: string,
+): RecordPlan {
+  const map = compileFieldMap(config.response?.fields ?? {})
+  const dropIf = config.response?.drop_if === undefined ? undefined : compileLeaf(config.response.drop_if)
+  const extraFields = listExtraFields(config.response?.fields ?? {}, layers)
+  const rules: CoercionRules = { enums: config.enums ?? {}, extraFields }
+  const fields = compileFields(resource.node, '', rules)
+  const ids = Object.values(config.side_load ?? {}).map((load) => compileLeaf(load.ids))
+  const wholeLayer = layers.get(FIELDS_PATH)
+  return {
+    map,
+    leafLayers: map.leaves.map(({ field }) => layerOf(layers, field)),
+    dropIf,
+    fields,
+    knownKeys: new Set(fields.flatMap(({ key, raw }) => (raw === undefined ? [key] : [key, raw.key]))),
+    extraKeys: new Set([...extraFields].map((field) => field.split('.')[0] ?? field)),
+    keepsUnknown: wholeLayer !== undefined && EXTENDING_LAYERS.has(wholeLayer),
+    fillsNulls: READING_METHODS.has(method),
+    customFields: compileCustomFields(config.custom_fields, [...map.leaves, ...ids]),
+  }
+}
+
+/** Dotted fields that environment or account map. */
+function listExtraFields(map: FieldMap, layers: MergedMapping['layers']): ReadonlySet<string> {
+  const extra = new Set<string>()
+  const visit = (value: FieldMap | undefined, path: readonly string[]): void => {
+    if (isJsonObject(value) && Object.keys(value).length > 0) {
+      for (const [key, item] of Object.entries(value)) visit(item as FieldMap, [...path, key])
+      return
+    }
+    const layer = layers.get(formatDotPath(path, FIELDS_PATH))
+    if (path.length > 0 && layer !== undefined && EXTENDING_LAYERS.has(layer)) extra.add(path.join('.'))
+  }
+  visit(map, [])
+  return extra
+}
+
+/** The layer of an expression: of the leaf, or of the list that it is in. */
+function layerOf(layers: MergedMapping['layers'], field: string): MappingLayer | undefined {
+  const list = field.indexOf('[')
+  const path = (list === -1 ? field : field.slice(0, list)).split('.').filter((name) => name !== '')
+  return layers.get(formatDotPath(path, FIELDS_PATH))
 }

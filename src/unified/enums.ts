@@ -1,7 +1,7 @@
 import type { Json } from '../base/index.ts'
 import type { EnumConfig } from './mapping-schema.ts'
 import { toText } from './scalar-values.ts'
-import type { ScalarNode } from './schema-node.ts'
+import { isScalarNode, type ScalarNode, type SchemaNode } from './schema-node.ts'
 
 /** A compiled enumeration of a unified field: provider values to unified ones, and back. */
 export interface EnumRule {
@@ -56,4 +56,24 @@ export function toProviderValue(rule: EnumRule, value: string): Json | undefined
 export function rawText(value: Json): string | undefined {
   const text = toText(value)
   return text === '' ? undefined : text
+}
+
+/** The enumerations of a resource by dotted field. */
+export type CompiledEnums = ReadonlyMap<string, EnumRule>
+
+/** Compiles every enumeration of a schema, and those that a mapping adds to fields without one. */
+export function compileEnums(
+  node: SchemaNode,
+  configs: Readonly<Record<string, EnumConfig>>,
+  path = '',
+): CompiledEnums {
+  if (node.kind === 'array') return compileEnums(node.items, configs, path)
+  if (isScalarNode(node)) {
+    const config = configs[path]
+    return node.enum === undefined && config === undefined ? new Map() : new Map([[path, compileEnum(node, config)]])
+  }
+  const children = [...node.properties].map(([key, child]) =>
+    compileEnums(child, configs, path === '' ? key : `${path}.${key}`),
+  )
+  return new Map(children.flatMap((child) => [...child]))
 }

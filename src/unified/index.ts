@@ -6,7 +6,7 @@
  * call of the proxy.
  */
 
-export { callUnified, previewUnified, type UnifiedPreview, unifiedPages } from './call-unified.ts'
+export { callUnified } from './call-unified.ts'
 export { checkMapping, checkMappingLayer } from './check-mapping.ts'
 export { compileMapping, type MappingPlan } from './compile-mapping.ts'
 export { type MappedRecords, type MappingOptions, mapRecords } from './map-records.ts'
@@ -37,6 +37,7 @@ export {
   type UnifiedResource,
 } from './model.ts'
 export { checkModel } from './model-schema.ts'
+export { previewUnified, type UnifiedPreview } from './preview-unified.ts'
 export type {
   UnifiedDependencies,
   UnifiedOutcome,
@@ -47,8 +48,13 @@ export type {
 } from './request.ts'
 export {
   checkUnifiedQuery,
+  checkUnifiedQuery,
   filtersSince,
+  filtersSince,
+  readUnifiedQuery,
   readUnifiedQuery,
   UNIFIED_OPTIONS,
   type UnifiedQuery,
+  type UnifiedQuery,
 } from './request-query.ts'
+export { unifiedPages } from './unified-pages.ts'

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../base/index.ts'
 import type { Plan } from '../definitions/index.ts'
-import type { Evaluator } from '../expressions/index.ts'
+
 import type {
   AccountAccess,
   ApiProxy,
@@ -10,12 +10,13 @@ import type {
   UpstreamErrorOutcome,
 } from '../proxy/index.ts'
 import type { MappingPlan } from './compile-mapping.ts'
+import type { MappingEvaluator } from './leaf.ts'
 import type { IgnoredFilter, MappingWarning, UnifiedFilter } from './mapping.ts'
 
 /** What the engine works with. */
 export interface UnifiedDependencies {
   readonly proxy: Pick<ApiProxy, 'call' | 'pages' | 'preview'>
-  readonly evaluator: Pick<Evaluator, 'evaluate'>
+  readonly evaluator: MappingEvaluator
 }
 
 /** A unified method of an account: definition, account and mapping. */

@@ -1,0 +1,201 @@
+import { Failure, FORBIDDEN_KEYS, invalidFields, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import type { ProxyRequest } from '../proxy/index.ts'
+import type { MappingPlan } from './compile-mapping.ts'
+import { evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
+import { filterBindings, filterQuery, type PreparedFilters, prepareFilters } from './filters.ts'
+import { type Evaluation, evaluateLeaf } from './leaf.ts'
+import { bindingsOf } from './map-records.ts'
+import type { IgnoredFilter, MappingScope, MappingWarning } from './mapping.ts'
+import type { UnifiedDependencies, UnifiedRequest, UnifiedTarget } from './request.ts'
+import { toText } from './scalar-values.ts'
+import { asObject, targetOf } from './steps.ts'
+import { type ValidatedBody, validateBody } from './validate-body.ts'
+
+/** A unified request, checked before anything is sent. */
+export interface PreparedRequest {
+  readonly filters: PreparedFilters
+  readonly body: ValidatedBody
+  /** Root of the expressions of the request: the body of a write, else empty. */
+  readonly root: JsonObject
+  readonly scope: MappingScope
+  readonly ignored: readonly IgnoredFilter[]
+  readonly warnings: readonly MappingWarning[]
+}
+
+/** Methods that name a record. */
+const METHODS_WITH_ID: ReadonlySet<string> = new Set(['get', 'update', 'delete'])
+/** Methods whose body is a record. */
+const RECORD_WRITES: ReadonlySet<string> = new Set(['create', 'update'])
+const NO_BODY: ValidatedBody = { unified: {}, outgoing: {} }
+
+/** Checks a unified request. @throws Failure INVALID_FIELD naming what is wrong */
+export function prepareRequest({ mapping, access }: UnifiedTarget, request: UnifiedRequest): PreparedRequest {
+  const { method, resource } = mapping
+  if (METHODS_WITH_ID.has(method) && (request.id ?? '') === '')
+    throw invalidFields([{ field: 'id', description: 'is required', rule: 'required' }])
+  const filters = prepareFilters(mapping.request, resource, request.filters ?? [])
+  const ignored = [...filters.ignored, ...ignoredSort(mapping, request)]
+  if (request.strictFilters === true && ignored.length > 0) throw notHonoured(mapping, ignored)
+  assertExpandable(mapping, request)
+  const body = RECORD_WRITES.has(method)
+    ? validateBody(resource, method, request.body, mapping.request.enums)
+    : freeBody(request)
+  return {
+    filters,
+    body,
+    root: body.outgoing,
+    scope: {
+      context: access.context,
+      query: request.query,
+      filters: filterBindings(filters),
+      id: request.id,
+      body: body.outgoing,
+      parent: request.parent,
+      owner: access.environmentId,
+    },
+    ignored,
+    warnings: RECORD_WRITES.has(method) ? unreadFields(mapping, body.unified) : [],
+  }
+}
+
+/** The order of a request, where the provider is not asked for it. */
+function ignoredSort({ request: plan, resource }: MappingPlan, { sort }: UnifiedRequest): readonly IgnoredFilter[] {
+  if (sort === undefined) return []
+  const { field, direction } = sort
+  const known = plan.sorts.get(field)
+  if (known?.[direction] !== undefined) return []
+  const isField = resource.node.properties.has(field)
+  const reason = known !== undefined ? 'operator_not_supported' : isField ? 'not_supported' : 'unknown_field'
+  return [{ field, op: 'sort', reason }]
+}
+
+function notHonoured({ filters, sorts }: MappingPlan, ignored: readonly IgnoredFilter[]): Failure {
+  const honoured = [...filters].map(([field, operators]) => `${field} (${operators.join(', ')})`).join('; ')
+  const orders = [...sorts].join(', ')
+  return invalidFields(
+    ignored.map(({ field, op }) =>
+      op === 'sort'
+        ? {
+            field: 'sort_by',
+            description: `cannot be ${field}: records are sorted by ${orders || 'nothing'}`,
+            rule: 'filter',
+          }
+        : {
+            field: `filters.${field}`,
+            description: `is not honoured with ${op}: this integration has ${honoured || 'no filters'}`,
+            rule: 'filter',
+          },
+    ),
+  )
+}
+
+function assertExpandable({ expandable }: MappingPlan, { expand = [] }: UnifiedRequest): void {
+  const unknown = expand.filter((field) => !expandable.has(field))
+  if (unknown.length === 0) return
+  const known = [...expandable].join(', ')
+  const offer = known === '' ? 'nothing can be expanded here' : `can be expanded: ${known}`
+  throw invalidFields(
+    unknown.map((field) => ({ field: 'expand', description: `names ${field}; ${offer}`, rule: 'unknown' })),
+  )
+}
+
+/** The body of a method of the mapping's own is passed on as it is. */
+function freeBody({ body }: UnifiedRequest): ValidatedBody {
+  return isJsonObject(body ?? null) ? { unified: body as JsonObject, outgoing: body as JsonObject } : NO_BODY
+}
+
+function unreadFields({ request, config }: MappingPlan, body: JsonObject): readonly MappingWarning[] {
+  const { readFields } = request
+  if (readFields === undefined || config.request?.body === undefined) return []
+  return Object.keys(body)
+    .filter((field) => !readFields.has(field))
+    .map((field) => ({
+      field,
+      rule: 'not_mapped',
+      message: 'the mapping of this integration does not send it; use remote_fields',
+    }))
+}
+
+/** The evaluation of the expressions of a request. */
+export function evaluationOf({ evaluator }: Pick<UnifiedDependencies, 'evaluator'>, scope: MappingScope): Evaluation {
+  return { evaluator, bindings: bindingsOf(scope), owner: scope.owner }
+}
+
+/**
+ * The call of the proxy for a prepared request.
+ *
+ * @throws Failure EXPRESSION_FAILED, METHOD_NOT_DEFINED for a method that the mapping does not allow
+ */
+export async function buildCall(
+  deps: Pick<UnifiedDependencies, 'evaluator'>,
+  { mapping }: UnifiedTarget,
+  request: UnifiedRequest,
+  prepared: PreparedRequest,
+): Promise<ProxyRequest> {
+  const { request: plan } = mapping
+  const evaluation = evaluationOf(deps, prepared.scope)
+  const { root } = prepared
+  const value = (map: FieldMapPlan | undefined, setting: string): Promise<Json | undefined> =>
+    map === undefined ? Promise.resolve(undefined) : evaluateFieldMap(evaluation, map, root, `request.${setting}`)
+  const sort = request.sort === undefined ? undefined : plan.sorts.get(request.sort.field)?.[request.sort.direction]
+  const query = {
+    ...asObject(await value(plan.query, 'query')),
+    ...(await filterQuery(evaluation, prepared.filters)),
+    ...asObject(sort === undefined ? undefined : await evaluateFieldMap(evaluation, sort, root, 'sort')),
+    ...request.query,
+  }
+  return {
+    target: targetOf(plan.resource, await methodOf(evaluation, mapping, root)),
+    id: plan.id === undefined ? request.id : await evaluateLeaf(evaluation, plan.id, root, 'request.id'),
+    query,
+    body: outgoingBody(mapping, request, await value(plan.body, 'body')),
+    headers: await headersOf(evaluation, mapping, root),
+    args: asObject(await value(plan.args, 'args')),
+    page: request.page,
+    signal: request.signal,
+  }
+}
+
+async function methodOf(evaluation: Evaluation, { request }: MappingPlan, root: JsonObject): Promise<string> {
+  const { method } = request
+  if (typeof method === 'string') return method
+  const { expression, allowed } = method
+  const name = await evaluateLeaf(evaluation, expression, root, 'method')
+  if (typeof name === 'string' && allowed.has(name)) return name
+  const chosen = typeof name === 'string' ? name.slice(0, 100) : 'no method'
+  throw new Failure('METHOD_NOT_DEFINED', `the mapping chose ${chosen}, not one of ${[...allowed].join(', ')}`)
+}
+
+/** The mapped body with the caller's own keys over it; a method of the mapping's own passes its body on. */
+function outgoingBody({ request: plan, method }: MappingPlan, request: UnifiedRequest, mapped: Json | undefined) {
+  const isFree = plan.body === undefined && !RECORD_WRITES.has(method)
+  const body = isFree ? request.body : mapped
+  const { remoteFields } = request
+  if (remoteFields === undefined) return body
+  return isJsonObject(body ?? {}) ? overlay((body ?? {}) as JsonObject, remoteFields) : body
+}
+
+/** Objects merge, everything else replaces; unlike in a patch `null` is a value. */
+function overlay(base: JsonObject, above: JsonObject): JsonObject {
+  const merged: Record<string, Json> = { ...base }
+  for (const [key, value] of Object.entries(above)) {
+    if (FORBIDDEN_KEYS.has(key)) continue
+    const below = Object.hasOwn(base, key) ? base[key] : undefined
+    merged[key] = isJsonObject(value) && below !== undefined && isJsonObject(below) ? overlay(below, value) : value
+  }
+  return merged
+}
+
+async function headersOf(
+  evaluation: Evaluation,
+  { request }: MappingPlan,
+  root: JsonObject,
+): Promise<Record<string, string> | undefined> {
+  if (request.headers.size === 0) return undefined
+  const headers: Record<string, string> = {}
+  for (const [name, leaf] of request.headers) {
+    const text = toText((await evaluateLeaf(evaluation, leaf, root, `request.headers.${name}`)) ?? null)
+    if (text !== undefined) headers[name] = text
+  }
+  return headers
+}

@@ -1,0 +1,121 @@
+import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { type Column, compileLeaf, type Evaluation, evaluateColumns, type Leaf, ofSetting } from './leaf.ts'
+import type { FieldMap } from './mapping-schema.ts'
+
+/** A compiled field map. */
+export interface FieldMapPlan {
+  readonly tree: FieldTree
+  readonly leaves: readonly FieldLeaf[]
+}
+
+/** An expression of a field map. */
+export interface FieldLeaf extends Leaf {
+  /** Dotted path in the field map; empty: the expression is the whole. */
+  readonly field: string
+}
+
+type FieldTree =
+  | { readonly kind: 'leaf'; readonly at: number; readonly readsRoot: boolean }
+  | { readonly kind: 'constant'; readonly value: Json; readonly readsRoot: false }
+  | {
+      readonly kind: 'object'
+      readonly entries: readonly (readonly [string, FieldTree])[]
+      readonly readsRoot: boolean
+    }
+  | { readonly kind: 'list'; readonly items: readonly FieldTree[]; readonly readsRoot: boolean }
+
+/** Compiles a field map. */
+export function compileFieldMap(map: FieldMap): FieldMapPlan {
+  const leaves: FieldLeaf[] = []
+  return { tree: compileTree(map, '', leaves), leaves }
+}
+
+function compileTree(value: Json, field: string, leaves: FieldLeaf[]): FieldTree {
+  if (typeof value === 'string') {
+    const leaf = compileLeaf(value)
+    leaves.push({ ...leaf, field })
+    return { kind: 'leaf', at: leaves.length - 1, readsRoot: leaf.readsRoot }
+  }
+  if (Array.isArray(value)) {
+    const items = value.map((item: Json, index) => compileTree(item, `${field}[${index}]`, leaves))
+    return { kind: 'list', items, readsRoot: items.some(({ readsRoot }) => readsRoot) }
+  }
+  if (!isJsonObject(value)) return { kind: 'constant', value, readsRoot: false }
+  const entries = Object.entries(value).map(
+    ([key, item]) => [key, compileTree(item, field === '' ? key : `${field}.${key}`, leaves)] as const,
+  )
+  return { kind: 'object', entries, readsRoot: entries.some(([, { readsRoot }]) => readsRoot) }
+}
+
+/**
+ * The value of a field map for one input. A nested object or entry of a list in which no expression found anything in the
+ * input is left out, also when it has constants.
+ *
+ * @param row of the columns of its leaves
+ */
+export function buildValue(tree: FieldTree, columns: readonly Column[], row: number): Json | undefined {
+  switch (tree.kind) {
+    case 'leaf':
+      return columns[tree.at]?.values[row]
+    case 'constant':
+      return tree.value
+    case 'object':
+      return buildObject(tree.entries, tree.readsRoot, columns, row)
+    case 'list':
+      return buildList(tree, columns, row)
+  }
+}
+
+function buildObject(
+  entries: readonly (readonly [string, FieldTree])[],
+  readsRoot: boolean,
+  columns: readonly Column[],
+  row: number,
+): JsonObject | undefined {
+  const object: Record<string, Json> = {}
+  let hasFound = !readsRoot
+  for (const [key, child] of entries) {
+    const value = buildValue(child, columns, row)
+    if (value === undefined) continue
+    object[key] = value
+    if (child.readsRoot) hasFound = true
+  }
+  return hasFound ? object : undefined
+}
+
+function buildList(
+  { items, readsRoot }: Extract<FieldTree, { kind: 'list' }>,
+  columns: readonly Column[],
+  row: number,
+): Json | undefined {
+  const list: Json[] = []
+  let hasFound = !readsRoot
+  for (const item of items) {
+    const value = buildValue(item, columns, row)
+    if (value === undefined) continue
+    list.push(value)
+    if (item.readsRoot) hasFound = true
+  }
+  return hasFound ? list : undefined
+}
+
+/**
+ * The value of a field map for one input; `undefined` when it has none.
+ *
+ * @param setting names it in a failure
+ * @throws Failure EXPRESSION_FAILED and the other reasons of the evaluator
+ */
+export async function evaluateFieldMap(
+  evaluation: Evaluation,
+  { tree, leaves }: FieldMapPlan,
+  input: JsonObject,
+  setting: string,
+): Promise<Json | undefined> {
+  const columns = await evaluateColumns(evaluation, leaves, [input])
+  for (const [at, column] of columns.entries()) {
+    const failure = column.failures.get(0)
+    const field = leaves[at]?.field ?? ''
+    if (failure !== undefined) throw ofSetting(failure, field === '' ? setting : `${setting}.${field}`)
+  }
+  return buildValue(tree, columns, 0)
+}

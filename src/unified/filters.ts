@@ -1,0 +1,162 @@
+import { invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { toProviderValue } from './enums.ts'
+import { type Evaluation, evaluateLeaf } from './leaf.ts'
+import type { IgnoredFilter, UnifiedFilter } from './mapping.ts'
+import type { FilterConfig } from './mapping-schema.ts'
+import type { UnifiedResource } from './model.ts'
+import type { FilterPlan, RequestPlan } from './request-plan.ts'
+import { toBoolean, toDateOnly, toDateTime, toInteger, toNumber } from './scalar-values.ts'
+import type { SchemaNode } from './schema-node.ts'
+
+/** Filters of a request, checked. */
+export interface PreparedFilters {
+  readonly honoured: readonly HonouredFilter[]
+  readonly ignored: readonly IgnoredFilter[]
+}
+
+/** A filter that the provider is asked for, with a value of the provider. */
+interface HonouredFilter extends UnifiedFilter {
+  readonly plan: FilterPlan
+}
+
+/** Most values of `in` and `nin`. */
+const VALUES_MAX = 100
+
+/**
+ * Checks the filters of a request and converts their values: enumerations to those of the provider, times to its format.
+ *
+ * @throws Failure INVALID_FIELD for values that the field cannot have
+ */
+export function prepareFilters(
+  plan: RequestPlan,
+  resource: UnifiedResource,
+  filters: readonly UnifiedFilter[],
+): PreparedFilters {
+  const honoured: HonouredFilter[] = []
+  const ignored: IgnoredFilter[] = []
+  const violations: Violation[] = []
+  for (const { field, op, value } of filters) {
+    const filter = plan.filters.get(field)
+    const node = nodeAt(resource.node, field)
+    if (filter === undefined)
+      ignored.push({ field, op, reason: node === undefined ? 'unknown_field' : 'not_supported' })
+    else if (!filter.operators.has(op)) ignored.push({ field, op, reason: 'operator_not_supported' })
+    else {
+      const converted = convertValues(plan, { field, op, value }, node, filter.format)
+      if ('problem' in converted) violations.push(violationOf(field, converted.problem))
+      else honoured.push({ field, op, value: converted.value, plan: filter })
+    }
+  }
+  if (violations.length > 0) throw invalidFields(violations)
+  return { honoured, ignored }
+}
+
+type Converted = { readonly value: Json } | { readonly problem: string }
+
+function convertValues(
+  plan: RequestPlan,
+  { field, op, value }: UnifiedFilter,
+  node: SchemaNode | undefined,
+  format: FilterConfig['format'],
+): Converted {
+  const convert = (item: Json): Converted => convertValue(plan, field, item, node, format)
+  if (op !== 'in' && op !== 'nin') return Array.isArray(value) ? { problem: 'must be one value' } : convert(value)
+  const items: readonly Json[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [value]
+  if (items.length > VALUES_MAX) return { problem: `must have at most ${VALUES_MAX} values` }
+  const values: Json[] = []
+  for (const item of items) {
+    const converted = convert(typeof item === 'string' ? item.trim() : item)
+    if ('problem' in converted) return converted
+    values.push(converted.value)
+  }
+  return { value: values }
+}
+
+function convertValue(
+  plan: RequestPlan,
+  field: string,
+  value: Json,
+  node: SchemaNode | undefined,
+  format: FilterConfig['format'],
+): Converted {
+  const rule = plan.enums.get(field)
+  if (rule !== undefined && rule.known.size > 0) {
+    if (typeof value !== 'string' || !rule.known.has(value))
+      return { problem: `must be one of ${[...rule.known].join(', ')}` }
+    const provider = toProviderValue(rule, value)
+    return provider === undefined
+      ? { problem: `has no counterpart of ${value} at the integration` }
+      : { value: provider }
+  }
+  if (format !== undefined) return convertTime(value, format)
+  return convertType(value, node)
+}
+
+/** A time as the provider wants it. */
+function convertTime(value: Json, format: NonNullable<FilterConfig['format']>): Converted {
+  const time = format === 'date' ? toDateOnly(value) : toDateTime(value)
+  if (time === undefined) return { problem: 'must be a date (YYYY-MM-DD) or a time (RFC 3339)' }
+  switch (format) {
+    case 'date':
+    case 'date-time':
+      return { value: time }
+    case 'epoch':
+      return { value: Math.floor(Date.parse(time) / 1000) }
+    case 'epoch_ms':
+      return { value: Date.parse(time) }
+  }
+}
+
+function convertType(value: Json, node: SchemaNode | undefined): Converted {
+  switch (node?.kind) {
+    case 'boolean':
+      return orProblem(toBoolean(value), 'must be true or false')
+    case 'integer':
+      return orProblem(toInteger(value), 'must be a whole number')
+    case 'number':
+      return orProblem(toNumber(value), 'must be a number')
+    default:
+      return { value }
+  }
+}
+
+function orProblem(value: Json | undefined, problem: string): Converted {
+  return value === undefined ? { problem } : { value }
+}
+
+function violationOf(field: string, description: string): Violation {
+  return { field: `filters.${field}`, description, rule: 'filter' }
+}
+
+/** The schema of a dotted field; of a list that of its elements. */
+export function nodeAt(node: SchemaNode, field: string): SchemaNode | undefined {
+  let current: SchemaNode | undefined = node
+  for (const name of field.split('.')) {
+    if (current?.kind === 'array') current = current.items
+    current = current?.kind === 'object' ? current.properties.get(name) : undefined
+  }
+  return current
+}
+
+/** Values by field and operator, for `$filters`. */
+export function filterBindings({ honoured }: PreparedFilters): JsonObject {
+  const byField: Record<string, Record<string, Json>> = Object.create(null)
+  for (const { field, op, value } of honoured) byField[field] = { ...byField[field], [op]: value }
+  return { ...byField }
+}
+
+/** The query parameters of the filters. @throws Failure EXPRESSION_FAILED */
+export async function filterQuery(evaluation: Evaluation, { honoured }: PreparedFilters): Promise<JsonObject> {
+  const query: Record<string, Json> = {}
+  for (const { field, op, value, plan } of honoured) {
+    const name = typeof plan.to === 'string' ? plan.to : plan.to?.[op]
+    if (name === undefined) continue
+    const bindings = { ...evaluation.bindings, value, op }
+    const written =
+      plan.value === undefined
+        ? value
+        : await evaluateLeaf({ ...evaluation, bindings }, plan.value, {}, `filters.${field}.value`)
+    if (written !== undefined) query[name] = written
+  }
+  return query
+}

@@ -1,0 +1,100 @@
+import { isJsonObject, type Json } from '../base/index.ts'
+import { listInputPaths, listVariablePaths } from '../expressions/index.ts'
+import { type CompiledEnums, compileEnums } from './enums.ts'
+import { compileFieldMap, type FieldMapPlan } from './field-map.ts'
+import { compileLeaf, type Leaf } from './leaf.ts'
+import type { FieldMap, FilterConfig, MappingConfig } from './mapping-schema.ts'
+import type { UnifiedResource } from './model.ts'
+import { compileStep, type MappingStep } from './steps.ts'
+
+/** How a unified request becomes a call of the proxy. */
+export interface RequestPlan {
+  /** Resource of the definition; `_`: an action. */
+  readonly resource: string
+  readonly method: string | { readonly expression: Leaf; readonly allowed: ReadonlySet<string> }
+  readonly id: Leaf | undefined
+  readonly query: FieldMapPlan | undefined
+  readonly body: FieldMapPlan | undefined
+  readonly headers: ReadonlyMap<string, Leaf>
+  readonly args: FieldMapPlan | undefined
+  readonly filters: ReadonlyMap<string, FilterPlan>
+  readonly sorts: ReadonlyMap<string, SortPlan>
+  /** By dotted unified field. */
+  readonly enums: CompiledEnums
+  readonly before: readonly MappingStep[]
+  readonly after: readonly MappingStep[]
+  /** Fields of the body that expressions read; `undefined`: any. */
+  readonly readFields: ReadonlySet<string> | undefined
+}
+
+/** A filter that is honoured. */
+export interface FilterPlan {
+  readonly operators: ReadonlySet<string>
+  readonly to: FilterConfig['to']
+  readonly value: Leaf | undefined
+  readonly format: FilterConfig['format']
+}
+
+/** Query parameters of an order, by direction. */
+export interface SortPlan {
+  readonly asc: FieldMapPlan | undefined
+  readonly desc: FieldMapPlan | undefined
+}
+
+/** Compiles the request side of a mapping. */
+export function compileRequest(config: MappingConfig, resource: UnifiedResource): RequestPlan {
+  const { method, request } = config
+  return {
+    resource: config.resource,
+    method:
+      typeof method === 'string'
+        ? method
+        : { expression: compileLeaf(method.expression), allowed: new Set(method.allowed) },
+    id: request?.id === undefined ? undefined : compileLeaf(request.id),
+    query: optionalMap(request?.query),
+    body: optionalMap(request?.body),
+    headers: new Map(Object.entries(request?.headers ?? {}).map(([name, text]) => [name, compileLeaf(text)])),
+    args: optionalMap(request?.args),
+    filters: new Map(Object.entries(config.filters ?? {}).map(([field, filter]) => [field, compileFilter(filter)])),
+    sorts: new Map(
+      Object.entries(config.sort ?? {}).map(([field, sort]) => [
+        field,
+        { asc: optionalMap(sort.asc), desc: optionalMap(sort.desc) },
+      ]),
+    ),
+    enums: compileEnums(resource.node, config.enums ?? {}),
+    before: (config.before ?? []).map(compileStep),
+    after: (config.after ?? []).map(compileStep),
+    readFields: readFieldsOf(config),
+  }
+}
+
+/** The variable that holds the body as a whole. */
+const BODY_VARIABLE = 'body'
+
+/** Fields of the body that the request and the steps read. */
+function readFieldsOf({ request, before = [], after = [] }: MappingConfig): ReadonlySet<string> | undefined {
+  const texts = textsOf([request ?? {}, before, after] as Json)
+  const names = new Set<string>()
+  for (const text of texts) {
+    const paths = listInputPaths(text)
+    const readsBody = listVariablePaths(text).some(({ variable }) => variable === BODY_VARIABLE)
+    if (paths === undefined || readsBody) return undefined
+    for (const [name] of paths) if (name !== undefined) names.add(name)
+  }
+  return names
+}
+
+/** Every text of a config: names of steps and resources are harmless among the expressions. */
+function textsOf(value: Json): string[] {
+  if (typeof value === 'string') return [value]
+  return Array.isArray(value) || isJsonObject(value) ? Object.values(value).flatMap(textsOf) : []
+}
+
+function compileFilter({ ops, to, value, format }: FilterConfig): FilterPlan {
+  return { operators: new Set(ops), to, value: value === undefined ? undefined : compileLeaf(value), format }
+}
+
+function optionalMap(map: FieldMap | undefined): FieldMapPlan | undefined {
+  return map === undefined ? undefined : compileFieldMap(map)
+}

@@ -1,0 +1,230 @@
+import { invalidFields, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import type { ProxyRequest, RateLimitedOutcome } from '../proxy/index.ts'
+import { evaluationOf } from './build-call.ts'
+import { buildValue, compileFieldMap, evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
+import { asRoot, compileLeaf, type Evaluation, evaluateColumns, type Leaf } from './leaf.ts'
+import type { MappedRecords } from './map-records.ts'
+import type { MappingScope, MappingWarning } from './mapping.ts'
+import type { SideLoadConfig } from './mapping-schema.ts'
+import type { UnifiedDependencies, UnifiedRequest, UnifiedTarget } from './request.ts'
+import { toText } from './scalar-values.ts'
+import { asObject, targetOf } from './steps.ts'
+
+/** Most references that are loaded one by one, unless the caller agrees to more. */
+const UNBATCHED_MAX = 50
+/** Most references of one field of one call. */
+const REFERENCES_MAX = 2_000
+/** Requests in flight at once. */
+const CONCURRENCY = 4
+
+/** Records with their references loaded, or the rate limit that ended the call. */
+export type LoadedRecords =
+  | {
+      readonly kind: 'loaded'
+      readonly records: readonly JsonObject[]
+      readonly warnings: readonly MappingWarning[]
+    }
+  | RateLimitedOutcome
+
+/** Compiled side loads by unified field. */
+export type SideLoadPlans = ReadonlyMap<string, SideLoadPlan>
+
+interface SideLoadPlan {
+  readonly config: SideLoadConfig
+  readonly ids: Leaf
+  readonly fields: FieldMapPlan
+  readonly batch: BatchPlan | undefined
+}
+
+interface BatchPlan {
+  readonly size: number
+  readonly query: FieldMapPlan | undefined
+  readonly body: FieldMapPlan | undefined
+  readonly key: Leaf
+}
+
+/** Compiles side loads. */
+export function compileSideLoads(configs: Readonly<Record<string, SideLoadConfig>>): SideLoadPlans {
+  return new Map(
+    Object.entries(configs).map(([field, config]) => {
+      const { batch } = config
+      const plan: SideLoadPlan = {
+        config,
+        ids: compileLeaf(config.ids),
+        fields: compileFieldMap(config.fields),
+        batch: batch === undefined ? undefined : compileBatch(batch),
+      }
+      return [field, plan]
+    }),
+  )
+}
+
+function compileBatch({ size, query, body, key }: NonNullable<SideLoadConfig['batch']>): BatchPlan {
+  return {
+    size,
+    query: query === undefined ? undefined : compileFieldMap(query),
+    body: body === undefined ? undefined : compileFieldMap(body),
+    key: compileLeaf(key),
+  }
+}
+
+/** What one field of one call is loaded with. */
+interface Loading {
+  readonly deps: UnifiedDependencies
+  readonly target: UnifiedTarget
+  readonly field: string
+  readonly plan: SideLoadPlan
+  readonly evaluation: Evaluation
+  readonly signal: AbortSignal | undefined
+}
+
+/**
+ * Loads the references that the caller expands, each distinct one once.
+ *
+ * A reference that cannot be loaded stays as it is, with a warning.
+ *
+ * @throws Failure INVALID_FIELD for more than 50 references without batch, EXPRESSION_FAILED, and those of a call
+ */
+export async function loadReferences(
+  deps: UnifiedDependencies,
+  target: UnifiedTarget,
+  request: UnifiedRequest,
+  { records, sources }: MappedRecords,
+  scope: MappingScope,
+): Promise<LoadedRecords> {
+  const evaluation = evaluationOf(deps, scope)
+  const warnings: MappingWarning[] = []
+  let expanded = records
+  for (const field of new Set(request.expand ?? [])) {
+    const plan = target.mapping.sideLoads.get(field)
+    if (plan === undefined) continue
+    const loading: Loading = { deps, target, field, plan, evaluation, signal: request.signal }
+    const wanted = await readIds(loading, sources)
+    const ids = [...new Set(wanted.flatMap(({ ids }) => ids))]
+    assertFew(loading, ids, request.expandUnbatched ?? false)
+    const loaded = await loadAll(loading, ids)
+    if (loaded.kind === 'rate_limited') return loaded
+    warnings.push(...loaded.warnings)
+    expanded = expanded.map((record, row) => withReference(record, field, wanted[row], loaded.byId))
+  }
+  return { kind: 'loaded', records: expanded, warnings }
+}
+
+/** Ids of one record, and whether it may have several. */
+interface WantedIds {
+  readonly ids: readonly string[]
+  readonly isList: boolean
+}
+
+async function readIds({ plan, evaluation }: Loading, sources: readonly Json[]): Promise<readonly WantedIds[]> {
+  const [column] = await evaluateColumns(evaluation, [plan.ids], sources.map(asRoot))
+  return sources.map((_source, row) => {
+    const value = column?.values[row] ?? null
+    const values: readonly Json[] = Array.isArray(value) ? value : [value]
+    return { ids: values.flatMap((each) => toText(each) || []), isList: Array.isArray(value) }
+  })
+}
+
+function assertFew({ field, plan }: Loading, ids: readonly string[], isUnbatchedAllowed: boolean): void {
+  const max = plan.batch === undefined && !isUnbatchedAllowed ? UNBATCHED_MAX : REFERENCES_MAX
+  if (ids.length <= max) return
+  const advice = max === UNBATCHED_MAX ? 'ask for a smaller page, or set expand_unbatched' : 'ask for a smaller page'
+  const description = `${field} would take ${ids.length} requests, one per record: ${advice}`
+  throw invalidFields([{ field: 'expand', description, rule: 'max' }])
+}
+
+type LoadedReferences =
+  | {
+      readonly kind: 'loaded'
+      readonly byId: ReadonlyMap<string, JsonObject>
+      readonly warnings: readonly MappingWarning[]
+    }
+  | RateLimitedOutcome
+
+async function loadAll(loading: Loading, ids: readonly string[]): Promise<LoadedReferences> {
+  const groups = groupsOf(ids, loading.plan.batch?.size ?? 1)
+  const pending = groups.values()
+  const byId = new Map<string, JsonObject>()
+  const warnings: MappingWarning[] = []
+  let limited: RateLimitedOutcome | undefined
+  const work = async (): Promise<void> => {
+    for (const group of pending) {
+      if (limited !== undefined) return
+      const outcome = await loadGroup(loading, group)
+      if (outcome.kind === 'rate_limited') limited = outcome
+      else if (outcome.kind === 'failed') warnings.push(outcome.warning)
+      else for (const [id, record] of outcome.records) byId.set(id, record)
+    }
+  }
+  await Promise.all(Array.from({ length: CONCURRENCY }, work))
+  return limited ?? { kind: 'loaded', byId, warnings }
+}
+
+function groupsOf(ids: readonly string[], size: number): readonly (readonly string[])[] {
+  return Array.from({ length: Math.ceil(ids.length / size) }, (_, at) => ids.slice(at * size, (at + 1) * size))
+}
+
+type GroupOutcome =
+  | { readonly kind: 'ok'; readonly records: readonly (readonly [string, JsonObject])[] }
+  | { readonly kind: 'failed'; readonly warning: MappingWarning }
+  | RateLimitedOutcome
+
+async function loadGroup(loading: Loading, ids: readonly string[]): Promise<GroupOutcome> {
+  const { deps, target, field } = loading
+  const outcome = await deps.proxy.call(target.plan, target.access, await requestOf(loading, ids))
+  if (outcome.kind === 'rate_limited') return outcome
+  if (outcome.kind === 'upstream_error') {
+    const message = `${ids.length === 1 ? ids[0] : `${ids.length} records`} could not be loaded: ${outcome.message}`
+    return { kind: 'failed', warning: { field, rule: 'side_load', message } }
+  }
+  const { result } = outcome
+  const loaded: readonly Json[] = Array.isArray(result) ? result : result === null ? [] : [result]
+  return { kind: 'ok', records: await keyedRecords(loading, loaded, ids) }
+}
+
+async function requestOf({ field, plan, evaluation, signal }: Loading, ids: readonly string[]): Promise<ProxyRequest> {
+  const { config, batch } = plan
+  const call = { target: targetOf(config.resource, config.method), signal }
+  if (batch === undefined) return { ...call, id: ids[0] }
+  const own = { ...evaluation, bindings: { ...evaluation.bindings, ids } }
+  const value = (map: FieldMapPlan | undefined, setting: string): Promise<Json | undefined> =>
+    map === undefined
+      ? Promise.resolve(undefined)
+      : evaluateFieldMap(own, map, {}, `side_load.${field}.batch.${setting}`)
+  const query = asObject(await value(batch.query, 'query'))
+  return { ...call, query, body: await value(batch.body, 'body'), page: { limit: ids.length } }
+}
+
+/** Loaded records by id: of a batch by its key, else the one that was asked for. */
+async function keyedRecords(
+  { plan, evaluation }: Loading,
+  loaded: readonly Json[],
+  ids: readonly string[],
+): Promise<readonly (readonly [string, JsonObject])[]> {
+  const roots = loaded.map(asRoot)
+  const { fields, batch } = plan
+  const columns = await evaluateColumns(evaluation, fields.leaves, roots)
+  const [keys] = batch === undefined ? [] : await evaluateColumns(evaluation, [batch.key], roots)
+  return roots.flatMap((_root, row) => {
+    const id = keys === undefined ? (row === 0 ? ids[0] : undefined) : toText(keys.values[row] ?? null)
+    const value = buildValue(fields.tree, columns, row)
+    return id === undefined || value === undefined || !isJsonObject(value) ? [] : [[id, { id, ...value }] as const]
+  })
+}
+
+function withReference(
+  record: JsonObject,
+  field: string,
+  wanted: WantedIds | undefined,
+  byId: ReadonlyMap<string, JsonObject>,
+): JsonObject {
+  if (wanted === undefined || wanted.ids.length === 0) return record
+  const present = record[field] ?? null
+  const known: readonly Json[] = Array.isArray(present) ? present : [present]
+  const references = wanted.ids.map((id): JsonObject => {
+    const own = known.find((each) => isJsonObject(each) && each.id === id)
+    return { ...(isJsonObject(own ?? null) ? (own as JsonObject) : { id }), ...byId.get(id) }
+  })
+  const isList = wanted.isList || Array.isArray(present)
+  return { ...record, [field]: isList ? references : (references[0] ?? null) }
+}

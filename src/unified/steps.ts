@@ -1,0 +1,149 @@
+import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { isTruthy } from '../formats/index.ts'
+import type { CallTarget, ProxyRequest, RateLimitedOutcome, UpstreamErrorOutcome } from '../proxy/index.ts'
+import { compileFieldMap, evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
+import { compileLeaf, type Evaluation, evaluateLeaf, type Leaf } from './leaf.ts'
+import type { FieldMap, StepConfig } from './mapping-schema.ts'
+import type { UnifiedDependencies, UnifiedTarget } from './request.ts'
+
+/** A compiled step before or after a call. */
+export interface MappingStep {
+  readonly name: string
+  readonly runIf: Leaf | undefined
+  /** Its value replaces the answer of the provider. */
+  readonly isResult: boolean
+  readonly work:
+    | {
+        readonly type: 'request'
+        readonly target: CallTarget
+        readonly id: Leaf | undefined
+        readonly query: FieldMapPlan | undefined
+        readonly body: FieldMapPlan | undefined
+      }
+    | { readonly type: 'transform'; readonly expression: Leaf }
+}
+
+/** Resource of mappings whose methods are actions of the definition. */
+const ACTION_RESOURCE = '_'
+
+/** The target of a call of a mapping. */
+export function targetOf(resource: string, method: string): CallTarget {
+  return resource === ACTION_RESOURCE ? { kind: 'action', action: method } : { kind: 'method', resource, method }
+}
+
+/** Compiles a step. A request without resource or method is a finding of `checkMapping`. */
+export function compileStep(step: StepConfig): MappingStep {
+  const { name, run_if: runIf, result } = step
+  return { name, runIf: optionalLeaf(runIf), isResult: result ?? false, work: compileWork(step) }
+}
+
+function compileWork(step: StepConfig): MappingStep['work'] {
+  if (step.type === 'transform') return { type: 'transform', expression: compileLeaf(step.expression ?? 'null') }
+  return {
+    type: 'request',
+    target: targetOf(step.resource ?? '', step.method ?? ''),
+    id: optionalLeaf(step.id),
+    query: optionalMap(step.query),
+    body: optionalMap(step.body),
+  }
+}
+
+function optionalLeaf(text: string | undefined): Leaf | undefined {
+  return text === undefined ? undefined : compileLeaf(text)
+}
+
+function optionalMap(map: FieldMap | undefined): FieldMapPlan | undefined {
+  return map === undefined ? undefined : compileFieldMap(map)
+}
+
+/** What steps run with. */
+export interface StepRun {
+  readonly deps: UnifiedDependencies
+  readonly target: UnifiedTarget
+  readonly evaluation: Evaluation
+  /** Root of expressions: the body of a write, else empty. */
+  readonly root: JsonObject
+  readonly signal: AbortSignal | undefined
+  /** `before` or `after`, the variable that holds the results. */
+  readonly variable: 'before' | 'after'
+  /** A dry run sends nothing: its requests are skipped. */
+  readonly isDryRun: boolean
+}
+
+/** Results of steps by name, or the answer of the provider that ends the call. */
+export type StepsOutcome =
+  | {
+      readonly kind: 'done'
+      readonly results: JsonObject
+      /** Value of the step that replaces the answer of the provider. */
+      readonly result: Json | undefined
+      /** Names of requests that a dry run skipped. */
+      readonly skipped: readonly string[]
+    }
+  | RateLimitedOutcome
+  | UpstreamErrorOutcome
+
+/** Runs steps in their order; each sees the results of those before it. @throws Failure of a call, EXPRESSION_FAILED */
+export async function runSteps(run: StepRun, steps: readonly MappingStep[]): Promise<StepsOutcome> {
+  const results: Record<string, Json> = {}
+  const skipped: string[] = []
+  let result: Json | undefined
+  for (const step of steps) {
+    const bindings = { ...run.evaluation.bindings, [run.variable]: { ...results } }
+    const evaluation = { ...run.evaluation, bindings }
+    if (
+      step.runIf !== undefined &&
+      !isTruthy(await evaluateLeaf(evaluation, step.runIf, run.root, at(run, step, 'run_if')))
+    )
+      continue
+    if (step.work.type === 'request' && run.isDryRun) {
+      skipped.push(step.name)
+      continue
+    }
+    const outcome = await runStep({ ...run, evaluation }, step)
+    if (outcome.kind !== 'value') return outcome
+    results[step.name] = outcome.value
+    if (step.isResult) result = outcome.value
+  }
+  return { kind: 'done', results, result, skipped }
+}
+
+function at({ variable }: StepRun, { name }: MappingStep, key: string): string {
+  return `${variable}.${name}.${key}`
+}
+
+type StepValue = { readonly kind: 'value'; readonly value: Json } | RateLimitedOutcome | UpstreamErrorOutcome
+
+async function runStep(run: StepRun, step: MappingStep): Promise<StepValue> {
+  const { evaluation, root } = run
+  const { work } = step
+  if (work.type === 'transform') {
+    const value = await evaluateLeaf(evaluation, work.expression, root, at(run, step, 'expression'))
+    return { kind: 'value', value: value ?? null }
+  }
+  const id = work.id === undefined ? undefined : await evaluateLeaf(evaluation, work.id, root, at(run, step, 'id'))
+  const query = await optionalValue(run, work.query, at(run, step, 'query'))
+  const body = await optionalValue(run, work.body, at(run, step, 'body'))
+  const request: ProxyRequest = {
+    target: work.target,
+    id,
+    query: asObject(query),
+    body,
+    signal: run.signal,
+  }
+  const outcome = await run.deps.proxy.call(run.target.plan, run.target.access, request)
+  return outcome.kind === 'ok' ? { kind: 'value', value: outcome.result } : outcome
+}
+
+async function optionalValue(
+  { evaluation, root }: StepRun,
+  map: FieldMapPlan | undefined,
+  setting: string,
+): Promise<Json | undefined> {
+  return map === undefined ? undefined : await evaluateFieldMap(evaluation, map, root, setting)
+}
+
+/** Query parameters: nothing unless the value is an object. */
+export function asObject(value: Json | undefined): JsonObject | undefined {
+  return value !== undefined && isJsonObject(value) ? value : undefined
+}
