@@ -48,13 +48,9 @@ export type {
 } from './request.ts'
 export {
   checkUnifiedQuery,
-  checkUnifiedQuery,
   filtersSince,
-  filtersSince,
-  readUnifiedQuery,
   readUnifiedQuery,
   UNIFIED_OPTIONS,
-  type UnifiedQuery,
   type UnifiedQuery,
 } from './request-query.ts'
 export { unifiedPages } from './unified-pages.ts'

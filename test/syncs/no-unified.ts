@@ -6,6 +6,9 @@ const unused = () => {
 
 /** What runs of unified resources need, for tests of others. */
 export const NO_UNIFIED: Pick<Parameters<typeof executeWebhookRun>[0], 'unified' | 'mappings'> = {
-  unified: { proxy: { call: unused, pages: unused, preview: unused }, evaluator: { evaluate: unused } },
+  unified: {
+    proxy: { call: unused, pages: unused, preview: unused },
+    evaluator: { evaluate: unused, evaluateEach: unused },
+  },
   mappings: { find: unused },
 }
