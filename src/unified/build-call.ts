@@ -3,9 +3,9 @@ import type { ProxyRequest } from '../proxy/index.ts'
 import type { MappingPlan } from './compile-mapping.ts'
 import { evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
 import { filterBindings, filterQuery, type PreparedFilters, prepareFilters } from './filters.ts'
-import { type Evaluation, evaluateLeaf } from './leaf.ts'
 import { bindingsOf } from './map-records.ts'
 import type { IgnoredFilter, MappingScope, MappingWarning } from './mapping.ts'
+import { type Evaluation, evaluateMappingExpression } from './mapping-expression.ts'
 import type { UnifiedDependencies, UnifiedRequest, UnifiedTarget } from './request.ts'
 import { toText } from './scalar-values.ts'
 import { asObject, targetOf } from './steps.ts'
@@ -146,7 +146,7 @@ export async function buildCall(
   }
   return {
     target: targetOf(plan.resource, await methodOf(evaluation, mapping, root)),
-    id: plan.id === undefined ? request.id : await evaluateLeaf(evaluation, plan.id, root, 'request.id'),
+    id: plan.id === undefined ? request.id : await evaluateMappingExpression(evaluation, plan.id, root, 'request.id'),
     query,
     body: outgoingBody(mapping, request, await value(plan.body, 'body')),
     headers: await headersOf(evaluation, mapping, root),
@@ -160,7 +160,7 @@ async function methodOf(evaluation: Evaluation, { request }: MappingPlan, root: 
   const { method } = request
   if (typeof method === 'string') return method
   const { expression, allowed } = method
-  const name = await evaluateLeaf(evaluation, expression, root, 'method')
+  const name = await evaluateMappingExpression(evaluation, expression, root, 'method')
   if (typeof name === 'string' && allowed.has(name)) return name
   const chosen = typeof name === 'string' ? name.slice(0, 100) : 'no method'
   throw new Failure('METHOD_NOT_DEFINED', `the mapping chose ${chosen}, not one of ${[...allowed].join(', ')}`)
@@ -194,7 +194,7 @@ async function headersOf(
   if (request.headers.size === 0) return undefined
   const headers: Record<string, string> = {}
   for (const [name, leaf] of request.headers) {
-    const text = toText((await evaluateLeaf(evaluation, leaf, root, `request.headers.${name}`)) ?? null)
+    const text = toText((await evaluateMappingExpression(evaluation, leaf, root, `request.headers.${name}`)) ?? null)
     if (text !== undefined) headers[name] = text
   }
   return headers

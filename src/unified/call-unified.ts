@@ -54,7 +54,7 @@ export function runStepsOf(
   return runSteps(run, target.mapping.request[variable])
 }
 
-/** The error of a step is told like that of the call. */
+/** The outcome of a step that ended the call, with the error as the mapping words it. */
 export async function endedBySteps(
   deps: UnifiedDependencies,
   { mapping }: UnifiedTarget,

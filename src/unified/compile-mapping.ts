@@ -3,11 +3,11 @@ import { findSchemaViolations } from '../definitions/index.ts'
 import { type CoercionRules, compileFields, type FieldCoercion } from './coerce.ts'
 import { type CustomFieldsPlan, compileCustomFields } from './custom-fields.ts'
 import { compileFieldMap, type FieldMapPlan } from './field-map.ts'
-import { compileLeaf, type Leaf } from './leaf.ts'
 import type { MappingLayer, MergedMapping } from './mapping.ts'
+import { compileMappingExpression, type MappingExpression } from './mapping-expression.ts'
 import { type FieldMap, type MappingConfig, mappingConfigSchema } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
-import { compileRequest, type RequestPlan } from './request-plan.ts'
+import { compileRequest, type UnifiedRequestPlan } from './request-plan.ts'
 import { compileSideLoads, type SideLoadPlans } from './side-load.ts'
 
 /** The mapping of one unified method, ready to run. */
@@ -23,11 +23,11 @@ export interface MappingPlan {
   readonly sorts: ReadonlySet<string>
   /** Fields that can be expanded. */
   readonly expandable: ReadonlySet<string>
-  readonly request: RequestPlan
+  readonly request: UnifiedRequestPlan
   readonly records: RecordPlan
   /** The records that a result holds; absent: the result. */
-  readonly items: Leaf | undefined
-  readonly error: Leaf | undefined
+  readonly items: MappingExpression | undefined
+  readonly error: MappingExpression | undefined
   readonly sideLoads: SideLoadPlans
 }
 
@@ -36,7 +36,7 @@ export interface RecordPlan {
   readonly map: FieldMapPlan
   /** Layer of each expression of the map. */
   readonly leafLayers: readonly (MappingLayer | undefined)[]
-  readonly dropIf: Leaf | undefined
+  readonly dropIf: MappingExpression | undefined
   readonly fields: readonly FieldCoercion[]
   /** Keys of the schema, with those of raw values. */
   readonly knownKeys: ReadonlySet<string>
@@ -73,8 +73,8 @@ export function compileMapping(merged: MergedMapping, resource: UnifiedResource,
     expandable: new Set(Object.keys(config.side_load ?? {})),
     request: compileRequest(config, resource),
     records: compileRecords(config, merged.layers, resource, method),
-    items: config.response?.items === undefined ? undefined : compileLeaf(config.response.items),
-    error: config.error === undefined ? undefined : compileLeaf(config.error),
+    items: config.response?.items === undefined ? undefined : compileMappingExpression(config.response.items),
+    error: config.error === undefined ? undefined : compileMappingExpression(config.error),
     sideLoads: compileSideLoads(config.side_load ?? {}),
   }
 }
@@ -92,11 +92,11 @@ function compileRecords(
   method: string,
 ): RecordPlan {
   const map = compileFieldMap(config.response?.fields ?? {})
-  const dropIf = config.response?.drop_if === undefined ? undefined : compileLeaf(config.response.drop_if)
+  const dropIf = config.response?.drop_if === undefined ? undefined : compileMappingExpression(config.response.drop_if)
   const extraFields = listExtraFields(config.response?.fields ?? {}, layers)
   const rules: CoercionRules = { enums: config.enums ?? {}, extraFields }
   const fields = compileFields(resource.node, '', rules)
-  const ids = Object.values(config.side_load ?? {}).map((load) => compileLeaf(load.ids))
+  const ids = Object.values(config.side_load ?? {}).map((load) => compileMappingExpression(load.ids))
   const wholeLayer = layers.get(FIELDS_PATH)
   return {
     map,

@@ -1,5 +1,12 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { asRoot, type Column, compileLeaf, type Evaluation, evaluateColumns, type Leaf } from './leaf.ts'
+import {
+  asRoot,
+  compileMappingExpression,
+  type Evaluation,
+  evaluateColumns,
+  type MappingExpression,
+  type ValueColumn,
+} from './mapping-expression.ts'
 import type { CustomFieldsConfig } from './mapping-schema.ts'
 import { toText } from './scalar-values.ts'
 
@@ -8,10 +15,15 @@ export type CustomFieldsPlan =
   | {
       readonly mode: 'rest'
       /** The object whose keys they are; absent: the record. */
-      readonly source: Leaf | undefined
+      readonly source: MappingExpression | undefined
       readonly isLeftOut: (key: string) => boolean
     }
-  | { readonly mode: 'list'; readonly source: Leaf; readonly name: Leaf; readonly value: Leaf }
+  | {
+      readonly mode: 'list'
+      readonly source: MappingExpression
+      readonly name: MappingExpression
+      readonly value: MappingExpression
+    }
 
 /** Most custom fields of one record. */
 const FIELDS_MAX = 1_000
@@ -19,10 +31,10 @@ const FIELDS_MAX = 1_000
 /** Compiles custom fields; `undefined` when there are none. @param leaves of the fields: what they read is no custom field */
 export function compileCustomFields(
   config: CustomFieldsConfig | undefined,
-  leaves: readonly Leaf[],
+  leaves: readonly MappingExpression[],
 ): CustomFieldsPlan | undefined {
   if (config === undefined || config.mode === 'none') return undefined
-  const source = config.path === undefined ? undefined : compileLeaf(config.path)
+  const source = config.path === undefined ? undefined : compileMappingExpression(config.path)
   if (config.mode === 'rest') {
     const consumed = consumedKeys(leaves, source)
     const isOmitted = compileOmit(config.omit ?? [])
@@ -30,14 +42,17 @@ export function compileCustomFields(
   }
   return {
     mode: 'list',
-    source: source ?? compileLeaf('value'),
-    name: compileLeaf(config.name ?? 'name'),
-    value: compileLeaf(config.value ?? 'value'),
+    source: source ?? compileMappingExpression('value'),
+    name: compileMappingExpression(config.name ?? 'name'),
+    value: compileMappingExpression(config.value ?? 'value'),
   }
 }
 
 /** The keys of the source that expressions read; where the source is computed, every name that they read. */
-function consumedKeys(leaves: readonly Leaf[], source: Leaf | undefined): ReadonlySet<string> {
+function consumedKeys(
+  leaves: readonly MappingExpression[],
+  source: MappingExpression | undefined,
+): ReadonlySet<string> {
   const paths = leaves.flatMap((leaf) => leaf.paths ?? [])
   const [prefix, ...more] = source === undefined ? [[]] : (source.paths ?? [])
   if (prefix === undefined || more.length > 0) return new Set(paths.flat())
@@ -96,8 +111,8 @@ async function listedFields(
 }
 
 function fieldAt(
-  names: Column | undefined,
-  values: Column | undefined,
+  names: ValueColumn | undefined,
+  values: ValueColumn | undefined,
   row: number,
 ): readonly [string, Json] | undefined {
   const name = toText(names?.values[row] ?? null)

@@ -1,5 +1,12 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { type Column, compileLeaf, type Evaluation, evaluateColumns, type Leaf, ofSetting } from './leaf.ts'
+import {
+  compileMappingExpression,
+  type Evaluation,
+  evaluateColumns,
+  type MappingExpression,
+  ofSetting,
+  type ValueColumn,
+} from './mapping-expression.ts'
 import type { FieldMap } from './mapping-schema.ts'
 
 /** A compiled field map. */
@@ -9,7 +16,7 @@ export interface FieldMapPlan {
 }
 
 /** An expression of a field map. */
-export interface FieldLeaf extends Leaf {
+export interface FieldLeaf extends MappingExpression {
   /** Dotted path in the field map; empty: the expression is the whole. */
   readonly field: string
 }
@@ -32,7 +39,7 @@ export function compileFieldMap(map: FieldMap): FieldMapPlan {
 
 function compileTree(value: Json, field: string, leaves: FieldLeaf[]): FieldTree {
   if (typeof value === 'string') {
-    const leaf = compileLeaf(value)
+    const leaf = compileMappingExpression(value)
     leaves.push({ ...leaf, field })
     return { kind: 'leaf', at: leaves.length - 1, readsRoot: leaf.readsRoot }
   }
@@ -53,7 +60,7 @@ function compileTree(value: Json, field: string, leaves: FieldLeaf[]): FieldTree
  *
  * @param row of the columns of its leaves
  */
-export function buildValue(tree: FieldTree, columns: readonly Column[], row: number): Json | undefined {
+export function buildValue(tree: FieldTree, columns: readonly ValueColumn[], row: number): Json | undefined {
   switch (tree.kind) {
     case 'leaf':
       return columns[tree.at]?.values[row]
@@ -69,7 +76,7 @@ export function buildValue(tree: FieldTree, columns: readonly Column[], row: num
 function buildObject(
   entries: readonly (readonly [string, FieldTree])[],
   readsRoot: boolean,
-  columns: readonly Column[],
+  columns: readonly ValueColumn[],
   row: number,
 ): JsonObject | undefined {
   const object: Record<string, Json> = {}
@@ -85,7 +92,7 @@ function buildObject(
 
 function buildList(
   { items, readsRoot }: Extract<FieldTree, { kind: 'list' }>,
-  columns: readonly Column[],
+  columns: readonly ValueColumn[],
   row: number,
 ): Json | undefined {
   const list: Json[] = []

@@ -1,10 +1,10 @@
 import { invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import { toProviderValue } from './enums.ts'
-import { type Evaluation, evaluateLeaf } from './leaf.ts'
 import type { IgnoredFilter, UnifiedFilter } from './mapping.ts'
+import { type Evaluation, evaluateMappingExpression } from './mapping-expression.ts'
 import type { FilterConfig } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
-import type { FilterPlan, RequestPlan } from './request-plan.ts'
+import type { FilterPlan, UnifiedRequestPlan } from './request-plan.ts'
 import { toBoolean, toDateOnly, toDateTime, toInteger, toNumber } from './scalar-values.ts'
 import type { SchemaNode } from './schema-node.ts'
 
@@ -28,7 +28,7 @@ const VALUES_MAX = 100
  * @throws Failure INVALID_FIELD for values that the field cannot have
  */
 export function prepareFilters(
-  plan: RequestPlan,
+  plan: UnifiedRequestPlan,
   resource: UnifiedResource,
   filters: readonly UnifiedFilter[],
 ): PreparedFilters {
@@ -54,7 +54,7 @@ export function prepareFilters(
 type Converted = { readonly value: Json } | { readonly problem: string }
 
 function convertValues(
-  plan: RequestPlan,
+  plan: UnifiedRequestPlan,
   { field, op, value }: UnifiedFilter,
   node: SchemaNode | undefined,
   format: FilterConfig['format'],
@@ -73,7 +73,7 @@ function convertValues(
 }
 
 function convertValue(
-  plan: RequestPlan,
+  plan: UnifiedRequestPlan,
   field: string,
   value: Json,
   node: SchemaNode | undefined,
@@ -155,7 +155,7 @@ export async function filterQuery(evaluation: Evaluation, { honoured }: Prepared
     const written =
       plan.value === undefined
         ? value
-        : await evaluateLeaf({ ...evaluation, bindings }, plan.value, {}, `filters.${field}.value`)
+        : await evaluateMappingExpression({ ...evaluation, bindings }, plan.value, {}, `filters.${field}.value`)
     if (written !== undefined) query[name] = written
   }
   return query

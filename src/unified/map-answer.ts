@@ -2,9 +2,9 @@ import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import type { UpstreamErrorOutcome } from '../proxy/index.ts'
 import { evaluationOf, type PreparedRequest } from './build-call.ts'
 import type { MappingPlan } from './compile-mapping.ts'
-import { evaluateLeaf } from './leaf.ts'
 import { type MappedRecords, type MappingOptions, mapRecords } from './map-records.ts'
 import type { MappingScope } from './mapping.ts'
+import { evaluateMappingExpression } from './mapping-expression.ts'
 import type { UnifiedDependencies } from './request.ts'
 import { toInteger } from './scalar-values.ts'
 
@@ -18,7 +18,9 @@ export async function mapAnswer(
 ): Promise<MappedRecords> {
   const { items } = mapping
   const selected =
-    items === undefined ? result : await evaluateLeaf(evaluationOf(deps, scope), items, { result }, 'response.items')
+    items === undefined
+      ? result
+      : await evaluateMappingExpression(evaluationOf(deps, scope), items, { result }, 'response.items')
   return await mapRecords(deps, mapping, recordsOf(selected ?? null), scope, options)
 }
 
@@ -44,7 +46,7 @@ export async function mapError(
   if (mapping.error === undefined) return outcome
   const { status, message, body, metadata } = outcome
   const root = { status, message, body, metadata }
-  const value = await evaluateLeaf(evaluationOf(deps, scope), mapping.error, root, 'error')
+  const value = await evaluateMappingExpression(evaluationOf(deps, scope), mapping.error, root, 'error')
   return value !== undefined && isJsonObject(value) ? withError(outcome, value) : outcome
 }
 

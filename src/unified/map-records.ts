@@ -4,8 +4,15 @@ import { type Coercion, rawOf, warn } from './coerce.ts'
 import type { MappingPlan, RecordPlan } from './compile-mapping.ts'
 import { readCustomFields } from './custom-fields.ts'
 import { buildValue } from './field-map.ts'
-import { asRoot, type Column, type Evaluation, evaluateColumns, type MappingEvaluator, Turn } from './leaf.ts'
 import type { FieldTrace, MappingScope } from './mapping.ts'
+import {
+  asRoot,
+  type Evaluation,
+  evaluateColumns,
+  type MappingEvaluator,
+  Turn,
+  type ValueColumn,
+} from './mapping-expression.ts'
 
 /** What is added to mapped records. */
 export interface MappingOptions {
@@ -85,7 +92,12 @@ interface RecordParts {
   readonly options: MappingOptions
 }
 
-function assembleRecord(plan: RecordPlan, columns: readonly Column[], row: number, parts: RecordParts): JsonObject {
+function assembleRecord(
+  plan: RecordPlan,
+  columns: readonly ValueColumn[],
+  row: number,
+  parts: RecordParts,
+): JsonObject {
   const coercion: Coercion = { warnings: undefined, includeSensitive: parts.options.includeSensitive ?? false }
   const given = givenFields(plan, columns, row, coercion)
   const record: Record<string, Json> = {}
@@ -99,7 +111,7 @@ function assembleRecord(plan: RecordPlan, columns: readonly Column[], row: numbe
 }
 
 /** What the field map returns, before it is coerced. */
-function givenFields(plan: RecordPlan, columns: readonly Column[], row: number, coercion: Coercion): JsonObject {
+function givenFields(plan: RecordPlan, columns: readonly ValueColumn[], row: number, coercion: Coercion): JsonObject {
   for (const [at, { field }] of plan.map.leaves.entries()) {
     const failures = columns[at]?.failures
     if (failures === undefined || failures.size === 0) continue
@@ -152,7 +164,7 @@ function addOtherFields(plan: RecordPlan, given: JsonObject, record: Record<stri
 /** Keys that the engine writes itself. */
 const RESERVED: ReadonlySet<string> = new Set(['__proto__', '_warnings', 'remote_data'])
 
-function traceRecord(plan: RecordPlan, columns: readonly Column[], row: number): readonly FieldTrace[] {
+function traceRecord(plan: RecordPlan, columns: readonly ValueColumn[], row: number): readonly FieldTrace[] {
   return plan.map.leaves.map(({ field, text }, at) => {
     const column = columns[at]
     const value = column?.values[row]

@@ -2,20 +2,20 @@ import { isJsonObject, type Json } from '../base/index.ts'
 import { listInputPaths, listVariablePaths } from '../expressions/index.ts'
 import { type CompiledEnums, compileEnums } from './enums.ts'
 import { compileFieldMap, type FieldMapPlan } from './field-map.ts'
-import { compileLeaf, type Leaf } from './leaf.ts'
+import { compileMappingExpression, type MappingExpression } from './mapping-expression.ts'
 import type { FieldMap, FilterConfig, MappingConfig } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
 import { compileStep, type MappingStep } from './steps.ts'
 
 /** How a unified request becomes a call of the proxy. */
-export interface RequestPlan {
+export interface UnifiedRequestPlan {
   /** Resource of the definition; `_`: an action. */
   readonly resource: string
-  readonly method: string | { readonly expression: Leaf; readonly allowed: ReadonlySet<string> }
-  readonly id: Leaf | undefined
+  readonly method: string | { readonly expression: MappingExpression; readonly allowed: ReadonlySet<string> }
+  readonly id: MappingExpression | undefined
   readonly query: FieldMapPlan | undefined
   readonly body: FieldMapPlan | undefined
-  readonly headers: ReadonlyMap<string, Leaf>
+  readonly headers: ReadonlyMap<string, MappingExpression>
   readonly args: FieldMapPlan | undefined
   readonly filters: ReadonlyMap<string, FilterPlan>
   readonly sorts: ReadonlyMap<string, SortPlan>
@@ -31,7 +31,7 @@ export interface RequestPlan {
 export interface FilterPlan {
   readonly operators: ReadonlySet<string>
   readonly to: FilterConfig['to']
-  readonly value: Leaf | undefined
+  readonly value: MappingExpression | undefined
   readonly format: FilterConfig['format']
 }
 
@@ -42,18 +42,20 @@ export interface SortPlan {
 }
 
 /** Compiles the request side of a mapping. */
-export function compileRequest(config: MappingConfig, resource: UnifiedResource): RequestPlan {
+export function compileRequest(config: MappingConfig, resource: UnifiedResource): UnifiedRequestPlan {
   const { method, request } = config
   return {
     resource: config.resource,
     method:
       typeof method === 'string'
         ? method
-        : { expression: compileLeaf(method.expression), allowed: new Set(method.allowed) },
-    id: request?.id === undefined ? undefined : compileLeaf(request.id),
+        : { expression: compileMappingExpression(method.expression), allowed: new Set(method.allowed) },
+    id: request?.id === undefined ? undefined : compileMappingExpression(request.id),
     query: optionalMap(request?.query),
     body: optionalMap(request?.body),
-    headers: new Map(Object.entries(request?.headers ?? {}).map(([name, text]) => [name, compileLeaf(text)])),
+    headers: new Map(
+      Object.entries(request?.headers ?? {}).map(([name, text]) => [name, compileMappingExpression(text)]),
+    ),
     args: optionalMap(request?.args),
     filters: new Map(Object.entries(config.filters ?? {}).map(([field, filter]) => [field, compileFilter(filter)])),
     sorts: new Map(
@@ -92,7 +94,12 @@ function textsOf(value: Json): string[] {
 }
 
 function compileFilter({ ops, to, value, format }: FilterConfig): FilterPlan {
-  return { operators: new Set(ops), to, value: value === undefined ? undefined : compileLeaf(value), format }
+  return {
+    operators: new Set(ops),
+    to,
+    value: value === undefined ? undefined : compileMappingExpression(value),
+    format,
+  }
 }
 
 function optionalMap(map: FieldMap | undefined): FieldMapPlan | undefined {

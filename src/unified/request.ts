@@ -10,8 +10,8 @@ import type {
   UpstreamErrorOutcome,
 } from '../proxy/index.ts'
 import type { MappingPlan } from './compile-mapping.ts'
-import type { MappingEvaluator } from './leaf.ts'
 import type { IgnoredFilter, MappingWarning, UnifiedFilter } from './mapping.ts'
+import type { MappingEvaluator } from './mapping-expression.ts'
 
 /** What the engine works with. */
 export interface UnifiedDependencies {

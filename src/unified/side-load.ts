@@ -2,9 +2,15 @@ import { invalidFields, isJsonObject, type Json, type JsonObject } from '../base
 import type { ProxyRequest, RateLimitedOutcome } from '../proxy/index.ts'
 import { evaluationOf } from './build-call.ts'
 import { buildValue, compileFieldMap, evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
-import { asRoot, compileLeaf, type Evaluation, evaluateColumns, type Leaf } from './leaf.ts'
 import type { MappedRecords } from './map-records.ts'
 import type { MappingScope, MappingWarning } from './mapping.ts'
+import {
+  asRoot,
+  compileMappingExpression,
+  type Evaluation,
+  evaluateColumns,
+  type MappingExpression,
+} from './mapping-expression.ts'
 import type { SideLoadConfig } from './mapping-schema.ts'
 import type { UnifiedDependencies, UnifiedRequest, UnifiedTarget } from './request.ts'
 import { toText } from './scalar-values.ts'
@@ -31,7 +37,7 @@ export type SideLoadPlans = ReadonlyMap<string, SideLoadPlan>
 
 interface SideLoadPlan {
   readonly config: SideLoadConfig
-  readonly ids: Leaf
+  readonly ids: MappingExpression
   readonly fields: FieldMapPlan
   readonly batch: BatchPlan | undefined
 }
@@ -40,7 +46,7 @@ interface BatchPlan {
   readonly size: number
   readonly query: FieldMapPlan | undefined
   readonly body: FieldMapPlan | undefined
-  readonly key: Leaf
+  readonly key: MappingExpression
 }
 
 /** Compiles side loads. */
@@ -50,7 +56,7 @@ export function compileSideLoads(configs: Readonly<Record<string, SideLoadConfig
       const { batch } = config
       const plan: SideLoadPlan = {
         config,
-        ids: compileLeaf(config.ids),
+        ids: compileMappingExpression(config.ids),
         fields: compileFieldMap(config.fields),
         batch: batch === undefined ? undefined : compileBatch(batch),
       }
@@ -64,7 +70,7 @@ function compileBatch({ size, query, body, key }: NonNullable<SideLoadConfig['ba
     size,
     query: query === undefined ? undefined : compileFieldMap(query),
     body: body === undefined ? undefined : compileFieldMap(body),
-    key: compileLeaf(key),
+    key: compileMappingExpression(key),
   }
 }
 

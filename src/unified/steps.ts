@@ -2,25 +2,30 @@ import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { CallTarget, ProxyRequest, RateLimitedOutcome, UpstreamErrorOutcome } from '../proxy/index.ts'
 import { compileFieldMap, evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
-import { compileLeaf, type Evaluation, evaluateLeaf, type Leaf } from './leaf.ts'
+import {
+  compileMappingExpression,
+  type Evaluation,
+  evaluateMappingExpression,
+  type MappingExpression,
+} from './mapping-expression.ts'
 import type { FieldMap, StepConfig } from './mapping-schema.ts'
 import type { UnifiedDependencies, UnifiedTarget } from './request.ts'
 
 /** A compiled step before or after a call. */
 export interface MappingStep {
   readonly name: string
-  readonly runIf: Leaf | undefined
+  readonly runIf: MappingExpression | undefined
   /** Its value replaces the answer of the provider. */
   readonly isResult: boolean
   readonly work:
     | {
         readonly type: 'request'
         readonly target: CallTarget
-        readonly id: Leaf | undefined
+        readonly id: MappingExpression | undefined
         readonly query: FieldMapPlan | undefined
         readonly body: FieldMapPlan | undefined
       }
-    | { readonly type: 'transform'; readonly expression: Leaf }
+    | { readonly type: 'transform'; readonly expression: MappingExpression }
 }
 
 /** Resource of mappings whose methods are actions of the definition. */
@@ -34,22 +39,23 @@ export function targetOf(resource: string, method: string): CallTarget {
 /** Compiles a step. A request without resource or method is a finding of `checkMapping`. */
 export function compileStep(step: StepConfig): MappingStep {
   const { name, run_if: runIf, result } = step
-  return { name, runIf: optionalLeaf(runIf), isResult: result ?? false, work: compileWork(step) }
+  return { name, runIf: optionalExpression(runIf), isResult: result ?? false, work: compileWork(step) }
 }
 
 function compileWork(step: StepConfig): MappingStep['work'] {
-  if (step.type === 'transform') return { type: 'transform', expression: compileLeaf(step.expression ?? 'null') }
+  if (step.type === 'transform')
+    return { type: 'transform', expression: compileMappingExpression(step.expression ?? 'null') }
   return {
     type: 'request',
     target: targetOf(step.resource ?? '', step.method ?? ''),
-    id: optionalLeaf(step.id),
+    id: optionalExpression(step.id),
     query: optionalMap(step.query),
     body: optionalMap(step.body),
   }
 }
 
-function optionalLeaf(text: string | undefined): Leaf | undefined {
-  return text === undefined ? undefined : compileLeaf(text)
+function optionalExpression(text: string | undefined): MappingExpression | undefined {
+  return text === undefined ? undefined : compileMappingExpression(text)
 }
 
 function optionalMap(map: FieldMap | undefined): FieldMapPlan | undefined {
@@ -93,7 +99,7 @@ export async function runSteps(run: StepRun, steps: readonly MappingStep[]): Pro
     const evaluation = { ...run.evaluation, bindings }
     if (
       step.runIf !== undefined &&
-      !isTruthy(await evaluateLeaf(evaluation, step.runIf, run.root, at(run, step, 'run_if')))
+      !isTruthy(await evaluateMappingExpression(evaluation, step.runIf, run.root, at(run, step, 'run_if')))
     )
       continue
     if (step.work.type === 'request' && run.isDryRun) {
@@ -118,10 +124,11 @@ async function runStep(run: StepRun, step: MappingStep): Promise<StepValue> {
   const { evaluation, root } = run
   const { work } = step
   if (work.type === 'transform') {
-    const value = await evaluateLeaf(evaluation, work.expression, root, at(run, step, 'expression'))
+    const value = await evaluateMappingExpression(evaluation, work.expression, root, at(run, step, 'expression'))
     return { kind: 'value', value: value ?? null }
   }
-  const id = work.id === undefined ? undefined : await evaluateLeaf(evaluation, work.id, root, at(run, step, 'id'))
+  const id =
+    work.id === undefined ? undefined : await evaluateMappingExpression(evaluation, work.id, root, at(run, step, 'id'))
   const query = await optionalValue(run, work.query, at(run, step, 'query'))
   const body = await optionalValue(run, work.body, at(run, step, 'body'))
   const request: ProxyRequest = {

@@ -11,7 +11,7 @@ import {
 export type MappingEvaluator = Pick<Evaluator, 'evaluate' | 'evaluateEach'>
 
 /** An expression of a mapping, compiled. */
-export interface Leaf {
+export interface MappingExpression {
   readonly text: string
   /** Absent: only the sandbox evaluates it. */
   readonly inline: InlineEvaluation | undefined
@@ -22,7 +22,7 @@ export interface Leaf {
 }
 
 /** Compiles an expression. */
-export function compileLeaf(text: string): Leaf {
+export function compileMappingExpression(text: string): MappingExpression {
   const paths = listInputPaths(text)
   return { text, inline: compileExpression(text), paths, readsRoot: paths === undefined || paths.length > 0 }
 }
@@ -37,8 +37,8 @@ export interface Evaluation {
 }
 
 /** The values of one expression for several inputs. */
-export interface Column {
-  readonly leaf: Leaf
+export interface ValueColumn {
+  readonly leaf: MappingExpression
   /** By input. */
   readonly values: (Json | undefined)[]
   /** Inputs that the sandbox evaluates. */
@@ -79,13 +79,13 @@ export class Turn {
  */
 export async function evaluateColumns(
   evaluation: Evaluation,
-  leaves: readonly Leaf[],
+  leaves: readonly MappingExpression[],
   inputs: readonly JsonObject[],
-): Promise<readonly Column[]> {
+): Promise<readonly ValueColumn[]> {
   const turn = new Turn()
-  const columns: Column[] = []
+  const columns: ValueColumn[] = []
   for (const leaf of leaves) {
-    const column: Column = { leaf, values: new Array(inputs.length), pending: [], failures: new Map() }
+    const column: ValueColumn = { leaf, values: new Array(inputs.length), pending: [], failures: new Map() }
     columns.push(column)
     for (let from = 0; from < inputs.length; from += INPUTS_PER_LOOK) {
       evaluateInline(column, inputs, evaluation.bindings, from)
@@ -100,7 +100,7 @@ export async function evaluateColumns(
   return columns
 }
 
-function evaluateInline(column: Column, inputs: readonly JsonObject[], bindings: JsonObject, from: number): void {
+function evaluateInline(column: ValueColumn, inputs: readonly JsonObject[], bindings: JsonObject, from: number): void {
   const { leaf, values, pending } = column
   const { inline } = leaf
   const end = Math.min(inputs.length, from + INPUTS_PER_LOOK)
@@ -113,7 +113,7 @@ function evaluateInline(column: Column, inputs: readonly JsonObject[], bindings:
 
 async function evaluateInSandbox(
   { evaluator, bindings, owner }: Evaluation,
-  { leaf, values, pending, failures }: Column,
+  { leaf, values, pending, failures }: ValueColumn,
   inputs: readonly JsonObject[],
 ): Promise<void> {
   const results = await evaluator.evaluateEach(
@@ -134,9 +134,9 @@ async function evaluateInSandbox(
  *
  * @throws Failure EXPRESSION_FAILED and the other reasons of the evaluator
  */
-export async function evaluateLeaf(
+export async function evaluateMappingExpression(
   { evaluator, bindings, owner }: Evaluation,
-  leaf: Leaf,
+  leaf: MappingExpression,
   input: JsonObject,
   setting: string,
 ): Promise<Json | undefined> {
