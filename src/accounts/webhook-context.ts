@@ -13,11 +13,14 @@ import { appendEventOf } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { type AccountRef, type AccountWithDefinition, findIntegratedAccount } from './sql/integrated-account.ts'
+import { claimContextKeys } from './sql/webhook-context.ts'
 import { updateAccount, withWholeContext } from './stored-context.ts'
 import { accountSecretRef, webhookSecretName } from './stored-credentials.ts'
 
 /** Characters of JSON that one webhook may change. */
 const CHANGE_LENGTH_MAX = 64 * 1024
+/** Characters of a key, which is indexed. */
+const KEY_LENGTH_MAX = 512
 
 /** What a webhook of the third party says about its account (`update_context`). */
 export interface WebhookContextChange {
@@ -25,11 +28,14 @@ export interface WebhookContextChange {
   readonly values: JsonObject
   /** Keys that are kept encrypted, with the credentials: `{{connection.webhook.<key>}}`. They never appear in the context. */
   readonly secretKeys: readonly string[]
+  /** UUIDv7 of the request, made when it was received. */
+  readonly inboundEventId: string
 }
 
 /**
- * Merges what an authenticated webhook says into the context of its account. Values that are stored already change nothing, so
- * that a webhook that repeats itself causes no further events. `tx` is a transaction.
+ * Merges what an authenticated webhook says into the context of its account. Keys that a request received later has set stay as
+ * they are. Values that are stored already change nothing, so that a webhook that repeats itself causes no further events. `tx`
+ * is a transaction.
  *
  * @returns whether anything changed
  * @throws Failure RESOURCE_NOT_FOUND, CONTEXT_KEY_RESERVED as `updateIntegratedAccount`, INVALID_FIELD for values that are too
@@ -39,13 +45,14 @@ export async function updateContextFromWebhook(
   deps: Pick<AccountDependencies, 'secrets' | 'contextValues'>,
   tx: Tx,
   ref: AccountRef,
-  { values, secretKeys }: WebhookContextChange,
+  { values, secretKeys, inboundEventId }: WebhookContextChange,
 ): Promise<boolean> {
   assertSize(values)
   const account = await findIntegratedAccount(tx, ref.environmentId, ref.id)
   if (account === undefined) throw notFound('integrated_account', ref.id)
-  const secret = pick(values, (key) => secretKeys.includes(key))
-  const visible = pick(values, (key) => !secretKeys.includes(key))
+  const current = await claimContextKeys(tx, ref, inboundEventId, Object.keys(values))
+  const secret = pick(values, (key) => current.has(key) && secretKeys.includes(key))
+  const visible = pick(values, (key) => current.has(key) && !secretKeys.includes(key))
   const areSecretsNew = await storeSecrets(deps, tx, account, secret)
   return (await storeContext(deps, tx, account, visible)) || areSecretsNew
 }
@@ -99,6 +106,8 @@ function assertSize(values: JsonObject): void {
       'INVALID_FIELD',
       `update_context must be an object of at most ${CHANGE_LENGTH_MAX} characters of JSON and ${JSON_DEPTH_MAX} levels`,
     )
+  if (Object.keys(values).some((key) => key.length > KEY_LENGTH_MAX))
+    throw new Failure('INVALID_FIELD', `a key of update_context is longer than ${KEY_LENGTH_MAX} characters`)
 }
 
 function pick(values: JsonObject, isWanted: (key: string, value: Json) => boolean): JsonObject {

@@ -22,14 +22,14 @@ type UpdateProblem = string | undefined
  */
 export async function updateInHandshake(
   deps: ContextUpdateDeps,
-  { source, update, isAuthenticated }: HandshakeUpdate,
+  { source, update, isAuthenticated, inboundEventId }: HandshakeUpdate,
 ): Promise<UpdateProblem> {
   try {
     return await deps.database.transaction(async (tx) => {
       const current = await deps.sources.lock(tx, source)
       if (current === undefined) return 'the account or installation was deleted or disabled meanwhile'
       const problem = isAuthenticated ? undefined : await findProblem(deps, tx, current, update)
-      if (problem === undefined) await applyContextUpdate(deps, tx, current, update)
+      if (problem === undefined) await applyContextUpdate(deps, tx, current, update, inboundEventId)
       return problem
     })
   } catch (error) {
@@ -44,6 +44,8 @@ interface HandshakeUpdate {
   readonly source: InboundSource
   readonly update: JsonObject
   readonly isAuthenticated: boolean
+  /** Under which the request is stored. */
+  readonly inboundEventId: string
 }
 
 /**
@@ -79,9 +81,10 @@ async function applyContextUpdate(
   tx: Tx,
   { environmentId, id, integratedAccountId, webhook }: InboundSource,
   update: JsonObject,
+  inboundEventId: string,
 ): Promise<void> {
   if (integratedAccountId !== undefined) {
-    const change = { values: update, secretKeys: [...webhook.secretContext] }
+    const change = { values: update, secretKeys: [...webhook.secretContext], inboundEventId }
     await updateContextFromWebhook(accounts, tx, { environmentId, id: integratedAccountId }, change)
     return
   }

@@ -179,7 +179,8 @@ async function answerHandshake(
     if (visitUrl !== undefined && verified.state === 'invalid') return await reject(reception, request, verified.reason)
     if (contextUpdate !== undefined) {
       const isAuthenticated = source.webhook.verify !== undefined && verified.state === 'valid'
-      const problem = await updateInHandshake(deps, { source, update: contextUpdate, isAuthenticated })
+      const change = { source, update: contextUpdate, isAuthenticated, inboundEventId: reception.id }
+      const problem = await updateInHandshake(deps, change)
       if (problem !== undefined) return await reject(reception, request, problem)
       trace.context = { keys: Object.keys(contextUpdate) }
     }

@@ -80,7 +80,9 @@ async function storeContexts(deps: EffectDeps, tx: Tx, finished: readonly Finish
   })
   for (const { event, id, change } of changes.sort((one, other) => (one.id < other.id ? -1 : 1))) {
     const ref = { environmentId: event.environmentId, id }
-    const result = await catchFailure(() => updateContextFromWebhook(deps, tx, ref, change))
+    const result = await catchFailure(() =>
+      updateContextFromWebhook(deps, tx, ref, { ...change, inboundEventId: event.id }),
+    )
     if (result instanceof Failure) throw new ContextRejected(event.id, result)
   }
 }

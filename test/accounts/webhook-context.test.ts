@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { findAccountsByContext, updateContextFromWebhook, updateCredentials } from '../../src/accounts/index.ts'
 import { resolveAccount } from '../../src/accounts/resolved-account.ts'
 import { accountSecretRef } from '../../src/accounts/stored-credentials.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import type { Tx } from '../../src/database/index.ts'
 import { compileTemplate, renderText } from '../../src/expressions/index.ts'
@@ -13,9 +13,15 @@ import { accountsFixture, CREDENTIALS } from './fixture.ts'
 const fixture = await accountsFixture()
 const { database, tx, own, other, secrets, accountDeps, addInstallation, connect, eventsOf } = fixture
 
-async function apply(id: string, values: JsonObject, secretKeys: readonly string[] = []): Promise<boolean> {
+async function apply(
+  id: string,
+  values: JsonObject,
+  secretKeys: readonly string[] = [],
+  inboundEventId = newId(),
+): Promise<boolean> {
   const ref = { environmentId: own.environmentId, id }
-  return await database.transaction((each) => updateContextFromWebhook(accountDeps, each, ref, { values, secretKeys }))
+  const change = { values, secretKeys, inboundEventId }
+  return await database.transaction((each) => updateContextFromWebhook(accountDeps, each, ref, change))
 }
 
 async function read(id: string) {
@@ -54,9 +60,23 @@ describe('context keys from webhooks', () => {
     expect((await read(id)).access.credentials).not.toHaveProperty('webhook')
   })
 
+  it('are not overwritten by a request that was received earlier', async () => {
+    const { id } = await connect()
+    const [first, second] = [newId(), newId()]
+    expect(await apply(id, { plan: 'gold', hook_secret: 'new-secret' }, ['hook_secret'], second)).toBe(true)
+    expect(await apply(id, { plan: 'silver', hook_secret: 'old-secret', seats: 3 }, ['hook_secret'], first)).toBe(true)
+    const { access } = await read(id)
+    expect(access.context).toMatchObject({ plan: 'gold', seats: 3 })
+    expect(access.connection?.webhook).toEqual({ hook_secret: 'new-secret' })
+    expect(await apply(id, { plan: null }, [], second)).toBe(true)
+    expect(await apply(id, { plan: 'silver' }, [], first)).toBe(false)
+    expect((await read(id)).access.context).not.toHaveProperty('plan')
+  })
+
   it.each([
     ['a name that the runtime owns', { oauth: {} }, 'CONTEXT_KEY_RESERVED'],
     ['the name of a credential', { api_key: 'x' }, 'CONTEXT_KEY_RESERVED'],
+    ['a long key', { ['k'.repeat(513)]: 1 }, 'INVALID_FIELD'],
     ['too much', { much: 'x'.repeat(70_000) }, 'INVALID_FIELD'],
   ])('are rejected with %s', async (_, values, reason) => {
     const { id } = await connect()

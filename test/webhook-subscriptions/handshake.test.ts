@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, it } from 'vitest'
 import { updateContextFromWebhook } from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
 import { isSubscribing } from '../../src/webhook-subscriptions/index.ts'
 import { subscriptionsFixture } from './fixture.ts'
 
@@ -42,7 +42,7 @@ async function serve(request: IncomingMessage) {
   seen.push({ status: (await only(id)).status, isSubscribing: await isSubscribing(tx, refOf(id)) })
   const secret = request.headers['x-hook-secret']
   if (typeof secret === 'string') {
-    const change = { values: { hook_secret: secret }, secretKeys: ['hook_secret'] }
+    const change = { values: { hook_secret: secret }, secretKeys: ['hook_secret'], inboundEventId: newId() }
     await database.transaction((each) => updateContextFromWebhook(deps, each, refOf(id), change))
     return { status: 200, headers: { 'x-hook-secret': secret }, body: '' }
   }

@@ -154,3 +154,14 @@ create table inbound_lease (
 );
 -- Several events of one source are processed at once.
 create index inbound_lease_of_source on inbound_lease (source_id, queue_group);
+
+-- The last request that set a context key of an account, so that one that is processed late does not overwrite it.
+create table webhook_context_key (
+  environment_id uuid not null,
+  integrated_account_id uuid not null,
+  key text not null,
+  -- A UUIDv7, made when the request was received.
+  inbound_event_id uuid not null,
+  primary key (environment_id, integrated_account_id, key),
+  foreign key (environment_id, integrated_account_id) references integrated_account (environment_id, id) on delete cascade
+) with (fillfactor = 70);

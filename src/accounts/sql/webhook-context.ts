@@ -1,0 +1,24 @@
+import { query, type Tx } from '../../database/index.ts'
+import type { AccountRef } from './integrated-account.ts'
+
+/**
+ * Records which request sets context keys of an account; returns those that no later request has set. Locks the keys in their
+ * order, so that concurrent requests take turns. Uses the primary key.
+ */
+export async function claimContextKeys(
+  tx: Tx,
+  { environmentId, id: accountId }: AccountRef,
+  inboundEventId: string,
+  keys: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const claimed = await query<{ readonly key: string }>(
+    tx,
+    `insert into webhook_context_key as known (environment_id, integrated_account_id, key, inbound_event_id)
+     select :environmentId, :accountId, key, :inboundEventId from unnest(:keys::text[]) as given (key) order by key
+     on conflict (environment_id, integrated_account_id, key) do update set inbound_event_id = excluded.inbound_event_id
+       where known.inbound_event_id <= excluded.inbound_event_id
+     returning key`,
+    { environmentId, accountId, inboundEventId, keys },
+  )
+  return new Set(claimed.map(({ key }) => key))
+}
