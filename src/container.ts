@@ -231,6 +231,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     unifiedCalls: { ...calls, database, mappings: unifiedMappings, unified: { proxy, evaluator } },
     daemons: {
       database,
+      mappings: unifiedMappings,
       queue,
       longPolls: new ClaimLongPolls({ database, clock }),
       loadAccount: (environmentId, id) => getSyncableAccount(accounts, database.pool, environmentId, id),

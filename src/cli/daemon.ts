@@ -4,7 +4,7 @@ import { systemClock } from '../base/index.ts'
 import type { ServerAddress } from '../client/index.ts'
 import { REGIONS, readConfig } from '../config.ts'
 import { connectService, createDaemon, type DaemonOptions, openStore, type Store } from '../daemon-runner/index.ts'
-import { createLogger } from '../telemetry/index.ts'
+import { createLogger, type Logger } from '../telemetry/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
 import { readServerAddress } from './server-address.ts'
 import { waitForStopSignal } from './stop-signal.ts'
@@ -17,11 +17,12 @@ const CAPACITY_MAX = 100
 
 /** Runs a daemon beside a store of the customer's; it needs the address of the service and a token, no database of the product. */
 export const runDaemon: RunCommand = async (invocation) => {
-  const { service, store: opened, options } = readArguments(invocation)
   const config = readConfig(invocation.environment)
+  const logger = createLogger(config.logLevel)
+  const { service, store: opened, options } = readArguments(invocation, logger)
   await using store = opened
   const deps = { service: connectService(service), store, clock: systemClock, random: Math.random }
-  await using daemon = createDaemon({ ...deps, logger: createLogger(config.logLevel) }, options)
+  await using daemon = createDaemon({ ...deps, logger }, options)
   const stopped = waitForStopSignal()
   daemon.start()
   process.stdout.write(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}\n`)
@@ -36,14 +37,15 @@ interface DaemonArguments {
   readonly options: DaemonOptions
 }
 
-function readArguments({ options, environment }: Invocation): DaemonArguments {
+function readArguments({ options, environment }: Invocation, logger: Logger): DaemonArguments {
   const { group, store: address, schema = 'public', label = hostname() } = options
   if (group === undefined || address === undefined) throw new UsageError('daemon needs --group KEY and --store STORE')
   const service = readServerAddress('daemon', options, environment)
   if (!GROUP_KEY.test(group)) throw new UsageError('daemon --group takes letters, digits and _ . : -, at most 128')
   if (!SCHEMA.test(schema)) throw new UsageError('daemon --schema takes the lower-case name of a schema')
   const capacity = parseCapacity(options.capacity)
-  const store = openStore({ address, schema, writers: capacity })
+  const onViewProblem = (problem: string) => logger.warn({ problem }, 'a view of a unified resource could not be made')
+  const store = openStore({ address, schema, writers: capacity, onViewProblem })
   if (store === undefined) throw new UsageError('daemon --store takes postgres://… or ndjson:DIR')
   return {
     service,

@@ -14,6 +14,8 @@ export interface DaemonRun extends ExecutableRun, LeasedRun {
   readonly environmentVariables: JsonObject
   readonly idPath: (resource: string, method: string) => DotPath
   readonly parentPaths: (resource: string, method: string) => readonly DotPath[]
+  /** JSON Schema of the records of a unified resource; absent for others. */
+  readonly recordSchema: (resource: string, method: string) => JsonObject | undefined
 }
 
 const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const
@@ -47,6 +49,8 @@ export function daemonRunFromProto(message: ClaimedRunMessage): DaemonRun | unde
       return path.length === 0 ? DEFAULT_ID_PATH : path
     },
     parentPaths: (resource, method) => (claimedResource(resource, method)?.parentPaths ?? []).map(parseDotPath),
+    // protobuf's JSON type is ours without `readonly`; a schema has no number that a double would change.
+    recordSchema: (resource, method) => claimedResource(resource, method)?.recordSchema as JsonObject | undefined,
   }
 }
 

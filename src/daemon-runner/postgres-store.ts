@@ -1,7 +1,8 @@
 import knex, { type Knex } from 'knex'
-import { toJsonbText } from '../base/index.ts'
+import { type JsonObject, toJsonbText } from '../base/index.ts'
 import { isDatabaseUnavailable } from '../database/index.ts'
 import { leaseLost } from '../runs/index.ts'
+import { ensureTypedView } from './postgres-views.ts'
 import { type RunHolder, type RunStore, type Store, type StoredPage, StoreUnavailable, storageName } from './store.ts'
 
 /** Address and use of the database. */
@@ -11,6 +12,8 @@ export interface PostgresStoreOptions {
   readonly schema: string
   /** Connections at most. */
   readonly poolMax: number
+  /** Called when a view of a unified resource could not be made what it should be; records are stored all the same. */
+  readonly onViewProblem?: ((problem: string) => void) | undefined
 }
 
 /** The current holder of each run, which fences earlier ones. */
@@ -29,7 +32,7 @@ const NOT_FOUND_CODES: ReadonlySet<string> = new Set(['42P01', '3F000'])
 
 /**
  * Store of PostgreSQL tables, one per resource: `integrated_account_id`, `_id`, `record`, `run_id`, `first_seen_at`,
- * `last_seen_at`. Records are upserted by account and id, and never deleted.
+ * `last_seen_at`. Records are upserted by account and id, and never deleted. A unified resource has a typed view as well.
  *
  * A page is one statement: it is stored completely or not at all, and a suspended holder keeps no lock.
  */
@@ -48,7 +51,7 @@ export function openPostgresStore(options: PostgresStoreOptions): Store {
     compileSqlOnError: false,
     log: { debug() {}, warn() {}, error() {}, deprecate() {} },
   })
-  return new PostgresStore(database, options.schema)
+  return new PostgresStore(database, options)
 }
 
 class PostgresStore implements Store {
@@ -57,11 +60,15 @@ class PostgresStore implements Store {
   readonly #schema: string
   /** Tables known to exist, by resource. */
   readonly #tables = new Map<string, Promise<string>>()
+  /** Schemas whose views are made, by resource. */
+  readonly #views = new Map<string, string>()
+  readonly #onViewProblem: (problem: string) => void
   #holderTable: Promise<void> | undefined
 
-  constructor(database: Knex, schema: string) {
+  constructor(database: Knex, { schema, onViewProblem = () => {} }: PostgresStoreOptions) {
     this.#database = database
     this.#schema = schema
+    this.#onViewProblem = onViewProblem
   }
 
   async open(holder: RunHolder): Promise<RunStore> {
@@ -79,6 +86,7 @@ class PostgresStore implements Store {
         if (!NOT_FOUND_CODES.has(sqlStateOf(error))) throw error
         this.#holderTable = undefined
         this.#tables.clear()
+        this.#views.clear()
         await work()
       })
     } catch (error) {
@@ -104,9 +112,13 @@ class PostgresStore implements Store {
   }
 
   /** Locks the holder's row first: a later holder waits for this page, or this page is rejected with LEASE_LOST. */
-  async #write({ runId, leaseId, integratedAccountId }: RunHolder, { resource, rows }: StoredPage): Promise<void> {
+  async #write(
+    { runId, leaseId, integratedAccountId }: RunHolder,
+    { resource, rows, recordSchema }: StoredPage,
+  ): Promise<void> {
     if (rows.length === 0) return
     const table = await this.#ensureTable(resource)
+    if (recordSchema !== undefined) await this.#ensureView(resource, recordSchema)
     const sql = `with holder as (select run_id from ?? where run_id = ? and lease_id = ? for update)
       insert into ?? as t (integrated_account_id, _id, record, run_id)
       select ?, page.id, page.record, holder.run_id
@@ -165,6 +177,22 @@ class PostgresStore implements Store {
     this.#tables.set(name, creating)
     creating.catch(() => this.#tables.delete(name))
     return await creating
+  }
+
+  /** Views are for readers: a problem with one is reported, and the page is stored. */
+  async #ensureView(resource: string, recordSchema: JsonObject): Promise<void> {
+    const text = JSON.stringify(recordSchema)
+    if (this.#views.get(resource) === text) return
+    try {
+      const target = { schema: this.#schema, table: storageName(resource), resource }
+      const problem = await ensureTypedView(this.#database, target, recordSchema)
+      if (problem !== undefined) this.#onViewProblem(problem)
+    } catch (error) {
+      if (!(error instanceof Error) || isDatabaseUnavailable(error) || NOT_FOUND_CODES.has(sqlStateOf(error)))
+        throw error
+      this.#onViewProblem(error.message)
+    }
+    this.#views.set(resource, text)
   }
 
   async #createTable(name: string, columns: (table: Knex.CreateTableBuilder) => void): Promise<void> {

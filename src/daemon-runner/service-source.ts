@@ -2,6 +2,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { RecordPage } from '../../gen/patchbay/v1/proxy_pb.ts'
 import type { ListPagesRequestSchema, ListPagesResponse } from '../../gen/patchbay/v1/proxy_service_pb.ts'
+import type { UnifiedServiceListPagesRequestSchema } from '../../gen/patchbay/v1/unified_service_pb.ts'
 import {
   backoffMs,
   type Clock,
@@ -12,7 +13,15 @@ import {
   parseJson,
 } from '../base/index.ts'
 import { callErrorFrom, hasReason, ServerUnavailable } from '../client/index.ts'
-import { type ListingRequest, type PageOutcome, type PageSource, upstreamErrorOutcome } from '../syncs/index.ts'
+import {
+  isUnifiedName,
+  type ListingRequest,
+  type PageOutcome,
+  type PageSource,
+  strictQuery,
+  unifiedRefOf,
+  upstreamErrorOutcome,
+} from '../syncs/index.ts'
 import type { DaemonRun } from './daemon-run.ts'
 import { SERVICE_RETRY_POLICY, type ServiceClients } from './service.ts'
 
@@ -21,7 +30,7 @@ const PAGE_NESTING_MAX = JSON_NESTING_MAX + 1
 
 /** What a source on the service needs. */
 export interface ServiceSourceDeps {
-  readonly service: Pick<ServiceClients, 'proxy'>
+  readonly service: Pick<ServiceClients, 'proxy' | 'unified'>
   readonly clock: Clock
   /** A number in [0, 1). */
   readonly random: () => number
@@ -40,7 +49,7 @@ export function createServiceSource(deps: ServiceSourceDeps, run: DaemonRun): Pa
       let next = state
       for (let failures = 1; ; failures++) {
         try {
-          for await (const outcome of listPages(deps, listPagesRequest(integratedAccountId, request, next), signal)) {
+          for await (const outcome of readPages(openList(deps, integratedAccountId, request, next, signal))) {
             yield outcome
             if (outcome.kind !== 'page' || outcome.state === null) return
             next = outcome.state
@@ -59,14 +68,23 @@ export function createServiceSource(deps: ServiceSourceDeps, run: DaemonRun): Pa
   }
 }
 
-/** @throws Failure with the reason of the service; ServerUnavailable */
-async function* listPages(
+/** The list, mapped by the service where the resource is a unified one. */
+function openList(
   { service }: ServiceSourceDeps,
-  request: MessageInitShape<typeof ListPagesRequestSchema>,
+  integratedAccountId: string,
+  request: ListingRequest,
+  state: JsonObject | null,
   signal: AbortSignal,
-): AsyncGenerator<PageOutcome> {
+): AsyncIterable<Pick<ListPagesResponse, 'step'>> {
+  return isUnifiedName(request.resource)
+    ? service.unified.listPages(unifiedListRequest(integratedAccountId, request, state), { signal })
+    : service.proxy.listPages(listPagesRequest(integratedAccountId, request, state), { signal })
+}
+
+/** @throws Failure with the reason of the service; ServerUnavailable */
+async function* readPages(list: AsyncIterable<Pick<ListPagesResponse, 'step'>>): AsyncGenerator<PageOutcome> {
   try {
-    for await (const { step } of service.proxy.listPages(request, { signal })) yield toPageOutcome(step)
+    for await (const { step } of list) yield toPageOutcome(step)
   } catch (cause) {
     const error = callErrorFrom(cause)
     if (!hasReason(error, 'UPSTREAM_ERROR')) throw error
@@ -118,6 +136,21 @@ function listPagesRequest(
     method,
     asJsonText: true,
     valuesJson: JSON.stringify({ query, args, resources, ...(state === null ? {} : { state }) }),
+    ...(id === undefined ? {} : { id }),
+    ...(previousRunDate === undefined ? {} : { previousRunDate: timestampFromDate(new Date(previousRunDate)) }),
+  }
+}
+
+function unifiedListRequest(
+  integratedAccountId: string,
+  { resource, method, id, query, previousRunDate }: ListingRequest,
+  state: JsonObject | null,
+): MessageInitShape<typeof UnifiedServiceListPagesRequestSchema> {
+  return {
+    integratedAccountId,
+    ...unifiedRefOf({ resource, method }),
+    asJsonText: true,
+    valuesJson: JSON.stringify({ query: strictQuery(query), ...(state === null ? {} : { state }) }),
     ...(id === undefined ? {} : { id }),
     ...(previousRunDate === undefined ? {} : { previousRunDate: timestampFromDate(new Date(previousRunDate)) }),
   }

@@ -3,7 +3,7 @@ import type { Lease } from '../runs/index.ts'
 import { recordKeyOf, type Sink, type SinkResult } from '../syncs/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { DaemonRun } from './daemon-run.ts'
-import { type RunStore, type Store, type StoredRow, StoreUnavailable } from './store.ts'
+import { type RunStore, type Store, type StoredPage, type StoredRow, StoreUnavailable } from './store.ts'
 
 /** What a store sink needs. */
 export interface StoreSinkDeps {
@@ -29,12 +29,12 @@ export function createStoreSink(
   lease: Pick<Lease, 'assertHeld'>,
 ): Sink & AsyncDisposable {
   let opened: RunStore | undefined
-  async function write(resource: string, sequence: number, rows: readonly StoredRow[]): Promise<SinkResult> {
+  async function write(page: StoredPage): Promise<SinkResult> {
     try {
       lease.assertHeld()
       opened ??= await store.open(run.holder)
       lease.assertHeld()
-      await opened.write({ resource, sequence, rows })
+      await opened.write(page)
       return ONE_ACCEPTED
     } catch (error) {
       if (error instanceof StoreUnavailable)
@@ -51,7 +51,12 @@ export function createStoreSink(
       for (const error of errors) logger.warn({ run_id: run.id, resource, ...error }, 'a listing failed')
       return records.length === 0
         ? ONE_ACCEPTED
-        : await write(resource, sequence, rowsOf(records, run.idPath(resource, method)))
+        : await write({
+            resource,
+            sequence,
+            rows: rowsOf(records, run.idPath(resource, method)),
+            recordSchema: run.recordSchema(resource, method),
+          })
     },
     async listingError({ resource, error }) {
       logger.warn({ run_id: run.id, resource, ...error }, 'a listing failed')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Json } from '../base/index.ts'
+import type { Json, JsonObject } from '../base/index.ts'
 
 /** Store of a daemon's records, shared by all its runs. */
 export interface Store extends AsyncDisposable {
@@ -41,6 +41,8 @@ export interface StoredPage {
   readonly sequence: number
   /** With distinct keys. */
   readonly rows: readonly StoredRow[]
+  /** JSON Schema of the records of a unified resource, for stores that have types. Absent: a resource of the definition. */
+  readonly recordSchema?: JsonObject | undefined
 }
 
 /** One record. */
@@ -57,8 +59,10 @@ export class StoreUnavailable extends Error {
   }
 }
 
-/** Resource names that can be used unchanged; the prefix is reserved for tables of the store itself. */
-const SAFE_NAME = /^(?!patchbay_)[a-z][a-z0-9_]{0,49}$/
+/** Begins the names of views over unified resources. */
+export const UNIFIED_PREFIX = 'unified_'
+/** Resource names that can be used unchanged; the prefixes are reserved for tables and views of the store itself. */
+const SAFE_NAME = /^(?!patchbay_|unified_)[a-z][a-z0-9_]{0,49}$/
 /** With the digest within the 63 bytes of a name in PostgreSQL. */
 const READABLE_LENGTH_MAX = 40
 const DIGEST_LENGTH = 8

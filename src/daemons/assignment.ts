@@ -1,8 +1,9 @@
 import type { SyncableAccount } from '../accounts/index.ts'
 import { formatDotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import type { Tx } from '../database/index.ts'
 import { secretPaths } from '../definitions/index.ts'
 import type { ClaimedRun, Run } from '../runs/index.ts'
-import { methodFacts, readSyncResources } from '../syncs/index.ts'
+import { isUnifiedName, type MappingFinder, methodFacts, readSyncResources, unifiedRefOf } from '../syncs/index.ts'
 
 /** A claimed run with everything that a daemon needs to execute it, except records and credentials. */
 export interface Assignment extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'attemptsMax'> {
@@ -23,10 +24,21 @@ interface AssignedResource {
   readonly parentPaths: readonly string[]
   /** `null`: a full sync. */
   readonly previousRunDate: Date | null
+  /** Of a unified resource: the JSON Schema of its records. */
+  readonly recordSchema: JsonObject | undefined
 }
 
-/** Composes the assignment of a claimed run. */
-export function createAssignment(claimed: ClaimedRun, run: Run, { account, definition }: SyncableAccount): Assignment {
+/**
+ * Composes the assignment of a claimed run.
+ *
+ * @param recordSchemas of the run's resources, see `findRecordSchemas`
+ */
+export function createAssignment(
+  claimed: ClaimedRun,
+  run: Run,
+  { account, definition }: SyncableAccount,
+  recordSchemas: readonly (JsonObject | undefined)[],
+): Assignment {
   const { leaseId, leaseExpiresAt, checkpoint, previousRunDates, attemptsMax } = claimed
   const { idPath, parentPaths } = methodFacts(definition.plan)
   return {
@@ -41,10 +53,32 @@ export function createAssignment(claimed: ClaimedRun, run: Run, { account, defin
     environmentVariables: publicVariables(definition.environmentVariables),
     resources: readSyncResources(run.resources).map(({ resource, method }, index) => ({
       previousRunDate: previousRunDates[index] ?? null,
+      recordSchema: recordSchemas[index],
       idPath: idPath(resource, method).map(String),
       parentPaths: parentPaths(resource, method).map((path) => formatDotPath(path)),
     })),
   }
+}
+
+/**
+ * The schemas of the records of unified resources, in the order of the run's resources; `undefined` for all others.
+ *
+ * @throws Failure UNIFIED_NOT_MAPPED, DEFINITION_INVALID when the account has no mapping for one of them
+ */
+export async function findRecordSchemas(
+  mappings: MappingFinder,
+  tx: Tx,
+  { resources }: Pick<Run, 'resources'>,
+  { account }: SyncableAccount,
+): Promise<readonly (JsonObject | undefined)[]> {
+  const { environmentId, id: integratedAccountId, integrationName } = account
+  const mapped = { environmentId, integratedAccountId, integrationName }
+  const schemas: (JsonObject | undefined)[] = []
+  for (const node of readSyncResources(resources)) {
+    const isUnified = isUnifiedName(node.resource)
+    schemas.push(isUnified ? (await mappings.find(tx, mapped, unifiedRefOf(node))).resource.schema : undefined)
+  }
+  return schemas
 }
 
 function earliestDate(dates: readonly (Date | null)[]): Date | null {

@@ -1,9 +1,8 @@
-import type { SyncableAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
 import { isDatabaseUnavailable } from '../database/index.ts'
-import { type ClaimedRun, daemonQueueGroup, findRuns, LEASE_EXPIRED, type Outcome } from '../runs/index.ts'
+import { type ClaimedRun, daemonQueueGroup, findRuns, LEASE_EXPIRED, type Outcome, type Run } from '../runs/index.ts'
 import { startFailureOutcome } from '../syncs/index.ts'
-import { type Assignment, createAssignment } from './assignment.ts'
+import { type Assignment, createAssignment, findRecordSchemas } from './assignment.ts'
 import { type DaemonsDeps, markDaemonSeen } from './daemon.ts'
 import type { ActiveDaemon } from './sql.ts'
 
@@ -14,7 +13,7 @@ export interface ClaimRequest {
   readonly waitMs: number
 }
 
-type ClaimDeps = Pick<DaemonsDeps, 'database' | 'queue' | 'longPolls' | 'loadAccount' | 'onDefect'>
+type ClaimDeps = Pick<DaemonsDeps, 'database' | 'queue' | 'longPolls' | 'loadAccount' | 'mappings' | 'onDefect'>
 
 const ASSIGNMENT_FAILED: Outcome = {
   kind: 'retry',
@@ -62,9 +61,10 @@ async function claimOnce(
   const ended: { readonly lease: ClaimedRun; readonly outcome: Outcome }[] = []
   for (const lease of claimed) {
     const run = runs.get(lease.id)
-    const account = await loadAccountOrOutcome(deps, lease)
-    if ('kind' in account) ended.push({ lease, outcome: account })
-    else if (run !== undefined) assigned.push({ lease, assignment: createAssignment(lease, run, account) })
+    if (run === undefined) continue
+    const assigning = await assignOrOutcome(deps, lease, run)
+    if ('kind' in assigning) ended.push({ lease, outcome: assigning })
+    else assigned.push({ lease, assignment: assigning })
   }
   if (signal.aborted)
     ended.push(...assigned.splice(0).map(({ lease }) => ({ lease, outcome: { kind: 'released' } as const })))
@@ -72,15 +72,21 @@ async function claimOnce(
   return assigned.map(({ assignment }) => assignment)
 }
 
-/** The account, or the outcome of a run without it. @throws while the database is unavailable: then the leases expire */
-async function loadAccountOrOutcome(deps: ClaimDeps, run: ClaimedRun): Promise<SyncableAccount | Outcome> {
-  if (run.attemptsExhausted) return { kind: 'failed', error: LEASE_EXPIRED }
+/** The assignment, or the outcome of a run that cannot be assigned. @throws while the database is unavailable: then the leases expire */
+async function assignOrOutcome(deps: ClaimDeps, lease: ClaimedRun, run: Run): Promise<Assignment | Outcome> {
+  if (lease.attemptsExhausted) return { kind: 'failed', error: LEASE_EXPIRED }
   try {
-    return await deps.loadAccount(run.environmentId, run.integratedAccountId)
+    const account = await deps.loadAccount(lease.environmentId, lease.integratedAccountId)
+    return createAssignment(
+      lease,
+      run,
+      account,
+      await findRecordSchemas(deps.mappings, deps.database.pool, run, account),
+    )
   } catch (error) {
     if (error instanceof Failure) return startFailureOutcome(error)
     if (isDatabaseUnavailable(error)) throw error
-    deps.onDefect(error, run.id)
+    deps.onDefect(error, lease.id)
     return ASSIGNMENT_FAILED
   }
 }

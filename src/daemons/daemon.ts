@@ -17,6 +17,7 @@ import {
   QUEUE_POLICY,
   type RunQueue,
 } from '../runs/index.ts'
+import type { MappingFinder } from '../syncs/index.ts'
 import type { ClaimLongPolls } from './claim-long-polls.ts'
 import {
   type ActiveDaemon,
@@ -88,6 +89,8 @@ export interface DaemonsDeps {
   readonly longPolls: ClaimLongPolls
   /** @throws Failure when the account may not be called */
   readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<SyncableAccount>
+  /** For the schemas of unified resources. */
+  readonly mappings: MappingFinder
   /** Removes the secrets of an account from a text. */
   readonly redact: (environmentId: string, integratedAccountId: string, text: string) => Promise<string>
   /** Called for a run that cannot be assigned because of a defect. */

@@ -109,7 +109,8 @@ export interface NodeScope {
 }
 
 /**
- * The call a node makes in a scope. Query entries whose placeholder has no value are left out.
+ * The call a node makes in a scope. Query entries whose placeholder has no value are left out. A unified resource that others
+ * depend on has the date in its templates alone: a parent that did not change would hide changes of its children.
  *
  * @throws Failure PLACEHOLDER_UNRESOLVED when `id` has no value
  */
@@ -120,6 +121,7 @@ export function listingRequest(
 ): ListingRequest {
   const previousRunDate = previousRunDates[node.index] ?? undefined
   const scope = { account, call: { args, resources, previousRunDate } }
+  const isDated = !isUnifiedName(node.resource) || node.children.length === 0
   return {
     resource: node.resource,
     method: node.method,
@@ -127,7 +129,7 @@ export function listingRequest(
     query: renderObject(node.query, scope),
     args,
     resources,
-    ...(previousRunDate === undefined ? {} : { previousRunDate }),
+    ...(previousRunDate === undefined || !isDated ? {} : { previousRunDate }),
   }
 }
 

@@ -15,6 +15,7 @@ import { execute } from '../../src/database/database.ts'
 import { createRun, getRun, type LeaseKey, RunQueue } from '../../src/runs/index.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
+import { NO_UNIFIED } from '../syncs/no-unified.ts'
 
 const { database, clock } = await clockedDatabase()
 const STATS = {
@@ -50,6 +51,7 @@ beforeEach(async () => {
     queue,
     longPolls: new ClaimLongPolls({ database, clock: { sleep: () => new Promise(() => {}) } }),
     loadAccount: async () => load(),
+    mappings: NO_UNIFIED.mappings,
     redact: async (_environmentId, _accountId, text) => text,
     onDefect: (_, runId) => {
       defects.push(runId)

@@ -311,7 +311,8 @@ export class World {
       throw error
     }
     const redact = async (_environmentId: string, _accountId: string, text: string) => text
-    const deps = { database: this.#database, queue, longPolls, loadAccount, redact, onDefect }
+    const { mappings } = NO_UNIFIED
+    const deps = { database: this.#database, queue, longPolls, loadAccount, mappings, redact, onDefect }
     const { signal } = new AbortController()
     for (const [index, daemonId] of this.#daemons.entries()) {
       const [assignment] = await claimRuns(deps, environmentId, { daemonId, capacity: 1, waitMs: 0 }, signal)
@@ -333,6 +334,7 @@ export class World {
         resources: run.resources,
         resourceStats: [],
         ...facts,
+        recordSchema: () => undefined,
         previousRunDates: resources.map(({ previousRunDate }) => previousRunDate),
         holder: { runId: id, integratedAccountId, leaseId, attempt, leasedUntil: leaseExpiresAt },
       }

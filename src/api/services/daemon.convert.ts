@@ -59,6 +59,7 @@ export function assignmentToProto(assignment: Assignment): MessageInitShape<type
       idPath: [...resource.idPath],
       parentPaths: [...resource.parentPaths],
       previousRunDate: timestampFrom(resource.previousRunDate),
+      recordSchema: resource.recordSchema === undefined ? undefined : structFrom(resource.recordSchema),
     })),
   }
 }
