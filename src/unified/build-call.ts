@@ -2,7 +2,7 @@ import { Failure, FORBIDDEN_KEYS, invalidFields, isJsonObject, type Json, type J
 import type { ProxyRequest } from '../proxy/index.ts'
 import type { MappingPlan } from './compile-mapping.ts'
 import { evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
-import { filterBindings, filterQuery, type PreparedFilters, prepareFilters } from './filters.ts'
+import { filterBindings, filterQuery, type PreparedFilters, prepareFilters, writtenFilters } from './filters.ts'
 import { bindingsOf } from './map-records.ts'
 import type { IgnoredFilter, MappingScope, MappingWarning } from './mapping.ts'
 import { type Evaluation, evaluateMappingExpression } from './mapping-expression.ts'
@@ -34,7 +34,8 @@ export function prepareRequest({ mapping, access }: UnifiedTarget, request: Unif
   if (METHODS_WITH_ID.has(method) && (request.id ?? '') === '')
     throw invalidFields([{ field: 'id', description: 'is required', rule: 'required' }])
   const filters = prepareFilters(mapping.request, resource, request.filters ?? [])
-  const ignored = [...filters.ignored, ...ignoredSort(mapping, request)]
+  const ignoredOrders = ignoredSort(mapping, request)
+  const ignored = [...filters.ignored, ...ignoredOrders]
   if (request.strictFilters === true && ignored.length > 0) throw notHonoured(mapping, ignored)
   assertExpandable(mapping, request)
   const body = RECORD_WRITES.has(method)
@@ -48,6 +49,7 @@ export function prepareRequest({ mapping, access }: UnifiedTarget, request: Unif
       context: access.context,
       query: request.query,
       filters: filterBindings(filters),
+      sort: ignoredOrders.length === 0 ? request.sort : undefined,
       id: request.id,
       body: body.outgoing,
       parent: request.parent,
@@ -133,8 +135,10 @@ export async function buildCall(
   prepared: PreparedRequest,
 ): Promise<ProxyRequest> {
   const { request: plan } = mapping
-  const evaluation = evaluationOf(deps, prepared.scope)
   const { root } = prepared
+  const given = evaluationOf(deps, prepared.scope)
+  const filters = await writtenFilters(given, prepared.filters)
+  const evaluation = { ...given, bindings: { ...given.bindings, filters } }
   const value = (map: FieldMapPlan | undefined, setting: string): Promise<Json | undefined> =>
     map === undefined ? Promise.resolve(undefined) : evaluateFieldMap(evaluation, map, root, `request.${setting}`)
   const sort = request.sort === undefined ? undefined : plan.sorts.get(request.sort.field)?.[request.sort.direction]

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../base/index.ts'
+import type { JsonObject } from '../base/index.ts'
 import type { RateLimitedOutcome, SuccessOutcome, UpstreamErrorOutcome } from '../proxy/index.ts'
 import { buildCall, evaluationOf, type PreparedRequest, prepareRequest } from './build-call.ts'
 import { mapAnswer, mapError } from './map-answer.ts'
@@ -24,24 +24,25 @@ export async function callUnified(
   const outcome = await deps.proxy.call(target.plan, target.access, await buildCall(deps, target, request, ready))
   if (outcome.kind === 'rate_limited') return outcome
   if (outcome.kind === 'upstream_error') return await mapError(deps, target.mapping, outcome, ready)
-  const after = await runStepsOf('after', deps, target, request, ready, outcome.result)
+  const after = await runStepsOf('after', deps, target, request, ready, outcome)
   if (after.kind !== 'done') return endedBySteps(deps, target, after, ready)
   const answered = withResults(ready, { after: after.results })
   return await answerOf(deps, target, request, answered, { ...outcome, result: after.result ?? outcome.result })
 }
 
-/** Runs the steps before or after a call; those after it read the provider's answer as `$response`. */
+/** Runs the steps before or after a call; those after it read the provider's answer as `$response` and `$headers` (lower-case names). */
 export function runStepsOf(
   variable: StepRun['variable'],
   deps: UnifiedDependencies,
   target: UnifiedTarget,
   request: UnifiedRequest,
   { scope, root }: PreparedRequest,
-  response?: Json,
+  answer?: Pick<SuccessOutcome, 'result' | 'headers'>,
   isDryRun = false,
 ): Promise<StepsOutcome> {
   const evaluation = evaluationOf(deps, scope)
-  const bindings = response === undefined ? evaluation.bindings : { ...evaluation.bindings, response }
+  const answered = answer === undefined ? {} : { response: answer.result, headers: { ...answer.headers } }
+  const bindings = { ...evaluation.bindings, ...answered }
   const run = {
     deps,
     target,

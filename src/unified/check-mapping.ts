@@ -87,12 +87,12 @@ function targetProblem(plan: Plan, resource: string, method: string): string | u
   const target = targetOf(resource, method)
   if (target.kind === 'action')
     return plan.actions.has(method) ? undefined : `names the action ${method}${suggest(method, plan.actions.keys())}`
-  const methods = plan.resources.get(resource)
+  const methods = plan.resources.get(target.resource)
   if (methods === undefined)
-    return `is of the resource ${resource}, which the definition lacks${suggest(resource, plan.resources.keys())}`
-  return methods.has(method)
+    return `is of the resource ${target.resource}, which the definition lacks${suggest(target.resource, plan.resources.keys())}`
+  return methods.has(target.method)
     ? undefined
-    : `names ${resource}.${method}, which the definition lacks${suggest(method, methods.keys())}`
+    : `names ${target.resource}.${target.method}, which the definition lacks${suggest(target.method, methods.keys())}`
 }
 
 function listFieldProblems(config: MappingConfig, context: MappingContext, prefix: string): Violation[] {

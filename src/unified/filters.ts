@@ -145,18 +145,34 @@ export function filterBindings({ honoured }: PreparedFilters): JsonObject {
   return { ...byField }
 }
 
+/** `$filters` of the request maps: filters without parameter as their `value` writes them. @throws Failure EXPRESSION_FAILED */
+export async function writtenFilters(evaluation: Evaluation, { honoured }: PreparedFilters): Promise<JsonObject> {
+  const written: HonouredFilter[] = []
+  for (const filter of honoured) {
+    const value = filter.plan.to === undefined ? await writtenValue(evaluation, filter) : filter.value
+    if (value !== undefined) written.push({ ...filter, value })
+  }
+  return filterBindings({ honoured: written, ignored: [] })
+}
+
 /** The query parameters of the filters. @throws Failure EXPRESSION_FAILED */
 export async function filterQuery(evaluation: Evaluation, { honoured }: PreparedFilters): Promise<JsonObject> {
   const query: Record<string, Json> = {}
-  for (const { field, op, value, plan } of honoured) {
+  for (const filter of honoured) {
+    const { op, plan } = filter
     const name = typeof plan.to === 'string' ? plan.to : plan.to?.[op]
-    if (name === undefined) continue
-    const bindings = { ...evaluation.bindings, value, op }
-    const written =
-      plan.value === undefined
-        ? value
-        : await evaluateMappingExpression({ ...evaluation, bindings }, plan.value, {}, `filters.${field}.value`)
-    if (written !== undefined) query[name] = written
+    const written = name === undefined ? undefined : await writtenValue(evaluation, filter)
+    if (name !== undefined && written !== undefined) query[name] = written
   }
   return query
+}
+
+/** The value of a filter as its expression writes it. */
+async function writtenValue(
+  evaluation: Evaluation,
+  { field, op, value, plan }: HonouredFilter,
+): Promise<Json | undefined> {
+  if (plan.value === undefined) return value
+  const bindings = { ...evaluation.bindings, value, op }
+  return await evaluateMappingExpression({ ...evaluation, bindings }, plan.value, {}, `filters.${field}.value`)
 }

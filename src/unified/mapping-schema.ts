@@ -71,7 +71,11 @@ const methodName = z.union([
   z
     .strictObject({
       expression: expressionText().describe('Returns the name of the method.'),
-      allowed: z.array(nameText()).min(1).max(50).describe('Names that the expression may return.'),
+      allowed: z
+        .array(nameText())
+        .min(1)
+        .max(50)
+        .describe('What the expression may return: names, or <resource>.<method>.'),
     })
     .describe('A method that depends on the request.'),
 ])
@@ -106,8 +110,14 @@ const filterSchema = z.strictObject({
   to: z
     .union([nameText(), mapOf(z.enum(FILTER_OPERATORS), nameText())])
     .optional()
-    .describe('Query parameter, or one per operator. Default: the request maps read $filters.<field>.<op>.'),
-  value: expressionText().optional().describe('Value of the parameter; reads $value and $op. Default: the value.'),
+    .describe(
+      'Query parameter, or one per operator. Absent: the request maps read the value as $filters.<field>.<op>.',
+    ),
+  value: expressionText()
+    .optional()
+    .describe(
+      'The value that is sent, such as a condition of a query language; reads $value and $op. Default: the value.',
+    ),
   format: z
     .enum(['date', 'date-time', 'epoch', 'epoch_ms'])
     .optional()

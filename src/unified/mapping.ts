@@ -18,6 +18,8 @@ export interface MappingScope {
   readonly query?: JsonObject | undefined
   /** Values by field and operator (`$filters`). */
   readonly filters?: JsonObject | undefined
+  /** Field and direction of the order (`$sort`), where it is honoured. */
+  readonly sort?: JsonObject | undefined
   readonly id?: string | undefined
   /** The unified body of a write (`$body`). */
   readonly body?: JsonObject | undefined

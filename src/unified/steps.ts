@@ -31,9 +31,16 @@ export interface MappingStep {
 /** Resource of mappings whose methods are actions of the definition. */
 const ACTION_RESOURCE = '_'
 
-/** The target of a call of a mapping. */
-export function targetOf(resource: string, method: string): CallTarget {
-  return resource === ACTION_RESOURCE ? { kind: 'action', action: method } : { kind: 'method', resource, method }
+/**
+ * The target of a call of a mapping. A method of another resource is written `<resource>.<method>`: some APIs divide by kind
+ * what is one resource of a model, such as customers and vendors.
+ */
+export function targetOf(resource: string, method: string): Extract<CallTarget, { kind: 'action' | 'method' }> {
+  if (resource === ACTION_RESOURCE) return { kind: 'action', action: method }
+  const dot = method.indexOf('.')
+  return dot === -1
+    ? { kind: 'method', resource, method }
+    : { kind: 'method', resource: method.slice(0, dot), method: method.slice(dot + 1) }
 }
 
 /** Compiles a step. A request without resource or method is a finding of `checkMapping`. */
