@@ -1,5 +1,12 @@
 import { formatDotPath, formatQuantity, type JsonObject, type Violation } from '../base/index.ts'
-import { checkConfig, checkOverride, compilePlan, listTools, secretPaths } from '../definitions/index.ts'
+import {
+  checkConfig,
+  checkOverride,
+  compilePlan,
+  findWebhookWarnings,
+  listTools,
+  secretPaths,
+} from '../definitions/index.ts'
 import type { RunCommand } from './command.ts'
 import { readDefinition, readJsonFile } from './definition-file.ts'
 
@@ -25,6 +32,9 @@ function checkDefinition(file: string, blamed: string, override: JsonObject | un
   if (hasName && !NAME.test(name)) findings.unshift(INVALID_NAME)
   for (const { field, description, rule } of findings)
     process.stdout.write(`${blamed}: ${field} ${description} [${rule}]\n`)
+  const warnings = override === undefined ? findWebhookWarnings(config, '') : []
+  for (const { field, description, rule } of warnings)
+    process.stdout.write(`${blamed}: warning: ${field} ${description} [${rule}]\n`)
   if (findings.length === 0) process.stdout.write(`${blamed}: ${summarize(config)}\n`)
   return findings.length
 }

@@ -14,6 +14,7 @@ export {
   checkOverrideAsync,
   isLargeConfig,
 } from './check.ts'
+export { findWebhookWarnings } from './check-webhook.ts'
 export { isClientConfigured } from './client-settings.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
 export { compileAnswer, type WebhookAnswer, type WebhookPlan, type WebhookRate } from './compile-webhook.ts'

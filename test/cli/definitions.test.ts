@@ -42,6 +42,7 @@ describe('patchbay check', () => {
     ['a whole definition', 'two.json', { name: 'two', config: CONFIG }, 0, 'no findings, 1 resource with 2 methods'],
     ['how many methods are tools', 'tools.json', CONFIG, 0, 'tools are those with a description: 0'],
     ['a name that no integration may have', 'named.json', { name: 'Bad Name', config: CONFIG }, 1, 'name must hold'],
+    ['webhooks of any sender', 'open.json', { ...CONFIG, webhook: {} }, 0, 'warning: webhook.signature_verification'],
     ['an unknown key', 'three.json', { base_urll: 'x' }, 1, 'base_urll is not a known setting, did you mean base_url?'],
     ['what is no JSON', 'four.json', '{"a": 1,\n x}', 1, 'line 2 column 2'],
     ['a list', 'five.json', '[]', 1, 'must hold a JSON object'],

@@ -139,6 +139,7 @@ describe.each(clients)('checking a definition over $wire', (client) => {
     expect(await client.ok(check, { config: EXAMPLE_CONFIG })).toEqual({
       valid: true,
       findings: [],
+      warnings: [],
       redirect_uri: `${app.url}/connect/callback`,
     })
   })
@@ -148,9 +149,17 @@ describe.each(clients)('checking a definition over $wire', (client) => {
     expect(await client.ok(check, { config, kind: 'override' })).toEqual({
       valid: true,
       findings: [],
+      warnings: [],
       redirect_uri: `${app.url}/connect/callback`,
     })
     expect(await client.ok(check, { config })).toMatchObject({ valid: false })
+  })
+
+  it('warns of what is accepted but may not be meant', async () => {
+    expect(await client.ok(check, { config: { ...EXAMPLE_CONFIG, webhook: {} } })).toMatchObject({
+      valid: true,
+      warnings: [{ path: 'webhook.signature_verification', rule: 'webhook.unsigned' }],
+    })
   })
 
   it('works with an environment token', async () => {
