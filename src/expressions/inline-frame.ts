@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, toDouble } from '../base/index.ts'
+import { isJsonObject, type Json, JsonNumber, type JsonObject, toDouble } from '../base/index.ts'
 import { type AstNode, isNode } from './parse.ts'
 
 /** A value of an expression: JSON, or nothing. */
@@ -16,6 +16,10 @@ export interface EvaluationFrame {
   copies: number
   /** Values of variables by name. */
   readonly bindings: JsonObject
+  /** Values of the parameters of lambdas and of assigned variables, by slot. */
+  readonly locals: Value[]
+  /** The arrays that JSONata would have as sequences: one element is then not a list. Only where a function asks for it. */
+  readonly sequences: WeakSet<readonly Json[]> | undefined
   /** Gas left, in characters and elements; every operation above constant time is charged for its operand. */
   gas: number
 }
@@ -23,14 +27,11 @@ export interface EvaluationFrame {
 /** Enough to read every character of an ordinary response; using all of it takes a few milliseconds. */
 export const GAS_LIMIT = 262_144
 
-/** Testing whether an object is empty makes V8 list its keys, whose number is not known before. */
-const OBJECT_CHECK_GAS = GAS_LIMIT / 16
-
-/** Per reference to a part of the input in the result: each is stringified in full. */
-export const SHARED_CONTAINER_GAS = GAS_LIMIT / 8
+/** Most gas per reference to a part of the input in the result: each is stringified in full. */
+const SHARED_CONTAINER_GAS = GAS_LIMIT / 8
 
 /** Longest text that is concatenated inline. */
-const TEXT_LENGTH_MAX = 65_536
+export const TEXT_LENGTH_MAX = 65_536
 
 /** Thrown to bail out; allocated once, because its stack is never read. */
 const BAIL_OUT_ERROR = new Error('the inline evaluator bailed out')
@@ -44,7 +45,7 @@ export function bailOut(): never {
   throw BAIL_OUT_ERROR
 }
 
-/** Whether something was thrown by `leave`. */
+/** Whether something was thrown by `bailOut`. */
 export function isBailOut(error: unknown): boolean {
   return error === BAIL_OUT_ERROR
 }
@@ -92,7 +93,7 @@ export function isArray(value: Value): value is readonly Json[] {
   return Array.isArray(value)
 }
 
-/** The effective boolean of a value, `undefined` for none: `$boolean` of JSONata. Bails out for arrays with elements. */
+/** The effective boolean of a value, `undefined` for none: `$boolean` of JSONata. */
 export function booleanOf(frame: EvaluationFrame, given: Value): boolean | undefined {
   const value = toDouble(given)
   switch (typeof value) {
@@ -105,7 +106,8 @@ export function booleanOf(frame: EvaluationFrame, given: Value): boolean | undef
     case 'number':
       return Number.isFinite(value) ? value !== 0 : bailOut()
     case 'object':
-      return value === null ? false : isNotEmpty(frame, value)
+      if (value === null) return false
+      return isArray(value) ? isAnyTrue(frame, value) : keysOf(frame, value).length > 0
   }
 }
 
@@ -153,10 +155,62 @@ function numberText(value: number): string {
   return String(Number.isInteger(value) ? value : Number(value.toPrecision(15)))
 }
 
-function isNotEmpty(frame: EvaluationFrame, value: JsonObject | readonly Json[]): boolean {
-  if (isArray(value)) return value.length === 0 ? false : bailOut()
+/** Of several elements one must be true; an empty list is false. */
+function isAnyTrue(frame: EvaluationFrame, values: readonly Json[]): boolean {
+  charge(frame, values.length)
+  return values.some((value) => booleanOf(frame, value) === true)
+}
+
+/** The keys of an object. Charged afterwards: V8 does not tell their number before it has listed them. */
+export function keysOf(frame: EvaluationFrame, value: Value): readonly string[] {
   if (!isPlainObject(value)) return bailOut()
-  charge(frame, OBJECT_CHECK_GAS)
-  for (const key in value) if (Object.hasOwn(value, key)) return true
-  return false
+  const keys = Object.keys(value)
+  charge(frame, keys.length)
+  return keys
+}
+
+/** The array as a sequence of JSONata: nothing when it is empty, the element when it is the only one. */
+export function toSequence(frame: EvaluationFrame, values: readonly Json[], keepsArray = false): Value {
+  if (values.length === 0) return undefined
+  if (values.length === 1 && !keepsArray) return values[0]
+  frame.sequences?.add(values)
+  return values
+}
+
+/**
+ * Charges for a reference in the result to a value that exists: it is stringified in full, however often it occurs.
+ *
+ * @param isOfElement the elements of the mapped arrays have values of their own, which together are no more than the input
+ */
+export function chargeReference(frame: EvaluationFrame, value: Value, isOfElement: boolean): void {
+  if (typeof value === 'string') {
+    if (frame.copies > 1) charge(frame, isOfElement ? value.length / 8 : value.length)
+  } else if (typeof value === 'object' && value !== null && !(value instanceof JsonNumber)) {
+    const most = isOfElement ? SHARED_CONTAINER_GAS / frame.copies : SHARED_CONTAINER_GAS
+    charge(frame, most - sizeLeft(value, most))
+  }
+}
+
+/** What is left of a size after the elements, keys and characters of a value; at least 0. */
+export function sizeLeft(value: Json, size: number): number {
+  if (size <= 0) return 0
+  if (typeof value === 'string') return Math.max(0, size - 1 - value.length)
+  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return Math.max(0, size - 1)
+  let left = size - 1
+  if (isArray(value)) for (let at = 0; at < value.length && left > 0; at++) left = sizeLeft(value[at] ?? null, left)
+  else
+    for (const key in value) {
+      if (left <= 0) break
+      left = sizeLeft(value[key] ?? null, left - key.length)
+    }
+  return Math.max(0, left)
+}
+
+/** Keys of data by which JSONata takes it for one of its own objects. */
+const MARKED_KEYS = ['tupleStream', 'outerWrapper'] as const
+
+/** Bails out for an object that JSONata would take for one of its own, where it looks at that. */
+export function assertUnmarked(value: Value): void {
+  if (typeof value !== 'object' || value === null || isArray(value)) return
+  for (const key of MARKED_KEYS) if (Object.hasOwn(value, key)) bailOut()
 }

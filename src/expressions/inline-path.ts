@@ -1,15 +1,19 @@
 import type { Json } from '../base/index.ts'
+import { type Criterion, compileFilters, selectAll } from './inline-filter.ts'
 import {
   asNodes,
   assertKeys,
+  assertUnmarked,
   bailOut,
   type CompiledNode,
   charge,
   type EvaluationFrame,
   isArray,
   isPlainObject,
+  toSequence,
   type Value,
 } from './inline-frame.ts'
+import { compileBody, contextScope, type Scope } from './inline-scope.ts'
 import { type AstNode, isNode } from './parse.ts'
 
 /** A step of a path, applied to one value that is not an array. */
@@ -17,36 +21,36 @@ interface PathStep {
   apply(frame: EvaluationFrame, value: Json): Value
   /** Gas of one application. */
   readonly cost: number
-}
-
-/** A compiled object constructor and the gas of one run. */
-export interface Construction {
-  readonly evaluate: CompiledNode
-  readonly cost: number
+  /** JSONata applies the first step also when there is no context. */
+  readonly isComputed: boolean
 }
 
 /**
- * Compiles a path of plain names, each with at most one constant index, and object constructors: `a.b[0].c`,
- * `data.items.{"id": id}`, also after a variable.
+ * Compiles a path of names with indexes and predicates, object constructors, blocks and calls:
+ * `emails[type = "work"][0].address`, `data.items.{"id": id}`, `tags.$uppercase($)`, also after a variable.
  *
  * A step after an array is applied to each of its elements and charged each time. Bails out where an element is an array.
  */
-export function compilePath(node: AstNode, construct: (node: AstNode) => Construction): CompiledNode {
-  assertKeys(node, ['type', 'steps'])
-  const [first, ...rest] = asNodes(node.steps)
+export function compilePath(scope: Scope, node: AstNode): CompiledNode {
+  assertKeys(node, ['type', 'steps', 'keepSingletonArray', 'keepArray'])
+  const keepsArray = node.keepSingletonArray === true
+  const nodes = asNodes(node.steps)
+  const [first, ...rest] = nodes
   if (!first) return bailOut()
   const isAbsolute = first.type === 'variable'
-  const start = isAbsolute ? compileVariable(first) : contextOf
-  const steps = (isAbsolute ? rest : [first, ...rest]).map((step) => compileStep(step, construct))
+  const start = isAbsolute ? scope.compile(scope, first) : contextOf
+  const from = isAbsolute ? 1 : 0
+  const steps = (isAbsolute ? rest : nodes).map((step, at) => compileStep(scope, step, nodes.slice(0, from + at)))
   return (frame) => {
     let current = start(frame)
+    if (current === undefined && !isAbsolute && steps[0]?.isComputed === true) bailOut()
     for (let at = 0; at < steps.length; at++) {
-      if (isArray(current)) return mapSteps(frame, current, steps, at)
+      if (isArray(current)) return mapSteps(frame, current, steps, at, keepsArray)
       const step = steps[at]
       if (step === undefined || current === undefined) return undefined
       current = step.apply(frame, current)
     }
-    return current
+    return keepsArray && current !== undefined && !isArray(current) ? [current] : current
   }
 }
 
@@ -54,7 +58,13 @@ export function compilePath(node: AstNode, construct: (node: AstNode) => Constru
  * The remaining steps over the elements of an array. Like JSONata: results that are arrays are flattened, one result is not
  * a list, and an array that is the only result of the last step stays as it is.
  */
-function mapSteps(frame: EvaluationFrame, array: readonly Json[], steps: readonly PathStep[], from: number): Value {
+function mapSteps(
+  frame: EvaluationFrame,
+  array: readonly Json[],
+  steps: readonly PathStep[],
+  from: number,
+  keepsArray: boolean,
+): Value {
   let sequence = array
   for (let at = from; at < steps.length; at++) {
     const step = steps[at]
@@ -65,7 +75,7 @@ function mapSteps(frame: EvaluationFrame, array: readonly Json[], steps: readonl
     sequence = flattened(frame, results)
     if (sequence.length === 0) return undefined
   }
-  return sequence.length === 1 ? sequence[0] : sequence
+  return toSequence(frame, sequence, keepsArray)
 }
 
 function resultsOf(frame: EvaluationFrame, step: PathStep, sequence: readonly Json[]): Json[] {
@@ -96,61 +106,69 @@ function flattened(frame: EvaluationFrame, results: readonly Json[]): readonly J
 }
 
 /**
- * Compiles a variable: `$` is the context, `$$` the input, any other a bound value. Bails out for a name that is not bound:
- * it may be a function, which is a value in JSONata.
+ * Compiles a variable: `$` is the context, `$$` the input, others are parameters, assigned or bound values. Bails out for a
+ * name that is not bound: it may be a function, which is a value in JSONata.
  */
-export function compileVariable(node: AstNode): CompiledNode {
+export function compileVariable({ variables }: Scope, node: AstNode): CompiledNode {
   assertKeys(node, ['type', 'value', 'position'])
   const { value: name } = node
-  if (name === '') return contextOf
+  if (name === '') return checkedContextOf
   if (name === '$') return inputOf
   if (typeof name !== 'string') return bailOut()
+  const local = variables.get(name)
+  if (local) return ({ locals }) => locals[local.slot]
   return ({ bindings }) => (Object.hasOwn(bindings, name) ? bindings[name] : bailOut())
 }
 
 const inputOf: CompiledNode = ({ input }) => input
 const contextOf: CompiledNode = ({ context }) => context
-
-function compileStep(node: AstNode, construct: (node: AstNode) => Construction): PathStep {
-  if (node.type === 'unary' && node.value === '{') return constructingStep(construct(node))
-  assertKeys(node, ['type', 'value', 'position', 'stages'])
-  if (node.type !== 'name' || typeof node.value !== 'string') return bailOut()
-  const name = node.value
-  if (node.stages === undefined) return { cost: 1, apply: (_frame, value) => property(value, name) }
-  const index = constantIndex(node.stages)
-  return { cost: 1, apply: (_frame, value) => element(property(value, name), index) }
+const checkedContextOf: CompiledNode = ({ context }) => {
+  assertUnmarked(context)
+  return context
 }
 
-/** Inside the constructor names are looked up in the element. */
-function constructingStep({ evaluate, cost }: Construction): PathStep {
+function compileStep(scope: Scope, node: AstNode, before: readonly AstNode[]): PathStep {
+  if (node.type !== 'name') return computedStep(scope, node, before)
+  assertKeys(node, ['type', 'value', 'position', 'stages', 'keepArray'])
+  if (typeof node.value !== 'string') return bailOut()
+  const name = node.value
+  const plain = { isComputed: false, cost: 1, apply: (_frame: EvaluationFrame, value: Json) => property(value, name) }
+  if (node.stages === undefined) return plain
+  const unfiltered = { ...node, stages: undefined }
+  const filters = compileFilters(scope, node.stages, [...before, unfiltered])
+  return { ...plain, apply: (frame, value) => selectAll(frame, property(value, name), filters) }
+}
+
+/** An object constructor, a block or a call as a step: names inside are looked up in the element. */
+function computedStep(scope: Scope, node: AstNode, before: readonly AstNode[]): PathStep {
+  const isObject = node.type === 'unary' && node.value === '{'
+  if (!(isObject || node.type === 'block' || node.type === 'function')) return bailOut()
+  if (!isObject && keepsArrays(node)) return bailOut()
+  const filters = node.stages === undefined ? NO_FILTERS : compileFilters(scope, node.stages, [...before, node])
+  const { evaluate, cost } = compileBody(contextScope(scope, before), { ...node, stages: undefined })
   return {
     cost,
+    isComputed: true,
     apply(frame, value) {
+      assertUnmarked(value)
       const outer = frame.context
       frame.context = value
       const result = evaluate(frame)
       frame.context = outer
-      return result
+      return filters.length === 0 ? result : selectAll(frame, result, filters)
     },
   }
 }
 
-function constantIndex(stages: unknown): number {
-  const [stage, ...more] = asNodes(stages)
-  if (!stage || more.length > 0 || stage.type !== 'filter' || !isNode(stage.expr)) return bailOut()
-  assertKeys(stage, ['type', 'expr', 'position'])
-  assertKeys(stage.expr, ['type', 'value', 'position'])
-  const { type, value } = stage.expr
-  return type === 'number' && typeof value === 'number' ? Math.floor(value) : bailOut()
+const NO_FILTERS: readonly Criterion[] = []
+
+/** `(a[])` as a step: an array that is kept is flattened there, one of the input is not. */
+function keepsArrays(part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return false
+  if (isNode(part) && (part.keepArray !== undefined || part.keepSingletonArray !== undefined)) return true
+  return Object.values(part).some(keepsArrays)
 }
 
 function property(value: Json, name: string): Value {
   return isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
-}
-
-/** A value that is not an array counts as an array of one element. */
-function element(value: Value, index: number): Value {
-  if (!isArray(value)) return index === 0 || index === -1 ? value : undefined
-  const item = value[index < 0 ? value.length + index : index]
-  return isArray(item) ? bailOut() : item
 }

@@ -20,6 +20,15 @@ function renotated(value: Json): Json {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, renotated(item)]))
 }
 
+const LARGE_OBJECT: JsonObject = Object.fromEntries(Array.from({ length: 5_000 }, (_, key) => [`k${key}`, 1]))
+const LONG_LIST: Json = Array(50_000).fill(0)
+
+/** Assignments of `$a1`, `$a2` and so on, each twice the one before. */
+function doublings(count: number, operator?: string): string {
+  const twice = (from: number) => (operator ? `$a${from} ${operator} $a${from}` : `$append($a${from}, $a${from})`)
+  return Array.from({ length: count }, (_, from) => `$a${from + 1} := ${twice(from)};`).join(' ')
+}
+
 describe('the inline evaluator', () => {
   it('gives the results of JSONata, or none', { timeout: 60_000 }, async () => {
     let answered = 0
@@ -99,36 +108,46 @@ describe('the inline evaluator', () => {
     'data.items.{"id": id, "by": user.login}',
     'data.repository.issues.edges.node',
     'items.{"id": id}.id',
+    'emails[type = "work"].address',
+    'items[open][0].id',
+    'items[0][0]',
+    'items[]',
+    '$previous.users[id = $$.owner_id].name',
+    '$map(items, function($i) { {"id": $i.id, "of": $$.id} })',
+    '$filter(items, function($i, $n) { $i.open and $n > 0 })[0].id',
+    '($work := emails[type = "work"]; $work ? $work[0].address : emails[0].address)',
+    'tags.name ~> $distinct ~> $join(", ")',
+    'tags.$uppercase(name)',
+    '(first & " " & last) ~> $trim()',
   ])('takes %s', (text) => {
     expect(fast(text)).toBeTypeOf('function')
   })
 
   it.each([
-    ['lambda', '$map(items, function($i) { $i })'],
-    ['assignment', '($x := a; $x)'],
+    ['lambda that is a value', '($f := function($x) { $x }; $f(a))'],
+    ['lambda of three parameters', '$map(items, function($i, $n, $all) { $i })'],
+    ['sequence that ends a lambda', '$map(items, function($i) { $map($i.a, function($a) { $a }) })'],
     ['several expressions', '(a; b)'],
     ['regular expression', '$contains(a, /b/)'],
     ['range', '[1..3]'],
-    ['filter', 'items[open]'],
-    ['two indexes', 'items[0][0]'],
     ['wildcard', 'a.*'],
     ['descendants', 'a.**'],
     ['parent', 'a.b.%'],
     ['sort', 'items^(id)'],
     ['grouping', 'items{id: name}'],
     ['mapping to lists', 'items.[id, name]'],
-    ['kept singleton', 'items[]'],
+    ['kept value', '$x[]'],
     ['focus', 'items@$i.id'],
     ['position', 'items#$i.id'],
     ['transform', '$ ~> |a|{"b": 1}|'],
-    ['chain', 'a ~> $sum'],
+    ['chain to a value', 'a ~> (b)'],
     ['partial application', '$substring(?, 0, 1)'],
     ['computed key', '{a: 1}'],
     ['key twice', '{"a": 1, "a": 2}'],
     ['reserved key', '{"__proto__": 1}'],
-    ['function that is not linear', '$distinct(items)'],
+    ['function that is not linear', '$sort(items)'],
     ['function with its context left out', '$uppercase()'],
-    ['many nodes', Array.from({ length: 129 }, () => 'a').join(' & ')],
+    ['many nodes', `[${Array(1_024).fill('a').join()}]`],
   ])('does not take a %s', (_kind, text) => {
     expect(parseAst(text)).toHaveProperty('tree')
     expect(fast(text)).toBeUndefined()
@@ -139,7 +158,8 @@ describe('the inline evaluator', () => {
     ['an array among the elements', 'a.b', { a: [[{ b: 1 }], { b: 2 }] }],
     ['two objects compared', 'a = b', { a: {}, b: {} }],
     ['values of two types ordered', 'a < b', { a: 1, b: 'x' }],
-    ['an array as a condition', 'a ? 1 : 2', { a: [0, 0] }],
+    ['a missing list that a predicate takes', 'a[1 = 1]', {}],
+    ['an element that poses as a stream', 'a.{"b": c}', { a: [{ tupleStream: true }] }],
     ['a text as a number', 'a + 1', { a: 'x' }],
     ['a number out of range', 'a * a', { a: 1e200 }],
     ['an object as a text', 'a & "x"', { a: {} }],
@@ -156,10 +176,22 @@ describe('the inline evaluator', () => {
     ['texts that grow', Array.from({ length: 120 }, () => 'a').join(' & '), { a: 'x'.repeat(1_000) }],
     ['one long text again and again', `[${Array(60).fill('$length(a)').join(', ')}]`, { a: 'x'.repeat(50_000) }],
     ['one long list again and again', `[${Array(60).fill('1 in a').join(', ')}]`, { a: Array(50_000).fill(0) }],
-    ['one large object again and again', `[${Array(60).fill('$not(a)').join(', ')}]`, { a: { b: 1 } }],
-    ['one part of the input in many places', `[${Array(60).fill('{"k": a}').join(', ')}]`, { a: { b: 1 } }],
+    ['one large object again and again', `[${Array(60).fill('$not(a)').join(', ')}]`, { a: LARGE_OBJECT }],
+    ['one part of the input in many places', `[${Array(60).fill('{"k": a}').join(', ')}]`, { a: LARGE_OBJECT }],
+    ['one part of the input in every result', '$map(a, function($v) { $$.b })', { a: LONG_LIST, b: LARGE_OBJECT }],
+    ['one element in every result', 'a.($$.a.{"k": b})', { a: Array(600).fill({ b: Array(500).fill(1) }) }],
+    ['a list that doubles', `($a0 := $append(a, a); ${doublings(30)} $a30)`, { a: [{ b: 1 }] }],
+    ['a text that doubles', `($a0 := a & a; ${doublings(30, '&')} $a30)`, { a: 'x'.repeat(100) }],
+    ['a text that is replaced by longer ones', '$replace(a, "x", a)', { a: 'x'.repeat(2_000) }],
+    ['predicates in predicates', 'a[b in $$.a[b in $$.a[b in $$.a.b].b].b]', { a: Array(300).fill({ b: 1 }) }],
+    ['one list for every element', 'a[b in $$.a.b]', { a: Array(2_000).fill({ b: 'x' }) }],
+    [
+      'lambdas in lambdas',
+      '$map(a, function($v) { $map($$.a, function($w) { $v.b & $w.b })[0] })',
+      { a: Array(2_000).fill({ b: 'x' }) },
+    ],
     ['one long text in every element', 'a.{"k": $$.b}', { a: Array(50_000).fill({}), b: 'x'.repeat(50_000) }],
-    ['one object in every element', 'a.{"k": $$.b}', { a: Array(50_000).fill({}), b: { c: 1 } }],
+    ['one object in every element', 'a.{"k": $$.b}', { a: Array(50_000).fill({}), b: LARGE_OBJECT }],
     ['a long key in every element', `a.{"${'k'.repeat(9_000)}": 1}`, { a: Array(50_000).fill({}) }],
     [
       'a field of every element in many places',

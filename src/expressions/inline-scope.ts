@@ -1,0 +1,150 @@
+import { bailOut, type CompiledNode, chargeReference } from './inline-frame.ts'
+import { type AstNode, isNode } from './parse.ts'
+
+/** Counters of one compilation. */
+export interface Compilation {
+  nodes: number
+  /** Total length of keys and literals, which each constructed element repeats. */
+  characters: number
+  /** Slots of local variables. */
+  slots: number
+  /** A function distinguishes sequences from arrays. */
+  tracksSequences: boolean
+}
+
+/** A loop over the elements of an array; the expression as a whole counts as one over the input. */
+export interface Loop {
+  /** No element comes twice, also when loops around it run several times. */
+  readonly isFresh: boolean
+}
+
+/** A parameter of a lambda, or an assigned variable. */
+interface LocalVariable {
+  readonly slot: number
+  /** The loop whose element it is, or is part of. */
+  readonly loop: Loop
+}
+
+/** What names mean at a place of the expression, and compiles what is there. */
+export interface Scope {
+  readonly compilation: Compilation
+  readonly compile: (scope: Scope, node: AstNode) => CompiledNode
+  readonly variables: ReadonlyMap<string, LocalVariable>
+  /** The innermost loop. */
+  readonly loop: Loop
+  /** The loop whose element is the context. */
+  readonly contextLoop: Loop
+}
+
+const OUTERMOST: Loop = { isFresh: true }
+
+/** The scope of a whole expression. */
+export function outermostScope(compile: Scope['compile']): Scope {
+  const compilation = { nodes: 0, characters: 0, slots: 0, tracksSequences: false }
+  return { compilation, compile, variables: new Map(), loop: OUTERMOST, contextLoop: OUTERMOST }
+}
+
+/** The scope inside a loop over the value of some nodes, whose elements become the context. */
+export function contextScope(scope: Scope, source: readonly AstNode[]): Scope {
+  const loop = { isFresh: isOfElement(scope, source) }
+  return { ...scope, loop, contextLoop: loop }
+}
+
+/** The scope inside a lambda that is called for each element of the value of a node. */
+export function lambdaScope(
+  scope: Scope,
+  source: AstNode,
+  names: readonly string[],
+): { readonly scope: Scope; readonly slots: readonly number[] } {
+  const loop = { isFresh: isOfElement(scope, source) }
+  let inner: Scope = { ...scope, loop }
+  const slots: number[] = []
+  for (const name of names) {
+    const declared = declare(inner, name, loop)
+    inner = declared.scope
+    slots.push(declared.slot)
+  }
+  return { scope: inner, slots }
+}
+
+/** The scope after an assignment. */
+export function assignmentScope(scope: Scope, name: string, value: AstNode): { scope: Scope; slot: number } {
+  return declare(scope, name, isOfElement(scope, value) ? scope.loop : OUTERMOST)
+}
+
+function declare(scope: Scope, name: string, loop: Loop): { scope: Scope; slot: number } {
+  const slot = scope.compilation.slots++
+  return { slot, scope: { ...scope, variables: new Map(scope.variables).set(name, { slot, loop }) } }
+}
+
+/** Compiles a part whose value is put into the result; references to values that exist are charged. */
+export function compileReference(scope: Scope, node: AstNode): CompiledNode {
+  const evaluate = scope.compile(scope, node)
+  if (isConstructor(node)) return evaluate
+  const isOwn = isOfElement(scope, node)
+  return (frame) => {
+    const value = evaluate(frame)
+    if (typeof value === 'object' || typeof value === 'string') chargeReference(frame, value, isOwn)
+    return value
+  }
+}
+
+/** A constructed value is bounded by the expression itself, its parts are charged. */
+function isConstructor({ type }: AstNode): boolean {
+  return type === 'unary'
+}
+
+/** What runs once per element. */
+export interface CompiledBody {
+  readonly evaluate: CompiledNode
+  /** Gas of one run: its nodes and characters. */
+  readonly cost: number
+}
+
+/** Compiles what runs once per element and whose values are put into the result. */
+export function compileBody(scope: Scope, node: AstNode): CompiledBody {
+  return withCost(scope, () => compileReference(scope, node))
+}
+
+/** Compiles what runs once per element and decides about it. */
+export function compileTest(scope: Scope, node: AstNode): CompiledBody {
+  return withCost(scope, () => scope.compile(scope, node))
+}
+
+function withCost({ compilation }: Scope, compile: () => CompiledNode): CompiledBody {
+  const before = compilation.nodes + compilation.characters
+  const evaluate = compile()
+  return { evaluate, cost: compilation.nodes + compilation.characters - before }
+}
+
+/** Whether a part reads nothing but the element of the innermost loop, and that does not come twice. */
+function isOfElement(scope: Scope, part: unknown): boolean {
+  return scope.loop.isFresh && readsElementOnly(scope, part)
+}
+
+function readsElementOnly(scope: Scope, part: unknown): boolean {
+  if (typeof part !== 'object' || part === null) return true
+  if (Array.isArray(part) && isNode(part[0]) && part[0].type === 'variable') return readsBelow(scope, part)
+  if (isNode(part) && !isElementName(scope, part)) return false
+  return Object.entries(part).every(([key, inner]) => key === 'procedure' || readsElementOnly(scope, inner))
+}
+
+/** The steps after a variable are names in its value. */
+function readsBelow(scope: Scope, steps: readonly unknown[]): boolean {
+  const others = steps.filter((step) => !(isNode(step) && step.type === 'name' && step.stages === undefined))
+  return others.every((step) => readsElementOnly(scope, step))
+}
+
+function isElementName({ variables, loop, contextLoop }: Scope, { type, value }: AstNode): boolean {
+  if (type === 'name') return contextLoop === loop
+  if (type !== 'variable') return true
+  if (value === '') return contextLoop === loop
+  return (variables.get(String(value))?.loop ?? OUTERMOST) === loop
+}
+
+/** The name of a variable that is a parameter or assigned. */
+export function variableName(node: AstNode): string {
+  return node.type === 'variable' && typeof node.value === 'string' && node.value !== '' && node.value !== '$'
+    ? node.value
+    : bailOut()
+}
