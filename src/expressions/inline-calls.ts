@@ -15,7 +15,14 @@ import {
 } from './inline-frame.ts'
 import { type InlineFunction, SCALAR_FUNCTIONS } from './inline-functions.ts'
 import { compileMappingCall, isMappingFunction } from './inline-mapping-calls.ts'
-import { compileBody, compileReference, compileTest, lambdaScope, type Scope, variableName } from './inline-scope.ts'
+import {
+  type CompileScope,
+  compileBody,
+  compileReference,
+  compileTest,
+  lambdaScope,
+  variableName,
+} from './inline-scope.ts'
 import { type AstNode, isNode } from './parse.ts'
 
 const INLINE_FUNCTIONS: ReadonlyMap<string, InlineFunction> = new Map([...SCALAR_FUNCTIONS, ...COLLECTION_FUNCTIONS])
@@ -33,7 +40,7 @@ export function returnsSequence({ procedure }: Readonly<Record<string, unknown>>
  *
  * @param isTail the call ends a lambda
  */
-export function compileCall(scope: Scope, node: AstNode, isTail = false): CompiledNode {
+export function compileCall(scope: CompileScope, node: AstNode, isTail = false): CompiledNode {
   assertKeys(node, ['type', 'name', 'value', 'position', 'arguments', 'procedure', 'keepArray'])
   const procedure = asNode(node.procedure)
   assertKeys(procedure, ['type', 'value', 'position'])
@@ -41,14 +48,14 @@ export function compileCall(scope: Scope, node: AstNode, isTail = false): Compil
   // The variable may hold anything.
   if (scope.variables.has(name) || (isTail && SEQUENCE_FUNCTIONS.has(name))) return bailOut()
   const args = asNodes(node.arguments)
+  if (name === 'distinct' || node.keepArray === true) scope.compilation.tracksSequences = true
   if (name === 'map') return compileMap(scope, args, node.keepArray === true)
   if (name === 'filter') return compileFilter(scope, args, node.keepArray === true)
   if (node.keepArray !== undefined) return bailOut()
-  if (name === 'distinct') scope.compilation.tracksSequences = true
   return isMappingFunction(name) ? compileMappingCall(scope, name, args) : compileNative(scope, name, args)
 }
 
-function compileNative(scope: Scope, name: string, nodes: readonly AstNode[]): CompiledNode {
+function compileNative(scope: CompileScope, name: string, nodes: readonly AstNode[]): CompiledNode {
   const native = INLINE_FUNCTIONS.get(name)
   // With fewer arguments than declared JSONata takes the context; such calls are rare.
   if (!native || nodes.length < native.argumentsMin || nodes.length > native.argumentsMax) return bailOut()
@@ -76,7 +83,11 @@ function parametersOf(lambda: AstNode | undefined): { readonly names: readonly s
 }
 
 /** `$map(list, function($element, $index) { … })` */
-function compileMap(scope: Scope, [list, lambda, ...more]: readonly AstNode[], keepsArray: boolean): CompiledNode {
+function compileMap(
+  scope: CompileScope,
+  [list, lambda, ...more]: readonly AstNode[],
+  keepsArray: boolean,
+): CompiledNode {
   if (!list || more.length > 0) return bailOut()
   const { names, body } = parametersOf(lambda)
   const source = scope.compile(scope, list)
@@ -89,7 +100,11 @@ function compileMap(scope: Scope, [list, lambda, ...more]: readonly AstNode[], k
 }
 
 /** `$filter(list, function($element, $index) { … })` */
-function compileFilter(scope: Scope, [list, lambda, ...more]: readonly AstNode[], keepsArray: boolean): CompiledNode {
+function compileFilter(
+  scope: CompileScope,
+  [list, lambda, ...more]: readonly AstNode[],
+  keepsArray: boolean,
+): CompiledNode {
   if (!list || more.length > 0) return bailOut()
   const { names, body } = parametersOf(lambda)
   const source = scope.compile(scope, list)

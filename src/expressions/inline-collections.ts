@@ -112,6 +112,8 @@ function keys(frame: EvaluationFrame, value: Value): Value {
     if (isArray(item)) return bailOut()
     if (isPlainObject(item)) for (const key of keysOf(frame, item)) merged[key] = true
   }
+  // With a key of JSONata's own objects it takes the merged object for a function.
+  if (!isPlainObject(merged)) return bailOut()
   return toSequence(frame, Object.keys(merged))
 }
 

@@ -17,7 +17,7 @@ import {
 } from './inline-frame.ts'
 import { compileBinary, compileNegation } from './inline-operations.ts'
 import { compilePath, compileVariable } from './inline-path.ts'
-import { assignmentScope, compileReference, outermostScope, type Scope, variableName } from './inline-scope.ts'
+import { assignmentScope, type CompileScope, compileReference, outermostScope, variableName } from './inline-scope.ts'
 import { type AstNode, parseAst } from './parse.ts'
 
 /** The inline evaluator bailed out: the sandbox has to evaluate. */
@@ -75,7 +75,7 @@ export function compileInline(tree: AstNode): InlineEvaluation | undefined {
 
 const NO_LOCALS: Value[] = []
 
-function compileOrBailOut(scope: Scope, tree: AstNode): CompiledNode | undefined {
+function compileOrBailOut(scope: CompileScope, tree: AstNode): CompiledNode | undefined {
   try {
     return compileNode(scope, tree)
   } catch (error) {
@@ -89,13 +89,13 @@ function hasReservedKey(input: JsonObject): boolean {
   return Object.hasOwn(input, 'tupleStream') || Object.hasOwn(input, 'outerWrapper')
 }
 
-function compileNode(scope: Scope, node: AstNode): CompiledNode {
+function compileNode(scope: CompileScope, node: AstNode): CompiledNode {
   if (++scope.compilation.nodes > NODES_MAX) bailOut()
   return node.predicate === undefined ? compileUnfiltered(scope, node) : compileFiltered(scope, node)
 }
 
 /** `$f(a)[0]`, `(a)[b = 1]`; the predicates of a name belong to its step. */
-function compileFiltered(scope: Scope, { predicate, ...rest }: AstNode): CompiledNode {
+function compileFiltered(scope: CompileScope, { predicate, ...rest }: AstNode): CompiledNode {
   if (rest.keepArray !== undefined) return bailOut()
   // JSONata filters the sequence of a call before it takes one element for the whole.
   const node = { ...rest, type: rest.type, ...(returnsSequence(rest) && { keepArray: true }) }
@@ -104,7 +104,7 @@ function compileFiltered(scope: Scope, { predicate, ...rest }: AstNode): Compile
   return (frame) => selectAll(frame, evaluate(frame), filters)
 }
 
-function compileUnfiltered(scope: Scope, node: AstNode): CompiledNode {
+function compileUnfiltered(scope: CompileScope, node: AstNode): CompiledNode {
   switch (node.type) {
     case 'string':
     case 'number':
@@ -133,7 +133,7 @@ function compileUnfiltered(scope: Scope, node: AstNode): CompiledNode {
   }
 }
 
-function compileLiteral({ compilation }: Scope, node: AstNode): CompiledNode {
+function compileLiteral({ compilation }: CompileScope, node: AstNode): CompiledNode {
   assertKeys(node, ['type', 'value', 'position'])
   const { value } = node
   if (typeof value === 'string') compilation.characters += value.length
@@ -143,14 +143,14 @@ function compileLiteral({ compilation }: Scope, node: AstNode): CompiledNode {
   return bailOut()
 }
 
-function compileOperator(scope: Scope, node: AstNode): CompiledNode {
+function compileOperator(scope: CompileScope, node: AstNode): CompiledNode {
   assertKeys(node, ['type', 'value', 'position', 'lhs', 'rhs'])
   const left = compileNode(scope, asNode(node.lhs))
   const right = compileNode(scope, asNode(node.rhs))
   return compileBinary(node.value, left, right)
 }
 
-function compileUnary(scope: Scope, node: AstNode): CompiledNode {
+function compileUnary(scope: CompileScope, node: AstNode): CompiledNode {
   switch (node.value) {
     case '-':
       assertKeys(node, ['type', 'value', 'position', 'expression'])
@@ -166,7 +166,7 @@ function compileUnary(scope: Scope, node: AstNode): CompiledNode {
   }
 }
 
-function compileCondition(scope: Scope, node: AstNode): CompiledNode {
+function compileCondition(scope: CompileScope, node: AstNode): CompiledNode {
   assertKeys(node, ['type', 'position', 'condition', 'then', 'else'])
   const condition = compileNode(scope, asNode(node.condition))
   const then = compileNode(scope, asNode(node.then))
@@ -175,7 +175,7 @@ function compileCondition(scope: Scope, node: AstNode): CompiledNode {
 }
 
 /** `list ~> $function(more)` */
-function compileChain(scope: Scope, node: AstNode): CompiledNode {
+function compileChain(scope: CompileScope, node: AstNode): CompiledNode {
   assertKeys(node, ['type', 'value', 'position', 'lhs', 'rhs'])
   const call = asNode(node.rhs)
   if (call.type === 'variable') {
@@ -186,7 +186,7 @@ function compileChain(scope: Scope, node: AstNode): CompiledNode {
 }
 
 /** The call that ends a lambda: JSONata evaluates it after the lambda has returned. */
-function compileTailCall(scope: Scope, node: AstNode): CompiledNode {
+function compileTailCall(scope: CompileScope, node: AstNode): CompiledNode {
   assertKeys(node, ['type', 'position', 'thunk', 'arguments', 'body'])
   const call = asNode(node.body)
   if (node.thunk !== true || asNodes(node.arguments).length > 0 || call.type !== 'function') return bailOut()
@@ -195,7 +195,7 @@ function compileTailCall(scope: Scope, node: AstNode): CompiledNode {
 }
 
 /** Parentheses: the last expression is the value, those before it assign variables. */
-function compileBlock(scope: Scope, node: AstNode): CompiledNode {
+function compileBlock(scope: CompileScope, node: AstNode): CompiledNode {
   assertKeys(node, ['type', 'position', 'expressions'])
   const expressions = asNodes(node.expressions)
   const last = expressions.at(-1)
@@ -218,7 +218,7 @@ function compileBlock(scope: Scope, node: AstNode): CompiledNode {
 }
 
 /** An item that is an array is spread into the result, unless it was written as one. */
-function compileArray(scope: Scope, expressions: readonly AstNode[]): CompiledNode {
+function compileArray(scope: CompileScope, expressions: readonly AstNode[]): CompiledNode {
   const items = expressions.map((node) => ({
     evaluate: compileReference(scope, node),
     isArrayLiteral: node.value === '[',
@@ -243,7 +243,7 @@ function appendAll(frame: EvaluationFrame, result: Json[], values: readonly Json
 /** Keys that JSONata rejects, or that would not become an ordinary property. */
 const RESERVED_KEYS: ReadonlySet<string> = new Set(['_jsonata_lambda', '_jsonata_function', '__proto__'])
 
-function compileObject(scope: Scope, pairs: unknown): CompiledNode {
+function compileObject(scope: CompileScope, pairs: unknown): CompiledNode {
   if (!Array.isArray(pairs)) return bailOut()
   const entries = pairs.map((pair) => {
     const [keyNode, valueNode] = asNodes(pair)

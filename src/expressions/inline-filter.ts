@@ -12,7 +12,7 @@ import {
   toSequence,
   type Value,
 } from './inline-frame.ts'
-import { type CompiledBody, compileTest, contextScope, type Scope } from './inline-scope.ts'
+import { type CompiledBody, type CompileScope, compileTest, contextScope } from './inline-scope.ts'
 import { type AstNode, isNode } from './parse.ts'
 
 /** An index (`[0]`, `[-1]`) or a predicate (`[type = "work"]`). */
@@ -21,7 +21,7 @@ export type Criterion =
   | (CompiledBody & { readonly kind: 'predicate' })
 
 /** Compiles the indexes and predicates after a node. @param source the nodes that are filtered */
-export function compileFilters(scope: Scope, stages: unknown, source: readonly AstNode[]): readonly Criterion[] {
+export function compileFilters(scope: CompileScope, stages: unknown, source: readonly AstNode[]): readonly Criterion[] {
   return asNodes(stages).map((stage) => {
     if (stage.type !== 'filter' || !isNode(stage.expr)) return bailOut()
     assertKeys(stage, ['type', 'expr', 'position'])

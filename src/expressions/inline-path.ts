@@ -13,7 +13,7 @@ import {
   toSequence,
   type Value,
 } from './inline-frame.ts'
-import { compileBody, contextScope, type Scope } from './inline-scope.ts'
+import { type CompileScope, compileBody, contextScope } from './inline-scope.ts'
 import { type AstNode, isNode } from './parse.ts'
 
 /** A step of a path, applied to one value that is not an array. */
@@ -31,9 +31,10 @@ interface PathStep {
  *
  * A step after an array is applied to each of its elements and charged each time. Bails out where an element is an array.
  */
-export function compilePath(scope: Scope, node: AstNode): CompiledNode {
+export function compilePath(scope: CompileScope, node: AstNode): CompiledNode {
   assertKeys(node, ['type', 'steps', 'keepSingletonArray', 'keepArray'])
   const keepsArray = node.keepSingletonArray === true
+  if (keepsArray) scope.compilation.tracksSequences = true
   const nodes = asNodes(node.steps)
   const [first, ...rest] = nodes
   if (!first) return bailOut()
@@ -50,7 +51,8 @@ export function compilePath(scope: Scope, node: AstNode): CompiledNode {
       if (step === undefined || current === undefined) return undefined
       current = step.apply(frame, current)
     }
-    return keepsArray && current !== undefined && !isArray(current) ? [current] : current
+    if (isArray(current)) return lastArray(frame, current, keepsArray)
+    return keepsArray && current !== undefined ? toSequence(frame, [current], true) : current
   }
 }
 
@@ -71,11 +73,16 @@ function mapSteps(
     if (step === undefined) return bailOut()
     const results = resultsOf(frame, step, sequence)
     const [only] = results
-    if (at === steps.length - 1 && results.length === 1 && isArray(only)) return only
+    if (at === steps.length - 1 && results.length === 1 && isArray(only)) return lastArray(frame, only, keepsArray)
     sequence = flattened(frame, results)
     if (sequence.length === 0) return undefined
   }
   return toSequence(frame, sequence, keepsArray)
+}
+
+/** An array as the only result of the last step stays as it is, unless it is a sequence: `{"a": b[]}.a`. */
+function lastArray(frame: EvaluationFrame, array: readonly Json[], keepsArray: boolean): Value {
+  return array.length === 1 && frame.sequences?.has(array) === true ? toSequence(frame, array, keepsArray) : array
 }
 
 function resultsOf(frame: EvaluationFrame, step: PathStep, sequence: readonly Json[]): Json[] {
@@ -109,7 +116,7 @@ function flattened(frame: EvaluationFrame, results: readonly Json[]): readonly J
  * Compiles a variable: `$` is the context, `$$` the input, others are parameters, assigned or bound values. Bails out for a
  * name that is not bound: it may be a function, which is a value in JSONata.
  */
-export function compileVariable({ variables }: Scope, node: AstNode): CompiledNode {
+export function compileVariable({ variables }: CompileScope, node: AstNode): CompiledNode {
   assertKeys(node, ['type', 'value', 'position'])
   const { value: name } = node
   if (name === '') return checkedContextOf
@@ -127,7 +134,7 @@ const checkedContextOf: CompiledNode = ({ context }) => {
   return context
 }
 
-function compileStep(scope: Scope, node: AstNode, before: readonly AstNode[]): PathStep {
+function compileStep(scope: CompileScope, node: AstNode, before: readonly AstNode[]): PathStep {
   if (node.type !== 'name') return computedStep(scope, node, before)
   assertKeys(node, ['type', 'value', 'position', 'stages', 'keepArray'])
   if (typeof node.value !== 'string') return bailOut()
@@ -140,7 +147,7 @@ function compileStep(scope: Scope, node: AstNode, before: readonly AstNode[]): P
 }
 
 /** An object constructor, a block or a call as a step: names inside are looked up in the element. */
-function computedStep(scope: Scope, node: AstNode, before: readonly AstNode[]): PathStep {
+function computedStep(scope: CompileScope, node: AstNode, before: readonly AstNode[]): PathStep {
   const isObject = node.type === 'unary' && node.value === '{'
   if (!(isObject || node.type === 'block' || node.type === 'function')) return bailOut()
   if (!isObject && keepsArrays(node)) return bailOut()

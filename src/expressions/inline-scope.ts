@@ -26,9 +26,9 @@ interface LocalVariable {
 }
 
 /** What names mean at a place of the expression, and compiles what is there. */
-export interface Scope {
+export interface CompileScope {
   readonly compilation: Compilation
-  readonly compile: (scope: Scope, node: AstNode) => CompiledNode
+  readonly compile: (scope: CompileScope, node: AstNode) => CompiledNode
   readonly variables: ReadonlyMap<string, LocalVariable>
   /** The innermost loop. */
   readonly loop: Loop
@@ -39,25 +39,25 @@ export interface Scope {
 const OUTERMOST: Loop = { isFresh: true }
 
 /** The scope of a whole expression. */
-export function outermostScope(compile: Scope['compile']): Scope {
+export function outermostScope(compile: CompileScope['compile']): CompileScope {
   const compilation = { nodes: 0, characters: 0, slots: 0, tracksSequences: false }
   return { compilation, compile, variables: new Map(), loop: OUTERMOST, contextLoop: OUTERMOST }
 }
 
 /** The scope inside a loop over the value of some nodes, whose elements become the context. */
-export function contextScope(scope: Scope, source: readonly AstNode[]): Scope {
+export function contextScope(scope: CompileScope, source: readonly AstNode[]): CompileScope {
   const loop = { isFresh: isOfElement(scope, source) }
   return { ...scope, loop, contextLoop: loop }
 }
 
 /** The scope inside a lambda that is called for each element of the value of a node. */
 export function lambdaScope(
-  scope: Scope,
+  scope: CompileScope,
   source: AstNode,
   names: readonly string[],
-): { readonly scope: Scope; readonly slots: readonly number[] } {
+): { readonly scope: CompileScope; readonly slots: readonly number[] } {
   const loop = { isFresh: isOfElement(scope, source) }
-  let inner: Scope = { ...scope, loop }
+  let inner: CompileScope = { ...scope, loop }
   const slots: number[] = []
   for (const name of names) {
     const declared = declare(inner, name, loop)
@@ -68,17 +68,21 @@ export function lambdaScope(
 }
 
 /** The scope after an assignment. */
-export function assignmentScope(scope: Scope, name: string, value: AstNode): { scope: Scope; slot: number } {
+export function assignmentScope(
+  scope: CompileScope,
+  name: string,
+  value: AstNode,
+): { scope: CompileScope; slot: number } {
   return declare(scope, name, isOfElement(scope, value) ? scope.loop : OUTERMOST)
 }
 
-function declare(scope: Scope, name: string, loop: Loop): { scope: Scope; slot: number } {
+function declare(scope: CompileScope, name: string, loop: Loop): { scope: CompileScope; slot: number } {
   const slot = scope.compilation.slots++
   return { slot, scope: { ...scope, variables: new Map(scope.variables).set(name, { slot, loop }) } }
 }
 
 /** Compiles a part whose value is put into the result; references to values that exist are charged. */
-export function compileReference(scope: Scope, node: AstNode): CompiledNode {
+export function compileReference(scope: CompileScope, node: AstNode): CompiledNode {
   const evaluate = scope.compile(scope, node)
   if (isConstructor(node)) return evaluate
   const isOwn = isOfElement(scope, node)
@@ -102,27 +106,27 @@ export interface CompiledBody {
 }
 
 /** Compiles what runs once per element and whose values are put into the result. */
-export function compileBody(scope: Scope, node: AstNode): CompiledBody {
+export function compileBody(scope: CompileScope, node: AstNode): CompiledBody {
   return withCost(scope, () => compileReference(scope, node))
 }
 
 /** Compiles what runs once per element and decides about it. */
-export function compileTest(scope: Scope, node: AstNode): CompiledBody {
+export function compileTest(scope: CompileScope, node: AstNode): CompiledBody {
   return withCost(scope, () => scope.compile(scope, node))
 }
 
-function withCost({ compilation }: Scope, compile: () => CompiledNode): CompiledBody {
+function withCost({ compilation }: CompileScope, compile: () => CompiledNode): CompiledBody {
   const before = compilation.nodes + compilation.characters
   const evaluate = compile()
   return { evaluate, cost: compilation.nodes + compilation.characters - before }
 }
 
 /** Whether a part reads nothing but the element of the innermost loop, and that does not come twice. */
-function isOfElement(scope: Scope, part: unknown): boolean {
+function isOfElement(scope: CompileScope, part: unknown): boolean {
   return scope.loop.isFresh && readsElementOnly(scope, part)
 }
 
-function readsElementOnly(scope: Scope, part: unknown): boolean {
+function readsElementOnly(scope: CompileScope, part: unknown): boolean {
   if (typeof part !== 'object' || part === null) return true
   if (Array.isArray(part) && isNode(part[0]) && part[0].type === 'variable') return readsBelow(scope, part)
   if (isNode(part) && !isElementName(scope, part)) return false
@@ -130,12 +134,12 @@ function readsElementOnly(scope: Scope, part: unknown): boolean {
 }
 
 /** The steps after a variable are names in its value. */
-function readsBelow(scope: Scope, steps: readonly unknown[]): boolean {
+function readsBelow(scope: CompileScope, steps: readonly unknown[]): boolean {
   const others = steps.filter((step) => !(isNode(step) && step.type === 'name' && step.stages === undefined))
   return others.every((step) => readsElementOnly(scope, step))
 }
 
-function isElementName({ variables, loop, contextLoop }: Scope, { type, value }: AstNode): boolean {
+function isElementName({ variables, loop, contextLoop }: CompileScope, { type, value }: AstNode): boolean {
   if (type === 'name') return contextLoop === loop
   if (type !== 'variable') return true
   if (value === '') return contextLoop === loop

@@ -203,9 +203,9 @@ describe('the inline evaluator', () => {
   ])('hands over before it has spent much on %s', (_what, text, input) => {
     const run = fast(text)
     expect(run).toBeDefined()
-    const start = performance.now()
+    const before = process.cpuUsage()
     expect(run?.(input)).toBe(BAILED_OUT)
-    expect(performance.now() - start).toBeLessThan(100)
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(100)
   })
 
   it('returns parts of the input as they are', () => {
