@@ -209,6 +209,11 @@ export const SETTINGS = {
     'Days that headers and bodies of inbound webhooks are kept; later they cannot be replayed. 0 keeps them for good.',
     integer(0, 3_650).prefault('14'),
   ),
+  toolCallRetentionDays: setting(
+    'PATCHBAY_TOOL_CALL_RETENTION_DAYS',
+    'Days that the record of calls of tool servers is kept. 0 keeps it for good.',
+    integer(0, 3_650).prefault('30'),
+  ),
   workerConcurrency: setting(
     'PATCHBAY_WORKER_CONCURRENCY',
     'Sync runs a worker executes at once.',

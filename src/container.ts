@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import product from '../package.json' with { type: 'json' }
 import {
   type AccountDependencies,
   createAccountReader,
@@ -17,10 +18,10 @@ import {
   createServices,
   customRoute,
   documentRoute,
-  findTlsProblem,
   Health,
   healthzRoutes,
   inboundWebhookRoutes,
+  mcpRoute,
   proxyRoute,
   SCHEDULER,
   type ServiceDeps,
@@ -28,7 +29,7 @@ import {
   unifiedRoute,
 } from './api/index.ts'
 import { type Clock, type JsonObject, systemClock } from './base/index.ts'
-import { type Config, ConfigError } from './config.ts'
+import type { Config } from './config.ts'
 import { connectPageRoutes } from './connect-page/index.ts'
 import { ClaimLongPolls } from './daemons/index.ts'
 import { mapDatabaseError } from './database/index.ts'
@@ -58,6 +59,7 @@ import type { Storage } from './storage.ts'
 import { type ArgsRules, assertMapped, checkTriggerResources, resolveArgs } from './syncs/index.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
 import { createAuthenticator } from './tenancy/index.ts'
+import { createToolEndpoint, createToolLoader, deleteToolCallsOfEnvironment } from './tool-servers/index.ts'
 import { createUnifiedMappings, type UnifiedMappings } from './unified-models/index.ts'
 import {
   createAccountSubscriptions,
@@ -228,6 +230,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     runs,
     proxy,
     calls,
+    toolServers: { clock, loader: createToolLoader({ definitions, unifiedMappings }), publicUrl },
     unifiedCalls: { ...calls, database, mappings: unifiedMappings, unified: { proxy, evaluator } },
     daemons: {
       database,
@@ -256,6 +259,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
         await deleteDeliveriesOfEnvironment(tx, environmentId)
         await deleteInboundOfEnvironment(tx, environmentId)
         await deleteEventsOfEnvironment(tx, environmentId)
+        await deleteToolCallsOfEnvironment(tx, environmentId)
       },
       deleteIntegrationsOfTeam: (tx, teamId) => deleteIntegrationsOfTeam(integrations, tx, teamId),
       destroyKeys: (tx, ownerId) => secrets.destroyKeys(tx, ownerId),
@@ -315,6 +319,12 @@ export function createApi(deps: ApiDeps): Api {
     clock: systemClock,
     onWriteError: (error) => logger.warn(describeError(error), 'the last use of a token could not be stored'),
   })
+  const toolEndpoint = createToolEndpoint({
+    ...domain,
+    loader: domain.toolServers.loader,
+    observe: observability?.metrics?.observeToolCall,
+    onWriteError: (error) => logger.warn(describeError(error), 'the record of a call of a tool could not be stored'),
+  })
   const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
   observability?.schedulerMonitor.subscribe((isStalled) =>
     health.set(SCHEDULER, isStalled ? SCHEDULER_PROBLEM : undefined),
@@ -342,6 +352,12 @@ export function createApi(deps: ApiDeps): Api {
       proxyRoute(domain.calls),
       customRoute(domain.calls),
       unifiedRoute(domain.unifiedCalls),
+      mcpRoute({
+        endpoint: toolEndpoint,
+        version: product.version,
+        publicUrl: domain.toolServers.publicUrl,
+        corsOrigins: config.corsOrigins,
+      }),
       ...inboundWebhookRoutes({ receive: createWebhookReceiver(domain, onWebhookReceived) }),
       ...connectPageRoutes(domain),
       ...healthzRoutes(health),
@@ -365,24 +381,8 @@ export function createApi(deps: ApiDeps): Api {
       domain.daemons.longPolls.close()
       await server[Symbol.asyncDispose]()
       await authenticator[Symbol.asyncDispose]()
+      await toolEndpoint[Symbol.asyncDispose]()
       await domain[Symbol.asyncDispose]()
     },
-  }
-}
-
-/** The certificate and key that are configured. @throws ConfigError when they cannot be read or used */
-export function readTlsKeys({ tlsCert, tlsKey }: Config): TlsKeys | undefined {
-  if (tlsCert === undefined || tlsKey === undefined) return undefined
-  const keys = { cert: readPem('PATCHBAY_TLS_CERT', tlsCert), key: readPem('PATCHBAY_TLS_KEY', tlsKey) }
-  const problem = findTlsProblem(keys)
-  if (problem === undefined) return keys
-  throw new ConfigError(`PATCHBAY_TLS_CERT and PATCHBAY_TLS_KEY are no certificate and its key: ${problem}`)
-}
-
-function readPem(setting: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (cause) {
-    throw new ConfigError(`${setting} cannot be read: ${cause instanceof Error ? cause.message : cause}`, { cause })
   }
 }

@@ -20,6 +20,7 @@ import { unservedRegionMonitor } from './runs/index.ts'
 import { findTriggersOfResource, startHintedRuns } from './schedules/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
 import { createTaskRunner, taskCleaner } from './tasks/index.ts'
+import { TOOL_CALL_DAYS } from './tool-servers/index.ts'
 import { silenceMonitor, subscriptionLoops } from './webhook-subscriptions/index.ts'
 import { createWorker, type DayRetention } from './worker/index.ts'
 
@@ -159,5 +160,6 @@ function dayRetentionsOf(config: Config): readonly DayRetention[] {
     { name: 'delivery', tables: [DELIVERY_DAYS], days: config.deliveryRetentionDays },
     { name: 'inbound-content', tables: [INBOUND_CONTENT_DAYS], days: config.inboundContentRetentionDays },
     { name: 'inbound-event', tables: INBOUND_HISTORY_DAYS, days: config.inboundEventRetentionDays },
+    { name: 'tool-call', tables: [TOOL_CALL_DAYS], days: config.toolCallRetentionDays },
   ]
 }

@@ -21,7 +21,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
     '0003-subscriptions.sql',
     '0003-sync-hints.sql',
   ],
-  '0004-unified': ['0004-unified.sql'],
+  '0004-unified': ['0004-unified.sql', '0004-tool-servers.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

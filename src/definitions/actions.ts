@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DotPath, Json, JsonObject } from '../base/index.ts'
 import { compileJson, listPlaceholderPaths, validateExpression } from '../expressions/index.ts'
-import { expressionText, refineWith, templateMap } from '../formats/index.ts'
+import { anyJson, expressionText, mapOf, nameText, plainText, refineWith, templateMap } from '../formats/index.ts'
 import { compileFormFields, formSchema } from './form-fields.ts'
 import { identifierText, type MethodDefinition, methodSchema } from './method-schema.ts'
 import type { ActionPlan, ContextSource, MethodPlan, StepPlan } from './plan.ts'
@@ -47,10 +47,23 @@ const step = z.discriminatedUnion('type', [
   stepTypes[3].extend(stepKeys),
 ])
 
-const steps = z.strictObject({ steps: z.array(step).min(1).max(50) })
+/** What agents read of an action; without a description it is no tool. */
+const toolKeys = {
+  description: plainText().optional().describe('What the action does, for people and for tools.'),
+  args_schema: mapOf(nameText(), anyJson()).optional().describe('JSON Schema of the arguments (`{{args.<name>}}`).'),
+}
+
+const steps = z.strictObject({ ...toolKeys, steps: z.array(step).min(1).max(50) })
+
+const singleStep = z.discriminatedUnion('type', [
+  stepTypes[0].extend(toolKeys),
+  stepTypes[1].extend(toolKeys),
+  stepTypes[2].extend(toolKeys),
+  stepTypes[3].extend(toolKeys),
+])
 
 /** A named action: one step, or several that share a running context. */
-export const actionSchema = z.union([z.discriminatedUnion('type', stepTypes), steps]).meta({ id: 'Action' })
+export const actionSchema = z.union([singleStep, steps]).meta({ id: 'Action' })
 
 export type ActionDefinition = z.output<typeof actionSchema>
 type StepDefinition = z.output<typeof step>

@@ -36,6 +36,6 @@ export type {
   RateLimitRules,
   StepPlan,
 } from './plan.ts'
-export { listTools, type Tool } from './tools.ts'
+export { listTools, requiredParameters, type Tool } from './tools.ts'
 export { ANSWER_BYTES_MAX, ANSWER_HEADERS } from './webhook-schema.ts'
 export { durationSeconds, type SubscriptionPlan, type SubscriptionVerb } from './webhook-subscription.ts'

@@ -51,6 +51,13 @@ function toolOf(resource: string, method: string, definition: Json, tags: readon
   return [{ name, resource, method, description, tags, querySchema, bodySchema, required: [...required] }]
 }
 
+/** Parameters that the texts of a template require of the caller, such as `id` and `query.owner`; none that has a default. */
+export function requiredParameters(template: Json | undefined): readonly string[] {
+  if (typeof template === 'string') return requiredByPath(template)
+  if (typeof template !== 'object' || template === null) return []
+  return [...new Set(Object.values(template).flatMap(requiredParameters))]
+}
+
 /** Parameters that a path requires: placeholders that only the caller can fill. */
 function requiredByPath(path: Json | undefined): readonly string[] {
   if (typeof path !== 'string') return []

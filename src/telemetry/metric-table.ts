@@ -116,6 +116,12 @@ export const METRICS = {
     labels: ['operation', 'code'],
     help: 'Requests this server answered, by operation and status code.',
   },
+  toolCalls: {
+    name: 'patchbay_tool_calls_total',
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'Calls of tools that this server answered: `ok`, or the type of the error, such as `validation`, `upstream`, `needs_reauth`.',
+  },
   requestDuration: {
     name: 'patchbay_request_duration_seconds',
     type: 'histogram',

@@ -110,6 +110,7 @@ export class Metrics {
   readonly #requests = this.#counter(METRICS.requests)
   readonly #durations = this.#histogram(METRICS.requestDuration)
   readonly #lateness = this.#histogram(METRICS.tickLateness)
+  readonly #toolCalls = this.#counter(METRICS.toolCalls)
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS })
@@ -122,6 +123,11 @@ export class Metrics {
     byCode.set(outcome, requests)
     duration.observe(durationMs / 1_000)
     requests.inc()
+  }
+
+  /** Counts a call of a tool. @param errorType empty: it succeeded */
+  readonly observeToolCall = (errorType: string): void => {
+    this.#toolCalls.inc({ outcome: errorType === '' ? 'ok' : errorType })
   }
 
   /** Counts ticks that have their run or skip, by how late each was, in seconds. */

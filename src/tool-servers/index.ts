@@ -5,4 +5,28 @@
  * search, the record of calls. Never here: a protocol by which tools are read and called (`mcp/`).
  */
 
-export type { ServerTool, ToolAnnotations, ToolDescription, ToolResult } from './tool.ts'
+export type { ToolCall, ToolCallOutcome } from './call-tool.ts'
+export type { ToolServerDeps } from './dependencies.ts'
+export type { ToolWarning } from './derive-tools.ts'
+export { createToolLoader, type LoadedTools, type ToolLoader } from './load-tools.ts'
+export { deleteToolCallsOfEnvironment, listToolCalls, TOOL_CALL_DAYS, type ToolCallRecord } from './sql/tool-call.ts'
+export {
+  listToolServers,
+  type ToolServerListFilter,
+  type ToolServerMode,
+  type ToolServerRecord,
+} from './sql/tool-server.ts'
+export type { ServerTool, ToolAnnotations, ToolDescription, ToolKind, ToolResult, ToolSource } from './tool.ts'
+export { createToolEndpoint, type OpenToolServer, type ToolEndpoint } from './tool-endpoint.ts'
+export { ALL_TOOLS, type ToolServerFilter } from './tool-filter.ts'
+export {
+  createToolServer,
+  deleteToolServer,
+  getToolServer,
+  rotateToolServerToken,
+  type ToolServerAdminDeps,
+  type ToolServerChange,
+  type ToolServerInput,
+  updateToolServer,
+} from './tool-server.ts'
+export { estimateTokens, sizeWarnings, visibleTools } from './visible-tools.ts'

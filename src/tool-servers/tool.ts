@@ -39,7 +39,8 @@ export interface ServerTool extends ToolDescription {
 
 /** What a call of a tool does. */
 export interface ToolTarget {
-  readonly integrationName: string
+  /** The accounts that it can be called for: with more than one, an argument chooses. */
+  readonly accountIds: readonly string[]
   /** Of a unified tool: absent for proxy and actions. */
   readonly model?: string | undefined
   /** `_` for an action. */

@@ -11,4 +11,5 @@ export {
   type UnifiedMappings,
   type UnifiedMethodRef,
 } from './effective-mapping.ts'
+export { listMappedModels } from './mapped-models.ts'
 export type { MappedAccount } from './sql/effective.ts'

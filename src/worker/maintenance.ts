@@ -12,6 +12,7 @@ import { INBOUND_CONTENT_DAYS, INBOUND_HISTORY_DAYS } from '../inbound-webhooks/
 import { deleteExpiredSlots, deleteIdleWindows } from '../rate-limits/index.ts'
 import { HEARTBEAT_INTERVAL_MS, REAP_INTERVAL_MS, RUN_DAY_TABLES, type RunQueue, touchWorker } from '../runs/index.ts'
 import { deleteOldIdempotencyKeys } from '../tenancy/index.ts'
+import { TOOL_CALL_DAYS } from '../tool-servers/index.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 /** Time to live of an idempotency key. */
@@ -30,6 +31,7 @@ const DAY_TABLES: readonly DayTable[] = [
   ATTEMPT_DAYS,
   INBOUND_CONTENT_DAYS,
   ...INBOUND_HISTORY_DAYS,
+  TOOL_CALL_DAYS,
 ]
 
 /** Lease reaper: takes back expired leases. @param onExpired called with their number */

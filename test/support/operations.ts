@@ -14,6 +14,7 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
+import { ToolServerService } from '../../gen/patchbay/v1/tool_server_service_pb.ts'
 import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
@@ -39,6 +40,7 @@ export const SERVICES: readonly DescService[] = [
   TaskService,
   ProxyService,
   UnifiedService,
+  ToolServerService,
 ]
 
 /** What a kind of resource lets clients do, for tests that hold of all kinds. */
@@ -221,6 +223,21 @@ export const KINDS: readonly ResourceKind[] = [
     update: { method: WebhookService.method.updateWebhook, change: () => ({ is_active: false }) },
     delete: WebhookService.method.deleteWebhook,
   },
+  {
+    noun: 'tool_server',
+    token: 'environment',
+    create: ToolServerService.method.createToolServer,
+    createRequest: ({ integratedAccountId }) => ({
+      name: freshName('tools'),
+      integrated_account_id: integratedAccountId,
+    }),
+    otherCreate: { name: 'other' },
+    get: ToolServerService.method.getToolServer,
+    list: ToolServerService.method.listToolServers,
+    items: 'tool_servers',
+    update: { method: ToolServerService.method.updateToolServer, change: () => ({ name: 'changed' }) },
+    delete: ToolServerService.method.deleteToolServer,
+  },
 ]
 
 /** The token of a tenant that the kind's operations need. */
@@ -241,6 +258,8 @@ const FOREIGN_IDS = [
   'CreateLinkTokenRequest.tenant_id',
   'ListLinkTokensRequest.tenant_id',
   'CallRequest.id',
+  'CreateToolServerRequest.tenant_id',
+  'ListToolServersRequest.tenant_id',
 ]
 
 /** Names of request fields that hold a uuid: identifiers of resources. */

@@ -10,6 +10,7 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
+import { ToolServerService } from '../../gen/patchbay/v1/tool_server_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { TestApp } from './app.ts'
@@ -38,6 +39,7 @@ export interface SeededTenant extends Tenant {
   /** One of the events of the environment. */
   readonly eventId: string
   readonly taskId: string
+  readonly toolServerId: string
 }
 
 /** Where tenants are seeded: the API of a test, or the running product. */
@@ -59,7 +61,7 @@ export const EXAMPLE_CONFIG: JsonObject = {
   authorization: { format: 'bearer', config: { token: '{{api_key}}' } },
   pagination: { format: 'page', config: { page_key: 'page', limit_key: 'per_page' } },
   resources: {
-    repos: { list: { method: 'get', path: '/repos', response_path: 'items' } },
+    repos: { list: { method: 'get', path: '/repos', response_path: 'items', description: 'Lists repositories.' } },
     issues: {
       list: { method: 'get', path: '/repos/{{query.repo}}/issues', response_path: 'items' },
       create: { method: 'post', path: '/issues' },
@@ -154,6 +156,10 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
   })
   // An environment has a bounded number of unfinished tasks, and may be seeded often.
   await environment.ok(TaskService.method.cancelTask, { id: taskId })
+  const toolServerId = await idOf(environment, ToolServerService.method.createToolServer, {
+    name: 'tools',
+    integrated_account_id: integratedAccountId,
+  })
   const apiTokenId = await idOf(team, ApiTokenService.method.createApiToken, { kind: 'team', name: 'spare' })
   return {
     ...tenant,
@@ -168,6 +174,7 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     apiTokenId,
     eventId: event.id,
     taskId,
+    toolServerId,
   }
 }
 

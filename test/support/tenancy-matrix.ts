@@ -129,6 +129,7 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   'EventService.id': 'eventId',
   'TaskService.id': 'taskId',
   'InboundEventService.id': 'inboundEventId',
+  'ToolServerService.id': 'toolServerId',
   source_id: 'integratedAccountId',
 }
 

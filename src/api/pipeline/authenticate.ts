@@ -47,10 +47,16 @@ export function limitAddress({ server: { accessControl }, context }: Pick<Exchan
   consumeAddressLimit(accessControl, context.clientAddress(accessControl.trustedProxies), context)
 }
 
+/** Uncounts a request that `limitAddress` counted: its token, of another kind than API tokens, was valid. */
+export function refundAddress({ server: { accessControl }, context }: Pick<Exchange, 'server' | 'context'>): void {
+  accessControl.addressLimiter.refund(context.clientAddress(accessControl.trustedProxies))
+}
+
 const ENVIRONMENT_HEADER = 'patchbay-environment'
 const BEARER = /^bearer +([\x21-\x7e]+)$/i
 
-function bearerToken(context: RequestContext): string | undefined {
+/** The text after `Bearer ` in the header `authorization`. */
+export function bearerToken(context: RequestContext): string | undefined {
   return BEARER.exec(context.header('authorization') ?? '')?.[1]
 }
 

@@ -10,6 +10,7 @@ import type { SecretStore } from '../../secrets/index.ts'
 import type { CascadeDelete } from '../../tenancy/index.ts'
 import type { WebhookDeps } from '../../webhooks/index.ts'
 import type { ProxyCallDeps } from './proxy-calls.ts'
+import type { ToolServerServiceDeps } from './tool-server.ts'
 import type { UnifiedCallDeps } from './unified-calls.ts'
 
 /** The dependencies of all services; each service picks its own. */
@@ -28,6 +29,7 @@ export interface ServiceDeps {
   readonly webhooks: WebhookDeps
   readonly calls: ProxyCallDeps
   readonly unifiedCalls: UnifiedCallDeps
+  readonly toolServers: ToolServerServiceDeps
 }
 
 /** The dependencies of operations that a client may repeat with the same `request_id`. */

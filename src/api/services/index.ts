@@ -15,6 +15,7 @@ import { syncJobCronTriggerService } from './sync-job-cron-trigger.ts'
 import { syncJobRunService } from './sync-job-run.ts'
 import { taskService } from './task.ts'
 import { teamService } from './team.ts'
+import { toolServerService } from './tool-server.ts'
 import { unifiedService } from './unified.ts'
 import { webhookService } from './webhook.ts'
 
@@ -38,5 +39,6 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     taskService(deps),
     proxyService(deps),
     unifiedService(deps),
+    toolServerService(deps),
   ]
 }

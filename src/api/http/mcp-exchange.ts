@@ -1,0 +1,95 @@
+import { isIP } from 'node:net'
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import { Failure, type Json, parseJson } from '../../base/index.ts'
+import { type McpTools, serveMcp } from '../../mcp/index.ts'
+import { describeError } from '../../telemetry/index.ts'
+import type { CorsOrigins } from '../cors.ts'
+import { readBody } from '../pipeline/body.ts'
+import { writeBody } from '../pipeline/respond.ts'
+import type { HttpExchange } from './routes.ts'
+
+/** Largest request of a client. */
+const BODY_BYTES_MAX = 1024 * 1024
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** What tells the pages and addresses from which a client may be served. */
+export interface McpOrigins {
+  /** Of this service, without a trailing slash. */
+  readonly publicUrl: () => string
+  readonly corsOrigins: CorsOrigins
+}
+
+/**
+ * Protects clients on loopback and private networks against pages of other sites (DNS rebinding): `Origin`, where a browser
+ * sends it, and `Host` must be those of this service, of a configured origin, or loopback. An address in `Host` is no name that
+ * could be bound anew.
+ *
+ * @throws Failure ORIGIN_NOT_ALLOWED
+ */
+export function assertMcpOrigin({ context }: HttpExchange, { publicUrl, corsOrigins }: McpOrigins): void {
+  const own = URL.parse(publicUrl())
+  const known = [own, ...corsOrigins.map((origin) => URL.parse(origin))]
+  const origin = context.header('origin')
+  if (origin !== undefined && !corsOrigins.includes('*')) {
+    const from = URL.parse(origin)
+    const isKnown = from !== null && (isLoopback(from) || known.some((each) => each?.origin === from.origin))
+    if (!isKnown) throw originNotAllowed('Origin')
+  }
+  const host = URL.parse(`http://${context.header(':authority') ?? context.header('host') ?? ''}`)
+  if (host === null) throw originNotAllowed('Host')
+  const isAddress = isIP(host.hostname.replace(/^\[|\]$/g, '')) !== 0
+  if (!isAddress && !isLoopback(host) && !known.some((each) => each?.hostname === host.hostname))
+    throw originNotAllowed('Host')
+}
+
+function isLoopback({ hostname }: URL): boolean {
+  return LOOPBACK_NAMES.has(hostname)
+}
+
+function originNotAllowed(header: 'Origin' | 'Host'): Failure {
+  const message = `the header ${header} names neither this service nor a configured origin`
+  return new Failure('ORIGIN_NOT_ALLOWED', message)
+}
+
+/** Serves one request of a client and sends the answer as it comes. @throws Failure REQUEST_TOO_LARGE, REQUEST_STALLED, CANCELLED */
+export async function exchangeMcp(exchange: HttpExchange, tools: McpTools): Promise<void> {
+  const { request, response, context, server } = exchange
+  const bytes = await readBody(exchange, server.limits, BODY_BYTES_MAX)
+  const web = new Request(`http://localhost${exchange.path}`, {
+    method: 'POST',
+    headers: headersOf(request.headers),
+    body: new Uint8Array(bytes),
+    signal: context.signal,
+  })
+  const answer = await serveMcp(web, jsonOf(bytes), tools, (error) =>
+    server.logger.error({ request_id: context.requestId, ...describeError(error) }, 'a tool failed'),
+  )
+  if (context.isClientGone) return
+  const headers = Object.fromEntries([...answer.headers].filter(([name]) => name !== 'connection'))
+  const isStream = headers['content-type']?.startsWith('text/event-stream') === true
+  // Proxies that buffer would hold back the events.
+  response.writeHead(answer.status, {
+    ...context.responseHeaders,
+    ...headers,
+    ...(isStream && { 'x-accel-buffering': 'no' }),
+  })
+  if (answer.body !== null) await writeBody(exchange, Readable.fromWeb(answer.body as ReadableStream))
+  response.end()
+}
+
+function headersOf(given: HttpExchange['request']['headers']): Headers {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(given))
+    if (!name.startsWith(':') && value !== undefined) headers.set(name, Array.isArray(value) ? value.join(', ') : value)
+  return headers
+}
+
+/** The body with its numbers as they are written; absent when it is not JSON. */
+function jsonOf(bytes: Buffer): Json | undefined {
+  try {
+    return parseJson(bytes.toString())
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,57 @@
+import type { ToolEndpoint } from '../../tool-servers/index.ts'
+import { bearerToken, limitAddress, refundAddress } from '../pipeline/authenticate.ts'
+import { assertMcpOrigin, exchangeMcp, type McpOrigins } from './mcp-exchange.ts'
+import type { HttpRoute } from './routes.ts'
+
+const MCP_PREFIX = '/mcp/'
+/** A call of a third party ends after 30 seconds, and an action may make several. */
+const DEADLINE_MS = 120_000
+const UUID_LENGTH = 36
+
+/** What the route of tool servers needs. */
+export interface McpRouteDeps extends McpOrigins {
+  readonly endpoint: ToolEndpoint
+  /** Of this service. */
+  readonly version: string
+}
+
+/**
+ * `POST /mcp/{tool_server_id}`: the Model Context Protocol for the clients of a tool server. Its own bearer token is the only
+ * one that is accepted; a request counts against the limit of its address until that token is known to be valid.
+ */
+export function mcpRoute(deps: McpRouteDeps): HttpRoute {
+  const { endpoint, version } = deps
+  return {
+    verbs: ['POST'],
+    path: MCP_PREFIX,
+    isPrefix: true,
+    access: 'public',
+    deadlineDefaultMs: DEADLINE_MS,
+    async handle(exchange) {
+      const { context, path } = exchange
+      const id = path.slice(MCP_PREFIX.length).toLowerCase()
+      context.logFields = { tool_server_id: id.slice(0, UUID_LENGTH) }
+      assertMcpOrigin(exchange, deps)
+      limitAddress(exchange)
+      const server = await endpoint.authenticate(id, bearerToken(context))
+      refundAddress(exchange)
+      await endpoint.takeRequest(server)
+      const opened = await endpoint.open(server)
+      await exchangeMcp(exchange, {
+        ...opened,
+        version,
+        async call(name, args, signal) {
+          const { result, errorType, accountId } = await opened.call({ name, arguments: args, signal })
+          const known = opened.tools.some((tool) => tool.name === name)
+          context.logFields = {
+            tool_server_id: server.id,
+            tool: known ? name : 'unknown',
+            tool_outcome: errorType === '' ? 'ok' : errorType,
+            ...(accountId === undefined ? {} : { integrated_account_id: accountId }),
+          }
+          return result
+        },
+      })
+    },
+  }
+}

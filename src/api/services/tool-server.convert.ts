@@ -1,0 +1,176 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type {
+  ToolServerCallSchema,
+  ToolServerFilter as ToolServerFilterMessage,
+  ToolServerSchema,
+  ToolServerToolSchema,
+} from '../../../gen/patchbay/v1/tool_server_pb.ts'
+import type {
+  CreateToolServerRequest,
+  ListToolServerToolsResponseSchema,
+  UpdateToolServerRequest,
+} from '../../../gen/patchbay/v1/tool_server_service_pb.ts'
+import {
+  estimateTokens,
+  type LoadedTools,
+  type ServerTool,
+  sizeWarnings,
+  type ToolCallRecord,
+  type ToolDescription,
+  type ToolServerChange,
+  type ToolServerFilter,
+  type ToolServerInput,
+  type ToolServerRecord,
+  visibleTools,
+} from '../../tool-servers/index.ts'
+import { structFrom } from '../messages/struct.ts'
+import { dateFrom, parseEnum, timestampFrom, toEtag } from './values.convert.ts'
+
+const MODES = ['auto', 'direct', 'search'] as const
+const KINDS = ['read', 'write', 'custom'] as const
+const SOURCES = ['proxy', 'unified', 'actions'] as const
+
+/**
+ * A tool server without its token.
+ *
+ * @param publicUrl of this service, without a trailing slash
+ * @param token only in the responses of creation and rotation, which alone show it
+ */
+export function toolServerToProto(
+  server: ToolServerRecord,
+  publicUrl: string,
+  token?: string,
+): MessageInitShape<typeof ToolServerSchema> {
+  const { requestsPerMinute, writesPerDay, maxResultBytes } = server
+  return {
+    id: server.id,
+    environmentId: server.environmentId,
+    name: server.name,
+    instructions: server.instructions,
+    integratedAccountId: server.integratedAccountId ?? undefined,
+    tenantId: server.tenantId ?? undefined,
+    integrations: [...server.integrations],
+    filter: filterToProto(server.filter),
+    isReadOnly: server.isReadOnly,
+    mode: server.mode,
+    allowSearchWrites: server.allowSearchWrites,
+    expiresAt: timestampFrom(server.expiresAt),
+    limits: { requestsPerMinute, writesPerDay, maxResultBytes },
+    isEnabled: server.isEnabled,
+    url: `${publicUrl}/mcp/${server.id}`,
+    token,
+    tokenHint: server.tokenHint,
+    lastUsedAt: timestampFrom(server.lastUsedAt),
+    createdAt: timestampFrom(server.createdAt),
+    updatedAt: timestampFrom(server.updatedAt),
+    etag: toEtag(server.version),
+  }
+}
+
+function filterToProto(filter: ToolServerFilter) {
+  const { methods, resources, tags, includeNames, excludeNames, sources } = filter
+  return {
+    methods: [...methods],
+    resources: [...resources],
+    tags: [...tags],
+    includeNames: [...includeNames],
+    excludeNames: [...excludeNames],
+    sources: [...sources],
+  }
+}
+
+function filterFromProto(filter: ToolServerFilterMessage | undefined): ToolServerFilter | undefined {
+  if (filter === undefined) return undefined
+  const { methods, resources, tags, includeNames, excludeNames, sources } = filter
+  return {
+    methods: methods.map((kind) => parseEnum(KINDS, kind)),
+    resources,
+    tags,
+    includeNames,
+    excludeNames,
+    sources: sources.map((source) => parseEnum(SOURCES, source)),
+  }
+}
+
+/** The requested tool server. */
+export function toolServerInputFromProto(request: CreateToolServerRequest): ToolServerInput {
+  const { name, integratedAccountId, tenantId, integrations } = request
+  return { ...changeFromProto(request), name, integratedAccountId, tenantId, integrations }
+}
+
+/** The changes of a tool server. A list has no presence: an empty one changes nothing. */
+export function toolServerChangeFromProto(request: UpdateToolServerRequest): ToolServerChange {
+  const { integrations } = request
+  return { ...changeFromProto(request), integrations: integrations.length === 0 ? undefined : integrations }
+}
+
+function changeFromProto(request: CreateToolServerRequest | UpdateToolServerRequest) {
+  const { name, instructions, isReadOnly, allowSearchWrites, isEnabled, limits } = request
+  return {
+    name,
+    instructions:
+      instructions === '' && request.$typeName.endsWith('CreateToolServerRequest') ? undefined : instructions,
+    filter: filterFromProto(request.filter),
+    isReadOnly,
+    mode: parseEnum(MODES, request.mode),
+    allowSearchWrites,
+    expiresAt: dateFrom(request.expiresAt),
+    limits,
+    isEnabled,
+  }
+}
+
+/** The tools of a server as its clients get them. */
+export function toolsToProto(
+  server: ToolServerRecord,
+  loaded: LoadedTools,
+): MessageInitShape<typeof ListToolServerToolsResponseSchema> {
+  const visible = visibleTools(server, loaded)
+  const byName = new Map(loaded.tools.map((tool) => [tool.name, tool]))
+  const tools = visible.tools.map((tool) =>
+    toolToProto(tool, visible.mode === 'direct' ? byName.get(tool.name) : undefined),
+  )
+  const warnings = [...loaded.warnings, ...sizeWarnings(visible)]
+  return {
+    tools,
+    searchableNames: visible.searchable.map(({ name }) => name),
+    mode: visible.mode,
+    estimatedTokens: visible.tools.reduce((sum, tool) => sum + estimateTokens(tool), 0),
+    warnings: warnings.map((warning) => ({ ...warning })),
+  }
+}
+
+/** @param derived absent for the tools of the search mode */
+function toolToProto(
+  tool: ToolDescription,
+  derived: ServerTool | undefined,
+): MessageInitShape<typeof ToolServerToolSchema> {
+  const { annotations, outputSchema } = tool
+  const { model, resource = '', method = '' } = derived?.target ?? {}
+  return {
+    name: tool.name,
+    title: tool.title,
+    description: tool.description,
+    inputSchema: structFrom(tool.inputSchema),
+    outputSchema: outputSchema && structFrom(outputSchema),
+    isReadOnly: annotations.readOnlyHint,
+    isDestructive: annotations.destructiveHint,
+    isIdempotent: annotations.idempotentHint,
+    source: derived?.source ?? 'search',
+    resource: model === undefined ? resource : `${model}/${resource}`,
+    method,
+    estimatedTokens: estimateTokens(tool),
+  }
+}
+
+/** A call of a tool. */
+export function toolCallToProto(call: ToolCallRecord): MessageInitShape<typeof ToolServerCallSchema> {
+  const { errorType, integratedAccountId, createdAt, ...rest } = call
+  return {
+    ...rest,
+    integratedAccountId: integratedAccountId ?? undefined,
+    outcome: errorType === '' ? 'ok' : 'error',
+    errorType,
+    createdAt: timestampFrom(createdAt),
+  }
+}

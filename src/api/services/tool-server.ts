@@ -1,0 +1,95 @@
+import { ToolServerService } from '../../../gen/patchbay/v1/tool_server_service_pb.ts'
+import {
+  createToolServer,
+  deleteToolServer,
+  getToolServer,
+  listToolCalls,
+  listToolServers,
+  rotateToolServerToken,
+  type ToolServerAdminDeps,
+  updateToolServer,
+} from '../../tool-servers/index.ts'
+import { environmentIdOf } from '../caller.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
+import { pageById, queryOf } from './page.ts'
+import {
+  toolCallToProto,
+  toolServerChangeFromProto,
+  toolServerInputFromProto,
+  toolServerToProto,
+  toolsToProto,
+} from './tool-server.convert.ts'
+import { parseEnum, versionFrom } from './values.convert.ts'
+
+/** What the service of tool servers takes. */
+export interface ToolServerServiceDeps extends ToolServerAdminDeps {
+  /** Of this service, without a trailing slash. */
+  readonly publicUrl: () => string
+}
+
+const OUTCOMES = ['ok', 'error'] as const
+
+/** Administers tool servers. */
+export function toolServerService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'toolServers'>): ServiceDefinition {
+  const { database, toolServers } = deps
+  const { loader, publicUrl } = toolServers
+  const { createToolServer: creation, rotateToolServerToken: rotation } = ToolServerService.method
+  return defineService(ToolServerService, {
+    createToolServer: (request, context) =>
+      runIdempotent(deps, environmentIdOf(context), creation, request, async (tx) => {
+        const input = toolServerInputFromProto(request)
+        const { server, token } = await createToolServer(toolServers, tx, environmentIdOf(context), input)
+        return toolServerToProto(server, publicUrl(), token)
+      }),
+    getToolServer: async ({ id }, context) =>
+      toolServerToProto(await getToolServer(database.pool, environmentIdOf(context), id), publicUrl()),
+    listToolServers: async (request, context) => {
+      const { integratedAccountId, tenantId } = request
+      const filter = { integratedAccountId, tenantId }
+      const environmentId = environmentIdOf(context)
+      const query = queryOf('tool_server', environmentId, {
+        integrated_account_id: integratedAccountId,
+        tenant_id: tenantId,
+      })
+      const page = await pageById(query, request, (range) =>
+        listToolServers(database.pool, environmentId, filter, range),
+      )
+      return {
+        toolServers: page.items.map((server) => toolServerToProto(server, publicUrl())),
+        nextPageToken: page.nextPageToken,
+      }
+    },
+    updateToolServer: async (request, context) => {
+      const input = { ...toolServerChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
+      const updated = await database.transaction((tx) =>
+        updateToolServer(toolServers, tx, environmentIdOf(context), input),
+      )
+      return toolServerToProto(updated, publicUrl())
+    },
+    deleteToolServer: async ({ id, etag }, context) => {
+      await deleteToolServer(database.pool, environmentIdOf(context), { id, version: versionFrom(etag) })
+      return {}
+    },
+    rotateToolServerToken: (request, context) =>
+      runIdempotent(deps, environmentIdOf(context), rotation, request, async (tx) => {
+        const { server, token } = await rotateToolServerToken(tx, environmentIdOf(context), request.id)
+        return toolServerToProto(server, publicUrl(), token)
+      }),
+    listToolServerTools: async ({ id }, context) => {
+      const server = await getToolServer(database.pool, environmentIdOf(context), id)
+      return toolsToProto(server, await loader.load(database.pool, server))
+    },
+    listToolServerCalls: async (request, context) => {
+      const environmentId = environmentIdOf(context)
+      const outcome = parseEnum(OUTCOMES, request.outcome)
+      const { id: toolServerId } = await getToolServer(database.pool, environmentId, request.id)
+      const query = queryOf('tool_server_call', environmentId, { tool_server_id: toolServerId, outcome })
+      const page = await pageById(query, request, (range) =>
+        listToolCalls(database.pool, { environmentId, toolServerId }, outcome, range),
+      )
+      return { calls: page.items.map(toolCallToProto), nextPageToken: page.nextPageToken }
+    },
+  })
+}

@@ -1,0 +1,243 @@
+import type { ResolvedAccount } from '../accounts/index.ts'
+import { Failure, isJsonObject, type Json, type JsonObject, suggest } from '../base/index.ts'
+import { ACTION_RESOURCE } from '../definitions/index.ts'
+import type { CallTarget, ProxyRequest, RequestPreview, SuccessOutcome } from '../proxy/index.ts'
+import { createRedaction } from '../proxy/index.ts'
+import { callUnified, previewUnified, type UnifiedRequest, type UnifiedSuccess } from '../unified/index.ts'
+import { checkArguments } from './check-arguments.ts'
+import type { ToolCallDeps } from './dependencies.ts'
+import type { LoadedTools } from './load-tools.ts'
+import type { ToolServerRecord } from './sql/tool-server.ts'
+import type { ServerTool, ToolControl, ToolErrorType, ToolParameter, ToolResult } from './tool.ts'
+import { errorOfFailure, errorOfOutcome, type ToolError, toolError } from './tool-error.ts'
+import { LIST_LIMIT_DEFAULT } from './tool-input.ts'
+import { errorResult, projectFields, successResult } from './tool-result.ts'
+
+/** A call of a tool by a client. */
+export interface ToolCall {
+  readonly name: string
+  readonly arguments: JsonObject
+  readonly signal?: AbortSignal | undefined
+}
+
+/** The result of a call, and what is recorded of it. */
+export interface ToolCallOutcome {
+  readonly result: ToolResult
+  /** Empty: it succeeded. */
+  readonly errorType: ToolErrorType | ''
+  /** Absent for a call that did not get that far. */
+  readonly accountId: string | undefined
+  readonly isDryRun: boolean
+}
+
+/** What a call works on once its arguments are checked. */
+interface CheckedCall {
+  readonly server: ToolServerRecord
+  readonly tool: ServerTool
+  readonly accountId: string
+  readonly arguments: JsonObject
+  readonly isDryRun: boolean
+  readonly signal: AbortSignal | undefined
+}
+
+/**
+ * Calls a tool. Whatever goes wrong is a result that a model can act on: unknown tools and wrong arguments, limits, errors of the
+ * third party, an account that must be connected again (with the address of the connect page), a write on a read-only server.
+ *
+ * @throws anything but a Failure: a defect of the service
+ */
+export async function callTool(
+  deps: ToolCallDeps,
+  server: ToolServerRecord,
+  loaded: LoadedTools,
+  call: ToolCall,
+): Promise<ToolCallOutcome> {
+  const tool = loaded.tools.find(({ name }) => name === call.name)
+  if (tool === undefined) return failed(unknownTool(loaded, call.name))
+  const checked = checkCall(server, tool, call)
+  if ('type' in checked) return failed(checked)
+  const { accountId, isDryRun } = checked
+  const outcome = await runChecked(deps, checked)
+  if (!('type' in outcome)) return { result: outcome, errorType: '', accountId, isDryRun }
+  const error = await withConnectUrl(deps, checked, outcome)
+  return { result: errorResult(error), errorType: error.type, accountId, isDryRun }
+}
+
+function failed(error: ToolError): ToolCallOutcome {
+  return { result: errorResult(error), errorType: error.type, accountId: undefined, isDryRun: false }
+}
+
+/** The error for a name that is no tool of the server. */
+export function unknownTool({ tools, withheld }: LoadedTools, name: string): ToolError {
+  if (withheld.has(name))
+    return toolError(
+      'forbidden',
+      `${name} changes something, and this tool server is read-only: its owner can change that`,
+    )
+  const hint = suggest(
+    name,
+    tools.map((tool) => tool.name),
+  )
+  return toolError('validation', `there is no tool ${name}${hint}`, { status: 404 })
+}
+
+function checkCall(server: ToolServerRecord, tool: ServerTool, call: ToolCall): CheckedCall | ToolError {
+  const fields = checkArguments(tool.inputSchema, call.arguments)
+  if (fields.length > 0) return toolError('validation', `${tool.name} was not called`, { fields })
+  const accountId = controlOf(tool, call.arguments, 'account') ?? tool.target.accountIds[0]
+  if (typeof accountId !== 'string') return toolError('validation', 'no account is connected')
+  return {
+    server,
+    tool,
+    accountId,
+    arguments: call.arguments,
+    isDryRun: controlOf(tool, call.arguments, 'dry_run') === true,
+    signal: call.signal,
+  }
+}
+
+function controlOf({ target }: ServerTool, given: JsonObject, control: ToolControl): Json | undefined {
+  const name = target.controls[control]
+  return name === undefined ? undefined : given[name]
+}
+
+async function runChecked(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult | ToolError> {
+  try {
+    if (call.isDryRun) return await dryRun(deps, call)
+    const waitSeconds = call.tool.target.isWrite ? await deps.takeWrite(call.server) : undefined
+    if (waitSeconds !== undefined)
+      return toolError('rate_limited', `this tool server has used up its ${call.server.writesPerDay} writes a day`, {
+        retryAfterSeconds: waitSeconds,
+      })
+    return await send(deps, call)
+  } catch (error) {
+    if (error instanceof Failure) return errorOfFailure(error)
+    throw error
+  }
+}
+
+/** The address of the connect page, where that would help. */
+async function withConnectUrl(deps: ToolCallDeps, call: CheckedCall, error: ToolError): Promise<ToolError> {
+  if (error.type !== 'needs_reauth') return error
+  return { ...error, connectUrl: await deps.connectUrl(call.server.environmentId, call.accountId) }
+}
+
+async function send(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult | ToolError> {
+  const { server, tool, accountId, signal } = call
+  const account = await deps.readyAccount(server.environmentId, accountId)
+  const { model } = tool.target
+  const outcome =
+    model === undefined
+      ? await deps.proxy.call(account.plan, account.access, { ...proxyRequest(call), signal })
+      : await callUnified(deps, await unifiedTarget(deps, call, model, account), { ...unifiedRequest(call), signal })
+  if (outcome.kind !== 'ok') return errorOfOutcome(outcome)
+  const shown = resultOf(call, outcome)
+  const redaction = createRedaction(account.plan, account.access)
+  const result = successResult(shown, server.maxResultBytes)
+  const structured = redaction.redactObject(result.structured)
+  return structured === result.structured ? result : { ...result, structured, text: JSON.stringify(structured) }
+}
+
+/** A page of records, one record, or any other value as `result`. */
+function resultOf({ tool, arguments: given }: CheckedCall, outcome: SuccessOutcome | UnifiedSuccess): JsonObject {
+  const fields = controlOf(tool, given, 'fields')
+  const names = Array.isArray(fields) ? fields.filter((name): name is string => typeof name === 'string') : []
+  const whole = outcome.result as Json
+  const result = names.length === 0 ? whole : projectFields(whole, names)
+  const notes = 'ignoredFilters' in outcome ? notesOf(outcome) : {}
+  if (tool.target.isList && Array.isArray(result))
+    return { records: result, next_cursor: outcome.page?.nextCursor ?? null, ...notes }
+  return isJsonObject(result) ? { ...result, ...notes } : { result, ...notes }
+}
+
+/** What a model should know about a unified call. */
+function notesOf({ ignoredFilters, warnings }: UnifiedSuccess): JsonObject {
+  return {
+    ...(ignoredFilters.length === 0
+      ? {}
+      : { ignored_filters: ignoredFilters.map(({ field, reason }) => ({ field, reason })) }),
+    ...(warnings.length === 0 ? {} : { warnings: warnings.map(({ field, message }) => ({ field, message })) }),
+  }
+}
+
+async function dryRun(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult | ToolError> {
+  const { server, tool, accountId } = call
+  const { resolved, error } = await deps.previewAccount(server.environmentId, accountId)
+  const { model } = tool.target
+  const preview =
+    model === undefined
+      ? await deps.proxy.preview(resolved.plan, resolved.access, proxyRequest(call))
+      : await previewUnified(deps, await unifiedTarget(deps, call, model, resolved), unifiedRequest(call))
+  return successResult(previewToJson(preview, error ?? preview.error), server.maxResultBytes)
+}
+
+function previewToJson({ method, url, headers, body }: RequestPreview, error: Failure | undefined): JsonObject {
+  return {
+    dry_run: true,
+    request: { method, url, headers: { ...headers }, ...(body === undefined ? {} : { body }) },
+    ...(error === undefined ? {} : { error: { type: errorOfFailure(error).type, message: error.publicMessage } }),
+  }
+}
+
+async function unifiedTarget(deps: ToolCallDeps, call: CheckedCall, model: string, account: ResolvedAccount) {
+  const { resource, method } = call.tool.target
+  const owner = {
+    environmentId: call.server.environmentId,
+    integratedAccountId: call.accountId,
+    integrationName: account.integrationName,
+  }
+  const mapping = await deps.unifiedMappings.find(deps.database.pool, owner, { model, resource, method })
+  return { plan: account.plan, access: account.access, mapping: mapping.plan }
+}
+
+/** The arguments of one part of the call by the names that the third party gives them. */
+function partOf({ tool, arguments: given }: CheckedCall, part: ToolParameter['part']): JsonObject {
+  return Object.fromEntries(
+    Object.entries(tool.target.parameters).flatMap(([argument, parameter]): [string, Json][] => {
+      const value = given[argument]
+      if (parameter.part !== part || parameter.name === undefined || value === undefined) return []
+      return [[parameter.name, value]]
+    }),
+  )
+}
+
+/** The argument that is a whole part of the call. */
+function wholePart({ tool, arguments: given }: CheckedCall, part: ToolParameter['part']): Json | undefined {
+  const found = Object.entries(tool.target.parameters).find(([, each]) => each.part === part && each.name === undefined)
+  return found === undefined ? undefined : given[found[0]]
+}
+
+function proxyRequest(call: CheckedCall): ProxyRequest {
+  const { resource, method } = call.tool.target
+  const fields = partOf(call, 'body')
+  const target: CallTarget =
+    resource === ACTION_RESOURCE ? { kind: 'action', action: method } : { kind: 'method', resource, method }
+  return {
+    target,
+    id: wholePart(call, 'id'),
+    query: partOf(call, 'query'),
+    args: partOf(call, 'args'),
+    body: wholePart(call, 'body') ?? (Object.keys(fields).length === 0 ? undefined : fields),
+    page: pageOf(call),
+  }
+}
+
+function unifiedRequest(call: CheckedCall): UnifiedRequest {
+  const id = wholePart(call, 'id')
+  const filters = Object.entries(partOf(call, 'query'))
+  return {
+    id: id === undefined ? undefined : String(id),
+    filters: filters.map(([field, value]) => ({ field, op: 'eq' as const, value: String(value) })),
+    body: call.tool.target.isWrite ? partOf(call, 'body') : undefined,
+    page: pageOf(call),
+  }
+}
+
+function pageOf({ tool, arguments: given }: CheckedCall): { limit?: number; cursor?: string } | undefined {
+  if (tool.target.controls.limit === undefined) return undefined
+  const [limit, cursor] = [controlOf(tool, given, 'limit'), controlOf(tool, given, 'cursor')]
+  return {
+    limit: typeof limit === 'number' ? limit : LIST_LIMIT_DEFAULT,
+    ...(typeof cursor === 'string' && cursor !== '' ? { cursor } : {}),
+  }
+}

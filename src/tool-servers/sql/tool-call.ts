@@ -1,0 +1,82 @@
+import { lowestIdAt } from '../../base/index.ts'
+import { type DayTable, execute, newestFirst, type Tx } from '../../database/index.ts'
+import type { ToolErrorType } from '../tool.ts'
+
+/** A call of a tool as stored. */
+export interface ToolCallRecord {
+  /** UUIDv7 of the time at which it ended. */
+  readonly id: string
+  readonly environmentId: string
+  readonly toolServerId: string
+  readonly tool: string
+  /** Null for a call that did not get that far. */
+  readonly integratedAccountId: string | null
+  readonly tokenHint: string
+  /** Empty: the call succeeded. */
+  readonly errorType: ToolErrorType | ''
+  readonly durationMs: number
+  readonly resultBytes: number
+  readonly isDryRun: boolean
+  readonly createdAt: Date
+}
+
+/** A call to be recorded. */
+export type NewToolCall = Omit<ToolCallRecord, 'createdAt'>
+
+/** The table, partitioned by the day in the id, a UUIDv7. */
+export const TOOL_CALL_DAYS: DayTable = { name: 'tool_server_call', column: 'id', lowest: lowestIdAt }
+
+/** Inserts calls in one statement; the partition follows from the time in each id. */
+export async function insertToolCalls(tx: Tx, calls: readonly NewToolCall[]): Promise<void> {
+  await execute(
+    tx,
+    `insert into tool_server_call (environment_id, id, tool_server_id, tool, integrated_account_id, token_hint, error_type,
+       duration_ms, result_bytes, is_dry_run)
+     select * from unnest(:environmentIds::uuid[], :ids::uuid[], :serverIds::uuid[], :tools::text[], :accountIds::uuid[],
+       :hints::text[], :errorTypes::text[], :durations::int[], :bytes::int[], :dryRuns::boolean[])`,
+    {
+      environmentIds: calls.map(({ environmentId }) => environmentId),
+      ids: calls.map(({ id }) => id),
+      serverIds: calls.map(({ toolServerId }) => toolServerId),
+      tools: calls.map(({ tool }) => tool),
+      accountIds: calls.map(({ integratedAccountId }) => integratedAccountId),
+      hints: calls.map(({ tokenHint }) => tokenHint),
+      errorTypes: calls.map(({ errorType }) => errorType),
+      durations: calls.map(({ durationMs }) => durationMs),
+      bytes: calls.map(({ resultBytes }) => resultBytes),
+      dryRuns: calls.map(({ isDryRun }) => isDryRun),
+    },
+  )
+}
+
+/** At most `limit` calls of a tool server below the id `before`, newest first. Uses tool_server_call_of_server. */
+export async function listToolCalls(
+  tx: Tx,
+  { environmentId, toolServerId }: Pick<ToolCallRecord, 'environmentId' | 'toolServerId'>,
+  outcome: 'ok' | 'error' | undefined,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly ToolCallRecord[]> {
+  const calls = tx('tool_server_call').where({ environment_id: environmentId, tool_server_id: toolServerId })
+  if (outcome === 'ok') calls.where({ error_type: '' })
+  if (outcome === 'error') calls.whereNot({ error_type: '' })
+  return await calls
+    .modify(newestFirst, page)
+    .select([
+      'id',
+      'environment_id as environmentId',
+      'tool_server_id as toolServerId',
+      'tool',
+      'integrated_account_id as integratedAccountId',
+      'token_hint as tokenHint',
+      'error_type as errorType',
+      'duration_ms as durationMs',
+      'result_bytes as resultBytes',
+      'is_dry_run as isDryRun',
+      'created_at as createdAt',
+    ])
+}
+
+/** Deletes the calls of an environment. Scans the primary keys of all days. */
+export async function deleteToolCallsOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
+  await tx('tool_server_call').where({ environment_id: environmentId }).delete()
+}

@@ -1,0 +1,21 @@
+import { query, type Tx } from '../../database/index.ts'
+import type { MappedAccount } from './effective.ts'
+
+/**
+ * Names of the models of which a mapping is stored for an account, in any layer. Uses unified_mapping_of_team,
+ * unified_mapping_of_environment and unified_mapping_of_account.
+ */
+export async function selectMappedModels(tx: Tx, account: MappedAccount): Promise<readonly string[]> {
+  const { environmentId, integratedAccountId, integrationName } = account
+  const found = await query<{ readonly model: string }>(
+    tx,
+    `select base.model from environment join unified_mapping base on base.team_id = environment.team_id
+       where environment.id = :environmentId and base.environment_id is null and base.integration_name = :integrationName
+     union
+     select own.model from unified_mapping own
+       where own.environment_id = :environmentId and own.integration_name = :integrationName
+         and coalesce(own.integrated_account_id = :integratedAccountId, true)`,
+    { environmentId, integratedAccountId: integratedAccountId ?? null, integrationName },
+  )
+  return found.map(({ model }) => model)
+}

@@ -1,0 +1,22 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { onTestFinished } from 'vitest'
+import type { CreatedServer } from '../tool-servers/fixture.ts'
+
+/** The handshakes that a client may use. */
+export const ERAS = ['legacy', 'modern'] as const
+export type Era = (typeof ERAS)[number]
+
+/** The current revision of the protocol. */
+const REVISION = '2026-07-28'
+
+/** A connected client of the official SDK, closed with the test. */
+export async function connectClient({ url, token }: Pick<CreatedServer, 'url' | 'token'>, era: Era): Promise<Client> {
+  const mode = era === 'modern' ? { pin: REVISION } : 'legacy'
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { authorization: `Bearer ${token}` } },
+  })
+  await client.connect(transport)
+  onTestFinished(() => client.close())
+  return client
+}
