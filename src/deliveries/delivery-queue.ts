@@ -10,7 +10,7 @@ import {
   type TakenLease,
   type TurnClaim,
 } from '../runs/index.ts'
-import { type EndpointOutcome, recordEndpointOutcomes } from '../webhooks/index.ts'
+import { recordWebhookOutcomes, type WebhookOutcome } from '../webhooks/index.ts'
 import { DELIVERY_ATTEMPTS_MAX, type DeliveryState } from './delivery.ts'
 import { insertAttempts, type NewAttempt, type SettledDelivery, updateSettledDeliveries } from './sql/delivery.ts'
 import { DELIVERY_QUEUE, type DeliveryPayload } from './sql/queue.ts'
@@ -111,8 +111,8 @@ export class DeliveryQueue extends Queue<DeliveryPayload> {
     )
     const attempts = results.flatMap(({ result }) => result?.attempt ?? [])
     if (attempts.length > 0) await insertAttempts(tx, attempts)
-    const outcomes = results.flatMap(({ item, result }) => endpointOutcome(item, result) ?? [])
-    if (outcomes.length > 0) await recordEndpointOutcomes(tx, outcomes)
+    const outcomes = results.flatMap(({ item, result }) => webhookOutcomeOf(item, result) ?? [])
+    if (outcomes.length > 0) await recordWebhookOutcomes(tx, outcomes)
   }
 }
 
@@ -131,7 +131,7 @@ function settledDelivery(item: SettledItem, result: DeliverySettlement | undefin
   }
 }
 
-function endpointOutcome(item: SettledItem, result: DeliverySettlement | undefined): EndpointOutcome | undefined {
+function webhookOutcomeOf(item: SettledItem, result: DeliverySettlement | undefined): WebhookOutcome | undefined {
   if (result?.attempt === undefined) return undefined
   const { status, errorClass } = result.attempt
   return {

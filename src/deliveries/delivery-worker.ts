@@ -6,9 +6,9 @@ import { REAP_INTERVAL_MS } from '../runs/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import {
   ATTEMPT_TIMEOUT_MS,
-  type EndpointDeps,
-  loadEndpoints,
-  type WebhookEndpoint,
+  type LoadedWebhook,
+  type LoadWebhookDeps,
+  loadWebhooks,
   type WebhookRef,
 } from '../webhooks/index.ts'
 import type { DeliveryState } from './delivery.ts'
@@ -21,7 +21,7 @@ import { FIRST_GROUP, RETRY_GROUP } from './sql/queue.ts'
 /** What a delivery worker takes. */
 export interface DeliveryWorkerDeps extends PollLoopDeps {
   readonly database: Database
-  readonly secrets: EndpointDeps['secrets']
+  readonly secrets: LoadWebhookDeps['secrets']
   readonly http: Pick<HttpClient, 'stream'>
   readonly clock: Clock
   readonly random: Random
@@ -72,8 +72,8 @@ const UNSETTLED_FACTOR = 4
 /** Pause before a settlement is repeated while the database is unavailable. */
 const UNAVAILABLE_PAUSE_MS = 250
 /** Time to live of a cached webhook: a change of its address or state takes effect after this. */
-const ENDPOINT_TTL_MS = 1_000
-const ENDPOINTS_CACHED_MAX = 10_000
+const WEBHOOK_TTL_MS = 1_000
+const WEBHOOKS_CACHED_MAX = 10_000
 
 /**
  * Delivery worker: dispatches events, claims deliveries, sends them and settles how that ended. Any number of processes share
@@ -87,7 +87,7 @@ export class DeliveryWorker implements AsyncDisposable {
   readonly #queue: DeliveryQueue
   readonly #inFlight: InFlight
   readonly #groups = new Map<string, GroupState>(GROUPS.map((group) => [group, { isExhausted: false, claimedMs: 0 }]))
-  readonly #endpoints: TtlCache<WebhookEndpoint>
+  readonly #webhooks: TtlCache<LoadedWebhook>
   readonly #settlements: MicroBatcher<DeliverySettlement, DeliveryState | undefined>
   readonly #loops: { readonly dispatch: PollLoop; readonly send: PollLoop; readonly reap: PollLoop }
   readonly #attempts = new Set<Promise<void>>()
@@ -100,7 +100,7 @@ export class DeliveryWorker implements AsyncDisposable {
     this.#deps = deps
     this.#queue = deps.queue ?? new DeliveryQueue(deps)
     this.#inFlight = new InFlight(deps.concurrency)
-    this.#endpoints = new TtlCache({ max: ENDPOINTS_CACHED_MAX, ttlMs: ENDPOINT_TTL_MS, clock: deps.clock })
+    this.#webhooks = new TtlCache({ max: WEBHOOKS_CACHED_MAX, ttlMs: WEBHOOK_TTL_MS, clock: deps.clock })
     this.#settlements = new MicroBatcher({
       concurrencyMax: 1,
       batchMax: SETTLEMENTS_PER_TRANSACTION_MAX,
@@ -225,33 +225,33 @@ export class DeliveryWorker implements AsyncDisposable {
   /** Webhooks and events of claimed deliveries, in two statements. */
   async #loadParts(claimed: readonly ClaimedDelivery[]): Promise<(delivery: ClaimedDelivery) => DeliveryParts> {
     const { pool } = this.#deps.database
-    const endpoints = new Map<string, DeliveryParts['endpoint']>()
+    const webhooks = new Map<string, DeliveryParts['webhook']>()
     const events = new Map(claimed.map(({ environmentId, eventId }) => [eventId, { environmentId, eventId }]))
-    for (const { concurrencyKey } of claimed) endpoints.set(concurrencyKey, this.#endpoints.get(concurrencyKey))
-    const unknown = claimed.filter(({ concurrencyKey }) => endpoints.get(concurrencyKey) === undefined)
+    for (const { concurrencyKey } of claimed) webhooks.set(concurrencyKey, this.#webhooks.get(concurrencyKey))
+    const unknown = claimed.filter(({ concurrencyKey }) => webhooks.get(concurrencyKey) === undefined)
     const refs = new Map(
       unknown.map(({ environmentId, concurrencyKey: webhookId }) => [webhookId, { environmentId, webhookId }]),
     )
     const [loaded, found] = await Promise.all([
-      this.#loadEndpoints([...refs.values()]),
+      this.#loadWebhooks([...refs.values()]),
       findEventsByRefs(pool, [...events.values()]),
     ])
-    for (const [webhookId, endpoint] of loaded) {
-      endpoints.set(webhookId, endpoint)
-      if (endpoint === 'unreadable') continue
-      this.#endpoints.set(webhookId, endpoint)
-      if (endpoint.state === 'failing') this.#inFlight.probe(webhookId)
+    for (const [webhookId, webhook] of loaded) {
+      webhooks.set(webhookId, webhook)
+      if (webhook === 'unreadable') continue
+      this.#webhooks.set(webhookId, webhook)
+      if (webhook.state === 'failing') this.#inFlight.probe(webhookId)
     }
     const eventOf = new Map<string, EventRecord>(found.map((event) => [event.id, event]))
-    return ({ concurrencyKey, eventId }) => ({ endpoint: endpoints.get(concurrencyKey), event: eventOf.get(eventId) })
+    return ({ concurrencyKey, eventId }) => ({ webhook: webhooks.get(concurrencyKey), event: eventOf.get(eventId) })
   }
 
   /** Webhooks that are not cached. One that cannot be loaded, because a key is missing, holds up none of the others. */
-  async #loadEndpoints(refs: readonly WebhookRef[]): Promise<ReadonlyMap<string, WebhookEndpoint | 'unreadable'>> {
+  async #loadWebhooks(refs: readonly WebhookRef[]): Promise<ReadonlyMap<string, LoadedWebhook | 'unreadable'>> {
     const { pool } = this.#deps.database
     if (refs.length === 0) return new Map()
     try {
-      return await loadEndpoints(this.#deps, pool, refs)
+      return await loadWebhooks(this.#deps, pool, refs)
     } catch (error) {
       if (!(error instanceof Failure) || error.reason !== 'SECRET_UNREADABLE') throw error
       const [ref] = refs
@@ -259,7 +259,7 @@ export class DeliveryWorker implements AsyncDisposable {
         this.#deps.logger.error({ webhook_id: ref.webhookId, ...describeError(error) }, 'a webhook cannot be loaded')
         return new Map([[ref.webhookId, 'unreadable']])
       }
-      const loaded = await Promise.all(refs.map((each) => this.#loadEndpoints([each])))
+      const loaded = await Promise.all(refs.map((each) => this.#loadWebhooks([each])))
       return new Map(loaded.flatMap((each) => [...each]))
     }
   }

@@ -25,7 +25,7 @@ interface Share {
 }
 
 /** What this process knows of a webhook. */
-interface Endpoint {
+interface SendingState {
   /** Deliveries that it may be sent at once from each queue group. */
   limit: number
   slow: number
@@ -45,7 +45,7 @@ export class InFlight {
   readonly #prompt = new Map<string, Attempt>()
   readonly #slow = new Map<string, Attempt>()
   /** Only webhooks that may use other than the usual number of slots. */
-  readonly #endpoints = new Map<string, Endpoint>()
+  readonly #states = new Map<string, SendingState>()
   /** Attempts in slots, by queue group. */
   readonly #promptOf = new Map<string, number>()
   /** By queue group and webhook. */
@@ -90,9 +90,9 @@ export class InFlight {
     if (attempt === undefined) return false
     const { webhookId, group } = attempt
     if (this.#prompt.delete(leaseId)) this.#promptOf.set(group, this.usedBy(group) - 1)
-    const endpoint = this.#endpoints.get(webhookId)
-    if (this.#slow.delete(leaseId) && endpoint !== undefined) endpoint.slow--
-    if (hasKeptUp === false || (hasKeptUp === true && endpoint !== undefined)) this.#adjust(webhookId, hasKeptUp)
+    const state = this.#states.get(webhookId)
+    if (this.#slow.delete(leaseId) && state !== undefined) state.slow--
+    if (hasKeptUp === false || (hasKeptUp === true && state !== undefined)) this.#adjust(webhookId, hasKeptUp)
     return this.#leaveShare(`${group}/${webhookId}`, this.#limitOf(webhookId))
   }
 
@@ -103,28 +103,28 @@ export class InFlight {
       this.#prompt.delete(leaseId)
       this.#promptOf.set(attempt.group, this.usedBy(attempt.group) - 1)
       this.#slow.set(leaseId, attempt)
-      this.#endpoint(attempt.webhookId).slow++
+      this.#stateOf(attempt.webhookId).slow++
     }
   }
 
   /** Sends a webhook one delivery at a time, until one is accepted. */
   probe(webhookId: string): void {
-    this.#endpoint(webhookId).limit = 1
+    this.#stateOf(webhookId).limit = 1
   }
 
   /** Sends a webhook nothing for a while. */
   pause(webhookId: string, untilMs: number, nowMs: number): void {
-    const endpoint = this.#endpoint(webhookId)
-    endpoint.pausedUntilMs = Math.max(endpoint.pausedUntilMs, Math.min(untilMs, nowMs + PAUSE_MS_MAX))
+    const state = this.#stateOf(webhookId)
+    state.pausedUntilMs = Math.max(state.pausedUntilMs, Math.min(untilMs, nowMs + PAUSE_MS_MAX))
   }
 
   /** The webhooks that may use other than `IN_FLIGHT_PER_WEBHOOK_MAX` slots. */
   limits(nowMs: number): readonly KeyLimit[] {
     const limits: KeyLimit[] = []
-    for (const [key, { limit, slow, pausedUntilMs }] of this.#endpoints) {
+    for (const [key, { limit, slow, pausedUntilMs }] of this.#states) {
       const isUsual = limit === IN_FLIGHT_PER_WEBHOOK_MAX && slow === 0
       if (pausedUntilMs > nowMs) limits.push({ key, leases: 0 })
-      else if (isUsual) this.#endpoints.delete(key)
+      else if (isUsual) this.#states.delete(key)
       else limits.push({ key, leases: this.#limitOf(key) })
     }
     return limits
@@ -141,24 +141,24 @@ export class InFlight {
   }
 
   #limitOf(webhookId: string): number {
-    const endpoint = this.#endpoints.get(webhookId)
-    if (endpoint === undefined) return IN_FLIGHT_PER_WEBHOOK_MAX
+    const state = this.#states.get(webhookId)
+    if (state === undefined) return IN_FLIGHT_PER_WEBHOOK_MAX
     // Each attempt that hangs halves what is left: one slow response does not throttle, a receiver that is down is only probed.
-    return Math.max(1, endpoint.limit >> Math.min(endpoint.slow, SLOW_HALVINGS_MAX))
+    return Math.max(1, state.limit >> Math.min(state.slow, SLOW_HALVINGS_MAX))
   }
 
   #adjust(webhookId: string, hasKeptUp: boolean): void {
-    const endpoint = this.#endpoint(webhookId)
-    endpoint.limit = hasKeptUp
-      ? Math.min(IN_FLIGHT_PER_WEBHOOK_MAX, endpoint.limit + 1)
-      : Math.max(1, Math.floor(endpoint.limit / 2))
+    const state = this.#stateOf(webhookId)
+    state.limit = hasKeptUp
+      ? Math.min(IN_FLIGHT_PER_WEBHOOK_MAX, state.limit + 1)
+      : Math.max(1, Math.floor(state.limit / 2))
   }
 
-  #endpoint(webhookId: string): Endpoint {
-    const known = this.#endpoints.get(webhookId)
+  #stateOf(webhookId: string): SendingState {
+    const known = this.#states.get(webhookId)
     if (known !== undefined) return known
-    const endpoint = { limit: IN_FLIGHT_PER_WEBHOOK_MAX, slow: 0, pausedUntilMs: 0 }
-    this.#endpoints.set(webhookId, endpoint)
-    return endpoint
+    const state = { limit: IN_FLIGHT_PER_WEBHOOK_MAX, slow: 0, pausedUntilMs: 0 }
+    this.#states.set(webhookId, state)
+    return state
   }
 }

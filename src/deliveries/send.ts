@@ -9,8 +9,8 @@ import {
   buildDeliveryRequest,
   type DeliveryExchange,
   type DeliveryRequest,
+  type LoadedWebhook,
   sendDeliveryRequest,
-  type WebhookEndpoint,
 } from '../webhooks/index.ts'
 import type { ClaimedDelivery, DeliverySettlement, DiscardReason } from './delivery-queue.ts'
 import type { NewAttempt } from './sql/delivery.ts'
@@ -25,7 +25,7 @@ export interface SendDeps {
 /** What a delivery is sent from; undefined: it no longer exists. */
 export interface DeliveryParts {
   /** `unreadable`: its secrets cannot be decrypted at the moment. */
-  readonly endpoint: WebhookEndpoint | 'unreadable' | undefined
+  readonly webhook: LoadedWebhook | 'unreadable' | undefined
   readonly event: EventRecord | undefined
 }
 
@@ -42,21 +42,21 @@ const UNREADABLE_PAUSE_MS = 60_000
 export async function sendDelivery(
   deps: SendDeps,
   delivery: ClaimedDelivery,
-  { endpoint, event }: DeliveryParts,
+  { webhook, event }: DeliveryParts,
   signal: AbortSignal,
 ): Promise<DeliverySettlement> {
-  if (endpoint === undefined) return discarded(delivery, 'webhook_deleted')
-  if (endpoint === 'unreadable') return { delivery, outcome: { kind: 'rate_limited', afterMs: UNREADABLE_PAUSE_MS } }
-  if (endpoint.state === 'disabled') return discarded(delivery, 'webhook_disabled')
-  if (endpoint.state === 'paused') return discarded(delivery, 'webhook_paused')
+  if (webhook === undefined) return discarded(delivery, 'webhook_deleted')
+  if (webhook === 'unreadable') return { delivery, outcome: { kind: 'rate_limited', afterMs: UNREADABLE_PAUSE_MS } }
+  if (webhook.state === 'disabled') return discarded(delivery, 'webhook_disabled')
+  if (webhook.state === 'paused') return discarded(delivery, 'webhook_paused')
   if (event === undefined) return discarded(delivery, 'event_deleted')
-  const waitMs = await takeFromRateLimit(deps, endpoint)
+  const waitMs = await takeFromRateLimit(deps, webhook)
   if (waitMs !== undefined) return { delivery, outcome: { kind: 'rate_limited', afterMs: waitMs } }
   const timestampSeconds = Math.floor(deps.clock.now().getTime() / 1000)
   const isTest = delivery.trigger === 'test'
-  const request = buildDeliveryRequest(endpoint, { ...event, isTest }, timestampSeconds)
-  const exchange = await sendDeliveryRequest(deps, endpoint.url, request, signal)
-  return { delivery, ...outcomeOf(exchange), attempt: attemptRecord(delivery, endpoint, request, exchange) }
+  const request = buildDeliveryRequest(webhook, { ...event, isTest }, timestampSeconds)
+  const exchange = await sendDeliveryRequest(deps, webhook.url, request, signal)
+  return { delivery, ...outcomeOf(exchange), attempt: attemptRecord(delivery, webhook, request, exchange) }
 }
 
 function discarded(delivery: ClaimedDelivery, discardReason: DiscardReason): DeliverySettlement {
@@ -65,7 +65,7 @@ function discarded(delivery: ClaimedDelivery, discardReason: DiscardReason): Del
 
 async function takeFromRateLimit(
   { database }: SendDeps,
-  { environmentId, webhookId, rateLimit }: WebhookEndpoint,
+  { environmentId, webhookId, rateLimit }: LoadedWebhook,
 ): Promise<number | undefined> {
   if (rateLimit === null) return undefined
   return await takeRequest(database.pool, {
@@ -96,12 +96,12 @@ function outcomeOf({ attempt }: DeliveryExchange): Pick<DeliverySettlement, 'out
 
 function attemptRecord(
   { id, environmentId, attempt: n, availableAt }: ClaimedDelivery,
-  endpoint: WebhookEndpoint,
+  webhook: LoadedWebhook,
   request: DeliveryRequest,
   exchange: DeliveryExchange,
 ): NewAttempt {
   const { attempt, startedAt, totalMs, timings, response, errorClass } = exchange
-  const redactor = redactorOf(endpoint)
+  const redactor = redactorOf(webhook)
   return {
     environmentId,
     deliveryId: id,
@@ -118,7 +118,7 @@ function attemptRecord(
     errorMessage: attempt.kind === 'no_response' ? attempt.message : null,
     remoteAddress: timings.remoteAddress ?? null,
     requestHeaders: Object.entries(request.headers).map(([name, value]) =>
-      name in endpoint.headers ? [name, SECRET_MASK] : [name, value],
+      name in webhook.headers ? [name, SECRET_MASK] : [name, value],
     ),
     responseHeaders: response === undefined ? null : Object.entries(redactor.redactMap(response.headers)),
     // PostgreSQL stores no NUL in texts.
@@ -126,17 +126,17 @@ function attemptRecord(
   }
 }
 
-/** By endpoint, which is cached: to index secrets costs more than an attempt. */
-const REDACTORS = new WeakMap<WebhookEndpoint, Redactor>()
+/** By webhook, which is cached: to index secrets costs more than an attempt. */
+const REDACTORS = new WeakMap<LoadedWebhook, Redactor>()
 
 /** Masks the values of custom headers and the signing secrets, which a receiver may return. */
-function redactorOf(endpoint: WebhookEndpoint): Redactor {
+function redactorOf(webhook: LoadedWebhook): Redactor {
   const redactor =
-    REDACTORS.get(endpoint) ??
+    REDACTORS.get(webhook) ??
     new Redactor(() => [
-      ...Object.values(endpoint.headers),
-      ...endpoint.secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, '')]),
+      ...Object.values(webhook.headers),
+      ...webhook.secrets.flatMap((secret) => [secret, secret.replace(/^whsec_/, '')]),
     ])
-  REDACTORS.set(endpoint, redactor)
+  REDACTORS.set(webhook, redactor)
   return redactor
 }

@@ -2,7 +2,7 @@ import { findIntegratedAccount, type ResolvedAccount } from '../accounts/index.t
 import { Failure } from '../base/index.ts'
 import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import type { UnifiedMethodRef } from '../unified-models/index.ts'
-import { type DeliverDeps, type EndpointDeps, findWebhookTarget, type WebhookTarget } from '../webhooks/index.ts'
+import { type DeliverDeps, findWebhookTarget, type LoadWebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
 import { type AccountSourceDeps, createAccountSource } from './account-source.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import { startFailureOutcome } from './page-outcome.ts'
@@ -18,7 +18,7 @@ export interface WebhookRunDeps extends DeliverDeps {
   readonly proxy: AccountSourceDeps['proxy']
   readonly unified: AccountSourceDeps['unified']
   readonly mappings: MappingFinder
-  readonly secrets: EndpointDeps['secrets']
+  readonly secrets: LoadWebhookDeps['secrets']
   readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<ResolvedAccount>
 }
 

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { appendEvents, type EventType } from '../events/index.ts'
-import type { WebhookRef } from './sql/endpoint.ts'
 import {
   deleteFailures,
   disableWebhookRow,
@@ -10,10 +9,11 @@ import {
   markFailureAnnounced,
   upsertFailures,
 } from './sql/failure.ts'
+import type { WebhookRef } from './sql/load-webhooks.ts'
 import type { WebhookDisabledReason } from './state.ts'
 
 /** The outcome of one attempt, as far as the health of its webhook is concerned. */
-export interface EndpointOutcome extends WebhookRef {
+export interface WebhookOutcome extends WebhookRef {
   readonly isAccepted: boolean
   /** Absent when there was no response. */
   readonly status?: number | undefined
@@ -35,7 +35,7 @@ const GONE_STATUS = 410
  *
  * For healthy webhooks it is one statement that writes nothing.
  */
-export async function recordEndpointOutcomes(tx: Tx, outcomes: readonly EndpointOutcome[]): Promise<void> {
+export async function recordWebhookOutcomes(tx: Tx, outcomes: readonly WebhookOutcome[]): Promise<void> {
   const byWebhook = Map.groupBy(outcomes, ({ environmentId, webhookId }) => `${environmentId}/${webhookId}`)
   const groups = [...byWebhook.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, group]) => group)
   const gone = groups.filter((group) => group.some(({ status }) => status === GONE_STATUS))
@@ -54,7 +54,7 @@ export async function recordEndpointOutcomes(tx: Tx, outcomes: readonly Endpoint
   }
 }
 
-function refOf([first]: readonly EndpointOutcome[]): readonly WebhookRef[] {
+function refOf([first]: readonly WebhookOutcome[]): readonly WebhookRef[] {
   return first === undefined ? [] : [{ environmentId: first.environmentId, webhookId: first.webhookId }]
 }
 
@@ -69,7 +69,7 @@ async function recordSuccesses(tx: Tx, refs: readonly WebhookRef[]): Promise<voi
 
 async function recordFailures(
   tx: Tx,
-  failed: readonly (readonly EndpointOutcome[])[],
+  failed: readonly (readonly WebhookOutcome[])[],
 ): Promise<ReadonlyMap<string, FailureRow>> {
   if (failed.length === 0) return new Map()
   const attempts = failed.flatMap((group): FailedAttempts[] =>

@@ -13,18 +13,18 @@ export {
   sendDeliveryRequest,
 } from './attempt.ts'
 export { type DeliverDeps, type DeliveryResult, deliver } from './deliver.ts'
-export {
-  type EndpointDeps,
-  listSubscribers,
-  loadEndpoints,
-  matchesWebhook,
-  type WebhookEndpoint,
-  type WebhookSubscriber,
-} from './endpoint.ts'
 export { encodeEvent, encodeEventWithList, type OutboundEvent, type OutboundMessage } from './envelope.ts'
-export { type EndpointOutcome, recordEndpointOutcomes } from './health.ts'
+export { recordWebhookOutcomes, type WebhookOutcome } from './health.ts'
+export {
+  type LoadedWebhook,
+  type LoadWebhookDeps,
+  listSubscribers,
+  loadWebhooks,
+  matchesWebhook,
+  type WebhookSubscriber,
+} from './load-webhooks.ts'
 export { buildDeliveryRequest, type DeliveryRequest, type WebhookTarget } from './request.ts'
-export type { WebhookRef } from './sql/endpoint.ts'
+export type { WebhookRef } from './sql/load-webhooks.ts'
 export { listWebhooks, type WebhookRecord } from './sql/webhook.ts'
 export { webhookState } from './state.ts'
 export {

@@ -12,10 +12,10 @@ import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { checkEventTypes } from '../events/index.ts'
 import { deleteTriggersOf } from '../runs/index.ts'
 import type { SecretRef } from '../secrets/index.ts'
-import { type EndpointDeps, loadEndpoints, type WebhookRateLimit } from './endpoint.ts'
 import type { WebhookEnvelope } from './envelope.ts'
 import { parseFilter } from './filter.ts'
 import { type CustomHeaders, checkHeaders, checkHeadersOfNewOrigin, writeHeaders } from './headers.ts'
+import { type LoadWebhookDeps, loadWebhooks, type WebhookRateLimit } from './load-webhooks.ts'
 import type { WebhookTarget } from './request.ts'
 import {
   createSigningKey,
@@ -188,15 +188,15 @@ export async function rotateWebhookSecret(
 
 /** What sending to a webhook takes, when it may be sent to. */
 export async function findWebhookTarget(
-  deps: EndpointDeps,
+  deps: LoadWebhookDeps,
   tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<WebhookTargetLookup> {
-  const endpoint = (await loadEndpoints(deps, tx, [{ environmentId, webhookId: id }])).get(id)
-  if (endpoint === undefined) return { kind: 'missing' }
-  const isSent = endpoint.state === 'active' || endpoint.state === 'failing'
-  return isSent ? { kind: 'ready', target: endpoint } : { kind: 'inactive' }
+  const webhook = (await loadWebhooks(deps, tx, [{ environmentId, webhookId: id }])).get(id)
+  if (webhook === undefined) return { kind: 'missing' }
+  const isSent = webhook.state === 'active' || webhook.state === 'failing'
+  return isSent ? { kind: 'ready', target: webhook } : { kind: 'inactive' }
 }
 
 function assertValidWebhook(deps: WebhookDeps, input: WebhookChange): void {

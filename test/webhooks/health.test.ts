@@ -5,10 +5,10 @@ import { execute, query } from '../../src/database/index.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
 import {
   createWebhook,
-  type EndpointOutcome,
   getWebhook,
-  recordEndpointOutcomes,
+  recordWebhookOutcomes,
   updateWebhook,
+  type WebhookOutcome,
   webhookState,
 } from '../../src/webhooks/index.ts'
 import { FAILING_AFTER_ATTEMPTS, WEBHOOK_TRANSITIONS } from '../../src/webhooks/state.ts'
@@ -29,7 +29,7 @@ const FAILED = { isAccepted: false, status: 500, isExhausted: false }
 const EXHAUSTED = { ...FAILED, isExhausted: true }
 const ACCEPTED = { isAccepted: true, status: 204, isExhausted: false }
 const GONE = { isAccepted: false, status: 410, isExhausted: true }
-type Outcome = Omit<EndpointOutcome, 'environmentId' | 'webhookId'>
+type Outcome = Omit<WebhookOutcome, 'environmentId' | 'webhookId'>
 
 /** A new webhook, and what the tests do to it. */
 async function newWebhook() {
@@ -39,7 +39,7 @@ async function newWebhook() {
   return {
     record: (...outcomes: Outcome[]) =>
       database.transaction((tx) =>
-        recordEndpointOutcomes(
+        recordWebhookOutcomes(
           tx,
           outcomes.map((outcome) => ({ ...ref, ...outcome })),
         ),
@@ -159,7 +159,7 @@ describe('the health of a webhook', () => {
   it('ignores outcomes of a webhook that was deleted', async () => {
     const webhookId = '019a0000-0000-7000-8000-000000000001'
     const outcomes = [FAILED, GONE, ACCEPTED].map((outcome) => ({ environmentId, webhookId, ...outcome }))
-    for (const outcome of outcomes) await database.transaction((tx) => recordEndpointOutcomes(tx, [outcome]))
+    for (const outcome of outcomes) await database.transaction((tx) => recordWebhookOutcomes(tx, [outcome]))
   })
 })
 

@@ -1,6 +1,6 @@
 import { execute, query, queryOne, type Tx } from '../../database/index.ts'
 import { ANNOUNCED_AFTER_DAYS, DISABLED_AFTER_DAYS, type WebhookDisabledReason } from '../state.ts'
-import type { WebhookRef } from './endpoint.ts'
+import type { WebhookRef } from './load-webhooks.ts'
 
 /** A webhook whose attempts have only failed. */
 export interface FailureRow extends WebhookRef {

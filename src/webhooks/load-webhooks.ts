@@ -6,7 +6,7 @@ import { type EventPredicate, type FilteredEvent, parseFilter } from './filter.t
 import { headersFromSecrets } from './headers.ts'
 import type { WebhookTarget } from './request.ts'
 import { signingSecretRef, validSecrets } from './signing.ts'
-import { type EndpointRow, selectEndpoints, selectSubscribers, type WebhookRef } from './sql/endpoint.ts'
+import { type LoadedWebhookRow, selectSubscribers, selectWebhooks, type WebhookRef } from './sql/load-webhooks.ts'
 import { type WebhookState, webhookState } from './state.ts'
 
 /** Which events a webhook asks for. */
@@ -24,14 +24,14 @@ export interface WebhookRateLimit {
 }
 
 /** A webhook with all that sending to it takes. */
-export interface WebhookEndpoint extends WebhookTarget {
+export interface LoadedWebhook extends WebhookTarget {
   readonly state: WebhookState
   /** Null: as fast as the receiver answers. */
   readonly rateLimit: WebhookRateLimit | null
 }
 
-/** What loading endpoints takes. */
-export interface EndpointDeps {
+/** What loading webhooks takes. */
+export interface LoadWebhookDeps {
   readonly secrets: Pick<SecretStore, 'decryptAll'>
   readonly clock: Clock
 }
@@ -63,17 +63,17 @@ export async function listSubscribers(
  *
  * @throws Failure SECRET_UNREADABLE
  */
-export async function loadEndpoints(
-  deps: EndpointDeps,
+export async function loadWebhooks(
+  deps: LoadWebhookDeps,
   tx: Tx,
   refs: readonly WebhookRef[],
-): Promise<ReadonlyMap<string, WebhookEndpoint>> {
-  const endpoints = new Map<string, WebhookEndpoint>()
-  for (const row of await selectEndpoints(tx, refs)) endpoints.set(row.webhookId, await endpointFromRow(deps, tx, row))
-  return endpoints
+): Promise<ReadonlyMap<string, LoadedWebhook>> {
+  const webhooks = new Map<string, LoadedWebhook>()
+  for (const row of await selectWebhooks(tx, refs)) webhooks.set(row.webhookId, await webhookFromRow(deps, tx, row))
+  return webhooks
 }
 
-async function endpointFromRow(deps: EndpointDeps, tx: Tx, row: EndpointRow): Promise<WebhookEndpoint> {
+async function webhookFromRow(deps: LoadWebhookDeps, tx: Tx, row: LoadedWebhookRow): Promise<LoadedWebhook> {
   const { environmentId, webhookId, url, envelope, compatibility, rateLimitRequests, rateLimitSeconds } = row
   const values = await deps.secrets.decryptAll(tx, signingSecretRef(environmentId, webhookId), row.secrets)
   const hasLimit = rateLimitRequests !== null && rateLimitSeconds !== null

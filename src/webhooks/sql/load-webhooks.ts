@@ -18,7 +18,7 @@ export interface SubscriberRow extends WebhookRef {
 }
 
 /** A webhook with its encrypted secrets, as stored. */
-export interface EndpointRow extends WebhookRef, StoredWebhookState {
+export interface LoadedWebhookRow extends WebhookRef, StoredWebhookState {
   readonly url: string
   readonly envelope: WebhookEnvelope
   readonly compatibility: WebhookCompatibility
@@ -28,8 +28,8 @@ export interface EndpointRow extends WebhookRef, StoredWebhookState {
 }
 
 /** The existing ones of the webhooks, in any order and of any environments, in one statement. Uses primary keys. */
-export async function selectEndpoints(tx: Tx, wanted: readonly WebhookRef[]): Promise<readonly EndpointRow[]> {
-  const rows = await query<Omit<EndpointRow, 'secrets'> & { readonly secrets: readonly EncodedSecret[] | null }>(
+export async function selectWebhooks(tx: Tx, wanted: readonly WebhookRef[]): Promise<readonly LoadedWebhookRow[]> {
+  const rows = await query<Omit<LoadedWebhookRow, 'secrets'> & { readonly secrets: readonly EncodedSecret[] | null }>(
     tx,
     `select webhook.environment_id as "environmentId", webhook.id as "webhookId", target_url as url, envelope, compatibility,
        rate_limit_requests as "rateLimitRequests", rate_limit_seconds as "rateLimitSeconds", is_active as "isActive",
