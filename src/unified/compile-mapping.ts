@@ -1,4 +1,4 @@
-import { formatDotPath, invalidFields, isJsonObject, type JsonObject } from '../base/index.ts'
+import { formatDotPath, invalidFields, isJsonObject, type JsonObject, parseJson } from '../base/index.ts'
 import { findSchemaViolations } from '../definitions/index.ts'
 import { type CoercionRules, compileFields, type FieldCoercion } from './coerce.ts'
 import { type CustomFieldsPlan, compileCustomFields } from './custom-fields.ts'
@@ -44,8 +44,8 @@ export interface RecordPlan {
   readonly extraKeys: ReadonlySet<string>
   /** The whole record is one expression of an environment or account: all its keys are kept. */
   readonly keepsUnknown: boolean
-  /** Fields without value are `null`; else they are left out. */
-  readonly fillsNulls: boolean
+  /** The record before it has values, `null` in every field; absent: fields without value are left out. */
+  readonly template: JsonObject | undefined
   readonly customFields: CustomFieldsPlan | undefined
 }
 
@@ -106,9 +106,18 @@ function compileRecords(
     knownKeys: new Set(fields.flatMap(({ key, raw }) => (raw === undefined ? [key] : [key, raw.key]))),
     extraKeys: new Set([...extraFields].map((field) => field.split('.')[0] ?? field)),
     keepsUnknown: wholeLayer !== undefined && EXTENDING_LAYERS.has(wholeLayer),
-    fillsNulls: READING_METHODS.has(method),
+    template: READING_METHODS.has(method) ? templateOf(fields) : undefined,
     customFields: compileCustomFields(config.custom_fields, [...map.leaves, ...ids]),
   }
+}
+
+/**
+ * A copy of an object that `JSON.parse` made stays in V8's fast mode, where one that grows by computed keys leaves it after a
+ * few: 3 µs of 14 per record.
+ */
+function templateOf(fields: readonly FieldCoercion[]): JsonObject {
+  const visible = fields.filter(({ isSensitive }) => !isSensitive)
+  return parseJson(JSON.stringify(Object.fromEntries(visible.map(({ key }) => [key, null])))) as JsonObject
 }
 
 /** Dotted fields that environment or account map. */

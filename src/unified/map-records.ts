@@ -101,7 +101,7 @@ function assembleRecord(
 ): JsonObject {
   const coercion: Coercion = { warnings: undefined, includeSensitive: parts.options.includeSensitive ?? false }
   const given = givenFields(plan, columns, row, coercion)
-  const record: Record<string, Json> = {}
+  const record: Record<string, Json> = plan.template === undefined ? {} : { ...plan.template }
   coerceRecord(plan, given, record, coercion)
   setIds(plan, record, coercion)
   addCustomFields(plan, record, parts.custom)
@@ -113,10 +113,11 @@ function assembleRecord(
 
 /** What the field map returns, before it is coerced. */
 function givenFields(plan: RecordPlan, columns: readonly ValueColumn[], row: number, coercion: Coercion): JsonObject {
-  for (const [at, { field }] of plan.map.leaves.entries()) {
+  for (let at = 0; at < columns.length; at++) {
     const failures = columns[at]?.failures
     if (failures === undefined || failures.size === 0) continue
     const failure = failures.get(row)
+    const field = plan.map.leaves[at]?.field ?? 'drop_if'
     if (failure !== undefined) warn(coercion, field, 'expression', failure.publicMessage)
   }
   const given = buildValue(plan.map.tree, columns, row)
@@ -128,10 +129,10 @@ function givenFields(plan: RecordPlan, columns: readonly ValueColumn[], row: num
 
 function coerceRecord(plan: RecordPlan, given: JsonObject, record: Record<string, Json>, coercion: Coercion): void {
   for (const field of plan.fields) {
-    if (field.isSensitive && !coercion.includeSensitive) continue
     const value = Object.hasOwn(given, field.key) ? given[field.key] : undefined
+    if (field.isSensitive && !coercion.includeSensitive) continue
     if (value === undefined || value === null) {
-      if (plan.fillsNulls) record[field.key] = null
+      if (field.isSensitive && plan.template !== undefined) record[field.key] = null
       continue
     }
     record[field.key] = field.coerce(value, coercion)
@@ -142,7 +143,7 @@ function coerceRecord(plan: RecordPlan, given: JsonObject, record: Record<string
 
 function setIds(plan: RecordPlan, record: Record<string, Json>, coercion: Coercion): void {
   const id = record.id ?? null
-  if (id === null && plan.fillsNulls) warn(coercion, 'id', 'required', 'has no value')
+  if (id === null && plan.template !== undefined) warn(coercion, 'id', 'required', 'has no value')
   if ((record.remote_id ?? null) === null && id !== null) record.remote_id = id
 }
 
@@ -150,7 +151,7 @@ function setIds(plan: RecordPlan, record: Record<string, Json>, coercion: Coerci
 function addCustomFields(plan: RecordPlan, record: Record<string, Json>, found: JsonObject | undefined): void {
   const named = isJsonObject(record.custom_fields) ? record.custom_fields : undefined
   if (named !== undefined || found !== undefined) record.custom_fields = { ...found, ...named }
-  else if (plan.fillsNulls) record.custom_fields = NOTHING
+  else if (plan.template !== undefined) record.custom_fields = NOTHING
 }
 
 function addOtherFields(plan: RecordPlan, given: JsonObject, record: Record<string, Json>, coercion: Coercion): void {

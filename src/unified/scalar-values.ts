@@ -66,14 +66,25 @@ function fromParts([, date = '', hour = '', minute = '', second = '00', fraction
   return shifted === undefined ? undefined : shifted.replace('Z', `${subsecond}Z`)
 }
 
-function isRealDate(date: string): boolean {
-  return isRealTime(`${date}T00:00:00Z`)
+const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Whether the day of `YYYY-MM-DD…` exists: `Date` takes February 30 for March 1. */
+function isRealDate(text: string): boolean {
+  const [year, month, day] = [digitsAt(text, 0) * 100 + digitsAt(text, 2), digitsAt(text, 5), digitsAt(text, 8)]
+  const isLeap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  return day >= 1 && day <= (isLeap ? 29 : (DAYS[month - 1] ?? 0))
 }
 
-/** Whether day and time exist: `Date` takes February 30 for March 1. */
-function isRealTime(utc: string): boolean {
-  const ms = Date.parse(utc)
-  return Number.isFinite(ms) && new Date(ms).toISOString().slice(0, 10) === utc.slice(0, 10)
+/** Whether day and time of `YYYY-MM-DDTHH:MM:SS…` exist. */
+function isRealTime(text: string): boolean {
+  return isRealDate(text) && digitsAt(text, 11) <= 23 && digitsAt(text, 14) <= 59 && digitsAt(text, 17) <= 59
+}
+
+const ZERO = 48
+
+/** The number of two digits. */
+function digitsAt(text: string, at: number): number {
+  return (text.charCodeAt(at) - ZERO) * 10 + text.charCodeAt(at + 1) - ZERO
 }
 
 const DECIMAL = /^[+-]?\d{1,40}(?:\.\d{1,40})?$/
