@@ -3,7 +3,17 @@ import { toCountry } from './countries.ts'
 import { compileEnum, type EnumRule, rawText, toUnifiedValue } from './enums.ts'
 import type { MappingWarning } from './mapping.ts'
 import type { EnumConfig } from './mapping-schema.ts'
-import { toBoolean, toDateOnly, toDateTime, toDecimal, toInteger, toNumber, toText } from './scalar-values.ts'
+import {
+  toBoolean,
+  toDateOnly,
+  toDateTime,
+  toDecimal,
+  toEmail,
+  toInteger,
+  toNumber,
+  toText,
+  toUri,
+} from './scalar-values.ts'
 import { hasRawField, isScalarNode, type ObjectNode, type ScalarNode, type SchemaNode } from './schema-node.ts'
 
 /** Collects the warnings of one record. */
@@ -114,6 +124,10 @@ function compileText(node: ScalarNode, path: string, rules: CoercionRules): Coer
       return scalarCoercion(path, 'format', 'a time', toDateTime)
     case 'decimal':
       return scalarCoercion(path, 'format', 'a decimal number', toDecimal)
+    case 'email':
+      return scalarCoercion(path, 'format', 'an email address', toEmail)
+    case 'uri':
+      return scalarCoercion(path, 'format', 'an absolute URL', toUri)
     case 'country':
       return scalarCoercion(path, 'format', 'a country', (value) =>
         typeof value === 'string' ? toCountry(value) : undefined,

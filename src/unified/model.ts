@@ -91,8 +91,24 @@ export function recordSchema(resource: UnifiedResource): JsonObject {
   return nullable(resource.schema, true)
 }
 
+/** Patterns of the formats that JSON Schema does not know, or that validators read more narrowly. */
+const PATTERNS: Readonly<Record<string, string>> = {
+  decimal: '^-?[0-9]+(\\.[0-9]+)?$',
+  country: '^[A-Z]{2}$',
+  email: '^[^\\s@]+@[^\\s@]+$',
+}
+
+/** The schema in words that every validator knows. */
+function portable(schema: JsonObject): JsonObject {
+  const { 'x-reference': _reference, 'x-sensitive': _sensitive, ...rest } = schema
+  const pattern = typeof rest.format === 'string' ? PATTERNS[rest.format] : undefined
+  if (pattern === undefined) return rest
+  const { format: _format, ...others } = rest
+  return { ...others, pattern }
+}
+
 function nullable(schema: JsonObject, isRecord = false): JsonObject {
-  const { required: _required, readOnly: _readOnly, minLength: _min, maxLength: _max, ...rest } = schema
+  const { required: _required, readOnly: _readOnly, minLength: _min, maxLength: _max, ...rest } = portable(schema)
   const { type, properties, items, enum: values } = rest
   return {
     ...rest,
@@ -136,7 +152,7 @@ export function bodySchema(resource: UnifiedResource, method: string): JsonObjec
 }
 
 function writable(schema: JsonObject, hasRequired: boolean): JsonObject {
-  const { readOnly: _readOnly, required, ...rest } = schema
+  const { readOnly: _readOnly, required, ...rest } = portable(schema)
   const { properties, items } = rest
   const written = isJsonObject(properties)
     ? Object.entries(properties).flatMap(([name, property]): [string, JsonObject][] =>

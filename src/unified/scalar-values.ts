@@ -162,3 +162,18 @@ export function toText(value: Json): string | undefined {
   if (typeof value === 'boolean' || isJsonNumber(value)) return String(value)
   return undefined
 }
+
+const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,255}$/
+const URL_LENGTH_MAX = 8_192
+
+/** An email address; international ones too. `undefined` when it is none. */
+export function toEmail(value: Json): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const text = value.length > TEXT_LENGTH_MAX * 8 ? '' : value.trim()
+  return EMAIL.test(text) ? text : undefined
+}
+
+/** An absolute URL. `undefined` when it is none. */
+export function toUri(value: Json): string | undefined {
+  return typeof value === 'string' && value.length <= URL_LENGTH_MAX && URL.canParse(value) ? value : undefined
+}

@@ -11,7 +11,7 @@ import {
 import { toCountry } from './countries.ts'
 import { type CompiledEnums, toProviderValue } from './enums.ts'
 import type { UnifiedResource } from './model.ts'
-import { toDateOnly, toDateTime, toDecimal, toInteger } from './scalar-values.ts'
+import { toDateOnly, toDateTime, toDecimal, toEmail, toInteger, toUri } from './scalar-values.ts'
 import { isScalarNode, type ObjectNode, type ScalarNode, type SchemaNode } from './schema-node.ts'
 
 /** A body of a write, checked. */
@@ -146,7 +146,6 @@ function textProblem(node: ScalarNode, value: Json): Problem | undefined {
   return formatProblem(node, value)
 }
 
-const EMAIL = /^[^\s@]{1,64}@[^\s@]{1,255}$/
 const ALPHA_2 = /^[A-Z]{2}$/
 
 function formatProblem({ format }: ScalarNode, value: string): Problem | undefined {
@@ -160,9 +159,9 @@ function formatProblem({ format }: ScalarNode, value: string): Problem | undefin
     case 'decimal':
       return toDecimal(value) === undefined ? wrongFormat('a decimal number, such as 12.50') : undefined
     case 'email':
-      return EMAIL.test(value) ? undefined : wrongFormat('an email address')
+      return toEmail(value) === undefined ? wrongFormat('an email address') : undefined
     case 'uri':
-      return URL.canParse(value) ? undefined : wrongFormat('an absolute URL')
+      return toUri(value) === undefined ? wrongFormat('an absolute URL') : undefined
     case 'country':
       return ALPHA_2.test(value) && toCountry(value) !== undefined
         ? undefined
