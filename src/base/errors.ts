@@ -221,6 +221,7 @@ const TEAM_TYPES: ReadonlySet<string> = new Set([
   'api_token',
   'integration',
   'integration_grant',
+  'unified_model',
 ])
 
 /** The same answer for an unknown id and for one of another environment or team (decision: never reveal which). */

@@ -115,7 +115,7 @@ function mapModel(name: string, integrationName: string, layers: readonly Stored
   const shipped = findShippedModel(name)
   const stored = layers.find(({ kind }) => kind === 'model')
   if (shipped === undefined && stored === undefined) return undefined
-  const model = parseModel({ ...deepMerge(shipped ?? {}, stored?.config ?? {}), name })
+  const model = parseModel(documentOf(name, stored?.config ?? {}))
   const parts = partsOf(findShippedMapping(name, integrationName) ?? {}, layers)
   const methods = new Map([...model.resources.keys()].map((resource) => [resource, mergeMethods(parts, resource)]))
   return { model, integrationName, methods, compiled: new Map() }
