@@ -6,6 +6,7 @@
  */
 
 export { clientSecretWatch } from './client-secret-expiry.ts'
+export { findDefinitionByName } from './definition-by-name.ts'
 export {
   createDefinitionCache,
   createIntegrationCache,

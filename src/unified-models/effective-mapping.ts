@@ -1,11 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import {
   type Clock,
-  deepMerge,
   Failure,
-  isJsonObject,
-  type Json,
-  type JsonObject,
   readThrough,
   TtlCache,
 } from '../base/index.ts'
@@ -13,18 +9,15 @@ import { findShippedMapping, findShippedModel } from '../catalog/index.ts'
 import type { Tx } from '../database/index.ts'
 import {
   compileMapping,
-  type MappingPart,
   type MappingPlan,
   type MergedMapping,
-  mergeMappings,
   parseModel,
   type UnifiedModel,
   type UnifiedResource,
 } from '../unified/index.ts'
+import { listParts, mergeMethods } from './layers.ts'
+import { documentOf } from './model.ts'
 import { type MappedAccount, type StoredLayer, selectLayers } from './sql/effective.ts'
-
-/** Settings of all methods of a resource are stored under this method. */
-export const ANY_METHOD = '*'
 
 /** Cache size in accounts, and how long a change of another process stays unseen, milliseconds. */
 const ACCOUNTS_CACHED_MAX = 5_000
@@ -116,46 +109,9 @@ function mapModel(name: string, integrationName: string, layers: readonly Stored
   const stored = layers.find(({ kind }) => kind === 'model')
   if (shipped === undefined && stored === undefined) return undefined
   const model = parseModel(documentOf(name, stored?.config ?? {}))
-  const parts = partsOf(findShippedMapping(name, integrationName) ?? {}, layers)
+  const parts = listParts(findShippedMapping(name, integrationName) ?? {}, layers)
   const methods = new Map([...model.resources.keys()].map((resource) => [resource, mergeMethods(parts, resource)]))
   return { model, integrationName, methods, compiled: new Map() }
-}
-
-/** A part of a mapping, and what it is for. */
-interface ResourcePart extends MappingPart {
-  readonly resource: string
-  readonly method: string
-}
-
-/** All parts, lowest layer first. */
-function partsOf(shipped: JsonObject, layers: readonly StoredLayer[]): readonly ResourcePart[] {
-  const ofFile = entriesOf(shipped.resources).flatMap(([resource, methods]) =>
-    entriesOf(methods).flatMap(([method, config]) =>
-      isJsonObject(config) ? [{ layer: 'shipped' as const, resource, method, config }] : [],
-    ),
-  )
-  const ofRows = layers.flatMap(({ kind, resource, method, config }) =>
-    kind === 'model' ? [] : [{ layer: kind, resource, method, config }],
-  )
-  return [...ofFile, ...ofRows]
-}
-
-/** The merged mappings of a resource by method: those of which a layer says what they call. */
-function mergeMethods(parts: readonly ResourcePart[], resource: string): ReadonlyMap<string, MergedMapping> {
-  const ofResource = parts.filter((part) => part.resource === resource)
-  const names = new Set(ofResource.map(({ method }) => method).filter((method) => method !== ANY_METHOD))
-  const merged = [...names].map((name) => [name, mergeMappings(partsOfMethod(ofResource, name))] as const)
-  return new Map(merged.filter(([, { config }]) => config.resource !== undefined && config.method !== undefined))
-}
-
-const LAYERS = ['shipped', 'base', 'environment', 'account'] as const
-
-/** Of each layer first what all methods share, then what the method has of its own. */
-function partsOfMethod(parts: readonly ResourcePart[], name: string): readonly ResourcePart[] {
-  return LAYERS.flatMap((layer) => [
-    ...parts.filter((part) => part.layer === layer && part.method === ANY_METHOD),
-    ...parts.filter((part) => part.layer === layer && part.method === name),
-  ])
 }
 
 function methodOf(mapped: MappedModel, ref: UnifiedMethodRef): EffectiveMapping {
@@ -207,8 +163,4 @@ function notMapped(message: string, metadata: Readonly<Record<string, string>>):
 /** What there is instead. */
 function oneOf(names: Iterable<string>): string {
   return `: it has ${[...names].join(', ')}`
-}
-
-function entriesOf(value: Json | undefined): readonly (readonly [string, Json])[] {
-  return isJsonObject(value) ? Object.entries(value) : []
 }

@@ -9,6 +9,15 @@ export interface MappedAccount {
   readonly integrationName: string
 }
 
+/** Where a mapping holds: in a team, in an environment of it, or for an account of that. */
+export interface MappingPlace {
+  /** Absent: that of the environment. */
+  readonly teamId?: string | undefined
+  readonly environmentId?: string | undefined
+  readonly integratedAccountId?: string | undefined
+  readonly integrationName: string
+}
+
 /** A stored model (`resource` and `method` empty) or mapping, at its version. */
 export interface StoredLayer {
   readonly kind: 'model' | 'base' | 'environment' | 'account'
@@ -19,34 +28,33 @@ export interface StoredLayer {
   readonly config: JsonObject
 }
 
+/** The team that is given, else that of the environment. */
+const OWNER = 'coalesce(:teamId::uuid, (select team_id from environment where id = :environmentId))'
+
 /**
- * Everything that is stored about a model for an account, in one statement, lowest layer first. Prepared; uses
- * unified_model_name, unified_mapping_of_team, unified_mapping_of_environment and unified_mapping_of_account.
+ * Everything that is stored about a model for an account, an environment or a team, in one statement, lowest layer first.
+ * Prepared; uses unified_model_name, unified_mapping_of_team, unified_mapping_of_environment and unified_mapping_of_account.
  */
-export async function selectLayers(tx: Tx, account: MappedAccount, model: string): Promise<readonly StoredLayer[]> {
-  const { environmentId, integratedAccountId, integrationName } = account
+export async function selectLayers(tx: Tx, place: MappingPlace, model: string): Promise<readonly StoredLayer[]> {
+  const { teamId = null, environmentId = null, integratedAccountId = null, integrationName } = place
   return await query(
     tx,
     `select kind, id, version, resource, method, config from (
-       select 0 as rank, 'model' as kind, stored.id, stored.version, '' as resource, '' as method, stored.config
-         from environment join unified_model stored on stored.team_id = environment.team_id
-         where environment.id = :environmentId and stored.name = :model
+       select 0 as rank, 'model' as kind, id, version, '' as resource, '' as method, config
+         from unified_model where team_id = ${OWNER} and name = :model
        union all
-       select 1, 'base', base.id, base.version, base.resource, base.method, base.config
-         from environment join unified_mapping base on base.team_id = environment.team_id
-         where environment.id = :environmentId and base.environment_id is null
-           and base.model = :model and base.integration_name = :integrationName
+       select 1, 'base', id, version, resource, method, config
+         from unified_mapping where team_id = ${OWNER} and environment_id is null
+           and model = :model and integration_name = :integrationName
        union all
-       select 2, 'environment', own.id, own.version, own.resource, own.method, own.config
-         from unified_mapping own
-         where own.environment_id = :environmentId and own.integrated_account_id is null
-           and own.model = :model and own.integration_name = :integrationName
+       select 2, 'environment', id, version, resource, method, config
+         from unified_mapping where environment_id = :environmentId and integrated_account_id is null
+           and model = :model and integration_name = :integrationName
        union all
-       select 3, 'account', own.id, own.version, own.resource, own.method, own.config
-         from unified_mapping own
-         where own.environment_id = :environmentId and own.integrated_account_id = :integratedAccountId
-           and own.model = :model and own.integration_name = :integrationName
+       select 3, 'account', id, version, resource, method, config
+         from unified_mapping where environment_id = :environmentId and integrated_account_id = :integratedAccountId
+           and model = :model and integration_name = :integrationName
      ) layers order by rank, id`,
-    { environmentId, integratedAccountId: integratedAccountId ?? null, integrationName, model },
+    { teamId, environmentId, integratedAccountId, integrationName, model },
   )
 }

@@ -1,0 +1,104 @@
+import { exceedsJsonSize, Failure, type JsonObject, type Violation } from '../base/index.ts'
+import { findShippedDefinition, findShippedMapping } from '../catalog/index.ts'
+import type { Tx } from '../database/index.ts'
+import { findDefinitionByName } from '../integrations/index.ts'
+import {
+  checkMappingLayer,
+  findMappingProblems,
+  type MappingFinding,
+  parseModel,
+  type UnifiedResource,
+} from '../unified/index.ts'
+import { ANY_METHOD, listParts, mergeMethods } from './layers.ts'
+import { documentOf } from './model.ts'
+import { type MappingPlace, type StoredLayer, selectLayers } from './sql/effective.ts'
+
+/** Length of a config as JSON, characters. */
+const CONFIG_CHARACTERS_MAX = 64 * 1024
+
+/** A layer to be checked: where it holds, and what it would set. */
+export interface LayerToCheck extends MappingPlace {
+  readonly teamId: string
+  readonly model: string
+  readonly resource: string
+  readonly method: string
+  readonly config: JsonObject
+}
+
+/**
+ * Checks a layer of a mapping by itself, then what the layers up to it come to with it. Paths are those of the config.
+ *
+ * @param prefix of the paths: `config`, or empty
+ */
+export async function checkLayer(tx: Tx, layer: LayerToCheck, prefix: string): Promise<readonly MappingFinding[]> {
+  const layers = await selectLayers(tx, layer, layer.model)
+  const resource = findResource(layer, layers)
+  if (!('schema' in resource)) return [resource]
+  if (exceedsJsonSize(layer.config, CONFIG_CHARACTERS_MAX))
+    return [errorAt(prefix, 'max', `must be at most ${CONFIG_CHARACTERS_MAX} characters of JSON`)]
+  const own = checkMappingLayer(layer.config, prefix).map(toFinding)
+  if (own.length > 0) return own
+  const definition =
+    (await findDefinitionByName(tx, layer, layer.integrationName)) ??
+    findShippedDefinition(layer.integrationName)?.config
+  const methods = mergeMethods(listParts(shippedOf(layer), replaced(layers, layer)), layer.resource)
+  const isShared = layer.method === ANY_METHOD
+  const checked = isShared ? methods : new Map([...methods].filter(([method]) => method === layer.method))
+  if (!isShared && checked.size === 0)
+    return [errorAt(prefix, 'target.missing', 'must have resource and method: no layer below says what is called')]
+  const findings = findMappingProblems({ resource, methods: checked, siblings: methods, definition }, prefix)
+  return isShared ? distinct(findings) : findings
+}
+
+/** The resource of the model, or the finding that there is none. */
+function findResource(layer: LayerToCheck, layers: readonly StoredLayer[]): UnifiedResource | MappingFinding {
+  const stored = layers.find(({ kind }) => kind === 'model')?.config
+  const document = documentOf(layer.model, stored ?? {})
+  if (document.resources === undefined) return errorAt('model', 'unknown_model', `there is no model ${layer.model}`)
+  const model = parseModel(document)
+  const resource = model.resources.get(layer.resource)
+  if (resource !== undefined) return resource
+  const names = [...model.resources.keys()].join(', ')
+  return errorAt('resource', 'unknown_resource', `is not one of ${layer.model}: ${names}`)
+}
+
+function shippedOf({ model, integrationName }: LayerToCheck): JsonObject {
+  return findShippedMapping(model, integrationName) ?? {}
+}
+
+/** The layers up to the one that is checked, with its config instead of what is stored. */
+function replaced(layers: readonly StoredLayer[], layer: LayerToCheck): readonly StoredLayer[] {
+  const kind = kindOf(layer)
+  const { resource, method, config } = layer
+  const kept = layers.filter((each) => each.kind !== kind || each.resource !== resource || each.method !== method)
+  return [...kept, { kind, id: '', version: 0, resource, method, config }]
+}
+
+function kindOf({ environmentId, integratedAccountId }: MappingPlace): StoredLayer['kind'] {
+  if (environmentId === undefined) return 'base'
+  return integratedAccountId === undefined ? 'environment' : 'account'
+}
+
+function errorAt(path: string, rule: string, message: string): MappingFinding {
+  return { path, rule, severity: 'error', message }
+}
+
+function toFinding({ field, rule, description }: Violation): MappingFinding {
+  return errorAt(field, rule, description)
+}
+
+/** The same finding of several methods once. */
+function distinct(findings: readonly MappingFinding[]): readonly MappingFinding[] {
+  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()]
+}
+
+/** @throws Failure DEFINITION_INVALID with every error among the findings, unless there are none */
+export function assertNoErrors(findings: readonly MappingFinding[]): void {
+  const violations = findings
+    .filter(({ severity }) => severity === 'error')
+    .map(({ path, rule, message }) => ({ field: path, rule, description: message }))
+  const [first] = violations
+  if (first === undefined) return
+  const more = violations.length > 1 ? ` (and ${violations.length - 1} more)` : ''
+  throw new Failure('DEFINITION_INVALID', `${first.field} ${first.description}${more}`, { violations })
+}
