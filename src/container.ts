@@ -60,7 +60,7 @@ import { type ArgsRules, assertMapped, checkTriggerResources, resolveArgs } from
 import { describeError, type Logger } from './telemetry/index.ts'
 import { createAuthenticator } from './tenancy/index.ts'
 import { createToolEndpoint, createToolLoader, deleteToolCallsOfEnvironment } from './tool-servers/index.ts'
-import { createUnifiedMappings, type UnifiedMappings } from './unified-models/index.ts'
+import { createUnifiedMappings, deleteMappingsOfEnvironment, type UnifiedMappings } from './unified-models/index.ts'
 import {
   createAccountSubscriptions,
   InboundActivity,
@@ -255,6 +255,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     contents: {
       async deleteByEnvironment(tx, environmentId) {
         await deleteInstallationsOfEnvironment(integrations, tx, environmentId)
+        await deleteMappingsOfEnvironment(tx, environmentId)
         await deleteRemainsOfEnvironment(tx, environmentId)
         await deleteDeliveriesOfEnvironment(tx, environmentId)
         await deleteInboundOfEnvironment(tx, environmentId)

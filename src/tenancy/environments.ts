@@ -81,7 +81,7 @@ export async function deleteEnvironment(
   await getEnvironment(tx, teamId, id)
   if (force) await deps.contents.deleteByEnvironment(tx, id)
   const why =
-    'the environment holds installations, jobs or webhooks: delete them first, or set force to delete them with it'
+    'the environment holds installations, jobs, webhooks or mappings: delete them first, or set force to delete them with it'
   const remove = () => deleteEnvironmentRow(tx, teamId, id, version)
   if (!(await mapForeignKeyToInUse({ type: 'environment', id, why }, remove))) throw etagMismatch('environment', id)
   await deps.contents.destroyKeys(tx, id)

@@ -1,10 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import {
-  type Clock,
-  Failure,
-  readThrough,
-  TtlCache,
-} from '../base/index.ts'
+import { type Clock, Failure, readThrough, TtlCache } from '../base/index.ts'
 import { findShippedMapping, findShippedModel } from '../catalog/index.ts'
 import type { Tx } from '../database/index.ts'
 import {
@@ -15,6 +10,7 @@ import {
   type UnifiedModel,
   type UnifiedResource,
 } from '../unified/index.ts'
+import { describeResource, type ModelDescription } from './describe.ts'
 import { listParts, mergeMethods } from './layers.ts'
 import { documentOf } from './model.ts'
 import { type MappedAccount, type StoredLayer, selectLayers } from './sql/effective.ts'
@@ -56,6 +52,13 @@ export interface UnifiedMappings {
    * @throws Failure UNIFIED_NOT_MAPPED for an unknown model
    */
   list(tx: Tx, account: MappedAccount, model: string): Promise<readonly EffectiveMapping[]>
+  /**
+   * What a model offers for an account, mapped or not. Costs what `find` does.
+   *
+   * @param resource absent: all resources
+   * @throws Failure UNIFIED_NOT_MAPPED for an unknown model or resource
+   */
+  describe(tx: Tx, account: MappedAccount, model: string, resource?: string | undefined): Promise<ModelDescription>
   /** Makes the next call of this process see what was committed before. */
   invalidate(): void
 }
@@ -89,6 +92,7 @@ export function createUnifiedMappings({ clock }: { readonly clock: Pick<Clock, '
   return {
     find: async (tx, account, ref) => methodOf(await modelOf(tx, account, ref.model), ref),
     list: async (tx, account, model) => compilable(await modelOf(tx, account, model)),
+    describe: async (tx, account, model, resource) => describeModel(await modelOf(tx, account, model), resource),
     invalidate() {
       byAccount = new TtlCache(options)
     },
@@ -117,8 +121,7 @@ function mapModel(name: string, integrationName: string, layers: readonly Stored
 function methodOf(mapped: MappedModel, ref: UnifiedMethodRef): EffectiveMapping {
   const { model, integrationName } = mapped
   const { resource, method } = ref
-  if (!model.resources.has(resource))
-    throw notMapped(`the model ${model.name} has no resource ${resource}${oneOf(model.resources.keys())}`, { ...ref })
+  if (!model.resources.has(resource)) throw noResource(model, resource)
   const methods = mapped.methods.get(resource)
   const merged = methods?.get(method)
   if (merged !== undefined) return compileMethod(mapped, resource, method, merged)
@@ -154,6 +157,20 @@ function compilable(mapped: MappedModel): readonly EffectiveMapping[] {
       }
     }
   return mappings
+}
+
+function describeModel({ model, integrationName, methods }: MappedModel, only: string | undefined): ModelDescription {
+  const resources = [...model.resources.values()].filter(({ name }) => only === undefined || name === only)
+  if (only !== undefined && resources.length === 0) throw noResource(model, only)
+  return {
+    model,
+    integrationName,
+    resources: resources.map((resource) => describeResource(resource, methods.get(resource.name) ?? new Map())),
+  }
+}
+
+function noResource({ name, resources }: UnifiedModel, resource: string): Failure {
+  return notMapped(`the model ${name} has no resource ${resource}${oneOf(resources.keys())}`, { model: name, resource })
 }
 
 function notMapped(message: string, metadata: Readonly<Record<string, string>>): Failure {

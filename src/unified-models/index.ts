@@ -5,6 +5,8 @@
  * Never here: what a mapping means (`unified/`), or calling an API (`proxy/`).
  */
 
+export { checkLayer, type LayerToCheck } from './check-layer.ts'
+export type { MethodDescription, ModelDescription, ResourceDescription } from './describe.ts'
 export {
   createUnifiedMappings,
   type EffectiveMapping,
@@ -12,4 +14,30 @@ export {
   type UnifiedMethodRef,
 } from './effective-mapping.ts'
 export { listMappedModels } from './mapped-models.ts'
+export {
+  createMapping,
+  deleteMapping,
+  getMapping,
+  type MappingChange,
+  type MappingWriter,
+  updateMapping,
+} from './mapping.ts'
+export {
+  checkModelConfig,
+  createModel,
+  deleteModel,
+  getModel,
+  listModels,
+  type ModelChange,
+  type ModelView,
+  updateModel,
+} from './model.ts'
 export type { MappedAccount } from './sql/effective.ts'
+export {
+  deleteMappingsOfEnvironment,
+  type MappingFilter,
+  type MappingOwner,
+  type MappingScopeName,
+  type StoredMapping,
+  selectMappings,
+} from './sql/mapping.ts'

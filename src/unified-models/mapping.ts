@@ -1,12 +1,4 @@
-import {
-  deepMerge,
-  etagMismatch,
-  exceedsJsonSize,
-  Failure,
-  type JsonObject,
-  newId,
-  notFound,
-} from '../base/index.ts'
+import { deepMerge, etagMismatch, exceedsJsonSize, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
 import { isForeignKeyViolation, type Tx } from '../database/index.ts'
 import { assertNoErrors, checkLayer, type LayerToCheck } from './check-layer.ts'
 import {
@@ -115,7 +107,10 @@ function placeOf(stored: StoredMapping): LayerToCheck {
   }
 }
 
-function assertWritable({ mayWriteBase }: MappingWriter, { environmentId }: Pick<StoredMapping, 'environmentId'>): void {
+function assertWritable(
+  { mayWriteBase }: MappingWriter,
+  { environmentId }: Pick<StoredMapping, 'environmentId'>,
+): void {
   if (environmentId === null && !mayWriteBase)
     throw new Failure('TEAM_TOKEN_REQUIRED', 'mappings of the scope base need a team token')
 }

@@ -7,6 +7,7 @@
  */
 
 export { callUnified } from './call-unified.ts'
+export { findMappingProblems, type MappingFinding, type MappingsToCheck } from './check-findings.ts'
 export { checkMapping, checkMappingLayer } from './check-mapping.ts'
 export { compileMapping, type MappingPlan } from './compile-mapping.ts'
 export { type MappedRecords, type MappingOptions, mapRecords } from './map-records.ts'

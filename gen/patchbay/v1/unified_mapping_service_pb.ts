@@ -290,7 +290,8 @@ export const DeleteUnifiedMappingRequestSchema: GenMessage<DeleteUnifiedMappingR
  */
 export type CheckUnifiedMappingRequest = Message<"patchbay.v1.CheckUnifiedMappingRequest"> & {
   /**
-   * Where it would hold: `base`, `environment` or `account`. Absent: `account` with an account, else `base`.
+   * Where it would hold: `base`, `environment` or `account`. Absent:
+   * `account` with an account, else `environment`.
    *
    * @generated from field: optional string scope = 1;
    */

@@ -8,6 +8,7 @@ import type { CreateRunDeps, RunWatch } from '../../runs/index.ts'
 import type { UpdateDeps } from '../../schedules/index.ts'
 import type { SecretStore } from '../../secrets/index.ts'
 import type { CascadeDelete } from '../../tenancy/index.ts'
+import type { UnifiedMappings } from '../../unified-models/index.ts'
 import type { WebhookDeps } from '../../webhooks/index.ts'
 import type { ProxyCallDeps } from './proxy-calls.ts'
 import type { ToolServerServiceDeps } from './tool-server.ts'
@@ -30,6 +31,7 @@ export interface ServiceDeps {
   readonly calls: ProxyCallDeps
   readonly unifiedCalls: UnifiedCallDeps
   readonly toolServers: ToolServerServiceDeps
+  readonly unifiedMappings: UnifiedMappings
 }
 
 /** The dependencies of operations that a client may repeat with the same `request_id`. */

@@ -17,6 +17,8 @@ import { taskService } from './task.ts'
 import { teamService } from './team.ts'
 import { toolServerService } from './tool-server.ts'
 import { unifiedService } from './unified.ts'
+import { unifiedMappingService } from './unified-mapping.ts'
+import { unifiedModelService } from './unified-model.ts'
 import { webhookService } from './webhook.ts'
 
 /** The services of the contract, in the order of its table. */
@@ -38,6 +40,8 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     inboundEventService(deps),
     taskService(deps),
     proxyService(deps),
+    unifiedModelService(deps),
+    unifiedMappingService(deps),
     unifiedService(deps),
     toolServerService(deps),
   ]

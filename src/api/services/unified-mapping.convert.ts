@@ -1,0 +1,75 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { UnifiedMappingFindingSchema, UnifiedMappingSchema } from '../../../gen/patchbay/v1/unified_mapping_pb.ts'
+import type {
+  CheckUnifiedMappingRequest,
+  CreateUnifiedMappingRequest,
+  ListUnifiedMappingsRequest,
+  UpdateUnifiedMappingRequest,
+} from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
+import type { MappingFinding } from '../../unified/index.ts'
+import type { MappingChange, MappingFilter, MappingScopeName, StoredMapping } from '../../unified-models/index.ts'
+import { structFrom } from '../messages/struct.ts'
+import type { Finding } from '../operation.ts'
+import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+
+const SCOPES = ['base', 'environment', 'account'] as const satisfies readonly MappingScopeName[]
+
+/** The requests that say where a mapping holds. */
+export type PlacedRequest = CreateUnifiedMappingRequest | CheckUnifiedMappingRequest
+
+/** The scope of a request: that of its account, else that of the environment, unless it names one. */
+export function mappingScopeOf({ scope, integratedAccountId }: Pick<PlacedRequest, 'scope' | 'integratedAccountId'>) {
+  return parseEnum(SCOPES, scope ?? (integratedAccountId === undefined ? 'environment' : 'account'))
+}
+
+/** Findings about scope, account and integration, which belong together. */
+export function mappingPlaceFindings(request: PlacedRequest): readonly Finding[] {
+  const { scope, integratedAccountId, integrationName } = request
+  if (scope === 'account' && integratedAccountId === undefined)
+    return [placeFinding('integrated_account_id', 'is required in the scope account')]
+  if (scope !== undefined && scope !== 'account' && integratedAccountId !== undefined)
+    return [placeFinding('integrated_account_id', 'is for the scope account alone')]
+  if (integratedAccountId === undefined && integrationName === undefined)
+    return [placeFinding('integration_name', 'is required without an account')]
+  return []
+}
+
+function placeFinding(field: string, description: string): Finding {
+  return { field, description, rule: 'unified_mapping.scope' }
+}
+
+/** A mapping as it is stored. */
+export function unifiedMappingToProto(mapping: StoredMapping): MessageInitShape<typeof UnifiedMappingSchema> {
+  const { id, environmentId, integratedAccountId } = mapping
+  return {
+    id,
+    scope: environmentId === null ? 'base' : integratedAccountId === null ? 'environment' : 'account',
+    ...(integratedAccountId === null ? {} : { integratedAccountId }),
+    model: mapping.model,
+    resource: mapping.resource,
+    integrationName: mapping.integrationName,
+    method: mapping.method,
+    config: structFrom(mapping.config),
+    createdAt: timestampFrom(mapping.createdAt),
+    updatedAt: timestampFrom(mapping.updatedAt),
+    etag: toEtag(mapping.version),
+  }
+}
+
+/** The change of a mapping; the config is a merge patch unless it replaces. */
+export function mappingChangeFromProto(request: UpdateUnifiedMappingRequest): MappingChange {
+  const { id, config, replaceConfig, etag } = request
+  return { id, config, isReplacing: replaceConfig, version: versionFrom(etag) }
+}
+
+/** Which mappings a list asks for. */
+export function mappingFilterFromProto(request: ListUnifiedMappingsRequest): MappingFilter {
+  const { integratedAccountId, model, resource, integrationName, method } = request
+  const scope = parseEnum(SCOPES, request.scope)
+  return { scope, integratedAccountId, model, resource, integrationName, method }
+}
+
+/** Something that a check found. */
+export function mappingFindingToProto(finding: MappingFinding): MessageInitShape<typeof UnifiedMappingFindingSchema> {
+  return { ...finding }
+}

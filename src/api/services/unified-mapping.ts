@@ -1,0 +1,125 @@
+import type { HandlerContext } from '@connectrpc/connect'
+import { UnifiedMappingService } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
+import { getIntegratedAccount } from '../../accounts/index.ts'
+import { Failure, invalidFields, type JsonObject } from '../../base/index.ts'
+import type { Tx } from '../../database/index.ts'
+import {
+  checkLayer,
+  createMapping,
+  deleteMapping,
+  getMapping,
+  type LayerToCheck,
+  type MappingWriter,
+  selectMappings,
+  updateMapping,
+} from '../../unified-models/index.ts'
+import { callerOf } from '../caller.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
+import { pageById, queryOf } from './page.ts'
+import {
+  mappingChangeFromProto,
+  mappingFilterFromProto,
+  mappingFindingToProto,
+  mappingPlaceFindings,
+  mappingScopeOf,
+  type PlacedRequest,
+  unifiedMappingToProto,
+} from './unified-mapping.convert.ts'
+import { versionFrom } from './values.convert.ts'
+
+/** What the service works with. */
+type MappingServiceDeps = Pick<ServiceDeps, 'database' | 'secrets' | 'accounts' | 'unifiedMappings'>
+
+/** Administers unified mappings, and checks them. */
+export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefinition {
+  const { database, unifiedMappings } = deps
+  return defineService(
+    UnifiedMappingService,
+    {
+      createUnifiedMapping: async (request, context) => {
+        const { createUnifiedMapping: method } = UnifiedMappingService.method
+        const writer = writerOf(context)
+        const owner = mappingScopeOf(request) === 'base' ? writer.teamId : environmentOf(writer)
+        const answer = await runIdempotent(deps, owner, method, request, async (tx) =>
+          unifiedMappingToProto(await createMapping(tx, writer, await layerOf(deps, tx, writer, request))),
+        )
+        unifiedMappings.invalidate()
+        return answer
+      },
+      getUnifiedMapping: async ({ id }, context) =>
+        unifiedMappingToProto(await getMapping(database.pool, writerOf(context), id)),
+      listUnifiedMappings: async (request, context) => {
+        const writer = writerOf(context)
+        const filter = mappingFilterFromProto(request)
+        const query = queryOf('unified_mapping', writer.environmentId ?? writer.teamId, { ...filter })
+        const page = await pageById(query, request, (range) => selectMappings(database.pool, writer, filter, range))
+        return { unifiedMappings: page.items.map(unifiedMappingToProto), nextPageToken: page.nextPageToken }
+      },
+      updateUnifiedMapping: async (request, context) => {
+        const change = mappingChangeFromProto(request)
+        const updated = await database.transaction((tx) => updateMapping(tx, writerOf(context), change))
+        unifiedMappings.invalidate()
+        return unifiedMappingToProto(updated)
+      },
+      deleteUnifiedMapping: async ({ id, etag }, context) => {
+        const input = { id, version: versionFrom(etag) }
+        await database.transaction((tx) => deleteMapping(tx, writerOf(context), input))
+        unifiedMappings.invalidate()
+        return {}
+      },
+      checkUnifiedMapping: async (request, context) => {
+        const layer = await layerOf(deps, database.pool, writerOf(context), request)
+        const findings = await checkLayer(database.pool, layer, '')
+        return {
+          valid: findings.every(({ severity }) => severity !== 'error'),
+          findings: findings.map(mappingFindingToProto),
+        }
+      },
+    },
+    { createUnifiedMapping: mappingPlaceFindings, checkUnifiedMapping: mappingPlaceFindings },
+  )
+}
+
+function writerOf(context: Pick<HandlerContext, 'values'>): MappingWriter {
+  const { kind, teamId, environmentId } = callerOf(context)
+  return { teamId, environmentId, mayWriteBase: kind === 'team' }
+}
+
+/** @throws Failure ENVIRONMENT_REQUIRED for a team token that names none */
+function environmentOf({ environmentId }: MappingWriter): string {
+  if (environmentId !== undefined) return environmentId
+  const message = 'a mapping of an environment or account needs one: name it in the header "patchbay-environment"'
+  throw new Failure('ENVIRONMENT_REQUIRED', message)
+}
+
+/**
+ * The layer that a request describes.
+ *
+ * @throws Failure ENVIRONMENT_REQUIRED, RESOURCE_NOT_FOUND for an unknown account, INVALID_FIELD for the name of another
+ * integration than its own
+ */
+async function layerOf(
+  { accounts }: MappingServiceDeps,
+  tx: Tx,
+  writer: MappingWriter,
+  request: PlacedRequest,
+): Promise<LayerToCheck> {
+  const { model, resource, method = '*', integrationName = '', integratedAccountId } = request
+  const config: JsonObject = request.config ?? {}
+  const layer = { teamId: writer.teamId, model, resource, method, integrationName, config }
+  if (mappingScopeOf(request) === 'base') return layer
+  const environmentId = environmentOf(writer)
+  if (integratedAccountId === undefined) return { ...layer, environmentId }
+  const account = await getIntegratedAccount(accounts, tx, { environmentId }, integratedAccountId)
+  if (request.integrationName !== undefined && request.integrationName !== account.integration.name)
+    throw invalidFields([
+      {
+        field: 'integration_name',
+        description: `must be that of the account, ${account.integration.name}`,
+        rule: 'unified_mapping.integration_name',
+      },
+    ])
+  return { ...layer, environmentId, integratedAccountId, integrationName: account.integration.name }
+}

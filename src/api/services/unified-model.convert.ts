@@ -1,0 +1,91 @@
+import type { MessageInitShape } from '@bufbuild/protobuf'
+import type {
+  UnifiedMethodDescriptionSchema,
+  UnifiedModelDescriptionSchema,
+  UnifiedModelSchema,
+  UnifiedResourceDescriptionSchema,
+} from '../../../gen/patchbay/v1/unified_model_pb.ts'
+import type { UpdateUnifiedModelRequest } from '../../../gen/patchbay/v1/unified_model_service_pb.ts'
+import type {
+  MethodDescription,
+  ModelChange,
+  ModelDescription,
+  ModelView,
+  ResourceDescription,
+} from '../../unified-models/index.ts'
+import { structFrom } from '../messages/struct.ts'
+import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+
+/** A model; what is not stored has no times and an empty etag. */
+export function unifiedModelToProto(model: ModelView): MessageInitShape<typeof UnifiedModelSchema> {
+  const { name, document, isShipped, stored } = model
+  return {
+    name,
+    document: structFrom(document),
+    config: structFrom(stored?.config),
+    isShipped,
+    createdAt: timestampFrom(stored?.createdAt),
+    updatedAt: timestampFrom(stored?.updatedAt),
+    etag: stored === undefined ? '' : toEtag(stored.version),
+  }
+}
+
+/** The change of a model; the config is a merge patch unless it replaces. */
+export function modelChangeFromProto(request: UpdateUnifiedModelRequest): ModelChange {
+  const { name, config, replaceConfig, etag } = request
+  return { name, config, isReplacing: replaceConfig, version: versionFrom(etag) }
+}
+
+/** What a model offers for an account. */
+export function modelDescriptionToProto(
+  description: ModelDescription,
+): MessageInitShape<typeof UnifiedModelDescriptionSchema> {
+  const { model, integrationName, resources } = description
+  return {
+    model: model.name,
+    label: model.label,
+    description: model.description,
+    integrationName,
+    resources: resources.map(resourceToProto),
+  }
+}
+
+function resourceToProto({
+  resource,
+  methods,
+  unmappedMethods,
+  mappedFields,
+  unmappedFields,
+}: ResourceDescription): MessageInitShape<typeof UnifiedResourceDescriptionSchema> {
+  return {
+    name: resource.name,
+    description: resource.description,
+    schema: structFrom(resource.schema),
+    methods: methods.map(methodToProto),
+    unmappedMethods: [...unmappedMethods],
+    mappedFields: [...mappedFields],
+    unmappedFields: [...unmappedFields],
+  }
+}
+
+function methodToProto(method: MethodDescription): MessageInitShape<typeof UnifiedMethodDescriptionSchema> {
+  const { merged, problems, ...described } = method
+  return {
+    name: described.name,
+    targetResource: described.targetResource,
+    targetMethods: [...described.targetMethods],
+    filters: described.filters.map(({ field, operators }) => ({ field, operators: [...operators] })),
+    sortFields: [...described.sortFields],
+    expandFields: [...described.expandFields],
+    customFieldsMode: described.customFieldsMode,
+    isPartial: described.isPartial,
+    mapping: structFrom(merged.config),
+    layers: Object.fromEntries(merged.layers),
+    problems: problems.map(({ field, rule, description }) => ({
+      path: field,
+      rule,
+      severity: 'error',
+      message: description,
+    })),
+  }
+}

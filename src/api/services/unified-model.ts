@@ -1,0 +1,72 @@
+import { UnifiedModelService } from '../../../gen/patchbay/v1/unified_model_service_pb.ts'
+import { getIntegratedAccount } from '../../accounts/index.ts'
+import { decodePageToken, readPageSize, toPage } from '../../database/index.ts'
+import {
+  checkModelConfig,
+  createModel,
+  deleteModel,
+  getModel,
+  listModels,
+  updateModel,
+} from '../../unified-models/index.ts'
+import { environmentCallerOf, teamIdOf } from '../caller.ts'
+import { defineService, type ServiceDefinition } from '../operation.ts'
+import type { ServiceDeps } from './deps.ts'
+import { runIdempotent } from './idempotency.ts'
+import { findingToProto } from './integration.convert.ts'
+import { queryOf } from './page.ts'
+import { modelChangeFromProto, modelDescriptionToProto, unifiedModelToProto } from './unified-model.convert.ts'
+import { versionFrom } from './values.convert.ts'
+
+/** Administers unified models, and describes what they offer for an account. */
+export function unifiedModelService(
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'accounts' | 'unifiedMappings'>,
+): ServiceDefinition {
+  const { database, accounts, unifiedMappings } = deps
+  return defineService(UnifiedModelService, {
+    createUnifiedModel: async (request, context) => {
+      const { createUnifiedModel: method } = UnifiedModelService.method
+      const teamId = teamIdOf(context)
+      const { name, config = {} } = request
+      const answer = await runIdempotent(deps, teamId, method, request, async (tx) =>
+        unifiedModelToProto(await createModel(tx, teamId, { name, config })),
+      )
+      unifiedMappings.invalidate()
+      return answer
+    },
+    getUnifiedModel: async ({ name }, context) =>
+      unifiedModelToProto(await getModel(database.pool, teamIdOf(context), name)),
+    listUnifiedModels: async (request, context) => {
+      const query = queryOf('unified_model', teamIdOf(context))
+      const size = readPageSize(request)
+      const after = decodePageToken(query, request.pageToken, ['text'])?.[0]
+      const range = { after: after === undefined ? undefined : String(after), limit: size + 1 }
+      const found = await listModels(database.pool, teamIdOf(context), range)
+      const page = toPage(query, found, size, ({ name }) => [name])
+      return { unifiedModels: page.items.map(unifiedModelToProto), nextPageToken: page.nextPageToken }
+    },
+    updateUnifiedModel: async (request, context) => {
+      const change = modelChangeFromProto(request)
+      const updated = await database.transaction((tx) => updateModel(tx, teamIdOf(context), change))
+      unifiedMappings.invalidate()
+      return unifiedModelToProto(updated)
+    },
+    deleteUnifiedModel: async ({ name, etag, force }, context) => {
+      const input = { name, version: versionFrom(etag), force }
+      await database.transaction((tx) => deleteModel(tx, teamIdOf(context), input))
+      unifiedMappings.invalidate()
+      return {}
+    },
+    checkUnifiedModel: async ({ name, config = {} }) => {
+      const findings = checkModelConfig(name, config, '')
+      return { valid: findings.length === 0, findings: findings.map(findingToProto) }
+    },
+    describeUnifiedModel: async (request, context) => {
+      const { model, integratedAccountId, resource } = request
+      const scope = environmentCallerOf(context)
+      const { integration } = await getIntegratedAccount(accounts, database.pool, scope, integratedAccountId)
+      const account = { environmentId: scope.environmentId, integratedAccountId, integrationName: integration.name }
+      return modelDescriptionToProto(await unifiedMappings.describe(database.pool, account, model, resource))
+    },
+  })
+}

@@ -1,0 +1,106 @@
+import { Failure, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { compileMapping, type MergedMapping, type UnifiedModel, type UnifiedResource } from '../unified/index.ts'
+
+/** What a model offers for an account. */
+export interface ModelDescription {
+  readonly model: UnifiedModel
+  readonly integrationName: string
+  readonly resources: readonly ResourceDescription[]
+}
+
+/** A resource, for an account. */
+export interface ResourceDescription {
+  readonly resource: UnifiedResource
+  readonly methods: readonly MethodDescription[]
+  readonly unmappedMethods: readonly string[]
+  /** Names at the top of the schema that list or get sets, in the order of the schema. */
+  readonly mappedFields: readonly string[]
+  readonly unmappedFields: readonly string[]
+}
+
+/** A mapped method, for an account. */
+export interface MethodDescription {
+  readonly name: string
+  readonly merged: MergedMapping
+  readonly targetResource: string
+  /** Several where the request decides. */
+  readonly targetMethods: readonly string[]
+  readonly filters: readonly { readonly field: string; readonly operators: readonly string[] }[]
+  readonly sortFields: readonly string[]
+  readonly expandFields: readonly string[]
+  readonly customFieldsMode: string
+  readonly isPartial: boolean
+  /** Why it cannot be called. */
+  readonly problems: readonly Violation[]
+}
+
+/** Methods whose fields count as mapped. */
+const READS = ['list', 'get']
+/** Fields that a mapping has no leaf for: the engine makes them. */
+const MADE_BY_ENGINE = ['custom_fields', 'remote_id']
+
+/** Describes the merged mappings of a resource; one whose layers do not fit together is described with its problems. */
+export function describeResource(
+  resource: UnifiedResource,
+  mappings: ReadonlyMap<string, MergedMapping>,
+): ResourceDescription {
+  const methods = [...mappings].map(([name, merged]) => describeMethod(resource, name, merged))
+  const fields = Object.keys(resource.schema.properties).filter((name) => !MADE_BY_ENGINE.includes(name))
+  const set = new Set(READS.flatMap((name) => fieldsSet(mappings.get(name), fields)))
+  return {
+    resource,
+    methods,
+    unmappedMethods: resource.methods.filter((name) => !mappings.has(name)),
+    mappedFields: fields.filter((name) => set.has(name)),
+    unmappedFields: fields.filter((name) => !set.has(name)),
+  }
+}
+
+/** The fields that a mapping sets; one whose map is a single expression may set any. */
+function fieldsSet(merged: MergedMapping | undefined, all: readonly string[]): readonly string[] {
+  const response = objectOf(merged?.config.response)
+  return typeof response.fields === 'string' ? all : Object.keys(objectOf(response.fields))
+}
+
+function describeMethod(resource: UnifiedResource, name: string, merged: MergedMapping): MethodDescription {
+  const { config } = merged
+  return {
+    name,
+    merged,
+    targetResource: typeof config.resource === 'string' ? config.resource : '',
+    targetMethods: targetsOf(config.method),
+    filters: Object.entries(objectOf(config.filters)).map(([field, filter]) => ({
+      field,
+      operators: textsOf(objectOf(filter).ops),
+    })),
+    sortFields: Object.keys(objectOf(config.sort)),
+    expandFields: Object.keys(objectOf(config.side_load)),
+    customFieldsMode: String(objectOf(config.custom_fields).mode ?? 'none'),
+    isPartial: objectOf(config.response).partial === true,
+    problems: problemsOf(resource, name, merged),
+  }
+}
+
+function targetsOf(method: Json | undefined): readonly string[] {
+  return typeof method === 'string' ? [method] : textsOf(objectOf(method).allowed)
+}
+
+function problemsOf(resource: UnifiedResource, name: string, merged: MergedMapping): readonly Violation[] {
+  try {
+    compileMapping(merged, resource, name)
+    return []
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    return error.violations.length > 0
+      ? error.violations
+      : [{ field: '', description: error.publicMessage, rule: error.reason }]
+  }
+}
+
+function objectOf(value: Json | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+function textsOf(value: Json | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((item: Json) => typeof item === 'string') : []
+}
