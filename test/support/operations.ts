@@ -15,6 +15,8 @@ import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { ToolServerService } from '../../gen/patchbay/v1/tool_server_service_pb.ts'
+import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
+import { UnifiedModelService } from '../../gen/patchbay/v1/unified_model_service_pb.ts'
 import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
@@ -39,6 +41,8 @@ export const SERVICES: readonly DescService[] = [
   InboundEventService,
   TaskService,
   ProxyService,
+  UnifiedModelService,
+  UnifiedMappingService,
   UnifiedService,
   ToolServerService,
 ]
@@ -237,6 +241,26 @@ export const KINDS: readonly ResourceKind[] = [
     items: 'tool_servers',
     update: { method: ToolServerService.method.updateToolServer, change: () => ({ name: 'changed' }) },
     delete: ToolServerService.method.deleteToolServer,
+  },
+  {
+    noun: 'unified_mapping',
+    token: 'environment',
+    create: UnifiedMappingService.method.createUnifiedMapping,
+    createRequest: () => ({
+      model: 'crm',
+      resource: 'contacts',
+      integration_name: freshName('integration'),
+      config: { custom_fields: { omit: ['internal_*'] } },
+    }),
+    otherCreate: { resource: 'accounts' },
+    get: UnifiedMappingService.method.getUnifiedMapping,
+    list: UnifiedMappingService.method.listUnifiedMappings,
+    items: 'unified_mappings',
+    update: {
+      method: UnifiedMappingService.method.updateUnifiedMapping,
+      change: () => ({ config: { custom_fields: { mode: 'none' } } }),
+    },
+    delete: UnifiedMappingService.method.deleteUnifiedMapping,
   },
 ]
 

@@ -11,6 +11,7 @@ import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { ToolServerService } from '../../gen/patchbay/v1/tool_server_service_pb.ts'
+import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { TestApp } from './app.ts'
@@ -40,6 +41,7 @@ export interface SeededTenant extends Tenant {
   readonly eventId: string
   readonly taskId: string
   readonly toolServerId: string
+  readonly unifiedMappingId: string
 }
 
 /** Where tenants are seeded: the API of a test, or the running product. */
@@ -160,6 +162,12 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     name: 'tools',
     integrated_account_id: integratedAccountId,
   })
+  const unifiedMappingId = await idOf(environment, UnifiedMappingService.method.createUnifiedMapping, {
+    model: 'crm',
+    resource: 'contacts',
+    integration_name: String(integration.name),
+    config: {},
+  })
   const apiTokenId = await idOf(team, ApiTokenService.method.createApiToken, { kind: 'team', name: 'spare' })
   return {
     ...tenant,
@@ -175,6 +183,7 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     eventId: event.id,
     taskId,
     toolServerId,
+    unifiedMappingId,
   }
 }
 

@@ -130,6 +130,7 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   'TaskService.id': 'taskId',
   'InboundEventService.id': 'inboundEventId',
   'ToolServerService.id': 'toolServerId',
+  'UnifiedMappingService.id': 'unifiedMappingId',
   source_id: 'integratedAccountId',
 }
 
@@ -182,6 +183,7 @@ const VALUES: Readonly<Record<string, () => Json>> = {
   label: () => 'label',
   kind: () => 'team',
   resource: () => 'repos',
+  model: () => 'crm',
   field: () => 'channel',
   tenant_id: () => 'acme',
   cron_expression: () => NEVER_FIRES,
@@ -201,6 +203,8 @@ const VALUES: Readonly<Record<string, () => Json>> = {
 /** Operations that need more than their required fields to get as far as looking an id up. */
 const MORE: Readonly<Record<string, () => JsonObject>> = {
   CreateApiToken: () => ({ kind: 'environment' }),
+  CreateUnifiedModel: () => ({ name: freshName('model').replaceAll('-', '_') }),
+  CheckUnifiedModel: () => ({ name: freshName('model').replaceAll('-', '_') }),
   CreateSyncJobCronTrigger: () => ({ daemon_group_key: 'group' }),
   CreateSyncJobRun: () => ({ daemon_group_key: 'group' }),
   Call: () => ({ resource: 'repos', method: 'list' }),

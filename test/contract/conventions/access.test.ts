@@ -9,16 +9,37 @@ import { idFieldsOf, OPERATIONS } from '../../support/operations.ts'
 const app = await startTestApp()
 const clients = app.clients({})
 
-const TEAM_SERVICES = ['TeamService', 'EnvironmentService', 'ApiTokenService']
-const READS_OF_INTEGRATIONS = ['GetIntegration', 'ListIntegrations', 'CheckIntegration', 'ListIntegrationTools']
+const TEAM_SERVICES = [
+  'TeamService',
+  'EnvironmentService',
+  'ApiTokenService',
+  'IntegrationService',
+  'UnifiedModelService',
+]
+/** Operations on what a team owns that either kind of token may call; of mappings, those of the team and of environments. */
+const OF_EITHER_TOKEN = [
+  'GetIntegration',
+  'ListIntegrations',
+  'CheckIntegration',
+  'ListIntegrationTools',
+  'GetUnifiedModel',
+  'ListUnifiedModels',
+  'CheckUnifiedModel',
+  'CreateUnifiedMapping',
+  'GetUnifiedMapping',
+  'ListUnifiedMappings',
+  'UpdateUnifiedMapping',
+  'DeleteUnifiedMapping',
+  'CheckUnifiedMapping',
+]
+const OF_AN_ACCOUNT = ['DescribeUnifiedModel']
 
 const needsTeam = OPERATIONS.filter(
   ({ parent, name }) =>
-    TEAM_SERVICES.includes(parent.name) ||
-    (parent.name === 'IntegrationService' && !READS_OF_INTEGRATIONS.includes(name)),
+    TEAM_SERVICES.includes(parent.name) && !OF_EITHER_TOKEN.includes(name) && !OF_AN_ACCOUNT.includes(name),
 )
 const needsEnvironment = OPERATIONS.filter(
-  (method) => !needsTeam.includes(method) && method.parent.name !== 'IntegrationService',
+  (method) => !needsTeam.includes(method) && !OF_EITHER_TOKEN.includes(method.name),
 )
 
 /** Only what the REST path needs: the gate answers before anything else is looked at. */
@@ -77,8 +98,8 @@ describe.each(clients)('a team token that names no environment over $wire', (cli
 })
 
 describe('the two groups of operations', () => {
-  it('and the reads of integrations are all there are', () => {
+  it('and those of either token are all there are', () => {
     const rest = OPERATIONS.filter((method) => !needsTeam.includes(method) && !needsEnvironment.includes(method))
-    expect(rest.map(({ name }) => name)).toEqual(READS_OF_INTEGRATIONS)
+    expect(rest.map(({ name }) => name)).toEqual(OF_EITHER_TOKEN)
   })
 })
