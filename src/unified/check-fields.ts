@@ -3,7 +3,7 @@ import { compileExpression } from '../expressions/index.ts'
 import type { CheckedMethod, FindingAt } from './check-findings.ts'
 import { fieldExpressions, fieldLeaves } from './field-leaves.ts'
 import type { MergedMapping } from './mapping.ts'
-import type { SchemaNode } from './schema-node.ts'
+import type { ObjectNode, SchemaNode } from './schema-node.ts'
 
 /** Methods whose answer is a record of the resource. */
 const READS = ['list', 'get']
@@ -16,11 +16,11 @@ export function checkFields({ resource, method, merged }: CheckedMethod): readon
   const fields = fieldsOf(merged)
   const leaves = fieldLeaves(fields)
   const { node } = resource
-  const properties = node.kind === 'object' ? node.properties : new Map<string, SchemaNode>()
   return [
     ...(READS.includes(method) && isJsonObject(fields) ? neverSet(fields, node) : []),
-    ...leaves.flatMap(({ path, value }) => mistyped(path, value, properties)),
+    ...leaves.flatMap(({ path, value }) => mistyped(path, value, node.properties)),
     ...leaves.flatMap(({ path, value }) => hardCoded(path, value, merged)),
+    ...(isJsonObject(fields) ? unusedEnums(fields, merged) : []),
     ...expressionsOf(merged).flatMap(({ path, value }) => outsideLane(path, value)),
   ]
 }
@@ -54,9 +54,8 @@ function isPartial({ config }: MergedMapping): boolean {
   return isJsonObject(config.response) && config.response.partial === true
 }
 
-function neverSet(fields: JsonObject, node: SchemaNode): readonly FindingAt[] {
-  const required = node.kind === 'object' ? [...node.required] : []
-  return required
+function neverSet(fields: JsonObject, { required }: ObjectNode): readonly FindingAt[] {
+  return [...required]
     .filter((name) => fields[name] === undefined)
     .map((name) => ({
       at: ['response', 'fields', name],
@@ -115,6 +114,18 @@ function hardCoded(path: readonly (string | number)[], value: Json, { layers }: 
   if (key === undefined || !SHARED_LAYERS.includes(layers.get(formatDotPath(at)))) return []
   const message = `reads ${key}, a custom field that one account has: map it in the layer of the account or environment`
   return [{ at, rule: 'custom_fields.hard_coded', severity: 'warning', message }]
+}
+
+/** An enum of a field that the field map leaves out has no effect on what is read. */
+function unusedEnums(fields: JsonObject, { config }: MergedMapping): readonly FindingAt[] {
+  return Object.keys(isJsonObject(config.enums) ? config.enums : {})
+    .filter((field) => fields[field.split('.')[0] ?? ''] === undefined)
+    .map((field) => ({
+      at: ['enums', field],
+      rule: 'enum.unused',
+      severity: 'hint' as const,
+      message: 'belongs to a field that response.fields does not set',
+    }))
 }
 
 /** Expressions that are evaluated per record. */

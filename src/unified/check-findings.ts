@@ -1,6 +1,5 @@
 import { Failure, formatDotPath, type JsonObject } from '../base/index.ts'
 import { compilePlan, type Plan } from '../definitions/index.ts'
-import { checkEnums } from './check-enums.ts'
 import { checkFields, compareFields } from './check-fields.ts'
 import { checkMapping } from './check-mapping.ts'
 import { checkRequests } from './check-requests.ts'
@@ -55,7 +54,7 @@ export function findMappingProblems(
   const plan = planOf(definition)
   return [...methods].flatMap(([method, merged]) => {
     const before = typeof prefix === 'string' ? prefix : prefix(method)
-    const violations = checkMapping(merged.config, { resource, method, plan }, before)
+    const violations = checkMapping(merged.config, { resource, method, layers: merged.layers, plan }, before)
     const errors = violations.map(
       ({ field, rule, description }): MappingFinding => ({
         path: field,
@@ -66,12 +65,7 @@ export function findMappingProblems(
     )
     if (errors.length > 0) return errors
     const checked = { resource, method, merged, definition }
-    const found = [
-      ...checkFields(checked),
-      ...compareFields(checked, siblings),
-      ...checkEnums(checked),
-      ...checkRequests(checked),
-    ]
+    const found = [...checkFields(checked), ...compareFields(checked, siblings), ...checkRequests(checked)]
     return found.map((finding) => toFinding(finding, before))
   })
 }

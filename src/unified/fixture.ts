@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { canonicalJson, Failure, invalidFields, isJsonObject, type Json, type JsonObject, parseJson } from '../base/index.ts'
+import {
+  canonicalJson,
+  Failure,
+  invalidFields,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+} from '../base/index.ts'
 import { findSchemaViolations } from '../definitions/index.ts'
 import type { EgressRequest, EgressResponse } from '../egress/index.ts'
 import { anyJson, mapOf } from '../formats/index.ts'
@@ -39,7 +47,10 @@ const fixtureSchema = z.strictObject({
   body: anyJson().optional().describe('The unified body of a write.'),
   remote_fields: object.optional(),
   context: object.optional().describe('Context of the account.'),
-  docs: z.union([z.string(), z.array(z.string())]).optional().describe('Where the provider documents its answers.'),
+  docs: z
+    .union([z.string(), z.array(z.string())])
+    .optional()
+    .describe('Where the provider documents its answers.'),
   exchanges: z.array(exchangeSchema).min(1).max(EXCHANGES_MAX).describe('What is sent and answered, in this order.'),
   not_echoed: object.optional(),
 })

@@ -284,6 +284,7 @@ const FOREIGN_IDS = [
   'CallRequest.id',
   'CreateToolServerRequest.tenant_id',
   'ListToolServersRequest.tenant_id',
+  'UnifiedServiceCallRequest.id',
 ]
 
 /** Names of request fields that hold a uuid: identifiers of resources. */
@@ -292,4 +293,11 @@ export function idFieldsOf({ input }: DescMethodUnary): readonly string[] {
     .filter(({ name, fieldKind }) => fieldKind === 'scalar' && /(^|_)id$/.test(name))
     .filter(({ name }) => !FOREIGN_IDS.includes(`${input.name}.${name}`))
     .map(({ name }) => name)
+}
+
+/** Values of the fields of unified resources that are part of an address and no identifiers. */
+export function namesInPath({ input, parent }: DescMethodUnary): JsonObject {
+  if (parent.name !== 'UnifiedModelService') return {}
+  const names = input.fields.map(({ name }) => name).filter((name) => name === 'name' || name === 'model')
+  return Object.fromEntries(names.map((name) => [name, 'crm']))
 }

@@ -4,7 +4,7 @@ import { newId } from '../../../src/base/index.ts'
 import { mintToken } from '../../../src/tenancy/token-format.ts'
 import { startTestApp } from '../../support/app.ts'
 import type { CallOutcome, Client } from '../../support/client.ts'
-import { idFieldsOf, OPERATIONS } from '../../support/operations.ts'
+import { idFieldsOf, namesInPath, OPERATIONS } from '../../support/operations.ts'
 
 const app = await startTestApp()
 const clients = app.clients({})
@@ -44,7 +44,7 @@ const needsEnvironment = OPERATIONS.filter(
 
 /** Only what the REST path needs: the gate answers before anything else is looked at. */
 function anyRequest(method: DescMethodUnary) {
-  return Object.fromEntries(idFieldsOf(method).map((name) => [name, newId()]))
+  return { ...namesInPath(method), ...Object.fromEntries(idFieldsOf(method).map((name) => [name, newId()])) }
 }
 
 async function rejectedOutcome(

@@ -4,7 +4,7 @@ import { SyncJobRunService } from '../../../gen/patchbay/v1/sync_job_run_service
 import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import { type JsonObject, newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
-import { idFieldsOf, OPERATIONS } from '../../support/operations.ts'
+import { idFieldsOf, namesInPath, OPERATIONS } from '../../support/operations.ts'
 import {
   createApiEnvironment,
   createApiTenant,
@@ -56,7 +56,7 @@ describe.each(app.clients())('a malformed id over $wire', (client) => {
 
     const rejection = await client.callError(
       method,
-      { ...others, [field]: 'no-uuid' },
+      { ...namesInPath(method), ...others, [field]: 'no-uuid' },
       { token: teamToken, environment: environmentId },
     )
 
