@@ -45,7 +45,7 @@ export async function tryFixture(
   const proxy = createProxy({
     http: { send: http.send, stream: () => Promise.reject(new Error('unified calls do not stream')) },
     evaluator,
-    // Retries and limits of the definition wait for nobody.
+    // The waits of retries and limits take no time.
     clock: { now: () => clock.now(), monotonicMs: () => 0, sleep: async () => {} },
   })
   const target = {
