@@ -1,4 +1,4 @@
-import { type Clock, type Json, type JsonObject, parseJson, type Random } from '../base/index.ts'
+import { type Clock, DAY_MS, type Json, type JsonObject, parseJson, type Random } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import type { Lifetimes, TokenSet } from '../formats/index.ts'
@@ -59,7 +59,6 @@ const MARGIN_MS_MAX = 5 * 60_000
 const MARGIN_SHARE = 0.2
 /** The background refreshes earlier than calls, by up to this share of the margin: jitter that spreads the refreshes. */
 const EARLY_SHARE = 0.5
-const DAY_MS = 24 * 3_600_000
 /** Keep-alive: an idle refresh token is used after this share of the time that it may be idle, or a little earlier. */
 const KEEP_ALIVE_SHARE = 0.75
 const KEEP_ALIVE_JITTER = 0.1

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../base/index.ts'
 import { query, queryOne, type Tx } from './database.ts'
 
 /** A table that is partitioned by UTC days, so that old days are dropped as a whole; it has a default partition. */
@@ -21,7 +22,6 @@ const ATTACH_LOCK_TIMEOUT = '2s'
 const DROP_LOCK_TIMEOUT = '200ms'
 /** Longest check under that lock whether the day is in use. */
 const DROP_CHECK_TIMEOUT = '500ms'
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /**
  * Creates a partition for each of the days that has none; returns the names of the new ones.

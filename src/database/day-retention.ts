@@ -1,10 +1,9 @@
-import type { Clock } from '../base/index.ts'
+import { type Clock, DAY_MS } from '../base/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { Database } from './database.ts'
 import { type DayTable, dropDay, emptyDefaultPartition, ensureDayPartitions, listDaysBefore } from './day-partition.ts'
 import { isLockTimeout, isStatementTimeout } from './errors.ts'
 
-const DAY_MS = 24 * 60 * 60 * 1000
 /** Partitions from yesterday, for rows written over midnight, to enough days ahead for a weekend without workers. */
 const DAYS_BEHIND = 1
 const DAYS_AHEAD = 4

@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import {
   type Availability,
@@ -14,10 +15,6 @@ import { recordWebhookOutcomes, type WebhookOutcome } from '../webhooks/index.ts
 import { DELIVERY_ATTEMPTS_MAX, type DeliveryState } from './delivery.ts'
 import { insertAttempts, type NewAttempt, type SettledDelivery, updateSettledDeliveries } from './sql/delivery.ts'
 import { DELIVERY_QUEUE, type DeliveryPayload } from './sql/queue.ts'
-
-const SECOND_MS = 1_000
-const MINUTE_MS = 60 * SECOND_MS
-const HOUR_MS = 60 * MINUTE_MS
 
 /** The retry schedule of Standard Webhooks: ten attempts in about three days; jitter is only added. */
 export const DELIVERY_POLICY: QueuePolicy = {

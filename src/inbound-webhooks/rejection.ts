@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Clock, Json, JsonObject } from '../base/index.ts'
+import { type Clock, HOUR_MS, type Json, type JsonObject } from '../base/index.ts'
 import { explainSignature, type KeySource, type WebhookRequest } from '../formats/index.ts'
 import type { ParsedRequest } from './parsed-request.ts'
 import { type InboundSource, scopeOf } from './source.ts'
@@ -7,7 +7,6 @@ import { type InboundSource, scopeOf } from './source.ts'
 /** Rejected requests, and as many handshakes, of one address that one process keeps in an hour; more are only answered. */
 const KEPT_PER_HOUR_MAX = 200
 const COUNTS_MAX = 100_000
-const HOUR_MS = 3_600_000
 
 /** Bounds how many requests are kept that are no events: forged traffic neither fills the disk nor hides handshakes. */
 export class RejectionBudget {

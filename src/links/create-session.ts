@@ -8,9 +8,11 @@ import {
 } from '../accounts/index.ts'
 import {
   catchFailure,
+  DAY_MS,
   Failure,
   invalidFields,
   type JsonObject,
+  MINUTE_MS,
   newId,
   notFound,
   type Violation,
@@ -58,8 +60,6 @@ export interface CreatedLinkSession extends LinkSessionHistory {
   readonly url: string
 }
 
-const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
 const LIFETIME_MS_MAX = 7 * DAY_MS
 
 type LinkCreateDependencies = Pick<LinkDependencies, 'accounts' | 'publicUrl'>

@@ -1,9 +1,8 @@
-import type { PollLoopSpec } from '../base/index.ts'
+import { DAY_MS, type PollLoopSpec } from '../base/index.ts'
 import { type DayRetentionDeps, dropOldDays } from '../database/index.ts'
 import { deleteOrphanedCheckpoints, RUN_DAY_TABLES } from './sql/days.ts'
 import { deleteExpiredPreviousRuns } from './sql/previous-run.ts'
 
-const DAY_MS = 24 * 60 * 60 * 1000
 /** A day that could not be dropped, because its table was too busy or runs are unfinished, is tried again after this. */
 const RETENTION_INTERVAL_MS = 10 * 60 * 1000
 /** Rows of other tables deleted in one pass. */

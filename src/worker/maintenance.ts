@@ -1,4 +1,4 @@
-import type { Clock, PollLoopSpec } from '../base/index.ts'
+import { type Clock, HOUR_MS, type PollLoopSpec } from '../base/index.ts'
 import {
   createComingDays,
   type Database,
@@ -14,7 +14,6 @@ import { HEARTBEAT_INTERVAL_MS, REAP_INTERVAL_MS, RUN_DAY_TABLES, type RunQueue,
 import { deleteOldIdempotencyKeys } from '../tenancy/index.ts'
 import { TOOL_CALL_DAYS } from '../tool-servers/index.ts'
 
-const HOUR_MS = 60 * 60 * 1000
 /** Time to live of an idempotency key. */
 const IDEMPOTENCY_KEEP_MS = 24 * HOUR_MS
 const IDEMPOTENCY_BATCH = 1_000

@@ -1,7 +1,5 @@
-import { lowestIdAt } from '../../base/index.ts'
+import { DAY_MS, lowestIdAt } from '../../base/index.ts'
 import { type DayTable, queryOne, type Tx } from '../../database/index.ts'
-
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** Deliveries, by the day in the id. A day with deliveries that wait or are being sent is kept. */
 export const DELIVERY_DAYS: DayTable = {

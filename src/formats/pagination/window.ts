@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { DAY_MS, Failure, HOUR_MS, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import { compileTemplate, renderText, renderValue } from '../../expressions/index.ts'
 import { type FormatChoice, formatUnion, getFormat, withSchema } from '../format.ts'
 import { nameText, refineWith, templateText } from '../schema-types.ts'
@@ -33,9 +33,6 @@ export interface IsoDuration {
 
 const DURATION =
   /^P(?=.)(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$/
-
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 
 /** The duration, `undefined` when the text is not one or is zero. */
 export function parseIsoDuration(text: string): IsoDuration | undefined {

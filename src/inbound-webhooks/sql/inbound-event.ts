@@ -1,8 +1,6 @@
-import { lowestIdAt } from '../../base/index.ts'
+import { DAY_MS, lowestIdAt } from '../../base/index.ts'
 import { type DayTable, queryOne, type Tx } from '../../database/index.ts'
 import type { HeaderList, InboundContent, InboundEventRecord } from '../inbound-event.ts'
-
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** Events, by the day in the id. A day with events that wait or are processed is kept. */
 const INBOUND_EVENT_DAYS: DayTable = {

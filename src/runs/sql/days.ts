@@ -1,6 +1,5 @@
+import { DAY_MS } from '../../base/index.ts'
 import { type DayTable, execute, queryOne, type Tx } from '../../database/index.ts'
-
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** Tables that are partitioned by the UTC day of a tick, in the order a tick writes them: runs, and missed ticks. */
 export const RUN_DAY_TABLES: readonly DayTable[] = [

@@ -1,12 +1,10 @@
-import type { Json, JsonObject } from '../../base/index.ts'
+import { DAY_MS, type Json, type JsonObject } from '../../base/index.ts'
 import { jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 import type { ClaimedRun, DecidedEnding, ResourceStats, RunDestination, RunStatus } from '../run.ts'
 import { STATUS_EVENTS } from '../run-event-types.ts'
 import type { LeaseKey } from './queue.ts'
 import { type DestinationColumns, withDestination } from './run.ts'
 import { asksForSql } from './run-events.ts'
-
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** A leased run, without its lease and the dates of its incremental syncs. */
 export interface RunWork
