@@ -6,6 +6,7 @@
  * call of the proxy.
  */
 
+export { prepareRequest } from './build-call.ts'
 export { callUnified } from './call-unified.ts'
 export { findMappingProblems, type MappingFinding, type MappingsToCheck } from './check-findings.ts'
 export { checkMapping, checkMappingLayer } from './check-mapping.ts'

@@ -229,7 +229,7 @@ function withReference(
   const known: readonly Json[] = Array.isArray(present) ? present : [present]
   const references = wanted.ids.map((id): JsonObject => {
     const own = known.find((each) => isJsonObject(each) && each.id === id)
-    return { ...(isJsonObject(own ?? null) ? (own as JsonObject) : { id }), ...byId.get(id) }
+    return { ...(isJsonObject(own ?? null) ? (own as JsonObject) : {}), ...byId.get(id), id }
   })
   const isList = wanted.isList || Array.isArray(present)
   return { ...record, [field]: isList ? references : (references[0] ?? null) }

@@ -1,5 +1,5 @@
 import { UnifiedService } from '../../../gen/patchbay/v1/unified_service_pb.ts'
-import { filtersSince, unifiedPages } from '../../unified/index.ts'
+import { filtersSince, prepareRequest, unifiedPages } from '../../unified/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
@@ -42,8 +42,10 @@ export function unifiedService({ unifiedCalls: deps }: Pick<ServiceDeps, 'unifie
         const target = await prepareUnifiedCall(deps, { ...account, ref })
         const filters = filtersSince(target.mapping, asked.filters, since)
         const request = { ...asked, filters, signal: context.signal }
+        const ignoredFilters = prepareRequest(target, request).ignored.map((filter) => ({ ...filter }))
         const pages = unifiedPages(deps.unified, target, request, state)
-        yield* streamPages(deps.clock, pages, { names: { ...ref }, isText: message.asJsonText }, context)
+        const stream = { names: { ...ref }, isText: message.asJsonText }
+        for await (const step of streamPages(deps.clock, pages, stream, context)) yield { ...step, ignoredFilters }
       },
     },
     { call: unifiedCallFindings, listPages: unifiedListFindings },
