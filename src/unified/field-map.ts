@@ -107,7 +107,8 @@ function buildList(
 }
 
 /**
- * The value of a field map for one input; `undefined` when it has none.
+ * The value of a field map for one input; `undefined` when its expression has none. An object is there also when only
+ * variables gave it values, such as filters.
  *
  * @param setting names it in a failure
  * @throws Failure EXPRESSION_FAILED and the other reasons of the evaluator
@@ -124,5 +125,5 @@ export async function evaluateFieldMap(
     const field = leaves[at]?.field ?? ''
     if (failure !== undefined) throw ofSetting(failure, field === '' ? setting : `${setting}.${field}`)
   }
-  return buildValue(tree, columns, 0)
+  return tree.kind === 'object' ? buildObject(tree.entries, false, columns, 0) : buildValue(tree, columns, 0)
 }
