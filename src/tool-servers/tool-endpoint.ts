@@ -1,5 +1,5 @@
 import { loadAccountForCall, loadAccountForDryRun } from '../accounts/index.ts'
-import { type Clock, Failure, isJsonObject, type JsonObject, readThrough, TtlCache } from '../base/index.ts'
+import { type Clock, Failure, isJsonObject, isUuid, type JsonObject, readThrough, TtlCache } from '../base/index.ts'
 import { createLinkSession } from '../links/index.ts'
 import { takeRequest } from '../rate-limits/index.ts'
 import { callTool, type ToolCall, type ToolCallOutcome, unknownTool } from './call-tool.ts'
@@ -74,7 +74,7 @@ export function createToolEndpoint(
           'TOKEN_MISSING',
           'send the token of the tool server in the header "Authorization: Bearer <token>"',
         )
-      const hash = hashToolToken(token)
+      const hash = isUuid(id) ? hashToolToken(token) : undefined
       const key = `${id} ${hash === undefined ? '' : Buffer.from(hash).toString('base64')}`
       const read = async () => (hash === undefined ? undefined : findToolServerByToken(database.pool, id, hash))
       const server = await readThrough(servers, key, read)

@@ -1,5 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
 import type { CreatedServer } from '../tool-servers/fixture.ts'
 
 /** The handshakes that a client may use. */
@@ -19,4 +20,19 @@ export async function connectClient({ url, token }: Pick<CreatedServer, 'url' | 
   await client.connect(transport)
   onTestFinished(() => client.close())
   return client
+}
+
+/** The result of a call, read as a model's host reads it. */
+export interface CallAnswer {
+  readonly structured: JsonObject
+  readonly text: string
+  readonly isError: boolean
+}
+
+/** Calls a tool. */
+export async function callTool(client: Client, name: string, args: JsonObject): Promise<CallAnswer> {
+  const { structuredContent, content, isError = false } = await client.callTool({ name, arguments: { ...args } })
+  const [first] = content
+  if (first?.type !== 'text') throw new Error('a tool answered something else than text')
+  return { structured: structuredContent as JsonObject, text: first.text, isError }
 }

@@ -1,31 +1,224 @@
-import { describe, expect, it } from 'vitest'
-import { startToolServerFixture } from '../tool-servers/fixture.ts'
-import { connectClient, ERAS } from './client.ts'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
+import { query } from '../../src/database/index.ts'
+import { API_KEY, startToolServerFixture } from '../tool-servers/fixture.ts'
+import { type CallAnswer, callTool, connectClient, ERAS } from './client.ts'
 
 const fixture = await startToolServerFixture()
-const { upstream } = fixture
+const { upstream, app, accountId, createServer } = fixture
+const FULL = { is_read_only: false }
+
+async function setStatus(status: string): Promise<void> {
+  await query(app.database.pool, 'update integrated_account set status = :status where id = :accountId', {
+    status,
+    accountId,
+  })
+}
 
 describe.each(ERAS)('a client of the %s handshake', (era) => {
-  it('lists the tools of a read-only server', async () => {
-    const client = await connectClient(await fixture.createServer(), era)
+  it('is shown the tools, in the same order and bytes every time, and how to use them', async () => {
+    const server = await createServer({ instructions: 'Ask before you write.' })
+    const client = await connectClient(server, era)
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).toEqual(['get_contact', 'list_contacts', 'search_contacts', 'headcount'])
+    expect(client.getInstructions()).toBe('Ask before you write.')
+    const other = await connectClient(server, era)
+    expect(JSON.stringify((await other.listTools()).tools)).toBe(JSON.stringify(tools))
   })
 
-  it('calls a list', async () => {
-    const client = await connectClient(await fixture.createServer(), era)
+  it('reads a page of records with only the fields that it asked for, and the next page by its cursor', async () => {
+    const client = await connectClient(await createServer(), era)
+    const ada = { id: 1, name: 'Ada', address: { city: 'London', zip: '1' } }
+    upstream.script(
+      { request: 'GET /contacts?workspace=w1&per_page=1', answer: { json: { items: [ada], next: 'c2' } } },
+      { request: 'GET /contacts?workspace=w1&after=c2&per_page=1', answer: { json: { items: [{ id: 2 }] } } },
+    )
+    const fields = ['address.city']
+    const first = await callTool(client, 'list_contacts', { limit: 1, fields })
+    expect(first.structured).toEqual({
+      records: [{ id: 1, address: { city: 'London' } }],
+      next_cursor: expect.any(String),
+    })
+    expect(JSON.parse(first.text)).toEqual(first.structured)
+    const second = await callTool(client, 'list_contacts', { cursor: String(first.structured.next_cursor), fields })
+    expect(second.structured).toEqual({ records: [{ id: 2 }], next_cursor: null })
+  })
+
+  it('gets one record, its numbers as the third party wrote them', async () => {
+    const client = await connectClient(await createServer(), era)
+    upstream.script({ request: 'GET /contacts/7', answer: { text: '{"id":7,"score":12345678901234567890}' } })
+    const { text, isError } = await callTool(client, 'get_contact', { id: '7' })
+    expect(isError).toBe(false)
+    expect(text).toBe('{"id":7,"score":12345678901234567890}')
+  })
+
+  it('calls a described action', async () => {
+    const client = await connectClient(await createServer(), era)
+    upstream.script({ request: 'GET /departments/sales/count', answer: { json: { count: 3 } } })
+    expect((await callTool(client, 'headcount', { department: 'sales' })).structured).toEqual({ count: 3 })
+  })
+
+  it('writes where the server may write', async () => {
+    const client = await connectClient(await createServer(FULL), era)
     upstream.script({
-      request: 'GET /contacts?workspace=w1&per_page=2',
-      answer: {
-        json: {
-          items: [
-            { id: 1, name: 'Ada', n: 5 },
-            { id: 2, name: 'Bo' },
-          ],
-          next: 'c2',
-        },
+      request: 'POST /contacts',
+      body: { email: 'ada@example.com', age: 36 },
+      answer: { status: 201, json: { id: 9 } },
+    })
+    const { structured } = await callTool(client, 'create_contact', { email: 'ada@example.com', age: 36 })
+    expect(structured).toEqual({ id: 9 })
+  })
+
+  it('learns that a read-only server does not write, and nothing is sent', async () => {
+    const client = await connectClient(await createServer(), era)
+    const { structured, isError } = await callTool(client, 'delete_contact', { id: '1' })
+    expect(isError).toBe(true)
+    expect(structured).toMatchObject({ error: { type: 'forbidden', message: expect.stringContaining('read-only') } })
+  })
+
+  it('sees the request of a dry run, without the credential, and nothing is sent', async () => {
+    const client = await connectClient(await createServer(FULL), era)
+    const { structured, text } = await callTool(client, 'delete_contact', { id: '1', dry_run: true })
+    expect(structured).toEqual({
+      dry_run: true,
+      request: {
+        method: 'DELETE',
+        url: `${upstream.url}/contacts/1`,
+        headers: expect.objectContaining({ authorization: 'Bearer ***' }),
       },
     })
-    await client.callTool({ name: 'list_contacts', arguments: { limit: 2, fields: ['name'] } })
+    expect(text).not.toContain(API_KEY)
+  })
+
+  it.each<[string, JsonObject, readonly string[]]>([
+    ['create_contact', {}, ['email']],
+    ['create_contact', { email: 5, age: -1, kind: 'friend' }, ['email', 'age', 'kind']],
+    ['list_contacts', { limit: 101, filter_emial: 'x' }, ['limit', 'filter_emial']],
+    ['get_contact', { id: { $ne: 1 } }, ['id']],
+  ])('learns what is wrong with the arguments of %s %j', async (name, args, fields) => {
+    const client = await connectClient(await createServer(FULL), era)
+    const { structured, isError, text } = await callTool(client, name, args)
+    expect(isError).toBe(true)
+    const { error } = structured as { readonly error: { type: string; fields: readonly { field: string }[] } }
+    expect(error.type).toBe('validation')
+    expect(error.fields.map(({ field }) => field)).toEqual(fields)
+    for (const field of fields) expect(text).toContain(`- ${field}: `)
+  })
+
+  it('learns that a tool does not exist, and which one it may have meant', async () => {
+    const client = await connectClient(await createServer(), era)
+    const { structured } = await callTool(client, 'list_contact', {})
+    expect(structured).toMatchObject({ error: { type: 'validation', status: 404 } })
+    expect(JSON.stringify(structured)).toContain('list_contacts')
+  })
+
+  it.each<[number, JsonObject, JsonObject]>([
+    [404, { message: 'no such contact' }, { type: 'upstream', status: 404, message: 'no such contact' }],
+    [422, { message: 'bad id' }, { type: 'upstream', status: 422, message: 'bad id' }],
+    [403, { message: 'scope missing' }, { type: 'forbidden', status: 403, message: 'scope missing' }],
+    [500, { message: `broken near ${API_KEY}` }, { type: 'upstream', status: 500, message: 'broken near ***' }],
+  ])('learns of an answer %i of the third party', async (status, json, error) => {
+    const client = await connectClient(await createServer(), era)
+    upstream.script({ request: 'GET /contacts/1', answer: { status, json } })
+    const { structured, isError } = await callTool(client, 'get_contact', { id: '1' })
+    expect(isError).toBe(true)
+    expect(structured).toEqual({ error })
+  })
+
+  it('learns how long to wait for a rate limit', async () => {
+    const client = await connectClient(await createServer(), era)
+    upstream.script({ request: 'GET /contacts/1', answer: { status: 429, headers: { 'retry-after': '7' }, json: {} } })
+    const { structured, text } = await callTool(client, 'get_contact', { id: '1' })
+    expect(structured).toMatchObject({ error: { type: 'rate_limited', status: 429, retry_after: 7 } })
+    expect(text).toContain('Wait 7 seconds')
+  })
+
+  it('gets a secret that the third party repeats masked', async () => {
+    const client = await connectClient(await createServer(), era)
+    upstream.script({ request: 'GET /contacts/1', answer: { json: { id: 1, note: `key ${API_KEY}` } } })
+    const { structured, text } = await callTool(client, 'get_contact', { id: '1' })
+    expect(structured).toEqual({ id: 1, note: 'key ***' })
+    expect(text).not.toContain(API_KEY)
+  })
+
+  describe('of an account that must be connected again', () => {
+    afterEach(() => setStatus('active'))
+
+    it('gets the address of the connect page', async () => {
+      const client = await connectClient(await createServer(), era)
+      await setStatus('validation_error')
+      const { structured, text } = await callTool(client, 'get_contact', { id: '1' })
+      const { error } = structured as { readonly error: JsonObject }
+      expect(error).toMatchObject({ type: 'needs_reauth', status: 401 })
+      expect(String(error.connect_url)).toMatch(/\/connect\?link_token=lnk_/)
+      expect(text).toContain(String(error.connect_url))
+      // An unknown token is answered 404.
+      expect((await fetch(String(error.connect_url), { redirect: 'manual' })).status).toBe(303)
+    })
+  })
+})
+
+describe('a sandbox account', () => {
+  it('rejects writes with an error of its own type', async () => {
+    const sandbox = await fixture.addAccount('acme-test', { is_sandbox: true })
+    const created = await fixture.call('POST', '/tool-server', {
+      name: 'sandbox',
+      integrated_account_id: sandbox,
+      is_read_only: false,
+    })
+    const server = { url: `${app.url}/mcp/${created.id}`, token: String(created.token) }
+    const client = await connectClient(server, 'modern')
+    const { structured } = await callTool(client, 'delete_contact', { id: '1' })
+    expect(structured).toMatchObject({ error: { type: 'sandbox', status: 405 } })
+  })
+})
+
+describe('limits of a tool server', () => {
+  it('cuts a result and says how to ask for less', async () => {
+    const client = await connectClient(await createServer({ limits: { max_result_bytes: 2048 } }), 'modern')
+    const items = Array.from({ length: 20 }, (_, id) => ({ id, text: 'x'.repeat(300) }))
+    upstream.script({ request: 'GET /contacts?workspace=w1&per_page=20', answer: { json: { items } } })
+    const { structured, text } = await callTool(client, 'list_contacts', {})
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(2048)
+    expect(structured).toMatchObject({ truncated: true, advice: expect.stringContaining('limit') })
+    expect(Array.isArray(structured.records) && structured.records.length).toBeGreaterThan(0)
+  })
+
+  it('stops writes after as many as it may make a day; dry runs do not count', async () => {
+    const client = await connectClient(await createServer({ ...FULL, limits: { writes_per_day: 1 } }), 'modern')
+    await callTool(client, 'delete_contact', { id: '1', dry_run: true })
+    upstream.script({ request: 'DELETE /contacts/1', answer: { status: 204 } })
+    expect((await callTool(client, 'delete_contact', { id: '1' })).isError).toBe(false)
+    const { structured } = await callTool(client, 'delete_contact', { id: '2' })
+    expect(structured).toMatchObject({ error: { type: 'rate_limited', retry_after: expect.any(Number) } })
+  })
+})
+
+describe('the search mode', () => {
+  const search = async (more: JsonObject = {}): Promise<(name: string, args: JsonObject) => Promise<CallAnswer>> => {
+    const client = await connectClient(await createServer({ mode: 'search', ...more }), 'modern')
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name)).toEqual(['search_tools', 'describe_tool', 'call_tool'])
+    return (name, args) => callTool(client, name, args)
+  }
+
+  it('finds, describes and calls a tool', async () => {
+    const call = await search()
+    const found = await call('search_tools', { query: 'find all contacts', limit: 2 })
+    expect(found.structured).toMatchObject({ tools: [{ name: expect.stringContaining('contact') }, {}], total: 4 })
+    const described = await call('describe_tool', { name: 'get_contact' })
+    expect(described.structured).toMatchObject({ name: 'get_contact', input_schema: { required: ['id'] } })
+    upstream.script({ request: 'GET /contacts/1', answer: { json: { id: 1 } } })
+    expect((await call('call_tool', { name: 'get_contact', arguments: { id: '1' } })).structured).toEqual({ id: 1 })
+  })
+
+  it('writes only where the owner has opted in', async () => {
+    const closed = await search(FULL)
+    expect((await closed('call_tool', { name: 'delete_contact', arguments: { id: '1' } })).structured).toMatchObject({
+      error: { type: 'forbidden' },
+    })
+    const open = await search({ ...FULL, allow_search_writes: true })
+    upstream.script({ request: 'DELETE /contacts/1', answer: { status: 204 } })
+    expect((await open('call_tool', { name: 'delete_contact', arguments: { id: '1' } })).isError).toBe(false)
   })
 })
