@@ -1,4 +1,13 @@
-import { formatDotPath, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
+import {
+  exceedsJsonSize,
+  formatDotPath,
+  isJsonObject,
+  JSON_DEPTH_MAX,
+  type Json,
+  type JsonObject,
+  suggest,
+  type Violation,
+} from '../base/index.ts'
 import { findSchemaViolations, type Plan } from '../definitions/index.ts'
 import { nodeAt } from './filters.ts'
 import type { MappingLayer, MergedMapping } from './mapping.ts'
@@ -13,7 +22,16 @@ import { targetOf } from './steps.ts'
  * @param prefix of the fields: `config`
  */
 export function checkMappingLayer(config: Json, prefix: string): Violation[] {
-  return findSchemaViolations(mappingLayerSchema, config, prefix)
+  return findSizeViolations(config, prefix) ?? findSchemaViolations(mappingLayerSchema, config, prefix)
+}
+
+/** Longest mapping of one method, in characters of JSON. */
+export const MAPPING_LENGTH_MAX = 128 * 1024
+
+function findSizeViolations(config: Json, prefix: string): Violation[] | undefined {
+  if (!exceedsJsonSize(config, MAPPING_LENGTH_MAX, JSON_DEPTH_MAX)) return undefined
+  const limit = `must have at most ${MAPPING_LENGTH_MAX} characters as JSON, nested at most ${JSON_DEPTH_MAX} deep`
+  return [violation([], prefix, limit, 'max')]
 }
 
 /** What a mapping is checked against. */
@@ -34,7 +52,7 @@ export interface MappingContext {
  * @param prefix of the fields: `config`
  */
 export function checkMapping(config: Json, context: MappingContext, prefix: string): Violation[] {
-  const violations = findSchemaViolations(mappingConfigSchema, config, prefix)
+  const violations = findSizeViolations(config, prefix) ?? findSchemaViolations(mappingConfigSchema, config, prefix)
   if (violations.length > 0) return violations
   const checked = config as unknown as MappingConfig
   return [

@@ -1,5 +1,14 @@
 import { z } from 'zod'
-import { type DotPath, formatDotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import {
+  type DotPath,
+  exceedsJsonSize,
+  formatDotPath,
+  isJsonObject,
+  JSON_DEPTH_MAX,
+  type Json,
+  type JsonObject,
+  type Violation,
+} from '../base/index.ts'
 import { findSchemaViolations } from '../definitions/index.ts'
 import { mapOf, plainText, rawText } from '../formats/index.ts'
 import { SCALAR_FORMATS } from './schema-node.ts'
@@ -7,6 +16,8 @@ import { SCALAR_FORMATS } from './schema-node.ts'
 /** Most resources of a model, and fields of an object. */
 const RESOURCES_MAX = 50
 const FIELDS_MAX = 200
+/** Longest model, in characters of JSON. */
+export const MODEL_LENGTH_MAX = 512 * 1024
 /** Deepest nesting of a field, definitions included. */
 const DEPTH_MAX = 8
 /** Start of the name of a shared schema of a model. */
@@ -92,6 +103,10 @@ export const modelSchema = z
 
 /** The problems of a model document. @param prefix of the fields: `config` */
 export function checkModel(document: JsonObject, prefix: string): Violation[] {
+  if (exceedsJsonSize(document, MODEL_LENGTH_MAX, JSON_DEPTH_MAX)) {
+    const limit = `must have at most ${MODEL_LENGTH_MAX} characters as JSON, nested at most ${JSON_DEPTH_MAX} deep`
+    return [{ field: prefix, description: limit, rule: 'max' }]
+  }
   const violations = findSchemaViolations(modelSchema, document, prefix)
   return violations.length > 0 ? violations : listSemanticProblems(document, prefix)
 }
