@@ -138,7 +138,7 @@ export async function buildCall(
   const { root } = prepared
   const given = evaluationOf(deps, prepared.scope)
   const filters = await writtenFilters(given, prepared.filters)
-  const evaluation = { ...given, bindings: { ...given.bindings, filters } }
+  const evaluation = { ...given, bindings: { ...given.bindings, filters, sort: prepared.scope.sort ?? {} } }
   const value = (map: FieldMapPlan | undefined, setting: string): Promise<Json | undefined> =>
     map === undefined ? Promise.resolve(undefined) : evaluateFieldMap(evaluation, map, root, `request.${setting}`)
   const sort = request.sort === undefined ? undefined : plan.sorts.get(request.sort.field)?.[request.sort.direction]

@@ -78,7 +78,6 @@ export function bindingsOf(scope: MappingScope): JsonObject {
     ctx: scope.context,
     query: scope.query ?? NOTHING,
     filters: scope.filters ?? NOTHING,
-    sort: scope.sort ?? NOTHING,
     id: scope.id ?? null,
     body: scope.body ?? NOTHING,
     before: scope.before ?? NOTHING,

@@ -18,7 +18,7 @@ export interface MappingScope {
   readonly query?: JsonObject | undefined
   /** Values by field and operator (`$filters`). */
   readonly filters?: JsonObject | undefined
-  /** Field and direction of the order (`$sort`), where it is honoured. */
+  /** Field and direction of the order (`$sort`), where it is honoured. Only the maps of the request have it: elsewhere `$sort` is the function. */
   readonly sort?: JsonObject | undefined
   readonly id?: string | undefined
   /** The unified body of a write (`$body`). */

@@ -365,3 +365,8 @@ describe('layers', () => {
     })
   })
 })
+
+it('leaves the functions of JSONata their names', async () => {
+  const fields = { tags: '$sort(tags, function($a, $b) { $a < $b })' }
+  expect(await mapFields(fields, { tags: ['a', 'b'] })).toEqual({ tags: ['b', 'a'] })
+})
