@@ -57,19 +57,21 @@ export const CONTACTS: Readonly<Record<string, JsonObject>> = {
   merge: { method: 'merge', request: { body: { into: '$body.into' } } },
 }
 
-/** Stores a mapping of `crm/contacts` for all accounts of an environment. */
+/** Stores a mapping of `crm/contacts` for all accounts of an environment, or for one. */
 export async function storeContacts(
   app: TestApp,
   { teamId, environmentId }: Tenant,
   integrationName: string,
   methods: Readonly<Record<string, JsonObject>> = CONTACTS,
+  accountId: string | null = null,
 ): Promise<void> {
   for (const [method, config] of Object.entries(methods))
     await execute(
       app.database.pool,
-      `insert into unified_mapping (id, team_id, environment_id, model, resource, integration_name, method, config)
-       values (:id, :teamId, :environmentId, 'crm', 'contacts', :integrationName, :method, :config::jsonb)`,
-      { id: newId(), teamId, environmentId, integrationName, method, config: jsonb(config) },
+      `insert into unified_mapping (id, team_id, environment_id, integrated_account_id, model, resource, integration_name, method,
+         config)
+       values (:id, :teamId, :environmentId, :accountId, 'crm', 'contacts', :integrationName, :method, :config::jsonb)`,
+      { id: newId(), teamId, environmentId, accountId, integrationName, method, config: jsonb(config) },
     )
 }
 
