@@ -1,5 +1,6 @@
 import type { JsonObject } from '../base/index.ts'
 import { type AstNode, isNode } from './parse.ts'
+import { MAPPING_FUNCTIONS } from './sandbox/mapping-functions.ts'
 
 /** Functions that never use the context as an argument. */
 const WITHOUT_CONTEXT: ReadonlySet<string> = new Set([
@@ -27,6 +28,7 @@ const WITHOUT_CONTEXT: ReadonlySet<string> = new Set([
   'type',
   'error',
   'assert',
+  ...MAPPING_FUNCTIONS.keys(),
 ])
 
 /** Functions that use the context only when they are called with fewer arguments than this. */

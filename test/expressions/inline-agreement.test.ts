@@ -4,13 +4,20 @@ import { isJsonObject, type Json, JsonNumber, type JsonObject, toDoubles } from 
 import { BAILED_OUT, compileInline } from '../../src/expressions/inline-evaluator.ts'
 import { parseAst } from '../../src/expressions/parse.ts'
 import { registerFunctions } from '../../src/expressions/sandbox/functions.ts'
+import { MAPPING_FUNCTIONS } from '../../src/expressions/sandbox/mapping-functions.ts'
 import { mulberry32 } from '../faults/support/seeded-random.ts'
-import { type Draw, generateExpression, generateInput } from './mapping-generator.ts'
+import { type Draw, type ExtraFunctions, generateExpression, generateInput } from './mapping-generator.ts'
 
 /** `EXPRESSIONS=1000000 EXPRESSIONS_SEED=7` for a longer run over other expressions. */
 const EXPRESSIONS = Number(process.env.EXPRESSIONS ?? 50_000)
 const SEED = Number(process.env.EXPRESSIONS_SEED ?? 20_240_131)
 const INPUTS = 500
+
+const EXTRA: ExtraFunctions = [...MAPPING_FUNCTIONS].map(([name, { argumentsMin, argumentsMax }]) => [
+  name,
+  [argumentsMin, Math.min(3, argumentsMax)],
+])
+const EXTRA_CALL = new RegExp(`[$](?:base64url|${EXTRA.map(([name]) => name).join('|')})`)
 
 interface Tally {
   parsed: number
@@ -30,7 +37,7 @@ describe('the inline evaluator', () => {
     for (let count = 0; count < EXPRESSIONS; count++) {
       const input = inputs[draw(INPUTS)] ?? {}
       const bindings = { bound: inputs[draw(INPUTS)]?.a ?? null }
-      await compare(tally, generateExpression(draw), input, bindings, draw(4) === 0)
+      await compare(tally, generateExpression(draw, EXTRA), input, bindings, draw(4) === 0)
     }
     const share = (part: number) => Number((part / tally.parsed).toFixed(3))
     console.log({ ...tally, compiledShare: share(tally.compiled), answeredShare: share(tally.answered) })
@@ -61,7 +68,7 @@ async function compare(tally: Tally, text: string, input: JsonObject, bindings: 
 /** JSONata with the functions of the sandbox; to register them takes longer than to parse. */
 function reference(text: string): jsonata.Expression {
   const expression = jsonata(text)
-  if (text.includes('$base64url')) registerFunctions(expression)
+  if (EXTRA_CALL.test(text)) registerFunctions(expression)
   return expression
 }
 

@@ -1,11 +1,14 @@
 import { constants, createHash, createHmac, createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import type jsonata from 'jsonata'
+import { parseDate } from './dates.ts'
+import { MAPPING_FUNCTIONS } from './mapping-functions.ts'
 
 /** Longest result of `$pad`. */
 const PAD_LENGTH_MAX = 65_536
 
 /**
- * Registers the product's functions on an expression and replaces those that would bypass its limits.
+ * Registers the product's functions on an expression and replaces those that would bypass its limits. Those for mappings
+ * (`$mapValue`, `$isoDate` and others) are in `mapping-functions.ts`; FUNCTIONS.md describes all for the authors of mappings.
  *
  * | function | result |
  * |---|---|
@@ -25,6 +28,7 @@ export function registerFunctions(expression: jsonata.Expression): void {
   expression.registerFunction('jwtSign', signJwt, '<oss?o?:s>')
   expression.registerFunction('pad', pad, '<s-ns?:s>')
   expression.registerFunction('eval', rejectEval, '<sx?:x>')
+  for (const [name, { call }] of MAPPING_FUNCTIONS) expression.registerFunction(name, call)
 }
 
 const ALGORITHMS = ['sha1', 'sha256', 'sha384', 'sha512', 'md5'] as const
@@ -78,41 +82,6 @@ function oneOf<const T extends string>(choices: readonly T[], value: string): T 
   const found = choices.find((choice) => choice === value.toLowerCase())
   if (found === undefined) throw argumentError(`"${value.slice(0, 32)}" is not one of ${choices.join(', ')}`)
   return found
-}
-
-/** Largest epoch in seconds (the year 5138); a larger one is in milliseconds. */
-const EPOCH_SECONDS_MAX = 100_000_000_000
-
-const EPOCH = /^\d{9,14}(\.\d+)?$/
-const ISO_DATE = /^\d{4}-\d{2}-\d{2}$/
-const ISO_TIME = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)\s?(Z|[+-]\d{2}:?\d{2})?$/i
-const HTTP_DATE = /^[A-Z][a-z]{2,8}, \d{1,2}[ -][A-Z][a-z]{2}[ -]\d{2,4} \d{2}:\d{2}:\d{2} (?:GMT|UTC|[+-]\d{4})$/
-
-/**
- * Epoch milliseconds of a time as third parties write it: ISO 8601 (UTC without an offset), an HTTP or mail date, or an
- * epoch in seconds or milliseconds, distinguished by size. `undefined` for anything else.
- */
-function parseDate(value: string | number | undefined): number | undefined {
-  if (value === undefined) return undefined
-  if (typeof value === 'number') return fromEpoch(value)
-  const text = value.trim()
-  if (EPOCH.test(text)) return fromEpoch(Number(text))
-  if (ISO_DATE.test(text) || HTTP_DATE.test(text)) return finite(Date.parse(text))
-  const [, date, time, offset = 'Z'] = ISO_TIME.exec(text) ?? []
-  return date === undefined ? undefined : finite(Date.parse(`${date}T${time}${withColon(offset)}`))
-}
-
-function fromEpoch(value: number): number | undefined {
-  if (!Number.isFinite(value)) return undefined
-  return Math.round(Math.abs(value) < EPOCH_SECONDS_MAX ? value * 1_000 : value)
-}
-
-function withColon(offset: string): string {
-  return offset.toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
-}
-
-function finite(milliseconds: number): number | undefined {
-  return Number.isNaN(milliseconds) ? undefined : milliseconds
 }
 
 /**
