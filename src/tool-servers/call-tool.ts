@@ -12,6 +12,7 @@ import type { ServerTool, ToolControl, ToolErrorType, ToolParameter, ToolResult 
 import { errorOfFailure, errorOfOutcome, type ToolError, toolError } from './tool-error.ts'
 import { LIST_LIMIT_DEFAULT } from './tool-input.ts'
 import { errorResult, projectFields, successResult } from './tool-result.ts'
+import { filterOfParameter } from './unified-tools.ts'
 
 /** A call of a tool by a client. */
 export interface ToolCall {
@@ -227,7 +228,7 @@ function unifiedRequest(call: CheckedCall): UnifiedRequest {
   const filters = Object.entries(partOf(call, 'query'))
   return {
     id: id === undefined ? undefined : String(id),
-    filters: filters.map(([field, value]) => ({ field, op: 'eq' as const, value: String(value) })),
+    filters: filters.map(([name, value]) => ({ ...filterOfParameter(name), value: String(value) })),
     body: call.tool.target.isWrite ? partOf(call, 'body') : undefined,
     page: pageOf(call),
   }

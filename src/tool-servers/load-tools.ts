@@ -1,13 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import { type AccountWithDefinition, findIntegratedAccount, selectIntegratedAccounts } from '../accounts/index.ts'
-import { catchFailure, Failure, isJsonObject, type JsonObject, notFound } from '../base/index.ts'
+import { catchFailure, Failure, type JsonObject, notFound } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { DefinitionCache } from '../integrations/index.ts'
+import { FILTER_OPERATORS, type MappingPlan } from '../unified/index.ts'
 import { type EffectiveMapping, listMappedModels, type UnifiedMappings } from '../unified-models/index.ts'
 import { type DerivedTools, deriveTools, type ToolWarning } from './derive-tools.ts'
 import type { ToolIntegration } from './proxy-tools.ts'
 import type { ToolServerRecord } from './sql/tool-server.ts'
-import type { UnifiedToolMethod } from './unified-tools.ts'
+import type { UnifiedToolFilter, UnifiedToolMethod } from './unified-tools.ts'
 
 /** What decides the tools of a tool server. */
 export type ToolScope = Pick<
@@ -165,26 +166,30 @@ async function unifiedMethods(
 function withAccount(
   known: UnifiedToolMethod | undefined,
   model: string,
-  { resource, method, merged }: EffectiveMapping,
+  { resource, method, plan }: EffectiveMapping,
   account: UnifiedToolMethod['accounts'][number],
 ): UnifiedToolMethod {
+  const before = known?.filters ?? []
   return {
     model,
     resource: resource.name,
     method,
     description: resource.description,
     schema: resource.schema,
-    filterFields: [...new Set([...(known?.filterFields ?? []), ...filterFieldsOf(merged.config)])],
+    filters: [...before, ...filtersOf(plan).filter((each) => !before.some((other) => sameFilter(each, other)))],
     accounts: [...(known?.accounts ?? []), account],
   }
 }
 
-/** The fields that a mapping honours in equality filters. */
-function filterFieldsOf({ filters }: { readonly filters?: unknown }): readonly string[] {
-  if (!isJsonObject(filters)) return []
-  return Object.entries(filters).flatMap(([field, rule]) =>
-    isJsonObject(rule) && Array.isArray(rule.ops) && rule.ops.includes('eq') ? [field] : [],
+/** The filters that a mapping honours. */
+function filtersOf({ filters }: MappingPlan): readonly UnifiedToolFilter[] {
+  return [...filters].flatMap(([field, ops]) =>
+    FILTER_OPERATORS.filter((op) => ops.includes(op)).map((op) => ({ field, op })),
   )
+}
+
+function sameFilter(one: UnifiedToolFilter, other: UnifiedToolFilter): boolean {
+  return one.field === other.field && one.op === other.op
 }
 
 const identities = new WeakMap<object, number>()

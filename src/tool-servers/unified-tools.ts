@@ -1,10 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import type { FilterOperator } from '../unified/index.ts'
 import type { ToolDraft } from './draft.ts'
 import type { ToolKind } from './tool.ts'
 import { accountControl, DRY_RUN_CONTROL, FIELDS_CONTROL, LIST_CONTROLS } from './tool-controls.ts'
 import { buildToolInput } from './tool-input.ts'
 import { singularNoun } from './tool-name.ts'
-import { simplifySchema } from './tool-schema.ts'
 
 /** A method of a unified resource that accounts of a tool server have. */
 export interface UnifiedToolMethod {
@@ -15,10 +15,16 @@ export interface UnifiedToolMethod {
   readonly description: string
   /** JSON Schema of its records, with references resolved. */
   readonly schema: JsonObject
-  /** Fields by which a list can be filtered for equality. */
-  readonly filterFields: readonly string[]
+  /** By what a list can be filtered. */
+  readonly filters: readonly UnifiedToolFilter[]
   /** The accounts whose integrations map it, with the label of their integration. */
   readonly accounts: readonly { readonly id: string; readonly label: string }[]
+}
+
+/** A field that a list can be filtered by, and how. */
+export interface UnifiedToolFilter {
+  readonly field: string
+  readonly op: FilterOperator
 }
 
 const HOW_TO_CONTINUE = 'Returns one page; pass next_cursor as cursor for the next.'
@@ -77,21 +83,50 @@ function kindOf(method: string): ToolKind {
   return method === 'create' || method === 'update' || method === 'delete' ? 'write' : 'custom'
 }
 
-function filterSchema({ schema, filterFields }: UnifiedToolMethod): JsonObject {
+/** What each operator asks of a value, to follow the name of the field; those without are not offered. */
+const OPERATORS: Readonly<Partial<Record<FilterOperator, string>>> = {
+  eq: 'is this',
+  gt: 'is greater or later than this',
+  gte: 'is this, greater or later',
+  lt: 'is less or earlier than this',
+  lte: 'is this, less or earlier',
+  like: 'contains this',
+}
+/** Operators that another one makes superfluous. */
+const COVERED_BY: Readonly<Partial<Record<FilterOperator, FilterOperator>>> = { gt: 'gte', lt: 'lte' }
+
+function filterSchema({ schema, filters }: UnifiedToolMethod): JsonObject {
   const properties = isJsonObject(schema.properties) ? schema.properties : {}
-  const known = filterFields.map((field) => [field, properties[field] ?? { type: 'string' }] as const)
-  return {
-    type: 'object',
-    properties: Object.fromEntries(known.map(([field, property]) => [field, filterOf(property)])),
-  }
+  const offered = filters.filter(
+    ({ field, op }) => !filters.some((other) => other.field === field && other.op === COVERED_BY[op]),
+  )
+  const entries = offered.flatMap(({ field, op }): [string, Json][] => {
+    const meaning = OPERATORS[op]
+    if (meaning === undefined) return []
+    const value = filterOf(properties[field] ?? { type: 'string' })
+    const description = `Only records whose ${field.replaceAll('_', ' ')} ${meaning}.`
+    return [[filterParameter({ field, op }), { ...value, description }]]
+  })
+  return { type: 'object', properties: Object.fromEntries(entries) }
+}
+
+/** `status`, or with another operator `updated_at[gte]`, of which the argument is named `updated_at_gte`. */
+function filterParameter({ field, op }: UnifiedToolFilter): string {
+  return op === 'eq' ? field : `${field}[${op}]`
+}
+
+/** The filter of a parameter that `filterParameter` has named. */
+export function filterOfParameter(name: string): UnifiedToolFilter {
+  const [, field = name, op = 'eq'] = /^(.+)\[(\w+)\]$/.exec(name) ?? []
+  return { field, op: op as FilterOperator }
 }
 
 /** The schema of a filter value: that of the field, or of one item of a list. References are filtered by id. */
-function filterOf(property: Json): Json {
+function filterOf(property: Json): JsonObject {
   if (!isJsonObject(property)) return {}
   const { readOnly: _, ...rest } = property
   if (rest.type === 'array') return filterOf(rest.items ?? {})
-  return rest.type === 'object' ? { type: 'string', description: rest.description ?? '' } : rest
+  return rest.type === 'object' ? { type: 'string' } : rest
 }
 
 /** The fields of a write; those required of a creation. */
@@ -110,7 +145,7 @@ function writeSchema({ schema, method }: UnifiedToolMethod): JsonObject {
 /** The structured result. Every field may be absent or null: projection leaves fields out, and APIs do. */
 function outputSchema({ schema, method }: UnifiedToolMethod): JsonObject | undefined {
   if (method !== 'list' && method !== 'get') return undefined
-  const record = nullable(simplifySchema(withoutReadOnly(schema)))
+  const record = nullable(schema)
   if (method === 'get') return { ...record, type: 'object' }
   return {
     type: 'object',
@@ -122,28 +157,19 @@ function outputSchema({ schema, method }: UnifiedToolMethod): JsonObject | undef
   }
 }
 
-function withoutReadOnly(value: JsonObject): JsonObject {
-  return mapObjects(value, ({ readOnly: _, ...rest }) => rest)
+/**
+ * A schema of records as they are read: nothing is required, `null` is valid everywhere, other values than the listed too.
+ * Without descriptions, which the arguments have: they would cost as many tokens again.
+ */
+function nullable({ type, properties, items }: JsonObject): JsonObject {
+  return {
+    ...(typeof type === 'string' ? { type: [type, 'null'] } : {}),
+    ...(isJsonObject(items) ? { items: nullable(items) } : {}),
+    ...(isJsonObject(properties) ? { properties: mapObject(properties, nullable) } : {}),
+  }
 }
 
-/** A schema of records as they are read: nothing is required, `null` is valid everywhere, other values than the listed too. */
-function nullable(schema: JsonObject): JsonObject {
-  return mapObjects(schema, ({ required: _, additionalProperties: __, enum: ___, format: ____, ...rest }) =>
-    typeof rest.type === 'string' ? { ...rest, type: [rest.type, 'null'] } : rest,
-  )
-}
-
-/** Applies a change to every schema object; objects of properties are entered, not changed. */
-function mapObjects(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
-  const entries = Object.entries(change(schema)).map(([key, value]): [string, Json] => {
-    if (key === 'properties' && isJsonObject(value)) {
-      const inner = Object.entries(value).map(([name, property]): [string, Json] => [
-        name,
-        isJsonObject(property) ? mapObjects(property, change) : property,
-      ])
-      return [key, Object.fromEntries(inner)]
-    }
-    return [key, key === 'items' && isJsonObject(value) ? mapObjects(value, change) : value]
-  })
-  return Object.fromEntries(entries)
+function mapObject(properties: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
+  const entries = Object.entries(properties)
+  return Object.fromEntries(entries.map(([name, property]) => [name, isJsonObject(property) ? change(property) : {}]))
 }

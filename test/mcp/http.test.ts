@@ -4,7 +4,7 @@ import { callRest } from '../support/rest.ts'
 import { startToolServerFixture } from '../tool-servers/fixture.ts'
 import { callTool, connectClient } from './client.ts'
 
-const fixture = await startToolServerFixture(undefined, { PATCHBAY_CORS_ORIGINS: 'https://agent.example.com' })
+const fixture = await startToolServerFixture({ settings: { PATCHBAY_CORS_ORIGINS: 'https://agent.example.com' } })
 const { app, upstream, createServer } = fixture
 
 /** One request of the older handshake, which needs no other first. */

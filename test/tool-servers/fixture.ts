@@ -100,11 +100,22 @@ export interface CreatedServer {
 
 export const API_KEY = 'canary-7f3a-crm-key'
 
+/** What is not that of the CRM above. */
+export interface FixtureOptions {
+  readonly define?: (baseUrl: string) => JsonObject
+  readonly integrationName?: string
+  readonly credentials?: JsonObject
+  /** Environment variables of the service. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
 /** Starts it for one test file. Exchanges of the CRM are verified after each test. */
-export async function startToolServerFixture(
-  define: (baseUrl: string) => JsonObject = crmDefinition,
-  settings: Readonly<Record<string, string>> = {},
-): Promise<ToolServerFixture> {
+export async function startToolServerFixture({
+  define = crmDefinition,
+  integrationName = freshName('crm'),
+  credentials = { api_key: API_KEY },
+  settings = {},
+}: FixtureOptions = {}): Promise<ToolServerFixture> {
   const app = await startTestApp({ PATCHBAY_EGRESS_ALLOW: '127.0.0.1/32', ...settings })
   const upstream = await startUpstream()
   afterAll(() => upstream[Symbol.asyncDispose]())
@@ -112,14 +123,14 @@ export async function startToolServerFixture(
   const team = (verb: string, path: string, body: object) => expectJson(verb, app.url + path, app.first.teamToken, body)
   const call = async (verb: string, path: string, body?: JsonObject): Promise<JsonObject> =>
     await expectJson(verb, app.url + path, app.first.environmentToken, body)
-  const integrationName = freshName('crm')
   const integration = await team('POST', '/integration', { name: integrationName, config: define(upstream.url) })
   const installation = await call('POST', '/environment-integration', { integration_id: integration.id })
   const addAccount = async (tenantId: string, more: JsonObject = {}) => {
     const account = await call('POST', '/integrated-account', {
       environment_integration_id: String(installation.id),
       tenant_id: tenantId,
-      credentials: { api_key: API_KEY },
+      authentication_method: 'api_key',
+      credentials,
       context: { workspace: 'w1' },
       ...more,
     })

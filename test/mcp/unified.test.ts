@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import { isJsonObject, type JsonObject } from '../../src/base/index.ts'
+import { findShippedDefinition } from '../../src/catalog/index.ts'
+import { API_KEY, startToolServerFixture } from '../tool-servers/fixture.ts'
+import { callTool, connectClient } from './client.ts'
+
+/** A shipped definition that is sent to the scripted upstream instead. */
+function workable(baseUrl: string): JsonObject {
+  const { config = {} } = findShippedDefinition('workable') ?? {}
+  if (!isJsonObject(config)) throw new Error('the definition has no config')
+  return { ...config, base_url: baseUrl }
+}
+
+const { upstream, createServer, call } = await startToolServerFixture({
+  define: workable,
+  integrationName: 'workable',
+  credentials: { subdomain: 'acme', api_key: API_KEY },
+})
+const UNIFIED = { filter: { sources: ['unified'] } }
+
+describe('unified resources as tools', () => {
+  it('are named after their model, with the fields of the model as arguments and result', async () => {
+    const { id } = await createServer({ ...UNIFIED, is_read_only: false })
+    const { tools, warnings } = await call('GET', `/tool-server/${id}/tools`)
+    expect(warnings).toEqual([])
+    const byName = new Map((tools as readonly JsonObject[]).map((tool) => [tool.name, tool]))
+    expect([...byName.keys()]).toEqual(expect.arrayContaining(['list_ats_jobs', 'get_ats_job', 'create_ats_candidate']))
+    expect(byName.get('list_ats_jobs')).toMatchObject({
+      source: 'unified',
+      resource: 'ats/jobs',
+      method: 'list',
+      input_schema: { properties: { status: {}, updated_at_gte: {}, limit: {}, cursor: {}, fields: {} } },
+      output_schema: { properties: { records: { type: 'array' } } },
+    })
+    const create = byName.get('create_ats_candidate')?.input_schema as JsonObject
+    expect(create.properties).not.toHaveProperty('id')
+    expect(create.properties).toMatchObject({ first_name: {}, dry_run: {} })
+  })
+
+  it('are called in the shape of the model', async () => {
+    const client = await connectClient(await createServer(UNIFIED), 'modern')
+    const job = { id: '1', shortcode: 'ABC', title: 'Engineer', state: 'published' }
+    upstream.script({
+      request: 'GET /jobs?state=published&limit=20',
+      answer: { json: { jobs: [job] } },
+    })
+    const { structured, isError } = await callTool(client, 'list_ats_jobs', {
+      status: 'open',
+      fields: ['name', 'status'],
+    })
+    expect(isError).toBe(false)
+    expect(structured).toEqual({ records: [{ id: 'ABC', name: 'Engineer', status: 'open' }], next_cursor: null })
+  })
+
+  it('say which values of a write are wrong before anything is sent', async () => {
+    const client = await connectClient(await createServer({ ...UNIFIED, is_read_only: false }), 'modern')
+    const { structured } = await callTool(client, 'create_ats_candidate', { first_name: 5 })
+    expect(structured).toMatchObject({ error: { type: 'validation', fields: expect.any(Array) } })
+  })
+})
