@@ -74,9 +74,9 @@ export function compileRequest(config: MappingConfig, resource: UnifiedResource)
 /** The variable that holds the body as a whole. */
 const BODY_VARIABLE = 'body'
 
-/** Fields of the body that the request and the steps read. */
-function readFieldsOf({ request, before = [], after = [] }: MappingConfig): ReadonlySet<string> | undefined {
-  const texts = textsOf([request ?? {}, before, after] as Json)
+/** Fields of the body that the choice of the method, the request and the steps read. */
+function readFieldsOf({ method, request, before = [], after = [] }: MappingConfig): ReadonlySet<string> | undefined {
+  const texts = textsOf([method, request ?? {}, before, after] as Json)
   const names = new Set<string>()
   for (const text of texts) {
     const paths = listInputPaths(text)
