@@ -28,10 +28,10 @@ ajv.addFormat('decimal', /^-?\d+(\.\d+)?$/)
 ajv.addFormat('country', /^[A-Z]{2}$/)
 
 /**
- * A validator of the records of a unified resource, made from the document of the model by rules of its own: every field of
- * the schema is there, `null` where it has no value, and no other but the common ones and `<enum>_raw`.
+ * A validator of the records of a unified resource, made from the document of the model by rules of its own: no fields but
+ * those of the schema, the common ones and `<enum>_raw`, each nullable. What is read is whole: every field of the schema is there.
  */
-export function outputValidator(model: string, resource: string): ValidateFunction {
+export function outputValidator(model: string, resource: string, isWhole: boolean): ValidateFunction {
   const document = findShippedModel(model) as unknown as ModelDocument
   const schema = document.resources[resource]?.schema
   if (schema === undefined) throw new Error(`no resource ${model}/${resource}`)
@@ -39,7 +39,7 @@ export function outputValidator(model: string, resource: string): ValidateFuncti
   return ajv.compile({
     ...record,
     properties: { ...(record.properties as JsonObject), ...COMMON },
-    required: [...Object.keys(schema.properties as JsonObject), 'id', 'remote_id'],
+    required: isWhole ? [...Object.keys(schema.properties as JsonObject), 'id', 'remote_id'] : ['id', 'remote_id'],
     $defs: Object.fromEntries(Object.entries(document.$defs).map(([name, def]) => [name, strictObject(def)])),
   })
 }
