@@ -48,6 +48,17 @@ const ENVIRONMENT: CommandOption = {
 }
 const OVERRIDE: CommandOption = { flags: '--override <FILE>', meaning: 'JSON object, merged over the definition' }
 
+const MAPPING_OPTIONS: readonly CommandOption[] = [
+  { flags: '--fixture <FILE>', meaning: 'cases by resource and name: a method, and what is sent and answered' },
+  {
+    flags: '--definition <FILE|NAME>',
+    meaning: 'definition of the integration',
+    fallback: 'the shipped definition of its name',
+  },
+  { flags: '--model <FILE>', meaning: 'the unified model', fallback: 'the shipped model of its name' },
+  { flags: '--json', meaning: 'print JSON' },
+]
+
 /** The table of commands: what is parsed, what `--help` shows and what the README lists. */
 export const COMMANDS: readonly Command[] = [
   {
@@ -176,6 +187,31 @@ export const COMMANDS: readonly Command[] = [
     examples: ['patchbay check crm.json', 'patchbay check github --override ours.json'],
     dataDirectory: 'unused',
     load: async () => (await import('./check.ts')).runCheck,
+  },
+  {
+    name: 'unified check',
+    operands: { '<FILES...>': 'mappings of unified resources: files, or shipped ones such as crm/hubspot' },
+    summary: 'report every problem of unified mappings',
+    description:
+      'Prints one line per finding: errors, warnings, hints. With a fixture it also runs its cases, and reports expressions that never have a value and values that no enum covers. Exits with 1 when there is an error.',
+    options: MAPPING_OPTIONS,
+    examples: ['patchbay unified check crm/hubspot', 'patchbay unified check ours.json --definition crm.json'],
+    dataDirectory: 'unused',
+    load: async () => (await import('./unified-check.ts')).runUnifiedCheck,
+  },
+  {
+    name: 'unified try',
+    operands: { '<FILE>': 'a mapping of unified resources: a file, or a shipped one such as crm/hubspot' },
+    summary: 'run recorded answers of a third party through a unified mapping',
+    description:
+      'Shows the requests and answers of each case of a fixture file, the unified result, how each field came about, and warnings. Sends nothing. Exits with 1 when a case does not run as it is recorded.',
+    options: [
+      { flags: '--case <RESOURCE/NAME>', meaning: 'only this case, or all of this resource', fallback: 'all cases' },
+      ...MAPPING_OPTIONS,
+    ],
+    examples: ['patchbay unified try ours.json --fixture answers.json --case contacts/list'],
+    dataDirectory: 'unused',
+    load: async () => (await import('./unified-try.ts')).runUnifiedTry,
   },
   {
     name: 'install',

@@ -1,7 +1,18 @@
+import type { styleText } from 'node:util'
 import type { FollowedRun, ResourceProgress } from '../client/index.ts'
 
 /** What a piece of text means; the colour follows from it. */
 export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'busy' | 'warning' | 'bad'
+
+export const TONE_STYLES: Readonly<Record<Tone, Parameters<typeof styleText>[0]>> = {
+  plain: 'reset',
+  strong: 'bold',
+  quiet: 'dim',
+  good: 'green',
+  busy: 'cyan',
+  warning: 'yellow',
+  bad: 'red',
+}
 
 /** Text with its tone. */
 export interface Cell {

@@ -14,6 +14,7 @@ import {
   renderLine,
   renderTable,
   statusNote,
+  TONE_STYLES,
   type Tone,
 } from './run-format.ts'
 import type { RunDisplay } from './run-lines.ts'
@@ -218,16 +219,6 @@ function onOneLine(text: string): string {
 
 const FRAME_INTERVAL_MS = 120
 const TERMINAL_SIZE_DEFAULT = { columns: 80, rows: 24 }
-
-const TONE_STYLES: Readonly<Record<Tone, Parameters<typeof styleText>[0]>> = {
-  plain: 'reset',
-  strong: 'bold',
-  quiet: 'dim',
-  good: 'green',
-  busy: 'cyan',
-  warning: 'yellow',
-  bad: 'red',
-}
 
 /** Redraws a run in place on a terminal, several times a second, until it is closed. */
 export class ScreenDisplay implements RunDisplay {

@@ -22,6 +22,7 @@ export {
   type MappingWriter,
   updateMapping,
 } from './mapping.ts'
+export { checkMappingDocument, locate, type MappingDocument, readMappingDocument } from './mapping-document.ts'
 export {
   checkModelConfig,
   createModel,

@@ -9,8 +9,10 @@
 export { prepareRequest } from './build-call.ts'
 export { callUnified } from './call-unified.ts'
 export { findMappingProblems, type MappingFinding, type MappingsToCheck } from './check-findings.ts'
+export { checkFixtures } from './check-fixture.ts'
 export { checkMapping, checkMappingLayer } from './check-mapping.ts'
 export { compileMapping, type MappingPlan } from './compile-mapping.ts'
+export { type MappingFixture, parseFixture, type TriedExchange } from './fixture.ts'
 export { type MappedRecords, type MappingOptions, mapRecords } from './map-records.ts'
 export type {
   FieldTrace,
@@ -55,4 +57,5 @@ export {
   UNIFIED_OPTIONS,
   type UnifiedQuery,
 } from './request-query.ts'
+export { fixtureRequest, type TriedMapping, tryCall, tryFixture } from './try-mapping.ts'
 export { unifiedPages } from './unified-pages.ts'

@@ -1,0 +1,99 @@
+import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, type Violation } from '../base/index.ts'
+import {
+  checkMappingLayer,
+  findMappingProblems,
+  type MappingFinding,
+  type MergedMapping,
+  type UnifiedModel,
+} from '../unified/index.ts'
+import { ANY_METHOD, listParts, mergeMethods } from './layers.ts'
+
+/** A mapping file: `{model, integration, resources: {<resource>: {<method or *>: config}}}`. */
+export interface MappingDocument {
+  readonly document: JsonObject
+  readonly model: UnifiedModel
+  /** Merged mappings by resource and method. */
+  readonly resources: ReadonlyMap<string, ReadonlyMap<string, MergedMapping>>
+}
+
+/** The merged methods of a mapping file, each by itself: nothing is stored over them. */
+export function readMappingDocument(document: JsonObject, model: UnifiedModel): MappingDocument {
+  const parts = listParts(document, [])
+  const resources = new Map(
+    [...model.resources.keys()].map((resource) => [resource, mergeMethods(parts, resource)] as const),
+  )
+  return { document, model, resources }
+}
+
+/**
+ * Everything that a check finds in a mapping file, with paths from its top.
+ *
+ * @param definition config of the integration; absent: its methods are not known
+ */
+export function checkMappingDocument(
+  mapping: MappingDocument,
+  definition: JsonObject | undefined,
+): readonly MappingFinding[] {
+  const { document, model } = mapping
+  const own = [...checkShape(document, model), ...checkLayers(document)]
+  if (own.length > 0) return own
+  return [...mapping.resources].flatMap(([name, methods]) => {
+    const resource = model.resources.get(name)
+    if (resource === undefined) return []
+    return [...methods].flatMap(([method, merged]) => {
+      const one = new Map([[method, merged]])
+      const findings = findMappingProblems({ resource, methods: one, siblings: methods, definition }, '')
+      return findings.map((finding) => locate(document, name, method, finding))
+    })
+  })
+}
+
+/** A finding about a merged method, with the path at which the file has the leaf: in the method, or in what all share. */
+export function locate(
+  document: JsonObject,
+  resource: string,
+  method: string,
+  finding: MappingFinding,
+): MappingFinding {
+  const path = parseDotPath(finding.path)
+  const has = (name: string) => getAtPath(document, ['resources', resource, name, ...path]) !== undefined
+  const place = !has(method) && has(ANY_METHOD) ? ANY_METHOD : method
+  const rest = finding.path === '' || finding.path.startsWith('[') ? finding.path : `.${finding.path}`
+  return { ...finding, path: `resources.${resource}.${place}${rest}` }
+}
+
+function checkShape({ resources, ...rest }: JsonObject, model: UnifiedModel): readonly MappingFinding[] {
+  const unknown = Object.keys(rest).filter((key) => !['model', 'integration'].includes(key))
+  return [
+    ...unknown.map((key) => errorAt(key, 'unknown_field', 'is not one of model, integration, resources')),
+    ...(typeof rest.integration === 'string' ? [] : [errorAt('integration', 'required', 'must name the integration')]),
+    ...(isJsonObject(resources) ? [] : [errorAt('resources', 'required', 'must be an object by resource')]),
+    ...entriesOf(resources)
+      .filter(([name]) => !model.resources.has(name))
+      .map(([name]) =>
+        errorAt(`resources.${name}`, 'unknown_resource', `is not one of ${[...model.resources.keys()].join(', ')}`),
+      ),
+  ]
+}
+
+function checkLayers({ resources }: JsonObject): readonly MappingFinding[] {
+  return entriesOf(resources).flatMap(([resource, methods]) =>
+    isJsonObject(methods)
+      ? Object.entries(methods).flatMap(([method, config]) =>
+          checkMappingLayer(config, `resources.${resource}.${method}`).map(toError),
+        )
+      : [errorAt(`resources.${resource}`, 'type', 'must be an object by method')],
+  )
+}
+
+function toError({ field, rule, description }: Violation): MappingFinding {
+  return errorAt(field, rule, description)
+}
+
+function errorAt(path: string, rule: string, message: string): MappingFinding {
+  return { path, rule, severity: 'error', message }
+}
+
+function entriesOf(value: Json | undefined): readonly (readonly [string, Json])[] {
+  return isJsonObject(value) ? Object.entries(value) : []
+}
