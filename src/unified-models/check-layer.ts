@@ -4,6 +4,7 @@ import type { Tx } from '../database/index.ts'
 import { findDefinitionByName } from '../integrations/index.ts'
 import {
   checkMappingLayer,
+  distinctFindings,
   findMappingProblems,
   type MappingFinding,
   parseModel,
@@ -47,7 +48,7 @@ export async function checkLayer(tx: Tx, layer: LayerToCheck, prefix: string): P
   if (!isShared && checked.size === 0)
     return [errorAt(prefix, 'target.missing', 'must have resource and method: no layer below says what is called')]
   const findings = findMappingProblems({ resource, methods: checked, siblings: methods, definition }, prefix)
-  return isShared ? distinct(findings) : findings
+  return isShared ? distinctFindings(findings) : findings
 }
 
 /** The resource of the model, or the finding that there is none. */
@@ -85,11 +86,6 @@ function errorAt(path: string, rule: string, message: string): MappingFinding {
 
 function toFinding({ field, rule, description }: Violation): MappingFinding {
   return errorAt(field, rule, description)
-}
-
-/** The same finding of several methods once. */
-function distinct(findings: readonly MappingFinding[]): readonly MappingFinding[] {
-  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()]
 }
 
 /** @throws Failure DEFINITION_INVALID with every error among the findings, unless there are none */

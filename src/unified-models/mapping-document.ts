@@ -1,6 +1,7 @@
 import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, type Violation } from '../base/index.ts'
 import {
   checkMappingLayer,
+  distinctFindings,
   findMappingProblems,
   type MappingFinding,
   type MergedMapping,
@@ -37,7 +38,7 @@ export function checkMappingDocument(
   const { document, model } = mapping
   const own = [...checkShape(document, model), ...checkLayers(document)]
   if (own.length > 0) return own
-  return [...mapping.resources].flatMap(([name, methods]) => {
+  const found = [...mapping.resources].flatMap(([name, methods]) => {
     const resource = model.resources.get(name)
     if (resource === undefined) return []
     return [...methods].flatMap(([method, merged]) => {
@@ -46,6 +47,8 @@ export function checkMappingDocument(
       return findings.map((finding) => locate(document, name, method, finding))
     })
   })
+  // What methods share is checked with each of them.
+  return distinctFindings(found)
 }
 
 /** A finding about a merged method, with the path at which the file has the leaf: in the method, or in what all share. */

@@ -85,3 +85,8 @@ function planOf(definition: JsonObject | undefined): Plan | undefined {
     throw error
   }
 }
+
+/** The same finding of several methods once. */
+export function distinctFindings(findings: readonly MappingFinding[]): readonly MappingFinding[] {
+  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()]
+}

@@ -1,6 +1,6 @@
 import { formatDotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { fieldsOf } from './check-fields.ts'
-import type { MappingFinding } from './check-findings.ts'
+import { distinctFindings, type MappingFinding } from './check-findings.ts'
 import { fieldExpressions } from './field-leaves.ts'
 import type { MergedMapping } from './mapping.ts'
 import type { TriedMapping } from './try-mapping.ts'
@@ -21,7 +21,10 @@ const RULES: Readonly<Record<string, string>> = { enum: 'enum.not_covered', type
 export function checkFixtures({ merged, tried }: TriedMethod): readonly MappingFinding[] {
   const records = tried.flatMap(({ outcome }) => (outcome?.kind === 'ok' ? recordsOf(outcome.result) : []))
   const traces = tried.flatMap((each) => each.traces ?? [])
-  return [...(traces.length === 0 ? [] : withoutValue(merged, traces)), ...distinct(records.flatMap(warningsOf))]
+  return [
+    ...(traces.length === 0 ? [] : withoutValue(merged, traces)),
+    ...distinctFindings(records.flatMap(warningsOf)),
+  ]
 }
 
 function withoutValue(
@@ -56,8 +59,4 @@ function warningsOf(record: JsonObject): readonly MappingFinding[] {
     severity: 'warning' as const,
     message: String(message),
   }))
-}
-
-function distinct(findings: readonly MappingFinding[]): readonly MappingFinding[] {
-  return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()]
 }
