@@ -1,15 +1,15 @@
-import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
 import type { TriedExchange, TriedMapping } from '../unified/index.ts'
 import type { NamedFixture } from './mapping-file.ts'
 import { type ApplyTone, type Cell, type Column, pluralize, renderLine, renderTable, type Tone } from './run-format.ts'
 
 type FieldTraces = NonNullable<TriedMapping['traces']>[number]
 
-/** Widest name of a field in the table, and the least that a value and an expression get, characters. */
+/** Widest name of a field in the table, and the least width of a value and of an expression, characters. */
 const FIELD_WIDTH_MAX = 34
 const VALUE_WIDTH_MIN = 16
-/** Lines of a record that are shown; `--json` shows all. */
-const RECORD_LINES_MAX = 60
+/** Characters between columns. */
+const COLUMN_GAP = 2
 /** The start of a text in a table: longer ones would be cut by the terminal anyway. */
 const TEXT_MAX = 1_000
 
@@ -18,7 +18,7 @@ export function isAsRecorded({ exchanges, failure, unused }: TriedMapping): bool
   return failure === undefined && unused === 0 && exchanges.every(({ differences }) => differences.length === 0)
 }
 
-/** A case as lines: requests and answers, the unified result, how the fields of the first record came about, warnings. */
+/** A case as lines: requests and answers, the first unified record with the expression of each field, warnings of all records. */
 export function renderTriedCase(
   title: string,
   tried: TriedMapping,
@@ -27,13 +27,15 @@ export function renderTriedCase(
 ): readonly string[] {
   const line = (text: string, tone: Tone = 'plain') => renderLine([{ text, tone }], width, applyTone)
   const records = recordsOf(tried)
+  const [first] = records
+  const [traces = []] = tried.traces ?? []
   return [
     line(title, 'strong'),
     ...tried.exchanges.flatMap((exchange) => exchangeLines(exchange).map(([text, tone]) => line(text, tone))),
     ...(tried.unused === 0 ? [] : [line(`  ${pluralize(tried.unused, 'exchange')} of the fixture not used`, 'bad')]),
     ...outcomeLines(tried).map(([text, tone]) => line(text, tone)),
-    ...recordLines(records).map((text) => line(text)),
-    ...traceTable(tried.traces?.[0] ?? [], width, applyTone),
+    ...(first === undefined ? [] : recordTable(first, traces, width, applyTone)),
+    ...(first === undefined ? [] : unsetLine(first, traces).map((text) => line(text, 'quiet'))),
     ...warningLines(tried, records).map(([text, tone]) => line(text, tone)),
   ]
 }
@@ -65,41 +67,65 @@ function outcomeLines({ outcome, failure }: TriedMapping): readonly TonedText[] 
   return [[`  = ${what}${next}${isPartial ? ', partial' : ''}`, 'good']]
 }
 
-/** The first record without what is null. */
-function recordLines([first]: readonly JsonObject[]): readonly string[] {
-  if (first === undefined) return []
-  const { _warnings: _, ...record } = first
-  const set = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null))
-  const lines = JSON.stringify(set, undefined, 2).split('\n')
-  const cut = lines.length > RECORD_LINES_MAX ? [...lines.slice(0, RECORD_LINES_MAX), '…'] : lines
-  const empty = Object.keys(record).filter((name) => record[name] === null)
-  return [...cut.map((text) => `    ${text}`), ...(empty.length === 0 ? [] : [`    null: ${empty.join(', ')}`])]
+/** A row of the table of a record. */
+interface FieldRow {
+  /** Dotted. */
+  readonly field: string
+  /** The unified value; absent: none. */
+  readonly value: Json | undefined
+  readonly error: string | undefined
+  /** Empty for what the engine adds by itself. */
+  readonly expression: string
+  readonly isSandboxed: boolean
 }
 
-/** Field, value and expression of each leaf of the field map. */
-function traceTable(traces: FieldTraces, width: number, applyTone: ApplyTone): readonly string[] {
-  if (traces.length === 0) return []
-  const fields = column(traces.map(({ field }) => [`  ${cut(field, FIELD_WIDTH_MAX)}`, 'plain']))
-  const fieldWidth = Math.max(...fields.cells.map(({ text }) => text.length))
-  const valueWidth = Math.max(VALUE_WIDTH_MIN, Math.floor((width - fieldWidth) * 0.4))
-  const values = column(
-    traces.map(({ value, error }) =>
-      error === undefined
-        ? [cut(value === undefined ? '–' : compact(value), valueWidth), toneOf(value)]
-        : [cut(error, valueWidth), 'bad'],
-    ),
-  )
+/** The first record as a table: each leaf of the field map with its unified value and its expression, then what the engine added. */
+function recordTable(record: JsonObject, traces: FieldTraces, width: number, applyTone: ApplyTone): readonly string[] {
+  const rows = rowsOf(record, traces)
+  const fields = column(rows.map(({ field }) => [`    ${cut(field, FIELD_WIDTH_MAX)}`, 'plain']))
+  const left = width - widthOf(fields) - 2 * COLUMN_GAP
+  const valueMax = Math.max(VALUE_WIDTH_MIN, Math.floor(left / 2))
+  const values = column(rows.map((row) => valueCell(row, valueMax)))
+  const expressionMax = Math.max(VALUE_WIDTH_MIN, left - widthOf(values))
   const expressions = column(
-    traces.map(({ expression, lane }) => [
-      `${lane === 'sandbox' ? '(sandbox) ' : ''}${cut(expression.replaceAll(/\s+/g, ' '), TEXT_MAX)}`,
-      lane === 'sandbox' ? 'warning' : 'quiet',
+    rows.map(({ expression, isSandboxed }) => [
+      cut(`${isSandboxed ? '(sandbox) ' : ''}${expression.replaceAll(/\s+/g, ' ')}`, expressionMax),
+      isSandboxed ? 'warning' : 'quiet',
     ]),
   )
   return renderTable([fields, values, expressions], width, applyTone)
 }
 
-function toneOf(value: Json | undefined): Tone {
-  return value === undefined || value === null ? 'quiet' : 'good'
+function rowsOf(record: JsonObject, traces: FieldTraces): readonly FieldRow[] {
+  const mapped = traces.map(({ field, expression, error, lane }) => ({
+    field,
+    value: getAtPath(record, parseDotPath(field)),
+    error,
+    expression,
+    isSandboxed: lane === 'sandbox',
+  }))
+  const names = new Set(mapped.map(({ field }) => String(parseDotPath(field)[0])))
+  const added = Object.entries(record)
+    .filter(([name, value]) => !names.has(name) && name !== '_warnings' && value !== null)
+    .map(([field, value]) => ({ field, value, error: undefined, expression: '', isSandboxed: false }))
+  return [...mapped, ...added]
+}
+
+function valueCell({ value, error }: FieldRow, length: number): TonedText {
+  if (error !== undefined) return [cut(error, length), 'bad']
+  const isEmpty = value === undefined || value === null
+  return [isEmpty ? '–' : cut(compact(value), length), isEmpty ? 'quiet' : 'good']
+}
+
+/** Fields of the schema that no expression sets. */
+function unsetLine(record: JsonObject, traces: FieldTraces): readonly string[] {
+  const names = new Set(traces.map(({ field }) => String(parseDotPath(field)[0])))
+  const unset = Object.keys(record).filter((name) => record[name] === null && !names.has(name))
+  return unset.length === 0 ? [] : [`    not mapped: ${unset.join(', ')}`]
+}
+
+function widthOf({ cells }: Column): number {
+  return Math.max(0, ...cells.map(({ text }) => text.length))
 }
 
 function column(cells: readonly TonedText[]): Column {
