@@ -165,7 +165,8 @@ export function triedCaseToJson({ resource, name, fixture }: NamedFixture, tried
       : {}),
     traces,
   }
-  return JSON.parse(JSON.stringify(shown)) as JsonObject
+  // Its values are JSON; interfaces have no index signature.
+  return shown as unknown as JsonObject
 }
 
 function recordsOf({ outcome }: TriedMapping): readonly JsonObject[] {

@@ -37,7 +37,6 @@ export type { MappedAccount } from './sql/effective.ts'
 export {
   deleteMappingsOfEnvironment,
   type MappingFilter,
-  type MappingOwner,
   type MappingScopeName,
   type StoredMapping,
   selectMappings,

@@ -7,7 +7,7 @@ import type { MergedMapping } from './mapping.ts'
 import type { UnifiedResource } from './model.ts'
 
 /** `error`: the mapping cannot be used; `warning`: some records or requests will probably be wrong; `hint`: it could be better. */
-export type FindingSeverity = 'error' | 'warning' | 'hint'
+type FindingSeverity = 'error' | 'warning' | 'hint'
 
 /** Something that a check found in a mapping. */
 export interface MappingFinding {
@@ -32,7 +32,7 @@ export interface CheckedMethod {
 }
 
 /** The merged mappings of a resource to be checked. */
-export interface MappingsToCheck {
+interface MappingsToCheck {
   readonly resource: UnifiedResource
   readonly methods: ReadonlyMap<string, MergedMapping>
   /** All methods of the resource, with which those are compared. */

@@ -8,7 +8,7 @@
 
 export { prepareRequest } from './build-call.ts'
 export { callUnified } from './call-unified.ts'
-export { distinctFindings, findMappingProblems, type MappingFinding, type MappingsToCheck } from './check-findings.ts'
+export { distinctFindings, findMappingProblems, type MappingFinding } from './check-findings.ts'
 export { checkFixtures } from './check-fixture.ts'
 export { checkMapping, checkMappingLayer } from './check-mapping.ts'
 export { compileMapping, type MappingPlan } from './compile-mapping.ts'
