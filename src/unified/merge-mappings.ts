@@ -30,7 +30,7 @@ function collectLayers(
   if (isJsonObject(value) && Object.keys(value).length > 0) {
     for (const [key, item] of Object.entries(value))
       if (!FORBIDDEN_KEYS.has(key)) collectLayers(layers, item, layer, [...path, key])
-  } else layers.set(formatDotPath(path), layer)
+  } else if (path.length > 0) layers.set(formatDotPath(path), layer)
 }
 
 /** The layers of leaves that are left: others were removed or replaced by an object or a text. */

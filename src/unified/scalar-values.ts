@@ -116,9 +116,9 @@ function writeOut(value: number | JsonNumber): string | undefined {
 
 const NUMBER = /^-?(?:0|[1-9]\d{0,40})(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?$/
 
-/** A number: as it is, or of a text that is one. `undefined` when it is none. */
+/** A number: as it is, or of a text that is one. `undefined` when it is none, or beyond the range of a double. */
 export function toNumber(value: Json): number | JsonNumber | undefined {
-  if (value instanceof JsonNumber) return value
+  if (value instanceof JsonNumber) return Number.isFinite(value.valueOf()) ? value : undefined
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
   if (typeof value !== 'string') return undefined
   const text = value.length > TEXT_LENGTH_MAX * 2 ? '' : value.trim()
