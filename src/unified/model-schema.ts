@@ -20,6 +20,8 @@ const FIELDS_MAX = 200
 export const MODEL_LENGTH_MAX = 512 * 1024
 /** Deepest nesting of a field, definitions included. */
 const DEPTH_MAX = 8
+/** Most schemas of a resource, with each use of a shared schema. */
+const SCHEMAS_MAX = 2_000
 /** Start of the name of a shared schema of a model. */
 export const DEFINITION_PREFIX = '#/$defs/'
 
@@ -114,9 +116,9 @@ export function checkModel(document: JsonObject, prefix: string): Violation[] {
 function listSemanticProblems(document: JsonObject, prefix: string): Violation[] {
   const definitions = objectAt(document, '$defs')
   const resources = Object.entries(objectAt(document, 'resources'))
-  const check: SchemaCheck = { definitions, prefix }
+  const check: SchemaCheck = { definitions, prefix, extents: new Map() }
   return [
-    ...Object.entries(definitions).flatMap(([name, schema]) => listFieldProblems(check, schema, ['$defs', name], [])),
+    ...Object.entries(definitions).flatMap(([name, schema]) => listFieldProblems(check, schema, ['$defs', name])),
     ...resources.flatMap(([name, resource]) => listResourceProblems(check, objectOf(resource), ['resources', name])),
   ]
 }
@@ -124,6 +126,16 @@ function listSemanticProblems(document: JsonObject, prefix: string): Violation[]
 interface SchemaCheck {
   readonly definitions: JsonObject
   readonly prefix: string
+  /** Extents of shared schemas by name; `undefined` while one is measured. */
+  readonly extents: Map<string, Extent | undefined>
+}
+
+/** How large a schema is with the shared schemas in place of their names. */
+interface Extent {
+  /** Schemas in all. */
+  readonly size: number
+  /** Levels of nesting; infinite when one leads back to itself. */
+  readonly depth: number
 }
 
 function listResourceProblems(check: SchemaCheck, resource: JsonObject, path: DotPath): Violation[] {
@@ -137,15 +149,21 @@ function listResourceProblems(check: SchemaCheck, resource: JsonObject, path: Do
     ...reserved.map((name) =>
       violation(check, [...at, 'properties', name], 'is a field that every record has: leave it out', 'reserved'),
     ),
-    ...listFieldProblems(check, schema, at, []),
+    ...listExtentProblems(check, schema, at),
+    ...listFieldProblems(check, schema, at),
   ]
 }
 
-/** @param references names of the shared schemas that led here */
-function listFieldProblems(check: SchemaCheck, value: Json, path: DotPath, references: readonly string[]): Violation[] {
+function listExtentProblems(check: SchemaCheck, schema: JsonObject, path: DotPath): Violation[] {
+  const { size, depth } = extentOf(check, schema)
+  if (size > SCHEMAS_MAX) return [violation(check, path, `must have at most ${SCHEMAS_MAX} fields in all`, 'max')]
+  const isTooDeep = Number.isFinite(depth) && depth > DEPTH_MAX
+  return isTooDeep ? [violation(check, path, `must be nested at most ${DEPTH_MAX} deep`, 'max')] : []
+}
+
+function listFieldProblems(check: SchemaCheck, value: Json, path: DotPath): Violation[] {
   const schema = objectOf(value)
-  if (path.length > 4 * DEPTH_MAX) return [violation(check, path, 'is nested too deeply', 'max')]
-  if (typeof schema.$ref === 'string') return listReferenceProblems(check, schema.$ref, path, references)
+  if (typeof schema.$ref === 'string') return listReferenceProblems(check, schema.$ref, path)
   const properties = objectAt(schema, 'properties')
   const required = Array.isArray(schema.required) ? schema.required.map(String) : []
   return [
@@ -154,25 +172,43 @@ function listFieldProblems(check: SchemaCheck, value: Json, path: DotPath, refer
       .filter((name) => !Object.hasOwn(properties, name))
       .map((name) => violation(check, [...path, 'required'], `names ${name}, which is not a property`, 'required')),
     ...Object.entries(properties).flatMap(([name, property]) =>
-      listFieldProblems(check, property, [...path, 'properties', name], references),
+      listFieldProblems(check, property, [...path, 'properties', name]),
     ),
-    ...(schema.items === undefined ? [] : listFieldProblems(check, schema.items, [...path, 'items'], references)),
+    ...(schema.items === undefined ? [] : listFieldProblems(check, schema.items, [...path, 'items'])),
   ]
 }
 
-function listReferenceProblems(
-  check: SchemaCheck,
-  reference: string,
-  path: DotPath,
-  references: readonly string[],
-): Violation[] {
+function listReferenceProblems(check: SchemaCheck, reference: string, path: DotPath): Violation[] {
   const name = reference.slice(DEFINITION_PREFIX.length)
   const at = [...path, '$ref']
   if (!Object.hasOwn(check.definitions, name))
     return [violation(check, at, `names ${name}, which $defs lacks`, 'unknown')]
-  if (references.includes(name)) return [violation(check, at, 'leads back to itself', 'cycle')]
-  const target = listFieldProblems(check, check.definitions[name] ?? null, at, [...references, name])
-  return target.filter(({ rule }) => rule === 'cycle' || rule === 'max')
+  const { depth } = sharedExtent(check, name)
+  return Number.isFinite(depth) ? [] : [violation(check, at, 'leads back to itself', 'cycle')]
+}
+
+function extentOf(check: SchemaCheck, value: Json): Extent {
+  const schema = objectOf(value)
+  if (typeof schema.$ref === 'string') return sharedExtent(check, schema.$ref.slice(DEFINITION_PREFIX.length))
+  const parts = [
+    ...Object.values(objectAt(schema, 'properties')),
+    ...(schema.items === undefined ? [] : [schema.items]),
+  ]
+  const extents = parts.map((part) => extentOf(check, part))
+  return {
+    size: extents.reduce((sum, { size }) => sum + size, 1),
+    depth: extents.reduce((deepest, { depth }) => Math.max(deepest, depth), 0) + 1,
+  }
+}
+
+/** Measured once per shared schema: expanding each use of each would take exponential time. */
+function sharedExtent(check: SchemaCheck, name: string): Extent {
+  const { extents, definitions } = check
+  if (extents.has(name)) return extents.get(name) ?? { size: 1, depth: Number.POSITIVE_INFINITY }
+  extents.set(name, undefined)
+  const extent = extentOf(check, Object.hasOwn(definitions, name) ? (definitions[name] ?? null) : null)
+  extents.set(name, extent)
+  return extent
 }
 
 function listTypeProblems(check: SchemaCheck, schema: JsonObject, path: DotPath): Violation[] {
