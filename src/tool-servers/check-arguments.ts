@@ -45,6 +45,8 @@ function checkProperties(schema: JsonObject, value: JsonObject, path: string, fo
     if (typeof name === 'string' && !Object.hasOwn(value, name))
       found.push({ field: join(path, name), description: 'is required', rule: 'required' })
   for (const [name, item] of Object.entries(value)) {
+    // A client may send a million names, and a suggestion for each costs a comparison with all arguments.
+    if (found.length >= VIOLATIONS_MAX) return
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined
     if (isJsonObject(known)) check(known, item, join(path, name), found, depth + 1)
     else if (additionalProperties === false) {

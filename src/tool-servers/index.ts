@@ -5,20 +5,12 @@
  * search, the record of calls. Never here: a protocol by which tools are read and called (`mcp/`).
  */
 
-export type { ToolCall, ToolCallOutcome } from './call-tool.ts'
-export type { ToolServerDeps } from './dependencies.ts'
-export type { ToolWarning } from './derive-tools.ts'
-export { createToolLoader, type LoadedTools, type ToolLoader } from './load-tools.ts'
+export { createToolLoader, type LoadedTools } from './load-tools.ts'
 export { deleteToolCallsOfEnvironment, listToolCalls, TOOL_CALL_DAYS, type ToolCallRecord } from './sql/tool-call.ts'
-export {
-  listToolServers,
-  type ToolServerListFilter,
-  type ToolServerMode,
-  type ToolServerRecord,
-} from './sql/tool-server.ts'
-export type { ServerTool, ToolAnnotations, ToolDescription, ToolKind, ToolResult, ToolSource } from './tool.ts'
-export { createToolEndpoint, type OpenToolServer, type ToolEndpoint } from './tool-endpoint.ts'
-export { ALL_TOOLS, type ToolServerFilter } from './tool-filter.ts'
+export { listToolServers, type ToolServerRecord } from './sql/tool-server.ts'
+export type { ServerTool, ToolDescription, ToolResult } from './tool.ts'
+export { createToolEndpoint, type ToolEndpoint } from './tool-endpoint.ts'
+export type { ToolServerFilter } from './tool-filter.ts'
 export {
   createToolServer,
   deleteToolServer,

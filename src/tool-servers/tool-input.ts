@@ -156,7 +156,7 @@ const ARGUMENT_LENGTH_MAX = 64
 /** Model providers take argument names of `A-Za-z0-9_.-` alone: `filter[email]` becomes `filter_email`. */
 function argumentName(name: string): string {
   const safe = name.replace(/[^A-Za-z0-9_.-]+/g, '_').replace(/^_+(?=[^_])|(?<=[^_])_$/g, '')
-  return safe === '' ? 'value' : safe.slice(0, ARGUMENT_LENGTH_MAX)
+  return /^_*$/.test(safe) ? 'value' : safe.slice(0, ARGUMENT_LENGTH_MAX)
 }
 
 /** The name, unless it is taken: then with a prefix, and a number if that is taken too. */

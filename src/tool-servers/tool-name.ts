@@ -22,6 +22,7 @@ const SINGULARS: Readonly<Record<string, string>> = {
   preferences: 'preferences',
   series: 'series',
   settings: 'settings',
+  sms: 'sms',
   statistics: 'statistics',
   statuses: 'status',
   viruses: 'virus',

@@ -7,7 +7,7 @@ import { freshName } from '../support/seeded-tenant.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 /** A definition with one tool of each kind: paged list, get, create, delete, search and an action. */
-export function crmDefinition(baseUrl: string): JsonObject {
+function crmDefinition(baseUrl: string): JsonObject {
   return {
     label: 'Acme CRM',
     base_url: baseUrl,

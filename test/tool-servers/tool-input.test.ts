@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
+import { buildToolInput, type ToolInputSource } from '../../src/tool-servers/tool-input.ts'
+import { plainDescription, simplifySchema } from '../../src/tool-servers/tool-schema.ts'
+
+const NOTHING: ToolInputSource = {
+  required: [],
+  querySchema: {},
+  bodySchema: {},
+  hidden: new Set(),
+  noun: 'contact',
+  hasBody: false,
+  controls: [],
+}
+
+const text = { type: 'string' }
+
+function input(source: Partial<ToolInputSource>) {
+  const { schema, parameters, controls } = buildToolInput({ ...NOTHING, ...source })
+  return {
+    properties: Object.keys(schema.properties as JsonObject),
+    required: schema.required ?? [],
+    parameters,
+    controls,
+  }
+}
+
+const object = (properties: JsonObject, more: JsonObject = {}) => ({ type: 'object', properties, ...more })
+
+describe('the arguments of a tool', () => {
+  it('are parameters of the address, the query and the body in one flat object', () => {
+    const found = input({
+      required: ['id', 'query.owner'],
+      querySchema: object({ expand: text }),
+      bodySchema: object({ name: text, note: text }, { required: ['name'] }),
+    })
+    expect(found).toEqual({
+      properties: ['id', 'owner', 'expand', 'name', 'note'],
+      required: ['id', 'owner', 'name'],
+      parameters: {
+        id: { part: 'id' },
+        owner: { part: 'query', name: 'owner' },
+        expand: { part: 'query', name: 'expand' },
+        name: { part: 'body', name: 'name' },
+        note: { part: 'body', name: 'note' },
+      },
+      controls: {},
+    })
+  })
+
+  it.each<[string, Partial<ToolInputSource>, readonly string[]]>([
+    [
+      'shares a name with the query',
+      { querySchema: object({ name: text }), bodySchema: object({ name: text }) },
+      ['name', 'body'],
+    ],
+    ['has an id beside that of the address', { required: ['id'], bodySchema: object({ id: text }) }, ['id', 'body']],
+    ['may have further fields', { bodySchema: object({ name: text }, { additionalProperties: true }) }, ['body']],
+    ['is a list', { bodySchema: { type: 'array', items: text } }, ['body']],
+    ['is not described', { hasBody: true }, ['body']],
+  ])('hold the body as one when it %s', (_, source, properties) => {
+    expect(input(source).properties).toEqual(properties)
+  })
+
+  it('leave out what paging sets and the account fills', () => {
+    const querySchema = object({ after: text, workspace: text, q: text })
+    const hidden = new Set(['query.after', 'query.workspace'])
+    expect(input({ querySchema, hidden }).properties).toEqual(['q'])
+  })
+
+  it('have names that model providers take, and lead to the names of the third party', () => {
+    const querySchema = object({ 'filter[email]': text, $top: text, 'a b': text, '[]': text, filter_email: text })
+    const { parameters } = input({ querySchema })
+    expect(parameters).toEqual({
+      filter_email: { part: 'query', name: 'filter[email]' },
+      top: { part: 'query', name: '$top' },
+      a_b: { part: 'query', name: 'a b' },
+      value: { part: 'query', name: '[]' },
+      query_filter_email: { part: 'query', name: 'filter_email' },
+    })
+  })
+
+  it('give way to arguments of the third party with the name of ours', () => {
+    const controls = [{ control: 'limit', schema: {} } as const, { control: 'fields', schema: {} } as const]
+    expect(input({ querySchema: object({ fields: text }), controls })).toMatchObject({
+      properties: ['fields', 'limit', 'tool_fields'],
+      controls: { limit: 'limit', fields: 'tool_fields' },
+    })
+  })
+})
+
+describe('a schema for models', () => {
+  it.each<[string, JsonObject, JsonObject]>([
+    [
+      'inlines references within the document',
+      { $defs: { a: { type: 'integer' } }, properties: { x: { $ref: '#/$defs/a', description: 'X' } } },
+      { properties: { x: { type: 'integer', description: 'X' } } },
+    ],
+    [
+      'drops references to elsewhere',
+      { properties: { x: { $ref: 'https://x.example/y' } } },
+      { properties: { x: {} } },
+    ],
+    [
+      'ends a definition that names itself',
+      { $defs: { a: { $ref: '#/$defs/a' } }, properties: { x: { $ref: '#/$defs/a' } } },
+      { properties: { x: {} } },
+    ],
+    [
+      'reads `required: true` of a property',
+      { properties: { x: { type: 'string', required: true } } },
+      { properties: { x: { type: 'string' } }, required: ['x'] },
+    ],
+    [
+      'leaves out what cannot be written',
+      { properties: { x: { type: 'string', readOnly: true } }, required: ['x'] },
+      { properties: {} },
+    ],
+    ['keeps a short enumeration', { enum: ['a', 'b'] }, { enum: ['a', 'b'] }],
+    ['drops keywords that clients do not know', { type: 'string', 'x-vendor': 1, examples: ['a'] }, { type: 'string' }],
+  ])('%s', (_, schema, simple) => {
+    expect(simplifySchema(schema)).toEqual(simple)
+  })
+
+  it('replaces an enumeration of more than 50 values by a hint', () => {
+    const values = Array.from({ length: 51 }, (_, at) => `v${at}`)
+    expect(simplifySchema({ enum: values, description: 'Zone.' })).toEqual({
+      type: 'string',
+      description: 'Zone. One of 51 values such as v0, v1, v2, v3, v4.',
+    })
+  })
+
+  it('cuts descriptions at 300 characters and shows nothing hidden', () => {
+    expect(plainDescription('x'.repeat(400))).toHaveLength(300)
+    // A right-to-left override, a NUL, a zero-width space and tag characters, which models read and people do not see.
+    expect(plainDescription('a\u202eb\u0000c\u200bd\u{e0041}e\n\n f')).toBe('abcde f')
+  })
+})
