@@ -8,6 +8,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   'rpc-get': () => import('./rpc-get.ts'),
   'proxy-hop': () => import('./proxy-hop.ts'),
   'proxy-stream': () => import('./proxy-stream.ts'),
+  'unified-list': () => import('./unified-list.ts'),
   expression: () => import('./expression.ts'),
   'unified-map': () => import('./unified-map.ts'),
   start: () => import('./start.ts'),

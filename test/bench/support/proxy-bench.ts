@@ -50,7 +50,10 @@ async function connect({ url, bootstrap }: RunningProduct, upstreamUrl: string):
       authorization: { format: 'bearer', config: { token: '{{api_key}}' } },
       error_expression: 'status >= 400 ? {"status": status, "message": body.message}',
       rate_limit: { rate_limit_header_expression: '{"limit": headers."x-limit", "remaining": headers."x-left"}' },
-      resources: { records: { get: { path: '/records/{{id}}' } } },
+      resources: {
+        records: { get: { path: '/records/{{id}}' } },
+        contacts: { list: { path: '/contacts', response_path: 'results' } },
+      },
     },
   })
   const installation = await expectJson('POST', `${url}/environment-integration`, environment_token, {
