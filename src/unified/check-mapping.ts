@@ -26,7 +26,7 @@ export function checkMappingLayer(config: Json, prefix: string): Violation[] {
 }
 
 /** Longest mapping of one method, in characters of JSON. */
-export const MAPPING_LENGTH_MAX = 128 * 1024
+export const MAPPING_LENGTH_MAX = 32 * 1024
 
 function findSizeViolations(config: Json, prefix: string): Violation[] | undefined {
   if (!exceedsJsonSize(config, MAPPING_LENGTH_MAX, JSON_DEPTH_MAX)) return undefined

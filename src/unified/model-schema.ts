@@ -17,7 +17,7 @@ import { SCALAR_FORMATS } from './schema-node.ts'
 const RESOURCES_MAX = 50
 const FIELDS_MAX = 200
 /** Longest model, in characters of JSON. */
-export const MODEL_LENGTH_MAX = 512 * 1024
+export const MODEL_LENGTH_MAX = 128 * 1024
 /** Deepest nesting of a field, definitions included. */
 const DEPTH_MAX = 8
 /** Most schemas of a resource, with each use of a shared schema. */

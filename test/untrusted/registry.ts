@@ -9,6 +9,7 @@ import { INBOUND_READERS } from './inbound-readers.ts'
 import type { Reader } from './reader.ts'
 import { REQUEST_READERS } from './request-readers.ts'
 import { SIGNATURE_READERS } from './signature-readers.ts'
+import { UNIFIED_READERS } from './unified-readers.ts'
 import { UPSTREAM_READERS } from './upstream-readers.ts'
 
 export const READERS: readonly Reader[] = [
@@ -16,10 +17,15 @@ export const READERS: readonly Reader[] = [
   ...SIGNATURE_READERS,
   ...INBOUND_READERS,
   ...REQUEST_READERS,
+  ...UNIFIED_READERS,
 ]
 
 /** Readers without a row of their own, and why none is needed. */
 export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
+  'unified/check-fixture.ts#checkFixtures': 'compares what parseFixture has read with a checked mapping',
+  'unified/check-fields.ts#checkFields': 'compares the settings of a checked mapping',
+  'unified/check-findings.ts#findMappingProblems': 'a part of it is checkMapping, the rest compares a checked mapping',
+  'unified/check-requests.ts#checkRequests': 'compares the settings of a checked mapping',
   'api/services/page.ts#checkRange': 'compares two times',
   'definitions/check-actions.ts#findActionProblems': 'a part of checkConfig',
   'definitions/check-placeholders.ts#findPlaceholderProblems': 'a part of checkConfig',
