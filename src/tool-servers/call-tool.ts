@@ -3,6 +3,7 @@ import { Failure, isJsonObject, type Json, type JsonObject, suggest } from '../b
 import { ACTION_RESOURCE } from '../definitions/index.ts'
 import type { CallTarget, ProxyRequest, RequestPreview, SuccessOutcome } from '../proxy/index.ts'
 import { createRedaction } from '../proxy/index.ts'
+import type { Redactor } from '../redaction/index.ts'
 import { callUnified, previewUnified, type UnifiedRequest, type UnifiedSuccess } from '../unified/index.ts'
 import { checkArguments } from './check-arguments.ts'
 import type { ToolCallDeps } from './dependencies.ts'
@@ -132,11 +133,15 @@ async function send(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult |
       ? await deps.proxy.call(account.plan, account.access, { ...proxyRequest(call), signal })
       : await callUnified(deps, await unifiedTarget(deps, call, model, account), { ...unifiedRequest(call), signal })
   if (outcome.kind !== 'ok') return errorOfOutcome(outcome)
-  const shown = resultOf(call, outcome)
-  const redaction = createRedaction(account.plan, account.access)
-  const result = successResult(shown, server.maxResultBytes)
+  const result = successResult(resultOf(call, outcome), server.maxResultBytes)
+  return withoutSecrets(createRedaction(account.plan, account.access), result)
+}
+
+/** The result with secrets masked that the third party repeats. Most results have none: one scan of the text tells. */
+function withoutSecrets(redaction: Redactor, result: ToolResult): ToolResult {
+  if (redaction.redactText(result.text) === result.text) return result
   const structured = redaction.redactObject(result.structured)
-  return structured === result.structured ? result : { ...result, structured, text: JSON.stringify(structured) }
+  return { ...result, structured, text: JSON.stringify(structured) }
 }
 
 /** A page of records, one record, or any other value as `result`. */

@@ -1,6 +1,7 @@
 import type { Failure, FailureReason, Json, JsonObject, Violation } from '../base/index.ts'
 import type { RateLimitedOutcome, UpstreamErrorOutcome } from '../proxy/index.ts'
 import type { ToolErrorType } from './tool.ts'
+import { withoutControls } from './tool-schema.ts'
 
 /** An error that a model can act on. */
 export interface ToolError {
@@ -88,7 +89,8 @@ export function errorOfOutcome(outcome: UpstreamErrorOutcome | RateLimitedOutcom
 /** The error as the structured result of a tool. */
 export function errorToJson(error: ToolError): JsonObject {
   const { type, status, message, fields, retryAfterSeconds, connectUrl } = error
-  const json: Record<string, Json> = { type, status, message }
+  // Text of third parties is data, and hides nothing from a reader.
+  const json: Record<string, Json> = { type, status, message: withoutControls(message) }
   if (fields !== undefined) json.fields = fields.map(({ field, description }) => ({ field, description }))
   if (retryAfterSeconds !== undefined) json.retry_after = retryAfterSeconds
   if (connectUrl !== undefined) json.connect_url = connectUrl
@@ -98,7 +100,7 @@ export function errorToJson(error: ToolError): JsonObject {
 /** The error as a text that says what to change. */
 export function errorToText(error: ToolError): string {
   const fields = (error.fields ?? []).map(({ field, description }) => `- ${field}: ${description}`)
-  return [`${HEADLINES[error.type]}: ${error.message}`, ...fields, adviceOf(error)].join('\n')
+  return [`${HEADLINES[error.type]}: ${withoutControls(error.message)}`, ...fields, adviceOf(error)].join('\n')
 }
 
 const HEADLINES: Readonly<Record<ToolErrorType, string>> = {

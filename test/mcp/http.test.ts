@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/base/index.ts'
+import { execute } from '../../src/database/index.ts'
 import { callRest } from '../support/rest.ts'
 import { startToolServerFixture } from '../tool-servers/fixture.ts'
 import { callTool, connectClient } from './client.ts'
@@ -59,7 +60,7 @@ describe('the token of a tool server', () => {
       expect((await callRest('GET', app.url + path, token)).status).toBe(401)
   })
 
-  it('stops being accepted within a second of its rotation, of turning the server off, and of its deletion', async () => {
+  it('stops being accepted within a second of its rotation, of turning the server off, of its expiry and deletion', async () => {
     const rotated = await createServer()
     await post(rotated.url, rotated.token)
     const { token } = await fixture.call('POST', `/tool-server/${rotated.id}/rotate-token`, {})
@@ -67,6 +68,10 @@ describe('the token of a tool server', () => {
     expect((await post(rotated.url, String(token))).status).toBe(200)
     await fixture.call('PATCH', `/tool-server/${rotated.id}`, { is_enabled: false })
     expect(await untilStatus(rotated.url, String(token), 401)).toBeLessThan(1_000)
+    const expired = await createServer()
+    await post(expired.url, expired.token)
+    await execute(app.database.pool, 'update tool_server set expires_at = now() where id = :id', { id: expired.id })
+    expect(await untilStatus(expired.url, expired.token, 401)).toBeLessThan(1_000)
     const deleted = await createServer()
     await post(deleted.url, deleted.token)
     await callRest('DELETE', `${app.url}/tool-server/${deleted.id}`, app.first.environmentToken)

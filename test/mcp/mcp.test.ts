@@ -133,6 +133,22 @@ describe.each(ERAS)('a client of the %s handshake', (era) => {
     expect(text).toContain('Wait 7 seconds')
   })
 
+  it('learns that the third party took too long', async () => {
+    const client = await connectClient(await createServer(), era)
+    upstream.script({ request: 'POST /contacts/search', answer: { hang: true } })
+    const { structured } = await callTool(client, 'search_contacts', { text: 'x' })
+    expect(structured).toMatchObject({ error: { type: 'timeout', status: 504 } })
+  })
+
+  it('gets an error without hidden characters, and no page of text', async () => {
+    const client = await connectClient(await createServer(), era)
+    const message = `no\u202e such\u0000 contact ${'x'.repeat(5_000)}`
+    upstream.script({ request: 'GET /contacts/1', answer: { status: 404, json: { message } } })
+    const { structured, text } = await callTool(client, 'get_contact', { id: '1' })
+    expect(structured).toMatchObject({ error: { message: expect.stringMatching(/^no such contact x{100}/) } })
+    expect(text.length).toBeLessThan(1_000)
+  })
+
   it('gets a secret that the third party repeats masked', async () => {
     const client = await connectClient(await createServer(), era)
     upstream.script({ request: 'GET /contacts/1', answer: { json: { id: 1, note: `key ${API_KEY}` } } })
@@ -143,6 +159,20 @@ describe.each(ERAS)('a client of the %s handshake', (era) => {
 
   describe('of an account that must be connected again', () => {
     afterEach(() => setStatus('active'))
+
+    it('gets that address too when the third party rejects the credentials', async () => {
+      const client = await connectClient(await createServer(), era)
+      upstream.script({ request: 'GET /contacts/1', answer: { status: 401, json: { message: 'expired' } } })
+      const { structured } = await callTool(client, 'get_contact', { id: '1' })
+      expect(structured).toMatchObject({
+        error: {
+          type: 'needs_reauth',
+          status: 401,
+          message: 'expired',
+          connect_url: expect.stringContaining('/connect?'),
+        },
+      })
+    })
 
     it('gets the address of the connect page', async () => {
       const client = await connectClient(await createServer(), era)
@@ -155,6 +185,22 @@ describe.each(ERAS)('a client of the %s handshake', (era) => {
       // An unknown token is answered 404.
       expect((await fetch(String(error.connect_url), { redirect: 'manual' })).status).toBe(303)
     })
+  })
+})
+
+describe('a tool server of a tenant', () => {
+  it('calls the account that the argument names', async () => {
+    const accounts = [
+      await fixture.addAccount('two'),
+      await fixture.addAccount('two', { context: { workspace: 'w2' } }),
+    ]
+    const settings = { tenant_id: 'two', integrations: [fixture.integrationName] }
+    const client = await connectClient(await createServer(settings), 'modern')
+    upstream.script({ request: 'GET /contacts?workspace=w2&per_page=20', answer: { json: { items: [] } } })
+    const { isError } = await callTool(client, 'list_contacts', { account: accounts[1] ?? '' })
+    expect(isError).toBe(false)
+    const { structured } = await callTool(client, 'list_contacts', { account: accountId })
+    expect(structured).toMatchObject({ error: { type: 'validation', fields: [{ field: 'account' }] } })
   })
 })
 

@@ -52,6 +52,21 @@ describe('unified resources as tools', () => {
     expect(structured).toEqual({ records: [{ id: 'ABC', name: 'Engineer', status: 'open' }], next_cursor: null })
   })
 
+  it('fail like any tool, whatever their result looks like otherwise', async () => {
+    const client = await connectClient(await createServer(UNIFIED), 'modern')
+    upstream.script({ request: 'GET /jobs?limit=20', answer: { status: 403, json: { error: 'no scope' } } })
+    expect((await callTool(client, 'list_ats_jobs', {})).structured).toEqual({
+      error: { type: 'forbidden', status: 403, message: 'no scope' },
+    })
+  })
+
+  it('show the request of a write that is not sent', async () => {
+    const client = await connectClient(await createServer({ ...UNIFIED, is_read_only: false }), 'modern')
+    const args = { id: 'c1', first_name: 'Ada', dry_run: true }
+    const { structured } = await callTool(client, 'update_ats_candidate', args)
+    expect(structured).toMatchObject({ dry_run: true, request: { body: expect.stringContaining('Ada') } })
+  })
+
   it('say which values of a write are wrong before anything is sent', async () => {
     const client = await connectClient(await createServer({ ...UNIFIED, is_read_only: false }), 'modern')
     const { structured } = await callTool(client, 'create_ats_candidate', { first_name: 5 })

@@ -67,6 +67,7 @@ function crmDefinition(baseUrl: string): JsonObject {
           method: 'POST',
           path: '/contacts/search',
           read_only: true,
+          timeout: 0.2,
           description: 'Searches contacts.',
           body_schema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
         },

@@ -41,14 +41,22 @@ export function mcpRoute(deps: McpRouteDeps): HttpRoute {
         ...opened,
         version,
         async call(name, args, signal) {
+          const startedMs = performance.now()
           const { result, errorType, accountId } = await opened.call({ name, arguments: args, signal })
-          const known = opened.tools.some((tool) => tool.name === name)
-          context.logFields = {
+          // A name that is no tool is text of the client.
+          const isKnown = opened.tools.some((tool) => tool.name === name)
+          const fields = {
             tool_server_id: server.id,
-            tool: known ? name : 'unknown',
+            tool: isKnown ? name : 'unknown',
             tool_outcome: errorType === '' ? 'ok' : errorType,
             ...(accountId === undefined ? {} : { integrated_account_id: accountId }),
           }
+          context.logFields = fields
+          const durationMs = Math.round(performance.now() - startedMs)
+          exchange.server.logger.info(
+            { request_id: context.requestId, ...fields, token_hint: server.tokenHint, duration_ms: durationMs },
+            'a tool was called',
+          )
           return result
         },
       })
