@@ -13,6 +13,8 @@ import { METRICS } from '../src/telemetry/metric-table.ts'
 import { readJourneys } from './support/journeys.ts'
 import { markdownTable } from './support/markdown.ts'
 import { SERVICES } from './support/operations.ts'
+import { coverageDocument } from './unified/coverage.ts'
+import { MODEL_FIELDS } from './unified-schemas/model-fields.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const README = join(ROOT, 'README.md')
@@ -132,6 +134,23 @@ describe('the README of the catalog', () => {
     const fresh = text.replace(DEFINITIONS_TABLE, (_, open, close) => `${open}${definitionsTable()}${close}`)
     if (process.env.WRITE_DOCS === '1') writeFileSync(CATALOG_README, fresh)
     else expect(text).toBe(fresh)
+  })
+})
+
+describe('the tables of the unified models', () => {
+  it('show what the shipped mappings cover (npm run docs writes them anew)', () => {
+    const file = join(ROOT, 'src/catalog/unified/COVERAGE.md')
+    const fresh = coverageDocument()
+    if (process.env.WRITE_DOCS === '1') writeFileSync(file, fresh)
+    else expect(readFileSync(file, 'utf8')).toBe(fresh)
+  })
+
+  it('compare every field of the models with other schemas (npm run test:schemas writes them anew)', () => {
+    const text = readFileSync(join(ROOT, 'src/catalog/unified/FIELDS.md'), 'utf8')
+    const rows = [...text.matchAll(/^\| (\S+) \| (\S+) \| .* \|.*\|$/gm)].map(([, owner, field]) => `${owner}.${field}`)
+    expect(MODEL_FIELDS.map(({ owner, field }) => `${owner}.${field}`).filter((name) => !rows.includes(name))).toEqual(
+      [],
+    )
   })
 })
 
