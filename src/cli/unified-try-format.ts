@@ -47,8 +47,12 @@ function exchangeLines({ request, response, differences }: TriedExchange): reado
     [`  → ${request.method} ${request.url}`, 'plain'],
     ...(request.body === undefined ? [] : [[`    ${compact(request.body)}`, 'plain'] as const]),
     ...differences.map((difference): TonedText => [`    ${difference}`, 'bad']),
-    [`  ← ${response.status} ${response.body === undefined ? '' : compact(response.body)}`, 'quiet'],
+    ...(response === undefined ? [] : [answerLine(response)]),
   ]
+}
+
+function answerLine({ status, body }: NonNullable<TriedExchange['response']>): TonedText {
+  return [`  ← ${status} ${body === undefined ? '' : compact(body)}`, 'quiet']
 }
 
 function outcomeLines({ outcome, failure }: TriedMapping): readonly TonedText[] {

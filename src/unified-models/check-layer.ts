@@ -4,9 +4,12 @@ import type { Tx } from '../database/index.ts'
 import { findDefinitionByName } from '../integrations/index.ts'
 import {
   checkMappingLayer,
+  compileMapping,
   distinctFindings,
   findMappingProblems,
   type MappingFinding,
+  type MappingPlan,
+  type MergedMapping,
   parseModel,
   type UnifiedResource,
 } from '../unified/index.ts'
@@ -39,16 +42,42 @@ export async function checkLayer(tx: Tx, layer: LayerToCheck, prefix: string): P
     return [errorAt(prefix, 'max', `must be at most ${CONFIG_CHARACTERS_MAX} characters of JSON`)]
   const own = checkMappingLayer(layer.config, prefix).map(toFinding)
   if (own.length > 0) return own
-  const definition =
-    (await findDefinitionByName(tx, layer, layer.integrationName)) ??
-    findShippedDefinition(layer.integrationName)?.config
   const methods = mergeMethods(listParts(shippedOf(layer), replaced(layers, layer)), layer.resource)
   const isShared = layer.method === ANY_METHOD
   const checked = isShared ? methods : new Map([...methods].filter(([method]) => method === layer.method))
   if (!isShared && checked.size === 0)
     return [errorAt(prefix, 'target.missing', 'must have resource and method: no layer below says what is called')]
+  const definition = await findDefinition(tx, layer)
   const findings = findMappingProblems({ resource, methods: checked, siblings: methods, definition }, prefix)
   return isShared ? distinctFindings(findings) : findings
+}
+
+/** The config of the integration that a mapping is for: as installed, as the team owns it, else as shipped. */
+export async function findDefinition(
+  tx: Tx,
+  place: MappingPlace & { readonly teamId: string },
+): Promise<JsonObject | undefined> {
+  const known = await findDefinitionByName(tx, place, place.integrationName)
+  return known ?? findShippedDefinition(place.integrationName)?.config
+}
+
+/** A drafted method: the mapping as it would be with the draft, and what a check finds. */
+export interface DraftedMethod {
+  readonly merged: MergedMapping
+  readonly plan: MappingPlan
+  readonly findings: readonly MappingFinding[]
+}
+
+/** Compiles a method as it would be with a layer that is not stored. @throws Failure DEFINITION_INVALID with every error */
+export async function draftMethod(tx: Tx, layer: LayerToCheck): Promise<DraftedMethod> {
+  const findings = await checkLayer(tx, layer, 'config')
+  assertNoErrors(findings)
+  const layers = await selectLayers(tx, layer, layer.model)
+  const resource = findResource(layer, layers)
+  const methods = mergeMethods(listParts(shippedOf(layer), replaced(layers, layer)), layer.resource)
+  const merged = methods.get(layer.method)
+  if (!('schema' in resource) || merged === undefined) throw new Error('a checked draft has no mapping')
+  return { merged, plan: compileMapping(merged, resource, layer.method), findings }
 }
 
 /** The resource of the model, or the finding that there is none. */

@@ -5,7 +5,7 @@
  * Never here: what a mapping means (`unified/`), or calling an API (`proxy/`).
  */
 
-export { checkLayer, type LayerToCheck } from './check-layer.ts'
+export { checkLayer, draftMethod, findDefinition, type LayerToCheck } from './check-layer.ts'
 export type { MethodDescription, ModelDescription, ResourceDescription } from './describe.ts'
 export {
   createUnifiedMappings,

@@ -55,8 +55,14 @@ const fixtureSchema = z.strictObject({
   not_echoed: object.optional(),
 })
 
+/** A call without what is answered. */
+const callSchema = fixtureSchema.omit({ method: true, exchanges: true, context: true, docs: true, not_echoed: true })
+
 /** One unified call, and what the provider is sent and answers. */
 export type MappingFixture = z.output<typeof fixtureSchema>
+
+/** One unified call. */
+export type TriedCall = z.output<typeof callSchema>
 
 type FixtureExchange = MappingFixture['exchanges'][number]
 
@@ -67,6 +73,13 @@ export function parseFixture(fixture: Json, prefix: string): MappingFixture {
   return fixture as unknown as MappingFixture
 }
 
+/** @param prefix of the fields: `call` @throws Failure INVALID_FIELD with every problem */
+export function parseTriedCall(call: Json, prefix: string): TriedCall {
+  const violations = findSchemaViolations(callSchema, call, prefix)
+  if (violations.length > 0) throw invalidFields(violations)
+  return call as unknown as TriedCall
+}
+
 /** A request that was sent, and its answer. */
 export interface TriedExchange {
   readonly request: {
@@ -75,7 +88,8 @@ export interface TriedExchange {
     readonly headers: Readonly<Record<string, string>>
     readonly body: Json | undefined
   }
-  readonly response: { readonly status: number; readonly body: Json | undefined }
+  /** Absent: it was not sent. */
+  readonly response: { readonly status: number; readonly body: Json | undefined } | undefined
   /** Where the request is not as the fixture says, in words. */
   readonly differences: readonly string[]
 }

@@ -12,7 +12,7 @@ export { distinctFindings, findMappingProblems, type MappingFinding } from './ch
 export { checkFixtures } from './check-fixture.ts'
 export { checkMapping, checkMappingLayer } from './check-mapping.ts'
 export { compileMapping, type MappingPlan } from './compile-mapping.ts'
-export { type MappingFixture, parseFixture, type TriedExchange } from './fixture.ts'
+export { type MappingFixture, parseFixture, parseTriedCall, type TriedExchange } from './fixture.ts'
 export { type MappedRecords, type MappingOptions, mapRecords } from './map-records.ts'
 export type {
   FieldTrace,

@@ -4,7 +4,7 @@ import type { Evaluator } from '../expressions/index.ts'
 import { createProxy } from '../proxy/index.ts'
 import { callUnified } from './call-unified.ts'
 import type { MappingPlan } from './compile-mapping.ts'
-import { createFixtureHttp, type MappingFixture, type TriedExchange } from './fixture.ts'
+import { createFixtureHttp, type MappingFixture, type TriedCall, type TriedExchange } from './fixture.ts'
 import type { FieldTrace, UnifiedFilter } from './mapping.ts'
 import { FILTER_OPERATORS, type FilterOperator } from './mapping-schema.ts'
 import { previewUnified } from './preview-unified.ts'
@@ -26,7 +26,7 @@ export interface TriedMapping {
 
 /** What a fixture is tried with. */
 export interface FixtureDependencies {
-  readonly evaluator: Evaluator
+  readonly evaluator: Pick<Evaluator, 'evaluate' | 'evaluateEach'>
   readonly clock: Pick<Clock, 'now'>
 }
 
@@ -34,12 +34,14 @@ export interface FixtureDependencies {
  * Runs a fixture through the proxy and a mapping, for a sample account: nothing is sent.
  *
  * @param definition config of the integration
+ * @param environmentId whose share of the sandbox is used; absent: that of calls without one
  */
 export async function tryFixture(
   { evaluator, clock }: FixtureDependencies,
   mapping: MappingPlan,
   definition: JsonObject,
   fixture: MappingFixture,
+  environmentId?: string,
 ): Promise<TriedMapping> {
   const http = createFixtureHttp(fixture)
   const proxy = createProxy({
@@ -50,7 +52,7 @@ export async function tryFixture(
   })
   const target = {
     plan: compilePlan(withoutAuthorization(definition)),
-    access: sampleAccount(definition, fixture.context),
+    access: { ...sampleAccount(definition, fixture.context), environmentId },
     mapping,
   }
   const tried = await tryCall({ proxy, evaluator }, target, fixtureRequest(fixture))
@@ -86,7 +88,7 @@ async function traceAnswer(
 }
 
 /** The unified call of a fixture. @throws Failure INVALID_FIELD for an unknown operator */
-export function fixtureRequest(fixture: Omit<MappingFixture, 'exchanges' | 'method'>): UnifiedRequest {
+export function fixtureRequest(fixture: TriedCall): UnifiedRequest {
   const { id, query, body, expand, sort_by: sortBy, limit, cursor } = fixture
   return {
     id,

@@ -7,9 +7,11 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
-import type { EmptySchema } from "@bufbuild/protobuf/wkt";
+import type { EmptySchema, Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import { file_patchbay_v1_access } from "./access_pb.ts";
+import type { IgnoredFilter, UnifiedWarning } from "./unified_pb.ts";
+import { file_patchbay_v1_unified } from "./unified_pb.ts";
 import type { UnifiedMapping, UnifiedMappingFinding, UnifiedMappingSchema } from "./unified_mapping_pb.ts";
 import { file_patchbay_v1_unified_mapping } from "./unified_mapping_pb.ts";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
@@ -18,7 +20,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/unified_mapping_service.proto.
  */
 export const file_patchbay_v1_unified_mapping_service: GenFile = /*@__PURE__*/
-  fileDesc("CilwYXRjaGJheS92MS91bmlmaWVkX21hcHBpbmdfc2VydmljZS5wcm90bxILcGF0Y2hiYXkudjEi6gMKG0NyZWF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBI4CgVzY29wZRgBIAEoCUIk4EEBukgechxSBGJhc2VSC2Vudmlyb25tZW50UgdhY2NvdW50SACIAQESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgBiAEBEhsKBW1vZGVsGAMgASgJQgzgQQK6SAZyBBABGEASHgoIcmVzb3VyY2UYBCABKAlCDOBBArpIBnIEEAEYQBI8ChBpbnRlZ3JhdGlvbl9uYW1lGAUgASgJQh3gQQG6SBdyFTITXlthLXowLTlfLV17MSwxMjh9JEgCiAEBEjgKBm1ldGhvZBgGIAEoCUIj4EEBukgdchsYQDIXXihbKl18W2Etel1bYS16MC05X10qKSRIA4gBARIyCgZjb25maWcYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgngQQK6SAPIAQESJAoKcmVxdWVzdF9pZBgIIAEoCUIL4EEBukgFcgOwAQFIBIgBAUIICgZfc2NvcGVCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZUIJCgdfbWV0aG9kQg0KC19yZXF1ZXN0X2lkIjMKGEdldFVuaWZpZWRNYXBwaW5nUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEisgMKGkxpc3RVbmlmaWVkTWFwcGluZ3NSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAEBI4CgVzY29wZRgDIAEoCUIk4EEBukgechxSBGJhc2VSC2Vudmlyb25tZW50UgdhY2NvdW50SACIAQESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgBiAEBEh4KBW1vZGVsGAUgASgJQgrgQQG6SARyAhhASAKIAQESIQoIcmVzb3VyY2UYBiABKAlCCuBBAbpIBHICGEBIA4gBARIqChBpbnRlZ3JhdGlvbl9uYW1lGAcgASgJQgvgQQG6SAVyAxiAAUgEiAEBEh8KBm1ldGhvZBgIIAEoCUIK4EEBukgEcgIYQEgFiAEBQggKBl9zY29wZUIYChZfaW50ZWdyYXRlZF9hY2NvdW50X2lkQggKBl9tb2RlbEILCglfcmVzb3VyY2VCEwoRX2ludGVncmF0aW9uX25hbWVCCQoHX21ldGhvZCJ3ChtMaXN0VW5pZmllZE1hcHBpbmdzUmVzcG9uc2USOgoQdW5pZmllZF9tYXBwaW5ncxgBIAMoCzIbLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nQgPgQQMSHAoPbmV4dF9wYWdlX3Rva2VuGAIgASgJQgPgQQMiqgEKG1VwZGF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESLAoGY29uZmlnGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEBEhsKDnJlcGxhY2VfY29uZmlnGAMgASgIQgPgQQESHgoEZXRhZxgEIAEoCUIL4EEBukgFcgMYgAFIAIgBAUIHCgVfZXRhZyJfChtEZWxldGVVbmlmaWVkTWFwcGluZ1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEh4KBGV0YWcYAiABKAlCC+BBAbpIBXIDGIABSACIAQFCBwoFX2V0YWcitAMKGkNoZWNrVW5pZmllZE1hcHBpbmdSZXF1ZXN0EjgKBXNjb3BlGAEgASgJQiTgQQG6SB5yHFIEYmFzZVILZW52aXJvbm1lbnRSB2FjY291bnRIAIgBARIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYAiABKAlCC+BBAbpIBXIDsAEBSAGIAQESGwoFbW9kZWwYAyABKAlCDOBBArpIBnIEEAEYQBIeCghyZXNvdXJjZRgEIAEoCUIM4EECukgGcgQQARhAEjwKEGludGVncmF0aW9uX25hbWUYBSABKAlCHeBBAbpIF3IVMhNeW2EtejAtOV8tXXsxLDEyOH0kSAKIAQESOAoGbWV0aG9kGAYgASgJQiPgQQG6SB1yGxhAMhdeKFsqXXxbYS16XVthLXowLTlfXSopJEgDiAEBEjIKBmNvbmZpZxgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCeBBArpIA8gBAUIICgZfc2NvcGVCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZUIJCgdfbWV0aG9kImwKG0NoZWNrVW5pZmllZE1hcHBpbmdSZXNwb25zZRISCgV2YWxpZBgBIAEoCEID4EEDEjkKCGZpbmRpbmdzGAIgAygLMiIucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmdGaW5kaW5nQgPgQQMywAYKFVVuaWZpZWRNYXBwaW5nU2VydmljZRJ+ChRDcmVhdGVVbmlmaWVkTWFwcGluZxIoLnBhdGNoYmF5LnYxLkNyZWF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBobLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nIh+guxgCgtPkkwIVOgEqIhAvdW5pZmllZC1tYXBwaW5nEn0KEUdldFVuaWZpZWRNYXBwaW5nEiUucGF0Y2hiYXkudjEuR2V0VW5pZmllZE1hcHBpbmdSZXF1ZXN0GhsucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmciJJACAaC7GAKC0+STAhcSFS91bmlmaWVkLW1hcHBpbmcve2lkfRKJAQoTTGlzdFVuaWZpZWRNYXBwaW5ncxInLnBhdGNoYmF5LnYxLkxpc3RVbmlmaWVkTWFwcGluZ3NSZXF1ZXN0GigucGF0Y2hiYXkudjEuTGlzdFVuaWZpZWRNYXBwaW5nc1Jlc3BvbnNlIh+QAgGguxgCgtPkkwISEhAvdW5pZmllZC1tYXBwaW5nEoYBChRVcGRhdGVVbmlmaWVkTWFwcGluZxIoLnBhdGNoYmF5LnYxLlVwZGF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBobLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nIieQAgKguxgCgtPkkwIaOgEqMhUvdW5pZmllZC1tYXBwaW5nL3tpZH0SfgoURGVsZXRlVW5pZmllZE1hcHBpbmcSKC5wYXRjaGJheS52MS5EZWxldGVVbmlmaWVkTWFwcGluZ1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiJJACAqC7GAKC0+STAhcqFS91bmlmaWVkLW1hcHBpbmcve2lkfRKSAQoTQ2hlY2tVbmlmaWVkTWFwcGluZxInLnBhdGNoYmF5LnYxLkNoZWNrVW5pZmllZE1hcHBpbmdSZXF1ZXN0GigucGF0Y2hiYXkudjEuQ2hlY2tVbmlmaWVkTWFwcGluZ1Jlc3BvbnNlIiiQAgGguxgCgtPkkwIbOgEqIhYvdW5pZmllZC1tYXBwaW5nL2NoZWNrYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_patchbay_v1_access, file_patchbay_v1_unified_mapping]);
+  fileDesc("CilwYXRjaGJheS92MS91bmlmaWVkX21hcHBpbmdfc2VydmljZS5wcm90bxILcGF0Y2hiYXkudjEi6gMKG0NyZWF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBI4CgVzY29wZRgBIAEoCUIk4EEBukgechxSBGJhc2VSC2Vudmlyb25tZW50UgdhY2NvdW50SACIAQESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgBiAEBEhsKBW1vZGVsGAMgASgJQgzgQQK6SAZyBBABGEASHgoIcmVzb3VyY2UYBCABKAlCDOBBArpIBnIEEAEYQBI8ChBpbnRlZ3JhdGlvbl9uYW1lGAUgASgJQh3gQQG6SBdyFTITXlthLXowLTlfLV17MSwxMjh9JEgCiAEBEjgKBm1ldGhvZBgGIAEoCUIj4EEBukgdchsYQDIXXihbKl18W2Etel1bYS16MC05X10qKSRIA4gBARIyCgZjb25maWcYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgngQQK6SAPIAQESJAoKcmVxdWVzdF9pZBgIIAEoCUIL4EEBukgFcgOwAQFIBIgBAUIICgZfc2NvcGVCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZUIJCgdfbWV0aG9kQg0KC19yZXF1ZXN0X2lkIjMKGEdldFVuaWZpZWRNYXBwaW5nUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEisgMKGkxpc3RVbmlmaWVkTWFwcGluZ3NSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAEBI4CgVzY29wZRgDIAEoCUIk4EEBukgechxSBGJhc2VSC2Vudmlyb25tZW50UgdhY2NvdW50SACIAQESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgBiAEBEh4KBW1vZGVsGAUgASgJQgrgQQG6SARyAhhASAKIAQESIQoIcmVzb3VyY2UYBiABKAlCCuBBAbpIBHICGEBIA4gBARIqChBpbnRlZ3JhdGlvbl9uYW1lGAcgASgJQgvgQQG6SAVyAxiAAUgEiAEBEh8KBm1ldGhvZBgIIAEoCUIK4EEBukgEcgIYQEgFiAEBQggKBl9zY29wZUIYChZfaW50ZWdyYXRlZF9hY2NvdW50X2lkQggKBl9tb2RlbEILCglfcmVzb3VyY2VCEwoRX2ludGVncmF0aW9uX25hbWVCCQoHX21ldGhvZCJ3ChtMaXN0VW5pZmllZE1hcHBpbmdzUmVzcG9uc2USOgoQdW5pZmllZF9tYXBwaW5ncxgBIAMoCzIbLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nQgPgQQMSHAoPbmV4dF9wYWdlX3Rva2VuGAIgASgJQgPgQQMiqgEKG1VwZGF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESLAoGY29uZmlnGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEBEhsKDnJlcGxhY2VfY29uZmlnGAMgASgIQgPgQQESHgoEZXRhZxgEIAEoCUIL4EEBukgFcgMYgAFIAIgBAUIHCgVfZXRhZyJfChtEZWxldGVVbmlmaWVkTWFwcGluZ1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEh4KBGV0YWcYAiABKAlCC+BBAbpIBXIDGIABSACIAQFCBwoFX2V0YWcitAMKGkNoZWNrVW5pZmllZE1hcHBpbmdSZXF1ZXN0EjgKBXNjb3BlGAEgASgJQiTgQQG6SB5yHFIEYmFzZVILZW52aXJvbm1lbnRSB2FjY291bnRIAIgBARIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYAiABKAlCC+BBAbpIBXIDsAEBSAGIAQESGwoFbW9kZWwYAyABKAlCDOBBArpIBnIEEAEYQBIeCghyZXNvdXJjZRgEIAEoCUIM4EECukgGcgQQARhAEjwKEGludGVncmF0aW9uX25hbWUYBSABKAlCHeBBAbpIF3IVMhNeW2EtejAtOV8tXXsxLDEyOH0kSAKIAQESOAoGbWV0aG9kGAYgASgJQiPgQQG6SB1yGxhAMhdeKFsqXXxbYS16XVthLXowLTlfXSopJEgDiAEBEjIKBmNvbmZpZxgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCeBBArpIA8gBAUIICgZfc2NvcGVCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZUIJCgdfbWV0aG9kImwKG0NoZWNrVW5pZmllZE1hcHBpbmdSZXNwb25zZRISCgV2YWxpZBgBIAEoCEID4EEDEjkKCGZpbmRpbmdzGAIgAygLMiIucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmdGaW5kaW5nQgPgQQMilwMKGFRyeVVuaWZpZWRNYXBwaW5nUmVxdWVzdBIbCgVtb2RlbBgBIAEoCUIM4EECukgGcgQQARhAEh4KCHJlc291cmNlGAIgASgJQgzgQQK6SAZyBBABGEASLQoGbWV0aG9kGAMgASgJQh3gQQK6SBdyFRhAMhFeW2Etel1bYS16MC05X10qJBIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYBCABKAlCC+BBAbpIBXIDsAEBSACIAQESPAoQaW50ZWdyYXRpb25fbmFtZRgFIAEoCUId4EEBukgXchUyE15bYS16MC05Xy1dezEsMTI4fSRIAYgBARIsCgZjb25maWcYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESKgoEY2FsbBgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIXCgpzZW5kX3dyaXRlGAggASgIQgPgQQFCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZSLaAwoZVHJ5VW5pZmllZE1hcHBpbmdSZXNwb25zZRIUCgdvdXRjb21lGAEgASgJQgPgQQMSGAoGc3RhdHVzGAIgASgFQgPgQQNIAIgBARIyCglleGNoYW5nZXMYAyADKAsyGi5wYXRjaGJheS52MS5UcmllZEV4Y2hhbmdlQgPgQQMSHQoQdW51c2VkX2V4Y2hhbmdlcxgEIAEoBUID4EEDEisKBnJlc3VsdBgFIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUID4EEDEi4KB3JlY29yZHMYBiADKAsyGC5wYXRjaGJheS52MS5UcmllZFJlY29yZEID4EEDEjgKD2lnbm9yZWRfZmlsdGVycxgHIAMoCzIaLnBhdGNoYmF5LnYxLklnbm9yZWRGaWx0ZXJCA+BBAxIyCgh3YXJuaW5ncxgIIAMoCzIbLnBhdGNoYmF5LnYxLlVuaWZpZWRXYXJuaW5nQgPgQQMSKQoFZXJyb3IYCSABKAsyFS5wYXRjaGJheS52MS5UcnlFcnJvckID4EEDEjkKCGZpbmRpbmdzGAogAygLMiIucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmdGaW5kaW5nQgPgQQNCCQoHX3N0YXR1cyLmAQoNVHJpZWRFeGNoYW5nZRITCgZtZXRob2QYASABKAlCA+BBAxIQCgN1cmwYAiABKAlCA+BBAxIpCgRib2R5GAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlQgPgQQMSIQoPcmVzcG9uc2Vfc3RhdHVzGAQgASgFQgPgQQNIAIgBARIyCg1yZXNwb25zZV9ib2R5GAUgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlQgPgQQMSGAoLZGlmZmVyZW5jZXMYBiADKAlCA+BBA0ISChBfcmVzcG9uc2Vfc3RhdHVzIjsKC1RyaWVkUmVjb3JkEiwKBmZpZWxkcxgBIAMoCzIXLnBhdGNoYmF5LnYxLlRyaWVkRmllbGRCA+BBAyKgAQoKVHJpZWRGaWVsZBISCgVmaWVsZBgBIAEoCUID4EEDEhcKCmV4cHJlc3Npb24YAiABKAlCA+BBAxISCgVsYXllchgDIAEoCUID4EEDEhEKBGxhbmUYBCABKAlCA+BBAxIqCgV2YWx1ZRgFIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUID4EEDEhIKBWVycm9yGAYgASgJQgPgQQMinAEKCFRyeUVycm9yEhMKBnJlYXNvbhgBIAEoCUID4EEDEhQKB21lc3NhZ2UYAiABKAlCA+BBAxI2CgZmaWVsZHMYAyADKAsyIS5wYXRjaGJheS52MS5UcnlFcnJvci5GaWVsZHNFbnRyeUID4EEDGi0KC0ZpZWxkc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEyygcKFVVuaWZpZWRNYXBwaW5nU2VydmljZRJ+ChRDcmVhdGVVbmlmaWVkTWFwcGluZxIoLnBhdGNoYmF5LnYxLkNyZWF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBobLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nIh+guxgCgtPkkwIVOgEqIhAvdW5pZmllZC1tYXBwaW5nEn0KEUdldFVuaWZpZWRNYXBwaW5nEiUucGF0Y2hiYXkudjEuR2V0VW5pZmllZE1hcHBpbmdSZXF1ZXN0GhsucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmciJJACAaC7GAKC0+STAhcSFS91bmlmaWVkLW1hcHBpbmcve2lkfRKJAQoTTGlzdFVuaWZpZWRNYXBwaW5ncxInLnBhdGNoYmF5LnYxLkxpc3RVbmlmaWVkTWFwcGluZ3NSZXF1ZXN0GigucGF0Y2hiYXkudjEuTGlzdFVuaWZpZWRNYXBwaW5nc1Jlc3BvbnNlIh+QAgGguxgCgtPkkwISEhAvdW5pZmllZC1tYXBwaW5nEoYBChRVcGRhdGVVbmlmaWVkTWFwcGluZxIoLnBhdGNoYmF5LnYxLlVwZGF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBobLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nIieQAgKguxgCgtPkkwIaOgEqMhUvdW5pZmllZC1tYXBwaW5nL3tpZH0SfgoURGVsZXRlVW5pZmllZE1hcHBpbmcSKC5wYXRjaGJheS52MS5EZWxldGVVbmlmaWVkTWFwcGluZ1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiJJACAqC7GAKC0+STAhcqFS91bmlmaWVkLW1hcHBpbmcve2lkfRKSAQoTQ2hlY2tVbmlmaWVkTWFwcGluZxInLnBhdGNoYmF5LnYxLkNoZWNrVW5pZmllZE1hcHBpbmdSZXF1ZXN0GigucGF0Y2hiYXkudjEuQ2hlY2tVbmlmaWVkTWFwcGluZ1Jlc3BvbnNlIiiQAgGguxgCgtPkkwIbOgEqIhYvdW5pZmllZC1tYXBwaW5nL2NoZWNrEocBChFUcnlVbmlmaWVkTWFwcGluZxIlLnBhdGNoYmF5LnYxLlRyeVVuaWZpZWRNYXBwaW5nUmVxdWVzdBomLnBhdGNoYmF5LnYxLlRyeVVuaWZpZWRNYXBwaW5nUmVzcG9uc2UiI6C7GAOC0+STAhk6ASoiFC91bmlmaWVkLW1hcHBpbmcvdHJ5YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_patchbay_v1_access, file_patchbay_v1_unified, file_patchbay_v1_unified_mapping]);
 
 /**
  * Asks for a new mapping.
@@ -376,6 +378,334 @@ export const CheckUnifiedMappingResponseSchema: GenMessage<CheckUnifiedMappingRe
   messageDesc(file_patchbay_v1_unified_mapping_service, 7);
 
 /**
+ * Asks what a mapping makes of a call.
+ *
+ * @generated from message patchbay.v1.TryUnifiedMappingRequest
+ */
+export type TryUnifiedMappingRequest = Message<"patchbay.v1.TryUnifiedMappingRequest"> & {
+  /**
+   * The model, such as `crm`.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * The resource of the model, such as `contacts`.
+   *
+   * @generated from field: string resource = 2;
+   */
+  resource: string;
+
+  /**
+   * The unified method, such as `list`.
+   *
+   * @generated from field: string method = 3;
+   */
+  method: string;
+
+  /**
+   * The account whose mapping is tried, and through which a call without a fixture is made. Absent: the mapping of the
+   * environment, with a fixture.
+   *
+   * @generated from field: optional string integrated_account_id = 4;
+   */
+  integratedAccountId?: string | undefined;
+
+  /**
+   * The integration, by name. Absent: that of the account.
+   *
+   * @generated from field: optional string integration_name = 5;
+   */
+  integrationName?: string | undefined;
+
+  /**
+   * A draft of what the layer of the account, or without one of the environment, sets for the method, instead of what it
+   * stores. Absent: the stored mapping.
+   *
+   * @generated from field: google.protobuf.Struct config = 6;
+   */
+  config?: JsonObject | undefined;
+
+  /**
+   * The call: `{id, query, filters, sort_by, limit, cursor, expand, body, remote_fields}`, each absent where there is none;
+   * and `exchanges`, a list of `{request: {method, path, query, body}, response: {status, headers, body}}`, which makes it a
+   * fixture: the answers are used instead of sending anything, and requests that differ are reported. A fixture may also have
+   * the `context` of its account.
+   *
+   * @generated from field: google.protobuf.Struct call = 7;
+   */
+  call?: JsonObject | undefined;
+
+  /**
+   * Whether a call other than `list` and `get` is sent to the third party. False: it is built and shown only.
+   *
+   * @generated from field: bool send_write = 8;
+   */
+  sendWrite: boolean;
+};
+
+/**
+ * Describes the message patchbay.v1.TryUnifiedMappingRequest.
+ * Use `create(TryUnifiedMappingRequestSchema)` to create a new message.
+ */
+export const TryUnifiedMappingRequestSchema: GenMessage<TryUnifiedMappingRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 8);
+
+/**
+ * What a mapping made of a call.
+ *
+ * @generated from message patchbay.v1.TryUnifiedMappingResponse
+ */
+export type TryUnifiedMappingResponse = Message<"patchbay.v1.TryUnifiedMappingResponse"> & {
+  /**
+   * `ok`; `upstream_error` or `rate_limited`: the third party's answer is one; `failed`: the call ended with `error`;
+   * `not_sent`: a write was built and shown only.
+   *
+   * @generated from field: string outcome = 1;
+   */
+  outcome: string;
+
+  /**
+   * HTTP status of the third party's answer. Absent without one.
+   *
+   * @generated from field: optional int32 status = 2;
+   */
+  status?: number | undefined;
+
+  /**
+   * What was sent and answered, in order; without a fixture the main request, secrets shown as `***`, and its answer.
+   *
+   * @generated from field: repeated patchbay.v1.TriedExchange exchanges = 3;
+   */
+  exchanges: TriedExchange[];
+
+  /**
+   * Exchanges of the fixture that were not used.
+   *
+   * @generated from field: int32 unused_exchanges = 4;
+   */
+  unusedExchanges: number;
+
+  /**
+   * The unified result: a list of records, or one. Absent unless `outcome` is `ok`.
+   *
+   * @generated from field: google.protobuf.Value result = 5;
+   */
+  result?: Value | undefined;
+
+  /**
+   * Of the first 20 records, how their fields came about.
+   *
+   * @generated from field: repeated patchbay.v1.TriedRecord records = 6;
+   */
+  records: TriedRecord[];
+
+  /**
+   * What the third party was not asked for.
+   *
+   * @generated from field: repeated patchbay.v1.IgnoredFilter ignored_filters = 7;
+   */
+  ignoredFilters: IgnoredFilter[];
+
+  /**
+   * What the mapping could not do with the request; of a record they are in its `_warnings`.
+   *
+   * @generated from field: repeated patchbay.v1.UnifiedWarning warnings = 8;
+   */
+  warnings: UnifiedWarning[];
+
+  /**
+   * Why the call ended, or the message of the third party's error. Absent: it did not.
+   *
+   * @generated from field: patchbay.v1.TryError error = 9;
+   */
+  error?: TryError | undefined;
+
+  /**
+   * What the records show about the mapping, and what the check of a draft found.
+   *
+   * @generated from field: repeated patchbay.v1.UnifiedMappingFinding findings = 10;
+   */
+  findings: UnifiedMappingFinding[];
+};
+
+/**
+ * Describes the message patchbay.v1.TryUnifiedMappingResponse.
+ * Use `create(TryUnifiedMappingResponseSchema)` to create a new message.
+ */
+export const TryUnifiedMappingResponseSchema: GenMessage<TryUnifiedMappingResponse> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 9);
+
+/**
+ * A request of a tried mapping, and its answer.
+ *
+ * @generated from message patchbay.v1.TriedExchange
+ */
+export type TriedExchange = Message<"patchbay.v1.TriedExchange"> & {
+  /**
+   * The HTTP method.
+   *
+   * @generated from field: string method = 1;
+   */
+  method: string;
+
+  /**
+   * The address with its query.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * The body. Absent: none is sent.
+   *
+   * @generated from field: google.protobuf.Value body = 3;
+   */
+  body?: Value | undefined;
+
+  /**
+   * Status of the answer. Absent: it was not sent.
+   *
+   * @generated from field: optional int32 response_status = 4;
+   */
+  responseStatus?: number | undefined;
+
+  /**
+   * Body of the answer. Absent: it has none.
+   *
+   * @generated from field: google.protobuf.Value response_body = 5;
+   */
+  responseBody?: Value | undefined;
+
+  /**
+   * Where the request is not as the fixture has it, in words.
+   *
+   * @generated from field: repeated string differences = 6;
+   */
+  differences: string[];
+};
+
+/**
+ * Describes the message patchbay.v1.TriedExchange.
+ * Use `create(TriedExchangeSchema)` to create a new message.
+ */
+export const TriedExchangeSchema: GenMessage<TriedExchange> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 10);
+
+/**
+ * A record of a tried mapping.
+ *
+ * @generated from message patchbay.v1.TriedRecord
+ */
+export type TriedRecord = Message<"patchbay.v1.TriedRecord"> & {
+  /**
+   * Its fields, in the order of the mapping.
+   *
+   * @generated from field: repeated patchbay.v1.TriedField fields = 1;
+   */
+  fields: TriedField[];
+};
+
+/**
+ * Describes the message patchbay.v1.TriedRecord.
+ * Use `create(TriedRecordSchema)` to create a new message.
+ */
+export const TriedRecordSchema: GenMessage<TriedRecord> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 11);
+
+/**
+ * How a field came about.
+ *
+ * @generated from message patchbay.v1.TriedField
+ */
+export type TriedField = Message<"patchbay.v1.TriedField"> & {
+  /**
+   * The field, dotted.
+   *
+   * @generated from field: string field = 1;
+   */
+  field: string;
+
+  /**
+   * Its expression.
+   *
+   * @generated from field: string expression = 2;
+   */
+  expression: string;
+
+  /**
+   * The layer that the expression comes from: `shipped`, `base`, `environment` or `account`.
+   *
+   * @generated from field: string layer = 3;
+   */
+  layer: string;
+
+  /**
+   * Where it is evaluated: `inline` or `sandbox`.
+   *
+   * @generated from field: string lane = 4;
+   */
+  lane: string;
+
+  /**
+   * What the expression returned, before the schema's types are applied. Absent: nothing.
+   *
+   * @generated from field: google.protobuf.Value value = 5;
+   */
+  value?: Value | undefined;
+
+  /**
+   * Why it failed. Empty: it did not.
+   *
+   * @generated from field: string error = 6;
+   */
+  error: string;
+};
+
+/**
+ * Describes the message patchbay.v1.TriedField.
+ * Use `create(TriedFieldSchema)` to create a new message.
+ */
+export const TriedFieldSchema: GenMessage<TriedField> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 12);
+
+/**
+ * Why a tried call ended.
+ *
+ * @generated from message patchbay.v1.TryError
+ */
+export type TryError = Message<"patchbay.v1.TryError"> & {
+  /**
+   * The reason, such as `INVALID_FIELD`. `UPSTREAM_ERROR`: the third party's answer is an error.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+
+  /**
+   * What is wrong, in words.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * The fields that are wrong, each with what is wrong. Empty: no field is.
+   *
+   * @generated from field: map<string, string> fields = 3;
+   */
+  fields: { [key: string]: string };
+};
+
+/**
+ * Describes the message patchbay.v1.TryError.
+ * Use `create(TryErrorSchema)` to create a new message.
+ */
+export const TryErrorSchema: GenMessage<TryError> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 13);
+
+/**
  * Keeps the mappings of a team over those that ship with the product, checks them and tries them.
  *
  * Mappings of the scope `base` belong to the team: any of its tokens reads them, a team token writes them. The others belong
@@ -463,6 +793,21 @@ export const UnifiedMappingService: GenService<{
     methodKind: "unary";
     input: typeof CheckUnifiedMappingRequestSchema;
     output: typeof CheckUnifiedMappingResponseSchema;
+  },
+  /**
+   * Runs a call through a stored or drafted mapping, and shows what was sent and answered, the unified result, and how each
+   * field came about. With a fixture nothing is sent; without one the account's third party is called, for a write only with
+   * `send_write`. What goes wrong on the way is part of the answer.
+   *
+   * Failures: RESOURCE_NOT_FOUND for an unknown account, UNIFIED_NOT_MAPPED, DEFINITION_INVALID for a draft with errors,
+   * INVALID_FIELD for a fixture or request that is none, and those of loading the account. Stores nothing.
+   *
+   * @generated from rpc patchbay.v1.UnifiedMappingService.TryUnifiedMapping
+   */
+  tryUnifiedMapping: {
+    methodKind: "unary";
+    input: typeof TryUnifiedMappingRequestSchema;
+    output: typeof TryUnifiedMappingResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_patchbay_v1_unified_mapping_service, 0);

@@ -13,7 +13,7 @@ import {
   selectMappings,
   updateMapping,
 } from '../../unified-models/index.ts'
-import { callerOf } from '../caller.ts'
+import { callerOf, environmentCallerOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
@@ -27,10 +27,12 @@ import {
   type PlacedRequest,
   unifiedMappingToProto,
 } from './unified-mapping.convert.ts'
+import { triedMappingToProto } from './unified-try.convert.ts'
+import { type TryDeps, tryUnifiedMapping } from './unified-try.ts'
 import { versionFrom } from './values.convert.ts'
 
 /** What the service works with. */
-type MappingServiceDeps = Pick<ServiceDeps, 'database' | 'secrets' | 'accounts' | 'unifiedMappings'>
+type MappingServiceDeps = Pick<ServiceDeps, 'database' | 'secrets' | 'accounts' | 'unifiedMappings'> & TryDeps
 
 /** Administers unified mappings, and checks them. */
 export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefinition {
@@ -76,6 +78,10 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
           valid: findings.every(({ severity }) => severity !== 'error'),
           findings: findings.map(mappingFindingToProto),
         }
+      },
+      tryUnifiedMapping: async (request, context) => {
+        const { tried, findings } = await tryUnifiedMapping(deps, environmentCallerOf(context), request)
+        return triedMappingToProto(tried, findings)
       },
     },
     { createUnifiedMapping: mappingPlaceFindings, checkUnifiedMapping: mappingPlaceFindings },
