@@ -1,0 +1,409 @@
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
+import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
+import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
+import { UnifiedModelService } from '../../gen/patchbay/v1/unified_model_service_pb.ts'
+import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
+import { query } from '../../src/database/database.ts'
+import { startTestApp } from '../support/app.ts'
+import { createApiEnvironment, createApiTenant, firstTenant, freshName } from '../support/seeded-tenant.ts'
+import { startUpstream } from '../support/upstream.ts'
+import { LOCAL_UPSTREAM } from './calls.ts'
+import { connectMapped, contact } from './unified.ts'
+
+const upstream = await startUpstream()
+const app = await startTestApp(LOCAL_UPSTREAM)
+const tenant = firstTenant(app)
+const { accountId, integrationName } = await connectMapped(app, tenant, upstream.url)
+const { method } = UnifiedMappingService
+const client = app.client('rest')
+const team = app.client('rest', { token: tenant.teamToken })
+
+afterAll(() => upstream[Symbol.asyncDispose]())
+afterEach(() => upstream.verify())
+
+const CONTACTS = { model: 'crm', resource: 'contacts' }
+/** A layer that maps one more field of the provider. */
+const NICK = { response: { fields: { title: 'nick' } } }
+
+function describeContacts(account = accountId) {
+  return client.ok(UnifiedModelService.method.describeUnifiedModel, {
+    model: 'crm',
+    integrated_account_id: account,
+    resource: 'contacts',
+  })
+}
+
+async function methodNamed(name: string): Promise<JsonObject> {
+  const [resource] = (await describeContacts()).resources as readonly { readonly methods: readonly JsonObject[] }[]
+  return resource!.methods.find((each) => each.name === name)!
+}
+
+/** The title of a record that is read through the mapping. */
+async function titleRead(account = accountId): Promise<unknown> {
+  upstream.script({ request: 'GET /contacts/1', answer: { json: contact(1, { nick: 'Countess' }) } })
+  const request = { ...CONTACTS, integrated_account_id: account, method: 'get', id: '1' }
+  const { result } = await client.ok(UnifiedService.method.call, request)
+  return (result as JsonObject).title
+}
+
+describe('the layers of a mapping', () => {
+  it('merge leaf by leaf, account over environment over base, and a change is seen by the next call', async () => {
+    expect(await titleRead()).toBeNull()
+    const base = await team.ok(method.createUnifiedMapping, {
+      ...CONTACTS,
+      scope: 'base',
+      integration_name: integrationName,
+      config: NICK,
+    })
+    expect(await titleRead()).toBe('Countess')
+    const own = await client.ok(method.createUnifiedMapping, {
+      ...CONTACTS,
+      integrated_account_id: accountId,
+      method: 'get',
+      config: { response: { fields: { title: "'Dr ' & nick" } } },
+    })
+    expect(own).toMatchObject({ scope: 'account', integration_name: integrationName })
+    expect(await titleRead()).toBe('Dr Countess')
+    expect((await methodNamed('get')).layers).toMatchObject({
+      'response.fields.title': 'account',
+      'response.fields.first_name': 'environment',
+    })
+    expect((await methodNamed('list')).layers).toMatchObject({ 'response.fields.title': 'base' })
+
+    await client.ok(method.updateUnifiedMapping, {
+      id: own.id,
+      config: { response: { fields: { title: null } } },
+      replace_config: true,
+    })
+    expect(await titleRead()).toBeNull()
+    await client.ok(method.deleteUnifiedMapping, { id: own.id })
+    expect(await titleRead()).toBe('Countess')
+    await team.ok(method.deleteUnifiedMapping, { id: base.id })
+    expect(await titleRead()).toBeNull()
+  })
+
+  it('of one account leave other accounts alone', async () => {
+    const { id } = await client.ok(method.createUnifiedMapping, {
+      ...CONTACTS,
+      integrated_account_id: accountId,
+      config: NICK,
+    })
+    const other = await connectMapped(app, tenant, upstream.url)
+    expect([await titleRead(), await titleRead(other.accountId)]).toEqual(['Countess', null])
+    await client.ok(method.deleteUnifiedMapping, { id })
+  })
+})
+
+it('the description tells fields, methods, filters, order, references and the layer of every leaf', async () => {
+  const description = await describeContacts()
+  expect(description).toMatchObject({ model: 'crm', label: 'CRM', integration_name: integrationName })
+  const [contacts] = description.resources as readonly JsonObject[]
+  expect(contacts).toMatchObject({
+    name: 'contacts',
+    mapped_fields: expect.arrayContaining(['first_name', 'emails', 'owner']),
+    unmapped_fields: expect.arrayContaining(['department']),
+  })
+  expect((contacts!.schema as { properties: JsonObject }).properties).toHaveProperty('first_name')
+  expect(await methodNamed('list')).toMatchObject({
+    target_resource: 'contacts',
+    target_methods: ['list'],
+    filters: [
+      { field: 'updated_at', operators: ['gt', 'gte'] },
+      { field: 'lifecycle_stage', operators: ['eq', 'in'] },
+    ],
+    sort_fields: ['updated_at'],
+    expand_fields: ['owner'],
+    custom_fields_mode: 'rest',
+    layers: { 'response.fields.id': 'environment', method: 'environment' },
+  })
+})
+
+it.each<[string, JsonObject, string, string]>([
+  ['an unknown setting', { respons: {} }, 'config.respons', 'unknown_field'],
+  [
+    'an expression that does not parse',
+    { response: { fields: { title: 'nick &' } } },
+    'config.response.fields.title',
+    'expression.syntax',
+  ],
+  ['a method that the definition lacks', { method: 'lst' }, 'config.method', 'method.unknown'],
+  [
+    'a value that the schema lacks',
+    { enums: { lifecycle_stage: { map: { X: 'boss' } } } },
+    'config.enums.lifecycle_stage.map.X',
+    'enum',
+  ],
+  [
+    'a constant of another type',
+    { response: { fields: { emails: 1 } } },
+    'config.response.fields.emails',
+    'field.type',
+  ],
+])('a mapping with %s is rejected with its field, and nothing is stored', async (_, config, field, rule) => {
+  const request = { ...CONTACTS, integrated_account_id: accountId, method: 'list', config }
+  const error = await client.callError(method.createUnifiedMapping, request)
+  expect(error).toMatchObject({ reason: 'DEFINITION_INVALID', httpStatus: 400 })
+  expect(error.violations).toContainEqual(expect.objectContaining({ field, rule }))
+  const { unified_mappings: stored = [] } = await client.ok(method.listUnifiedMappings, {
+    integrated_account_id: accountId,
+  })
+  expect(stored).toEqual([])
+  const check = await client.ok(method.checkUnifiedMapping, request)
+  expect(check.valid ?? false).toBe(false)
+  const path = field.replace(/^config\./, '')
+  expect(check.findings).toContainEqual(expect.objectContaining({ path, rule, severity: 'error' }))
+})
+
+it('a check tells warnings and hints of what could be stored', async () => {
+  const config = { response: { fields: { title: 'Tier__c' } }, filters: { title: { ops: ['eq'] } } }
+  const base = { ...CONTACTS, scope: 'base', integration_name: integrationName, method: 'list' }
+  const check = await team.ok(method.checkUnifiedMapping, {
+    ...base,
+    config: {
+      resource: 'contacts',
+      method: 'list',
+      response: { fields: { id: 'id', ...config.response.fields } },
+      filters: config.filters,
+    },
+  })
+  expect(check.valid).toBe(true)
+  expect(check.findings).toEqual([
+    expect.objectContaining({ path: 'response.fields.title', rule: 'custom_fields.hard_coded', severity: 'warning' }),
+    expect.objectContaining({ path: 'filters.title', rule: 'filter.unused', severity: 'warning' }),
+  ])
+})
+
+it.each<[string, JsonObject, string, string]>([
+  ['an unknown model', { model: 'crn' }, 'DEFINITION_INVALID', 'model'],
+  ['an unknown resource', { resource: 'contact' }, 'DEFINITION_INVALID', 'resource'],
+  [
+    'an account outside its scope',
+    { scope: 'environment', integrated_account_id: newId() },
+    'INVALID_FIELD',
+    'integrated_account_id',
+  ],
+  ['no account in its scope', { scope: 'account' }, 'INVALID_FIELD', 'integrated_account_id'],
+  ['neither account nor integration', { integration_name: undefined as never }, 'INVALID_FIELD', 'integration_name'],
+  ['a method that is no name', { method: 'List' }, 'INVALID_FIELD', 'method'],
+])('a mapping of %s is rejected with its field', async (_, fields, reason, field) => {
+  const { integration_name = undefined, ...rest } = {
+    ...CONTACTS,
+    integration_name: 'elsewhere',
+    config: {},
+    ...fields,
+  }
+  const request = { ...rest, ...(integration_name === undefined ? {} : { integration_name }) } as JsonObject
+  const error = await client.callError(method.createUnifiedMapping, request)
+  expect([error.reason, error.violations?.map((each) => each.field)]).toEqual([reason, [field]])
+})
+
+describe('a place', () => {
+  it('has one mapping of a method', async () => {
+    const request = { ...CONTACTS, integration_name: freshName('name'), config: {} }
+    const { id } = await client.ok(method.createUnifiedMapping, request)
+    expect(await client.callError(method.createUnifiedMapping, request)).toMatchObject({
+      reason: 'NAME_TAKEN',
+      resource: { type: 'unified_mapping', id },
+    })
+    await client.ok(method.createUnifiedMapping, { ...request, resource: 'accounts' })
+  })
+
+  it('is found by the filters of the list', async () => {
+    const name = freshName('name')
+    const make = (fields: JsonObject) =>
+      team.ok(
+        method.createUnifiedMapping,
+        { ...CONTACTS, integration_name: name, config: {}, ...fields },
+        {
+          environment: tenant.environmentId,
+        },
+      )
+    const made = [await make({}), await make({ resource: 'leads' }), await make({ scope: 'base' })]
+    const ids = made.map(({ id }) => id)
+    const found = async (filter: JsonObject) => {
+      const { unified_mappings = [] } = await client.ok(method.listUnifiedMappings, {
+        integration_name: name,
+        ...filter,
+      })
+      return (unified_mappings as readonly JsonObject[]).map(({ id }) => ids.indexOf(String(id)))
+    }
+    expect(await found({})).toEqual([2, 1, 0])
+    expect(await found({ scope: 'base' })).toEqual([2])
+    expect(await found({ scope: 'environment' })).toEqual([1, 0])
+    expect(await found({ scope: 'account' })).toEqual([])
+    expect(await found({ resource: 'leads' })).toEqual([1])
+    expect(await found({ model: 'hris' })).toEqual([])
+    expect(await found({ method: '*' })).toEqual([2, 1, 0])
+  })
+})
+
+describe('a base mapping', () => {
+  const base = { ...CONTACTS, scope: 'base', config: {} }
+
+  it('is read by every token of the team, and written by team tokens alone', async () => {
+    const { id } = await team.ok(method.createUnifiedMapping, { ...base, integration_name: freshName('name') })
+    const sibling = await createApiEnvironment(app, tenant.teamToken)
+    const other = app.client('rest', { token: sibling.environmentToken })
+    expect(await other.ok(method.getUnifiedMapping, { id })).toMatchObject({ scope: 'base' })
+    for (const [operation, request] of [
+      [method.createUnifiedMapping, { ...base, integration_name: 'x' }],
+      [method.updateUnifiedMapping, { id, config: {} }],
+      [method.deleteUnifiedMapping, { id }],
+    ] as const)
+      expect(await other.callError(operation, request)).toMatchObject({
+        reason: 'TEAM_TOKEN_REQUIRED',
+        httpStatus: 403,
+      })
+  })
+
+  it('is unknown to other teams', async () => {
+    const { id } = await team.ok(method.createUnifiedMapping, { ...base, integration_name: freshName('name') })
+    const foreign = await createApiTenant(app)
+    const other = app.client('rest', { token: foreign.teamToken })
+    for (const operation of [method.getUnifiedMapping, method.updateUnifiedMapping, method.deleteUnifiedMapping])
+      expect(await other.callError(operation, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    const { unified_mappings: listed = [] } = await other.ok(method.listUnifiedMappings, {})
+    expect(listed).toEqual([])
+  })
+})
+
+it('mappings of an environment are unknown to the others of its team, and to a team token that names none', async () => {
+  const { id } = await client.ok(method.createUnifiedMapping, {
+    ...CONTACTS,
+    integration_name: freshName('name'),
+    config: {},
+  })
+  const sibling = await createApiEnvironment(app, tenant.teamToken)
+  const other = app.client('rest', { token: sibling.environmentToken })
+  expect(await other.callError(method.getUnifiedMapping, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+  expect(await team.callError(method.getUnifiedMapping, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+  expect(
+    await team.callError(method.createUnifiedMapping, { ...CONTACTS, integration_name: 'x', config: {} }),
+  ).toMatchObject({ reason: 'ENVIRONMENT_REQUIRED' })
+})
+
+describe('mappings end with what they are for', () => {
+  const count = async (id: string) =>
+    (await query(app.database.pool, 'select from unified_mapping where id = :id', { id })).length
+
+  it('an account', async () => {
+    const doomed = await connectMapped(app, tenant, upstream.url)
+    const { id } = await client.ok(method.createUnifiedMapping, {
+      ...CONTACTS,
+      integrated_account_id: doomed.accountId,
+      config: {},
+    })
+    app.startWorker()
+    await client.ok(IntegratedAccountService.method.deleteIntegratedAccount, { id: doomed.accountId })
+    await expect.poll(() => count(id), { timeout: 10_000 }).toBe(0)
+  })
+
+  it('an environment, by force alone, and a team', async () => {
+    const doomed = await createApiTenant(app)
+    const admin = app.client('rest', { token: doomed.teamToken })
+    const own = { ...CONTACTS, integration_name: 'example', config: {} }
+    const inside = await app.client('rest', { token: doomed.environmentToken }).ok(method.createUnifiedMapping, own)
+    const base = await admin.ok(method.createUnifiedMapping, { ...own, scope: 'base' })
+    const { deleteEnvironment } = EnvironmentService.method
+    expect(await admin.callError(deleteEnvironment, { id: doomed.environmentId })).toMatchObject({
+      reason: 'RESOURCE_IN_USE',
+    })
+    await admin.ok(deleteEnvironment, { id: doomed.environmentId, force: true })
+    expect([await count(inside.id), await count(base.id)]).toEqual([0, 1])
+    await team.ok(TeamService.method.deleteTeam, { id: doomed.teamId })
+    expect(await count(base.id)).toBe(0)
+  })
+})
+
+describe('a mapping that is tried', () => {
+  const tryIt = (request: JsonObject) =>
+    client.ok(method.tryUnifiedMapping, { ...CONTACTS, integrated_account_id: accountId, method: 'get', ...request })
+  const fixture = (...exchanges: readonly JsonObject[]) => ({ id: '7', exchanges })
+
+  it('with a fixture sends nothing, and shows requests, answers, result and the fields', async () => {
+    const answer = { response: { body: contact(7, { nick: 'Countess' }) } }
+    const call = fixture({ request: { method: 'GET', path: '/contacts/7' }, ...answer })
+    const tried = await tryIt({ config: NICK, call })
+    expect(tried).toMatchObject({
+      outcome: 'ok',
+      status: 200,
+      result: { id: '7', title: 'Countess' },
+      exchanges: [{ method: 'GET', url: `${upstream.url}/contacts/7`, response_status: 200 }],
+    })
+    const [record] = tried.records as readonly { readonly fields: readonly JsonObject[] }[]
+    expect(record?.fields).toContainEqual({
+      field: 'title',
+      expression: 'nick',
+      layer: 'account',
+      lane: 'inline',
+      error: '',
+      value: 'Countess',
+    })
+    expect(upstream.requests).toEqual([])
+  })
+
+  it.each<[string, JsonObject, JsonObject]>([
+    [
+      'another request than the fixture has',
+      fixture({ request: { method: 'GET', path: '/contacts/8' }, response: { body: contact(7) } }),
+      { outcome: 'ok', exchanges: [{ differences: [expect.stringContaining('path')] }] } as never,
+    ],
+    [
+      'an exchange that is not used',
+      fixture({ response: { body: contact(7) } }, { response: {} }),
+      { unused_exchanges: 1 },
+    ],
+    [
+      'an error of the third party',
+      fixture({ response: { status: 404, body: {} } }),
+      { outcome: 'upstream_error', status: 404, error: { reason: 'UPSTREAM_ERROR' } },
+    ],
+    [
+      'a value that no enum has',
+      fixture({ response: { body: contact(7, { stage: 'Z' }) } }),
+      { findings: [expect.objectContaining({ rule: 'enum.not_covered' })] } as never,
+    ],
+  ])('shows %s', async (_, call, expected) => {
+    const tried = await tryIt({ call })
+    expect(tried).toMatchObject(
+      'findings' in expected ? { findings: expect.arrayContaining(expected.findings as never) } : expected,
+    )
+  })
+
+  it('reads through a live account, with the request masked', async () => {
+    upstream.script({ request: 'GET /contacts/1', answer: { json: contact(1) } })
+    const tried = await tryIt({ call: { id: '1' } })
+    expect(tried).toMatchObject({ outcome: 'ok', result: { id: '1' }, exchanges: [{ response_status: 200 }] })
+    expect(JSON.stringify(tried)).not.toContain('k-')
+  })
+
+  it('sends a write only when it is told to', async () => {
+    const write = { method: 'create', call: { body: { first_name: 'Ada' } } }
+    const unsent = await tryIt(write)
+    expect(unsent).toMatchObject({ outcome: 'not_sent', exchanges: [{ method: 'POST' }] })
+    upstream.script({ request: 'POST /contacts', body: { first: 'Ada' }, answer: { json: contact(1) } })
+    expect(await tryIt({ ...write, send_write: true })).toMatchObject({ outcome: 'ok' })
+  })
+
+  it('shows what is wrong with the call', async () => {
+    const tried = await tryIt({ method: 'create', call: { body: { lifecycle_stage: 'boss' } } })
+    expect(tried).toMatchObject({ outcome: 'failed', error: { reason: 'INVALID_FIELD' } })
+  })
+
+  it.each<[string, JsonObject, string, string]>([
+    ['a draft with an error', { config: { respons: {} } }, 'DEFINITION_INVALID', 'config.respons'],
+    ['a fixture without a response', { call: fixture({}) }, 'INVALID_FIELD', 'call.exchanges[0].response'],
+    ['an unknown part of a call', { call: { idd: '7' } }, 'INVALID_FIELD', 'call.idd'],
+  ])('rejects %s', async (_, request, reason, field) => {
+    const error = await client.callError(method.tryUnifiedMapping, {
+      ...CONTACTS,
+      integrated_account_id: accountId,
+      method: 'get',
+      ...request,
+    })
+    expect([error.reason, error.violations?.map((each) => each.field)]).toEqual([reason, [field]])
+  })
+})
