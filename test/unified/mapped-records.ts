@@ -2,7 +2,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.t
 import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../src/catalog/index.ts'
 import { listInputPaths } from '../../src/expressions/index.ts'
 import type { InputPath } from '../../src/expressions/input-paths.ts'
-import { mapRecords } from '../../src/unified/index.ts'
+import { type MappingPlan, mapRecords } from '../../src/unified/index.ts'
 import { readFixtures } from './fixture-file.ts'
 import { type Evaluators, mappedMethods, mappingPlan, methodConfig, recordsOf, runCase } from './harness.ts'
 
@@ -27,6 +27,8 @@ export const MAPPED_RESOURCES: readonly (readonly [string, MappedResource])[] = 
 export interface ProviderRecord {
   readonly method: 'list' | 'get'
   readonly context: JsonObject
+  /** Values by field and operator, which name the parent of records that do not tell it. */
+  readonly filters: JsonObject
   readonly record: JsonObject
 }
 
@@ -43,21 +45,39 @@ export async function providerRecords(evaluators: Evaluators, place: MappedResou
         records.push({
           method: fixture.method === 'list' ? 'list' : 'get',
           context: fixture.context ?? {},
+          filters: filtersByOperator(fixture.filters ?? {}),
           record: record as JsonObject,
         })
   }
   return records
 }
 
+function filtersByOperator(filters: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(filters).map(([field, value]) => [field, isJsonObject(value) ? value : { eq: value }]),
+  )
+}
+
+const plans = new Map<string, MappingPlan>()
+
+/** The plan of a method, compiled once for all records of a test. */
+function planOf(model: string, integration: string, resource: string, method: string): MappingPlan {
+  const key = [model, integration, resource, method].join('/')
+  const plan = plans.get(key) ?? mappingPlan(model, integration, resource, method)
+  plans.set(key, plan)
+  return plan
+}
+
 /** Maps one record; `undefined` when `drop_if` leaves it out. */
 export async function mapRecord(
   { mapping }: Evaluators,
   { model, integration, resource }: MappedResource,
-  { method, context }: Pick<ProviderRecord, 'method' | 'context'>,
+  { method, context, filters }: Omit<ProviderRecord, 'record'>,
   record: Json,
 ): Promise<JsonObject | undefined> {
-  const plan = mappingPlan(model, integration, resource, method)
-  const { records } = await mapRecords({ evaluator: mapping }, plan, [record], { context }, { includeSensitive: true })
+  const plan = planOf(model, integration, resource, method)
+  const scope = { context, filters }
+  const { records } = await mapRecords({ evaluator: mapping }, plan, [record], scope, { includeSensitive: true })
   return records[0]
 }
 
