@@ -60,7 +60,6 @@ export {
   assertRunnable,
   destinationRequired,
   loadRunReferences,
-  type RunReferences,
   webhookNotFound,
 } from './run-references.ts'
 export { RunWatch } from './run-watch.ts'

@@ -46,7 +46,7 @@ export interface RunChecks {
 }
 
 /** The account of a run, and its integration. */
-export interface RunAccount {
+interface RunAccount {
   readonly environmentId: string
   readonly integratedAccountId: string
   readonly integrationName: string

@@ -6,7 +6,7 @@ import type { Tenant } from '../support/seeded-tenant.ts'
 import { callDefinition, connectAccount } from './calls.ts'
 
 /** The definition of `calls.ts` with users, which contacts refer to. */
-export function mappedDefinition(baseUrl: string): JsonObject {
+function mappedDefinition(baseUrl: string): JsonObject {
   const definition = callDefinition(baseUrl)
   const users = {
     list: { path: '/users', response_path: 'users', pagination: null },
@@ -16,7 +16,7 @@ export function mappedDefinition(baseUrl: string): JsonObject {
 }
 
 /** The mapping of `crm/contacts` to it, by method. */
-export const CONTACTS: Readonly<Record<string, JsonObject>> = {
+const CONTACTS: Readonly<Record<string, JsonObject>> = {
   '*': {
     resource: 'contacts',
     response: {
