@@ -63,9 +63,10 @@ describe('the contract', () => {
     return getOption(method, http)
   }
 
-  it('binds every unary RPC to REST, each to an address of its own, but the one that is HTTP itself there', () => {
+  it('binds every unary RPC to REST, each to an address of its own, but those that are HTTP itself there', () => {
     expect(namesOf(methods.filter((method) => method.methodKind === 'unary' && !verbOf(method)))).toEqual([
       'ProxyService.Call',
+      'UnifiedService.Call',
     ])
 
     const addresses = bound.map((method) => `${verbOf(method)} ${pathOf(method)}`)
@@ -106,9 +107,13 @@ describe('the contract', () => {
       'CallRequest.id',
       'CreateIntegratedAccountRequest.tenant_id',
       'CreateLinkTokenRequest.tenant_id',
+      'CreateToolServerRequest.tenant_id',
       'ListIntegratedAccountsRequest.tenant_id',
       'ListLinkTokensRequest.tenant_id',
       'ListPagesRequest.id',
+      'ListToolServersRequest.tenant_id',
+      'UnifiedServiceCallRequest.id',
+      'UnifiedServiceListPagesRequest.id',
       'UpdateIntegratedAccountRequest.tenant_id',
     ])
   })
@@ -194,7 +199,7 @@ describe('the OpenAPI document', () => {
   it('has exactly one operation per RPC that REST serves, and those of the raw endpoints', () => {
     const operations = Object.values(at('paths') as Record<string, JsonObject>).flatMap((item) => Object.values(item))
     const ids = operations.map((operation) => (operation as JsonObject).operationId)
-    const raw = ids.filter((id) => /^(Proxy|Custom)/.test(String(id)))
+    const raw = ids.filter((id) => /^(Proxy|Custom|Unified)/.test(String(id)))
     expect(raw).toHaveLength(new Set(raw).size)
     expect(ids.filter((id) => !raw.includes(id)).toSorted()).toEqual(bound.map((method) => method.name).toSorted())
   })

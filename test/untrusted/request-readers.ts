@@ -4,6 +4,8 @@ import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integratio
 import { CreateSyncJobRequestSchema } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { parseProxyPath } from '../../src/api/http/proxy-path.ts'
 import { parseProxyQuery } from '../../src/api/http/proxy-query.ts'
+import { parseUnifiedPath } from '../../src/api/http/unified-path.ts'
+import { parseUnifiedQuery } from '../../src/api/http/unified-query.ts'
 import { type DecodedRequest, decodeBinary, decodeJson } from '../../src/api/messages/codec.ts'
 import { parseRequestJson, parseRequestJsonInSlices } from '../../src/api/messages/json-text.ts'
 import { validateRules } from '../../src/api/messages/rules.ts'
@@ -234,6 +236,33 @@ const REQUESTS: readonly Reader[] = [
     read: (input) => parseProxyPath('GET', input),
     rejects: withFailure,
     seeds: ['contacts/1/list', '_/a', 'a%2Fb'],
+    attacks: { slashes: repeated('/'), percents: repeated('%41') },
+  },
+  {
+    name: 'query of a call of a unified resource',
+    covers: ['api/http/unified-query.ts#parseUnifiedQuery'],
+    lengthMax: QUERY,
+    read: parseUnifiedQuery,
+    rejects: withFailure,
+    seeds: [
+      'integrated_account_id=0198c0de-0000-7000-8000-000000000000&status[in]=a,b&sort_by=-name&expand=a,b&limit=5',
+      'updated_at[gt]=2026-01-01&remote_query[a]=1',
+    ],
+    attacks: {
+      filters: numbered((index) => `f${index.toString(36)}[gt]=1&`),
+      'one list': repeated('a[in]=1&'),
+      values: repeated(',', 'a[in]=x'),
+      references: repeated('a,', 'expand='),
+      dots: repeated('.a', 'a'),
+    },
+  },
+  {
+    name: 'address of a call of a unified resource',
+    covers: ['api/http/unified-path.ts#parseUnifiedPath'],
+    lengthMax: QUERY,
+    read: (input) => parseUnifiedPath('POST', input),
+    rejects: withFailure,
+    seeds: ['crm/contacts/1/merge', 'crm/contacts', 'a%2Fb/c'],
     attacks: { slashes: repeated('/'), percents: repeated('%41') },
   },
   {
