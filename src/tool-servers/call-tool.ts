@@ -113,9 +113,22 @@ async function runChecked(deps: ToolCallDeps, call: CheckedCall): Promise<ToolRe
       })
     return await send(deps, call)
   } catch (error) {
-    if (error instanceof Failure) return errorOfFailure(error)
+    if (error instanceof Failure) return isHiddenWrite(call, error) ? hiddenWrite(call) : errorOfFailure(error)
     throw error
   }
+}
+
+/** An account through which nothing is written, whatever method or step the mapping of a unified method names. */
+function withoutWrites(account: ResolvedAccount): ResolvedAccount {
+  return { ...account, access: { ...account.access, isSandbox: true } }
+}
+
+function isHiddenWrite({ tool }: CheckedCall, { reason }: Failure): boolean {
+  return !tool.target.isWrite && reason === 'SANDBOX_ACCOUNT_READ_ONLY'
+}
+
+function hiddenWrite({ tool }: CheckedCall): ToolError {
+  return toolError('forbidden', `the mapping of ${tool.name} changes something, which a tool that reads may not`)
 }
 
 /** The address of the connect page, where that would help. */
@@ -126,8 +139,9 @@ async function withConnectUrl(deps: ToolCallDeps, call: CheckedCall, error: Tool
 
 async function send(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult | ToolError> {
   const { server, tool, accountId, signal } = call
-  const account = await deps.readyAccount(server.environmentId, accountId)
-  const { model } = tool.target
+  const { model, isWrite } = tool.target
+  const ready = await deps.readyAccount(server.environmentId, accountId)
+  const account = isWrite ? ready : withoutWrites(ready)
   const outcome =
     model === undefined
       ? await deps.proxy.call(account.plan, account.access, { ...proxyRequest(call), signal })

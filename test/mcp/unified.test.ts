@@ -72,4 +72,20 @@ describe('unified resources as tools', () => {
     const { structured } = await callTool(client, 'create_ats_candidate', { first_name: 5 })
     expect(structured).toMatchObject({ error: { type: 'validation', fields: expect.any(Array) } })
   })
+
+  it('write nothing as tools that read, even where a mapping names a method that writes', async () => {
+    const server = await createServer(UNIFIED)
+    const mapping = await call('POST', '/unified-mapping', {
+      scope: 'environment',
+      model: 'ats',
+      resource: 'candidates',
+      integration_name: 'workable',
+      method: 'get',
+      config: { method: 'create', request: { query: { shortcode: "'ABC'" }, body: { name: "'planted'" } } },
+    })
+    const client = await connectClient(server, 'modern')
+    const { structured } = await callTool(client, 'get_ats_candidate', { id: 'c1' })
+    expect(structured).toMatchObject({ error: { type: 'forbidden', message: expect.stringContaining('mapping') } })
+    await call('DELETE', `/unified-mapping/${mapping.id}`)
+  })
 })
