@@ -9,6 +9,8 @@ const ENUM_EXAMPLES = 5
 const DEPTH_MAX = 8
 /** Definitions that are inlined inside each other, so that one that names itself ends. */
 const REFERENCES_MAX = 5
+/** Schemas within one schema: definitions that name each other several times would multiply. */
+const SCHEMAS_MAX = 2_000
 
 /** Keywords whose value is one schema, a list of schemas, or schemas by name. */
 const SINGLE_KEYWORDS = ['items', 'additionalProperties', 'not', 'contains', 'propertyNames'] as const
@@ -38,7 +40,7 @@ const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
  * @param schema of a definition: any JSON; `required: true` on a property counts as its name in `required`
  */
 export function simplifySchema(schema: JsonObject): JsonObject {
-  return simplify(schema, { root: schema, depth: 0, references: 0 })
+  return simplify(schema, { root: schema, depth: 0, references: 0, budget: { left: SCHEMAS_MAX } })
 }
 
 /** A text of a definition for models: without control characters, and cut. */
@@ -64,10 +66,13 @@ interface Place {
   readonly root: JsonObject
   readonly depth: number
   readonly references: number
+  /** How many schemas are still written out; below them anything is valid. */
+  readonly budget: { left: number }
 }
 
 function simplify(schema: Json | undefined, place: Place): JsonObject {
-  if (!isJsonObject(schema) || place.depth > DEPTH_MAX) return {}
+  if (!isJsonObject(schema) || place.depth > DEPTH_MAX || place.budget.left <= 0) return {}
+  place.budget.left -= 1
   if (typeof schema.$ref === 'string') return simplifyReference(schema.$ref, schema, place)
   const inner = { ...place, depth: place.depth + 1 }
   const simple: Record<string, Json> = {}

@@ -9,6 +9,7 @@ import { INBOUND_READERS } from './inbound-readers.ts'
 import type { Reader } from './reader.ts'
 import { REQUEST_READERS } from './request-readers.ts'
 import { SIGNATURE_READERS } from './signature-readers.ts'
+import { TOOL_READERS } from './tool-readers.ts'
 import { UNIFIED_READERS } from './unified-readers.ts'
 import { UPSTREAM_READERS } from './upstream-readers.ts'
 
@@ -18,6 +19,7 @@ export const READERS: readonly Reader[] = [
   ...INBOUND_READERS,
   ...REQUEST_READERS,
   ...UNIFIED_READERS,
+  ...TOOL_READERS,
 ]
 
 /** Readers without a row of their own, and why none is needed. */
