@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest'
+import { type JsonObject, newId } from '../../src/base/index.ts'
+import { listMappedIntegrations } from '../../src/catalog/index.ts'
+import { createUnifiedMappings } from '../../src/unified-models/index.ts'
+import { insertMapping } from '../../src/unified-models/sql/mapping.ts'
+import { integrationsFixture } from '../integrations/fixture.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const { tx, own, other } = await integrationsFixture()
+const INTEGRATION = listMappedIntegrations('ats')[0] ?? ''
+const CANDIDATES = { model: 'ats', resource: 'candidates', method: 'get' }
+
+type Scope = typeof own
+
+async function store(
+  scope: Scope,
+  fields: { readonly config: JsonObject; readonly isBase?: boolean; readonly method?: string; readonly name?: string },
+): Promise<void> {
+  const { teamId, environmentId } = scope
+  const { config, isBase = false, method = '*', name = INTEGRATION } = fields
+  const place = { teamId, environmentId: isBase ? null : environmentId, integratedAccountId: null }
+  const inserted = await insertMapping(tx, {
+    ...place,
+    id: newId(),
+    model: 'ats',
+    resource: 'candidates',
+    integrationName: name,
+    method,
+    config,
+  })
+  if (inserted === undefined) throw new Error('the place is taken')
+}
+
+const field = (name: string, expression: string): JsonObject => ({ response: { fields: { [name]: expression } } })
+const account = (scope: Scope, integrationName = INTEGRATION) => ({
+  environmentId: scope.environmentId,
+  integrationName,
+})
+
+/** How many statements a piece of work sends. */
+async function statementsOf(work: () => Promise<unknown>): Promise<number> {
+  let count = 0
+  const onQuery = () => {
+    count += 1
+  }
+  tx.on('query', onQuery)
+  await work().finally(() => tx.removeListener('query', onQuery))
+  return count
+}
+
+describe('the effective mapping', () => {
+  it('of an account without stored layers is what ships', async () => {
+    const { merged, plan } = await createUnifiedMappings({ clock: manualClock() }).find(tx, account(other), CANDIDATES)
+    expect(new Set(merged.layers.values())).toEqual(new Set(['shipped']))
+    expect(plan.method).toBe('get')
+  })
+
+  it('costs one statement, and none within half a second', async () => {
+    const clock = manualClock()
+    const mappings = createUnifiedMappings({ clock })
+    const find = () => mappings.find(tx, account(other), CANDIDATES)
+    expect(await statementsOf(find)).toBe(1)
+    expect(await statementsOf(() => Promise.all([find(), mappings.list(tx, account(other), 'ats')]))).toBe(0)
+    clock.move(501)
+    expect(await statementsOf(find)).toBe(1)
+  })
+
+  it('is compiled once for all accounts with the same layers', async () => {
+    const clock = manualClock()
+    const mappings = createUnifiedMappings({ clock })
+    const first = await mappings.find(tx, account(other), CANDIDATES)
+    const same = await mappings.find(tx, { ...account(other), integratedAccountId: newId() }, CANDIDATES)
+    clock.move(501)
+    const later = await mappings.find(tx, account(other), CANDIDATES)
+    expect([same.plan === first.plan, later.plan === first.plan]).toEqual([true, true])
+  })
+
+  it('of a process that is told of a change sees it at once, of another within a second', async () => {
+    const clock = manualClock()
+    const [here, there] = [createUnifiedMappings({ clock }), createUnifiedMappings({ clock })]
+    const titleBy = async (mappings: typeof here) => {
+      const { merged } = await mappings.find(tx, account(own), CANDIDATES)
+      return merged.layers.get('response.fields.source')
+    }
+    const before = [await titleBy(here), await titleBy(there)]
+    await store(own, { config: field('source', "'ours'") })
+    here.invalidate()
+    expect([await titleBy(here), await titleBy(there)]).toEqual(['environment', before[1]])
+    clock.move(999)
+    expect(await titleBy(there)).toBe('environment')
+  })
+
+  it('does not keep what a read that began before a change brings after it', async () => {
+    const mappings = createUnifiedMappings({ clock: manualClock() })
+    const slow = mappings.find(tx, account(own), CANDIDATES)
+    await store(own, { config: field('company', "'after'"), method: 'get' })
+    mappings.invalidate()
+    await slow
+    const { merged } = await mappings.find(tx, account(own), CANDIDATES)
+    expect(merged.layers.get('response.fields.company')).toBe('environment')
+  })
+
+  it('merges base under environment, what all methods share under the method, and only of its own team', async () => {
+    const name = 'layered'
+    const shared = { resource: 'people', method: 'get' }
+    await store(own, { name, isBase: true, config: { ...shared, ...field('id', 'id') }, method: 'get' })
+    await store(own, { name, isBase: true, config: field('title', 'base') })
+    await store(own, { name, config: field('title', 'ours') })
+    await store(own, { name, config: field('company', 'firm'), method: 'get' })
+    const { merged } = await createUnifiedMappings({ clock: manualClock() }).find(tx, account(own, name), CANDIDATES)
+    expect(merged.config).toEqual({ ...shared, response: { fields: { id: 'id', title: 'ours', company: 'firm' } } })
+    expect(Object.fromEntries(merged.layers)).toEqual({
+      resource: 'base',
+      method: 'base',
+      'response.fields.id': 'base',
+      'response.fields.title': 'environment',
+      'response.fields.company': 'environment',
+    })
+    await expect(
+      createUnifiedMappings({ clock: manualClock() }).find(tx, account(other, name), CANDIDATES),
+    ).rejects.toMatchObject({ reason: 'UNIFIED_NOT_MAPPED' })
+  })
+
+  it('whose layers do not fit together fails alone, and is left out of the list', async () => {
+    const name = 'broken'
+    const whole = { resource: 'people', method: 'get', ...field('id', 'id') }
+    await store(own, { name, config: whole, method: 'get' })
+    await store(own, { name, config: { ...whole, filters: 1 }, method: 'list' })
+    const mappings = createUnifiedMappings({ clock: manualClock() })
+    await expect(mappings.find(tx, account(own, name), { ...CANDIDATES, method: 'list' })).rejects.toMatchObject({
+      reason: 'DEFINITION_INVALID',
+    })
+    expect((await mappings.list(tx, account(own, name), 'ats')).map(({ method }) => method)).toEqual(['get'])
+    const { resources } = await mappings.describe(tx, account(own, name), 'ats', 'candidates')
+    const problems = resources[0]?.methods.map(({ name: method, problems: all }) => [method, all.length])
+    expect(problems).toEqual([
+      ['get', 0],
+      ['list', 1],
+    ])
+  })
+
+  it.each([
+    ['model', { ...CANDIDATES, model: 'crn' }, 'there is no unified model crn'],
+    ['resource', { ...CANDIDATES, resource: 'candidate' }, 'candidates'],
+    ['method', { ...CANDIDATES, method: 'hire' }, 'get'],
+  ])('of an unknown %s fails and names what there is', async (_, ref, text) => {
+    const mappings = createUnifiedMappings({ clock: manualClock() })
+    await expect(mappings.find(tx, account(own), ref)).rejects.toMatchObject({
+      reason: 'UNIFIED_NOT_MAPPED',
+      publicMessage: expect.stringContaining(text),
+    })
+  })
+})
