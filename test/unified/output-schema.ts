@@ -24,6 +24,8 @@ const COMMON: Readonly<Record<string, JsonObject>> = {
 }
 
 const ajv = addFormats.default(new Ajv.default({ allErrors: true, strict: false }))
+// What providers answer is not always an address that RFC 5321 allows.
+ajv.addFormat('email', /^[^\s@]+@[^\s@]+$/)
 ajv.addFormat('decimal', /^-?\d+(\.\d+)?$/)
 ajv.addFormat('country', /^[A-Z]{2}$/)
 
