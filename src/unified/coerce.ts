@@ -23,7 +23,7 @@ export interface Coercion {
 }
 
 /** The value as the schema wants it; `null` when there is none or it does not fit, which is a warning. */
-export type Coerce = (value: Json, coercion: Coercion) => Json
+type Coerce = (value: Json, coercion: Coercion) => Json
 
 /** The provider value of an enumeration, for the field beside it. */
 type ReadRaw = (value: Json) => Json | undefined

@@ -16,7 +16,7 @@ export interface FieldMapPlan {
 }
 
 /** An expression of a field map. */
-export interface FieldLeaf extends MappingExpression {
+interface FieldLeaf extends MappingExpression {
   /** Dotted path in the field map; empty: the expression is the whole. */
   readonly field: string
 }

@@ -13,29 +13,21 @@ export { checkFixtures } from './check-fixture.ts'
 export { checkMapping, checkMappingLayer } from './check-mapping.ts'
 export { compileMapping, type MappingPlan } from './compile-mapping.ts'
 export { type MappingFixture, parseFixture, parseTriedCall, type TriedExchange } from './fixture.ts'
-export { type MappedRecords, type MappingOptions, mapRecords } from './map-records.ts'
+export { type MappingOptions, mapRecords } from './map-records.ts'
 export type {
   FieldTrace,
-  IgnoredFilter,
-  MappingLayer,
   MappingScope,
-  MappingWarning,
   MergedMapping,
   UnifiedFilter,
 } from './mapping.ts'
 export {
   FILTER_OPERATORS,
-  type FieldMap,
   type FilterOperator,
-  type MappingConfig,
-  mappingConfigSchema,
-  mappingLayerSchema,
 } from './mapping-schema.ts'
 export { type MappingPart, mergeMappings } from './merge-mappings.ts'
 export {
   bodySchema,
   parseModel,
-  type ResourceSchema,
   recordSchema,
   type UnifiedModel,
   type UnifiedResource,

@@ -93,7 +93,7 @@ const resourceDocument = z.strictObject({
 })
 
 /** A model document. */
-export const modelSchema = z
+const modelSchema = z
   .strictObject({
     name: identifier(),
     label: plainText().optional(),

@@ -24,7 +24,7 @@ export interface UnifiedResource {
 }
 
 /** A JSON Schema of type object. */
-export type ResourceSchema = JsonObject & {
+type ResourceSchema = JsonObject & {
   readonly properties: { readonly [field: string]: JsonObject }
 }
 

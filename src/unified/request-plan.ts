@@ -36,7 +36,7 @@ export interface FilterPlan {
 }
 
 /** Query parameters of an order, by direction. */
-export interface SortPlan {
+interface SortPlan {
   readonly asc: FieldMapPlan | undefined
   readonly desc: FieldMapPlan | undefined
 }

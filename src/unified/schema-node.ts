@@ -21,7 +21,7 @@ export interface ScalarNode extends AnyNode {
 
 export const SCALAR_FORMATS = ['date', 'date-time', 'decimal', 'email', 'uri', 'country'] as const
 
-export type ScalarFormat = (typeof SCALAR_FORMATS)[number]
+type ScalarFormat = (typeof SCALAR_FORMATS)[number]
 
 /** An object. */
 export interface ObjectNode extends AnyNode {
@@ -35,7 +35,7 @@ export interface ObjectNode extends AnyNode {
   readonly isOpen: boolean
 }
 
-export interface ListNode extends AnyNode {
+interface ListNode extends AnyNode {
   readonly kind: 'array'
   readonly items: SchemaNode
 }

@@ -57,7 +57,7 @@ export const SHOP_MODEL: JsonObject = {
   },
 }
 
-export const shop: UnifiedModel = parseModel(SHOP_MODEL)
+const shop: UnifiedModel = parseModel(SHOP_MODEL)
 
 export function customers(): UnifiedResource {
   const resource = shop.resources.get('customers')
