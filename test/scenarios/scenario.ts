@@ -19,6 +19,8 @@ export interface Scenario {
 interface Account {
   readonly id: string
   call(verb: string, path: string, body?: Json): Promise<Answer>
+  /** A request that does not go to the third party, without the account. */
+  request(verb: string, path: string, body?: Json): Promise<Answer>
   read(): Promise<JsonObject>
 }
 
@@ -65,7 +67,7 @@ export async function startScenario(): Promise<Scenario> {
       const read = async () => (await rest('GET', `/integrated-account/${id}`)).json
       await vi.waitFor(async () => expect((await read()).status).toBe(status), { timeout: 10_000 })
       const at = (path: string) => `${path}${path.includes('?') ? '&' : '?'}integrated_account_id=${id}`
-      return { id, read, call: (verb, path, body) => rest(verb, at(path), body) }
+      return { id, read, request: rest, call: (verb, path, body) => rest(verb, at(path), body) }
     },
   }
 }
