@@ -5,6 +5,7 @@ import type { CallTarget, ProxyRequest, RequestPreview, SuccessOutcome } from '.
 import { createRedaction } from '../proxy/index.ts'
 import type { Redactor } from '../redaction/index.ts'
 import { callUnified, previewUnified, type UnifiedRequest, type UnifiedSuccess } from '../unified/index.ts'
+import { boundJson } from './bound-json.ts'
 import { checkArguments } from './check-arguments.ts'
 import type { ToolCallDeps } from './dependencies.ts'
 import type { LoadedTools } from './load-tools.ts'
@@ -31,6 +32,11 @@ export interface ToolCallOutcome {
   readonly accountId: string | undefined
   readonly isDryRun: boolean
 }
+
+/** Decoded bytes of a response: of more, an agent would see a small part. */
+const RESPONSE_BYTES_MAX = 4 * 1024 * 1024
+/** Texts may be cut to a part of their length. */
+const BOUND_FACTOR = 4
 
 /** What a call works on once its arguments are checked. */
 interface CheckedCall {
@@ -147,7 +153,9 @@ async function send(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult |
       ? await deps.proxy.call(account.plan, account.access, { ...proxyRequest(call), signal })
       : await callUnified(deps, await unifiedTarget(deps, call, model, account), { ...unifiedRequest(call), signal })
   if (outcome.kind !== 'ok') return errorOfOutcome(outcome)
-  const result = successResult(resultOf(call, outcome), server.maxResultBytes)
+  // What is longer by far is cut in any case, and not worth the time to clean it.
+  const shown = boundJson(resultOf(call, outcome), BOUND_FACTOR * server.maxResultBytes)
+  const result = successResult(shown, server.maxResultBytes)
   return withoutSecrets(createRedaction(account.plan, account.access), result)
 }
 
@@ -165,8 +173,9 @@ function resultOf({ tool, arguments: given }: CheckedCall, outcome: SuccessOutco
   const whole = outcome.result as Json
   const result = names.length === 0 ? whole : projectFields(whole, names)
   const notes = 'ignoredFilters' in outcome ? notesOf(outcome) : {}
+  // The cursor comes first: of a long result the end is left out.
   if (tool.target.isList && Array.isArray(result))
-    return { records: result, next_cursor: outcome.page?.nextCursor ?? null, ...notes }
+    return { next_cursor: outcome.page?.nextCursor ?? null, ...notes, records: result }
   return isJsonObject(result) ? { ...result, ...notes } : { result, ...notes }
 }
 
@@ -239,6 +248,7 @@ function proxyRequest(call: CheckedCall): ProxyRequest {
     args: partOf(call, 'args'),
     body: wholePart(call, 'body') ?? (Object.keys(fields).length === 0 ? undefined : fields),
     page: pageOf(call),
+    limits: { responseBytesMax: RESPONSE_BYTES_MAX },
   }
 }
 

@@ -34,7 +34,10 @@ function check(schema: JsonObject, value: Json, path: string, found: Violation[]
     return
   }
   if (Array.isArray(value) && isJsonObject(schema.items)) {
-    for (const [at, item] of value.entries()) check(schema.items, item, `${path}[${at}]`, found, depth + 1)
+    for (const [at, item] of value.entries()) {
+      if (found.length >= VIOLATIONS_MAX) return
+      check(schema.items, item, `${path}[${at}]`, found, depth + 1)
+    }
   } else if (isJsonObject(value)) checkProperties(schema, value, path, found, depth)
 }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseJson } from '../../src/base/index.ts'
+import { isJsonObject, type JsonObject, parseJson, parseJsonInSlices, yieldToEventLoop } from '../../src/base/index.ts'
 import { decodeToolCursor } from '../../src/mcp/tool-cursor.ts'
 import { checkArguments } from '../../src/tool-servers/check-arguments.ts'
 import { simplifySchema } from '../../src/tool-servers/tool-schema.ts'
@@ -27,7 +27,11 @@ export const TOOL_READERS: readonly Reader[] = [
     name: 'arguments of a tool',
     covers: ['tool-servers/check-arguments.ts#checkArguments'],
     lengthMax: MIB,
-    read: (input) => checkArguments(SCHEMA, objectOf(input)),
+    read: async (input) => {
+      const given = await parseJsonInSlices(input)
+      await yieldToEventLoop()
+      return checkArguments(SCHEMA, isJsonObject(given) ? given : {})
+    },
     rejects: withError,
     seeds: ['{"a":1,"list":[{"b":"x"}]}', '{"a":-1,"list":[{"b":"z"},{}],"other":1}'],
     attacks: {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import { Failure, type Json, parseJson } from '../../base/index.ts'
+import { Failure, type Json, JsonTextError, parseJsonInSlices } from '../../base/index.ts'
 import { type McpTools, serveMcp } from '../../mcp/index.ts'
 import { describeError } from '../../telemetry/index.ts'
 import type { CorsOrigins } from '../cors.ts'
@@ -62,7 +62,7 @@ export async function exchangeMcp(exchange: HttpExchange, tools: McpTools): Prom
     body: new Uint8Array(bytes),
     signal: context.signal,
   })
-  const answer = await serveMcp(web, jsonOf(bytes), tools, (error) =>
+  const answer = await serveMcp(web, await jsonOf(bytes), tools, (error) =>
     server.logger.error({ request_id: context.requestId, ...describeError(error) }, 'a tool failed'),
   )
   if (context.isClientGone) return
@@ -86,10 +86,11 @@ function headersOf(given: HttpExchange['request']['headers']): Headers {
 }
 
 /** The body with its numbers as they are written; absent when it is not JSON. */
-function jsonOf(bytes: Buffer): Json | undefined {
+async function jsonOf(bytes: Buffer): Promise<Json | undefined> {
   try {
-    return parseJson(bytes.toString())
-  } catch {
-    return undefined
+    return await parseJsonInSlices(bytes.toString())
+  } catch (error) {
+    if (error instanceof JsonTextError) return undefined
+    throw error
   }
 }
