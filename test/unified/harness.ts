@@ -26,7 +26,7 @@ import type { CaseResult, FixtureCase, FixtureRequest } from './fixture-file.ts'
 const NOW = new Date('2026-01-01T00:00:00Z')
 
 /** By name of the resource, by name of the method or `*`: the configs of a shipped mapping. */
-export type MappingResources = Readonly<Record<string, Readonly<Record<string, JsonObject>>>>
+type MappingResources = Readonly<Record<string, Readonly<Record<string, JsonObject>>>>
 
 /** Where a mapping must work without a child process: an evaluator whose sandbox does not start. */
 export function createInlineEvaluator(): Evaluator {
