@@ -17,7 +17,7 @@ export function checkFields({ resource, method, merged }: CheckedMethod): readon
   const leaves = fieldLeaves(fields)
   const { node } = resource
   return [
-    ...(READS.includes(method) && isJsonObject(fields) ? neverSet(fields, node) : []),
+    ...(READS.includes(method) && !isPartial(merged) && isJsonObject(fields) ? neverSet(fields, node) : []),
     ...leaves.flatMap(({ path, value }) => mistyped(path, value, node.properties)),
     ...leaves.flatMap(({ path, value }) => hardCoded(path, value, merged)),
     ...(isJsonObject(fields) ? unusedEnums(fields, merged) : []),

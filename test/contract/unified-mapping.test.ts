@@ -121,6 +121,42 @@ it('the description tells fields, methods, filters, order, references and the la
   })
 })
 
+describe('the custom fields of the description', () => {
+  const fieldsOf = async (account: string) => {
+    const request = { model: 'crm', integrated_account_id: account, resource: 'contacts', include_custom_fields: true }
+    const { resources } = await client.ok(UnifiedModelService.method.describeUnifiedModel, request)
+    const [{ custom_fields: fields, custom_fields_error: error }] = resources as unknown as [JsonObject]
+    return [fields ?? [], error ?? '']
+  }
+
+  it('are read from the third party where its definition lists them, those of the account alone', async () => {
+    const account = await connectMapped(
+      app,
+      tenant,
+      upstream.url,
+      {},
+      {
+        properties: { list: { path: '/fields', response_path: 'data', pagination: null } },
+      },
+    )
+    const tier = { name: 'tier', label: 'Tier', type: 'string', custom: true }
+    upstream.script({
+      request: 'GET /fields',
+      answer: { json: { data: [tier, { name: 'email', label: 'Email', type: 'string', custom: false }] } },
+    })
+    expect(await fieldsOf(account.accountId)).toEqual([[{ name: 'tier', label: 'Tier', type: 'string' }], ''])
+    upstream.script({
+      request: 'GET /fields',
+      answer: { status: 403, json: { fault: { status: 403, text: 'not yours' } } },
+    })
+    expect(await fieldsOf(account.accountId)).toEqual([[], 'not yours'])
+  })
+
+  it('are none where it lists none, and nothing is sent', async () => {
+    expect(await fieldsOf(accountId)).toEqual([[], ''])
+  })
+})
+
 it.each<[string, JsonObject, string, string]>([
   ['an unknown setting', { respons: {} }, 'config.respons', 'unknown_field'],
   [

@@ -75,14 +75,17 @@ export async function storeContacts(
     )
 }
 
-/** An account whose integration has the mapping. */
+/** An account whose integration has the mapping. @param resources of its definition, over those of `mappedDefinition` */
 export async function connectMapped(
   app: TestApp,
   tenant: Tenant,
   baseUrl: string,
   account: JsonObject = {},
+  resources: JsonObject = {},
 ): Promise<{ readonly accountId: string; readonly integrationName: string }> {
-  const { accountId, integrationId } = await connectAccount(app, tenant, mappedDefinition(baseUrl), account)
+  const mapped = mappedDefinition(baseUrl)
+  const definition = { ...mapped, resources: { ...(mapped.resources as JsonObject), ...resources } }
+  const { accountId, integrationId } = await connectAccount(app, tenant, definition, account)
   const team = app.client('connect', { token: tenant.teamToken })
   const { name } = await team.ok(IntegrationService.method.getIntegration, { id: integrationId })
   await storeContacts(app, tenant, String(name))

@@ -6,6 +6,7 @@ import type {
   UnifiedResourceDescriptionSchema,
 } from '../../../gen/patchbay/v1/unified_model_pb.ts'
 import type { UpdateUnifiedModelRequest } from '../../../gen/patchbay/v1/unified_model_service_pb.ts'
+import type { CustomFieldDescription } from '../../unified/index.ts'
 import type {
   MethodDescription,
   ModelChange,
@@ -36,9 +37,13 @@ export function modelChangeFromProto(request: UpdateUnifiedModelRequest): ModelC
   return { name, config, isReplacing: replaceConfig, version: versionFrom(etag) }
 }
 
+/** Custom fields of an account by unified resource, or why they could not be read. */
+export type CustomFieldsByResource = ReadonlyMap<string, readonly CustomFieldDescription[] | string>
+
 /** What a model offers for an account. */
 export function modelDescriptionToProto(
   description: ModelDescription,
+  customFields: CustomFieldsByResource,
 ): MessageInitShape<typeof UnifiedModelDescriptionSchema> {
   const { model, integrationName, resources } = description
   return {
@@ -46,17 +51,14 @@ export function modelDescriptionToProto(
     label: model.label,
     description: model.description,
     integrationName,
-    resources: resources.map(resourceToProto),
+    resources: resources.map((each) => resourceToProto(each, customFields.get(each.resource.name) ?? [])),
   }
 }
 
-function resourceToProto({
-  resource,
-  methods,
-  unmappedMethods,
-  mappedFields,
-  unmappedFields,
-}: ResourceDescription): MessageInitShape<typeof UnifiedResourceDescriptionSchema> {
+function resourceToProto(
+  { resource, methods, unmappedMethods, mappedFields, unmappedFields }: ResourceDescription,
+  customFields: readonly CustomFieldDescription[] | string,
+): MessageInitShape<typeof UnifiedResourceDescriptionSchema> {
   return {
     name: resource.name,
     description: resource.description,
@@ -65,6 +67,9 @@ function resourceToProto({
     unmappedMethods: [...unmappedMethods],
     mappedFields: [...mappedFields],
     unmappedFields: [...unmappedFields],
+    ...(typeof customFields === 'string'
+      ? { customFieldsError: customFields }
+      : { customFields: customFields.map((field) => ({ ...field })) }),
   }
 }
 

@@ -1,12 +1,17 @@
 import { UnifiedModelService } from '../../../gen/patchbay/v1/unified_model_service_pb.ts'
 import { getIntegratedAccount } from '../../accounts/index.ts'
+import { catchFailure, Failure } from '../../base/index.ts'
 import { decodePageToken, readPageSize, toPage } from '../../database/index.ts'
+import { type CustomFieldDescription, listCustomFields } from '../../unified/index.ts'
 import {
   checkModelConfig,
   createModel,
   deleteModel,
+  findDefinition,
   getModel,
   listModels,
+  type MappedAccount,
+  type ModelDescription,
   updateModel,
 } from '../../unified-models/index.ts'
 import { environmentCallerOf, teamIdOf } from '../caller.ts'
@@ -15,12 +20,17 @@ import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
 import { findingToProto } from './integration.convert.ts'
 import { queryOf } from './page.ts'
-import { modelChangeFromProto, modelDescriptionToProto, unifiedModelToProto } from './unified-model.convert.ts'
+import {
+  type CustomFieldsByResource,
+  modelChangeFromProto,
+  modelDescriptionToProto,
+  unifiedModelToProto,
+} from './unified-model.convert.ts'
 import { versionFrom } from './values.convert.ts'
 
 /** Administers unified models, and describes what they offer for an account. */
 export function unifiedModelService(
-  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'accounts' | 'unifiedMappings'>,
+  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'accounts' | 'unifiedMappings' | 'unifiedCalls'>,
 ): ServiceDefinition {
   const { database, accounts, unifiedMappings } = deps
   return defineService(UnifiedModelService, {
@@ -66,7 +76,32 @@ export function unifiedModelService(
       const scope = environmentCallerOf(context)
       const { integration } = await getIntegratedAccount(accounts, database.pool, scope, integratedAccountId)
       const account = { environmentId: scope.environmentId, integratedAccountId, integrationName: integration.name }
-      return modelDescriptionToProto(await unifiedMappings.describe(database.pool, account, model, resource))
+      const description = await unifiedMappings.describe(database.pool, account, model, resource)
+      const customFields = request.includeCustomFields
+        ? await readCustomFields(deps, { ...account, teamId: scope.teamId }, description)
+        : new Map()
+      return modelDescriptionToProto(description, customFields)
     },
   })
+}
+
+/** The custom fields of each mapped resource, or why they could not be read; resources whose definition lists none are left out. */
+async function readCustomFields(
+  { database, unifiedCalls }: Pick<ServiceDeps, 'database' | 'unifiedCalls'>,
+  account: Required<MappedAccount> & { readonly teamId: string },
+  { resources }: ModelDescription,
+): Promise<CustomFieldsByResource> {
+  const { environmentId, integratedAccountId = '' } = account
+  const ready = await unifiedCalls.readyAccount(environmentId, integratedAccountId)
+  const definition = (await findDefinition(database.pool, account)) ?? {}
+  const found = new Map<string, readonly CustomFieldDescription[] | string>()
+  for (const { resource, methods } of resources) {
+    const read = methods.find(({ name }) => name === 'list') ?? methods[0]
+    if (read === undefined) continue
+    const fields = await catchFailure(() =>
+      listCustomFields(unifiedCalls.unified.proxy, ready, definition, read.targetResource),
+    )
+    if (fields !== undefined) found.set(resource.name, fields instanceof Failure ? fields.publicMessage : fields)
+  }
+  return found
 }
