@@ -83,6 +83,7 @@ const fieldSchema: z.ZodType = z.lazy(() =>
       .regex(/^[a-z][a-z0-9_]*\/[a-z][a-z0-9_]*$/, { error: 'must be <model>/<resource>' })
       .optional(),
     'x-sensitive': z.boolean().optional(),
+    'x-balanced': z.array(identifier()).length(2).optional(),
   }),
 )
 
@@ -168,6 +169,7 @@ function listFieldProblems(check: SchemaCheck, value: Json, path: DotPath): Viol
   const required = Array.isArray(schema.required) ? schema.required.map(String) : []
   return [
     ...listTypeProblems(check, schema, path),
+    ...listBalanceProblems(check, schema, path),
     ...required
       .filter((name) => !Object.hasOwn(properties, name))
       .map((name) => violation(check, [...path, 'required'], `names ${name}, which is not a property`, 'required')),
@@ -223,6 +225,20 @@ function listTypeProblems(check: SchemaCheck, schema: JsonObject, path: DotPath)
   if (schema.properties !== undefined && schema.type !== 'object')
     problems.push(violation(check, [...path, 'properties'], 'is for objects only', 'type'))
   return problems
+}
+
+function listBalanceProblems(check: SchemaCheck, schema: JsonObject, path: DotPath): Violation[] {
+  const balanced = schema['x-balanced']
+  if (!Array.isArray(balanced)) return []
+  const at = [...path, 'x-balanced']
+  if (schema.type !== 'array') return [violation(check, at, 'is for lists only', 'type')]
+  const items = objectAt(schema, 'items')
+  const shared = String(items.$ref ?? '').slice(DEFINITION_PREFIX.length)
+  const amounts = objectAt(items.$ref === undefined ? items : objectAt(check.definitions, shared), 'properties')
+  return balanced
+    .map(String)
+    .filter((name) => objectAt(amounts, name).format !== 'decimal')
+    .map((name) => violation(check, at, `names ${name}, which is not a decimal of the entries`, 'unknown'))
 }
 
 function violation({ prefix }: SchemaCheck, path: DotPath, description: string, rule: string): Violation {

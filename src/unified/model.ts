@@ -100,7 +100,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
 
 /** The schema in words that every validator knows. */
 function portable(schema: JsonObject): JsonObject {
-  const { 'x-reference': _reference, 'x-sensitive': _sensitive, ...rest } = schema
+  const { 'x-reference': _reference, 'x-sensitive': _sensitive, 'x-balanced': _balanced, ...rest } = schema
   const pattern = typeof rest.format === 'string' ? PATTERNS[rest.format] : undefined
   if (pattern === undefined) return rest
   const { format: _format, ...others } = rest

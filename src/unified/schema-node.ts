@@ -38,6 +38,8 @@ export interface ObjectNode extends AnyNode {
 interface ListNode extends AnyNode {
   readonly kind: 'array'
   readonly items: SchemaNode
+  /** Two amounts of the entries, such as debit and credit, whose sums must be equal in a write. */
+  readonly balanced: readonly [string, string] | undefined
 }
 
 /** Whether values of the node have a `<field>_raw` beside them: values outside a list are `null`, and kept there. */
@@ -57,7 +59,7 @@ export function compileSchemaNode(schema: JsonObject): SchemaNode {
     case 'object':
       return objectNode(schema, flags)
     case 'array':
-      return { kind: 'array', ...flags, items: compileSchemaNode(isJsonObject(schema.items) ? schema.items : {}) }
+      return listNode(schema, flags)
     case 'number':
     case 'integer':
     case 'boolean':
@@ -65,6 +67,13 @@ export function compileSchemaNode(schema: JsonObject): SchemaNode {
     default:
       return scalarNode('string', schema, flags)
   }
+}
+
+function listNode(schema: JsonObject, flags: AnyNode): ListNode {
+  const items = compileSchemaNode(isJsonObject(schema.items) ? schema.items : {})
+  const [left, right] = Array.isArray(schema['x-balanced']) ? schema['x-balanced'].map(String) : []
+  const balanced = left === undefined || right === undefined ? undefined : ([left, right] as const)
+  return { kind: 'array', ...flags, items, balanced }
 }
 
 function objectNode(schema: JsonObject, flags: AnyNode): ObjectNode {

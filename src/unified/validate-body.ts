@@ -8,6 +8,7 @@ import {
   suggest,
   type Violation,
 } from '../base/index.ts'
+import { balanceProblem } from './balance.ts'
 import { toCountry } from './countries.ts'
 import { type CompiledEnums, toProviderValue } from './enums.ts'
 import type { UnifiedResource } from './model.ts'
@@ -99,6 +100,8 @@ function convertField(check: BodyCheck, node: SchemaNode, value: Json, path: Pat
   }
   const items: readonly Json[] = value
   if (items.length > LIST_MAX) report(check, path, `must have at most ${LIST_MAX} entries`, 'max')
+  const unbalanced = node.balanced && items.length <= LIST_MAX ? balanceProblem(items, node.balanced) : undefined
+  if (unbalanced !== undefined) report(check, path, unbalanced, 'balanced')
   return items.slice(0, LIST_MAX).map((item, index) => convertField(check, node.items, item, [...path, index], field))
 }
 
