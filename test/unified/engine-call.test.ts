@@ -96,6 +96,37 @@ describe('a list', () => {
   })
 })
 
+describe('a rate limit in a list that is read page by page', () => {
+  const before = [{ name: 'me', type: 'request', resource: 'users', method: 'get', id: "'me'" }]
+  const owner = { resource: 'users', method: 'get', ids: 'owner', fields: { name: 'label' } }
+  const config = {
+    before,
+    response: { fields: { id: 'id', owner: { id: 'owner' } } },
+    side_load: { owner },
+  }
+
+  it.each(['/users/me', '/users/7', '/people'])(
+    'of %s is a step, after which the same page is read',
+    async (limited) => {
+      const denied = new Set<string>()
+      const { proxy } = scriptedProxy(evaluator, ({ path }) => {
+        if (path.startsWith(limited) && !denied.has(limited)) {
+          denied.add(limited)
+          return { status: 429, body: {} }
+        }
+        if (path.startsWith('/users')) return { body: { label: 'Bo' } }
+        return path.includes('cursor')
+          ? { body: { items: [] } }
+          : { body: { items: [{ id: 1, owner: 7 }], next: 'c2' } }
+      })
+      const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping: planOf(config) }
+      const steps = await collect(unifiedPages({ proxy, evaluator }, target, { expand: ['owner'] }))
+      expect(steps.map(({ kind, page }) => `${kind} ${page}`)).toEqual(['rate_limited 1', 'page 1', 'page 2'])
+      expect(steps[1]).toMatchObject({ records: [{ id: '1', owner: { id: '7', name: 'Bo' } }] })
+    },
+  )
+})
+
 describe('filters', () => {
   const config = {
     ...LIST,
