@@ -225,6 +225,20 @@ describe('a write', () => {
     expect(outcome).toMatchObject({ result: { id: '9', name: 'Ada', status: 'open' }, warnings: [] })
   })
 
+  it.each<[string, JsonObject, Json]>([
+    ['the first that maps to it', { map: { Y: 'open', A: 'open' } }, 'Y'],
+    ['what the mapping writes', { map: { Y: 'open' }, write: { open: 17 } }, 17],
+    ['itself where the mapping names none', {}, 'open'],
+  ])('sends of an enumeration %s', async (_what, status, wanted) => {
+    const { seen } = await callMethod(
+      'update',
+      { ...WRITE, enums: { status } },
+      { id: '9', body: { status: 'open' } },
+      [CREATED],
+    )
+    expect(seen[0]?.body).toEqual({ state: wanted })
+  })
+
   it('merges fields of the provider over the body', async () => {
     const request = { body: { name: 'Ada' }, remoteFields: { label: 'Lady Ada', x: { y: null } } }
     const { seen } = await callMethod('create', WRITE, request, [CREATED])

@@ -74,6 +74,8 @@ describe('values of fields', () => {
     ['is_active', 'perhaps', 'type'],
     ['born_on', '2023-02-30', 'format'],
     ['seen_at', 'yesterday', 'format'],
+    ['seen_at', '2023-02-29T00:00:00Z', 'format'],
+    ['seen_at', '2023-02-28T24:00:00Z', 'format'],
     ['seen_at', 1e300, 'format'],
     ['balance', '1,200.00', 'format'],
     ['country', 'Atlantis', 'format'],
