@@ -62,7 +62,7 @@ export function resourceOf(model: string, name: string): UnifiedResource {
   return resource
 }
 
-export function mappingResources(model: string, integration: string): MappingResources {
+function mappingResources(model: string, integration: string): MappingResources {
   return findShippedMapping(model, integration)?.resources as MappingResources
 }
 
