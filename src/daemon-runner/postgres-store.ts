@@ -24,8 +24,8 @@ const HOLDER_RETENTION_DAYS = 30
 const SAVE_INTERVAL_MS = 100
 const STATEMENT_TIMEOUT_MS = 60_000
 const ACQUIRE_TIMEOUT_MS = 10_000
-/** SQLSTATEs of a concurrent creation: unique violation, duplicate table, duplicate schema. */
-const ALREADY_EXISTS_CODES: ReadonlySet<string> = new Set(['23505', '42P07', '42P06'])
+/** SQLSTATEs of a concurrent creation: unique violation, duplicate table, duplicate schema, duplicate row type of a table. */
+const ALREADY_EXISTS_CODES: ReadonlySet<string> = new Set(['23505', '42P07', '42P06', '42710'])
 const DDL_ATTEMPTS_MAX = 5
 /** SQLSTATEs after a table was dropped: undefined table, undefined schema. */
 const NOT_FOUND_CODES: ReadonlySet<string> = new Set(['42P01', '3F000'])
