@@ -305,7 +305,7 @@ export interface Api extends AsyncDisposable {
 }
 
 /** A document that is generated from the contract. */
-function generatedDocument(name: string): unknown {
+function generatedDocument(name: string): JsonObject {
   return JSON.parse(readFileSync(new URL(`../gen/${name}`, import.meta.url), 'utf8'))
 }
 
@@ -326,6 +326,8 @@ export function createApi(deps: ApiDeps): Api {
     observe: observability?.metrics?.observeToolCall,
     onWriteError: (error) => logger.warn(describeError(error), 'the record of a call of a tool could not be stored'),
   })
+  const openApi = generatedDocument('openapi.json')
+  const origins = { publicUrl: domain.toolServers.publicUrl, corsOrigins: config.corsOrigins }
   const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
   observability?.schedulerMonitor.subscribe((isStalled) =>
     health.set(SCHEDULER, isStalled ? SCHEDULER_PROBLEM : undefined),
@@ -345,8 +347,9 @@ export function createApi(deps: ApiDeps): Api {
       drainGraceMs: config.drainGraceMs,
       deadlineDefaultMs: Math.min(config.deadlineMaxMs, 30_000),
     },
+    management: { version: product.version, openApi, ...origins },
     extraRoutes: [
-      documentRoute('/openapi.json', generatedDocument('openapi.json')),
+      documentRoute('/openapi.json', openApi),
       documentRoute('/asyncapi.json', generatedDocument('asyncapi.json')),
       documentRoute('/schemas/events.json', generatedDocument('events.json')),
       documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
@@ -356,8 +359,7 @@ export function createApi(deps: ApiDeps): Api {
       mcpRoute({
         endpoint: toolEndpoint,
         version: product.version,
-        publicUrl: domain.toolServers.publicUrl,
-        corsOrigins: config.corsOrigins,
+        ...origins,
       }),
       ...inboundWebhookRoutes({ receive: createWebhookReceiver(domain, onWebhookReceived) }),
       ...connectPageRoutes(domain),

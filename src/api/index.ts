@@ -3,8 +3,8 @@
  *
  * `dispatch.ts` routes a request; `pipeline/serve-unary.ts` lists the steps of a unary call: deadline, authentication,
  * body, decoding, validation, handler, response. `services/` are Connect implementations with their converters beside them,
- * `rest/` and `protocols/` read and write messages, `http/` are the routes without a message, `messages/` is the codec.
- * Business rules and SQL of resources never live here.
+ * `rest/` and `protocols/` read and write messages, `http/` are the routes without a message, `messages/` is the codec,
+ * `mcp-management/` offers the contract as tools. Business rules and SQL of resources never live here.
  */
 
 export { type Exchange, sendResponse } from './exchange.ts'

@@ -12,6 +12,7 @@ import { type ApiLimits, DEFAULT_LIMITS } from './limits.ts'
 import { BoundPort } from './listener/bound-port.ts'
 import { Listener } from './listener/listener.ts'
 import type { TlsKeys } from './listener/protocol-detection.ts'
+import { type ManagementDeps, managementRoute } from './mcp-management/route.ts'
 import { compileOperations, type ServiceDefinition } from './operation.ts'
 import type { AccessControl } from './pipeline/authenticate.ts'
 import { RateLimiter } from './pipeline/rate-limiter.ts'
@@ -35,6 +36,8 @@ export interface ApiServerOptions {
   readonly reflectionFiles?: readonly DescFile[]
   /** Plain HTTP endpoints beside the contract. */
   readonly extraRoutes?: readonly HttpRoute[]
+  /** Serves the operations of the contract as tools; absent: not. */
+  readonly management?: ManagementDeps
   /** Maps errors of other layers; unknown ones are INTERNAL. */
   readonly translateError?: (error: unknown) => Failure | undefined
   /** Called when a drain stops accepting requests, to end long polls. */
@@ -80,7 +83,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const dispatch = createDispatch(server, {
     operations,
     rest: createRestRouter(operations.values()),
-    http: createHttpRouter(options.extraRoutes ?? []),
+    http: createHttpRouter([
+      ...(options.extraRoutes ?? []),
+      ...(options.management === undefined ? [] : [managementRoute(options.management, operations)]),
+    ]),
     serveConnect: createConnectServer(server, services, operations),
     isConnectOnly: options.isConnectOnly ?? false,
     corsOrigins: options.corsOrigins ?? [],

@@ -40,12 +40,22 @@ export async function serveMcp(
   source: McpTools,
   onDefect: (error: unknown) => void,
 ): Promise<Response> {
+  // One request counts once against a rate limit: revisions since 2025-06-18 have no batches.
+  if (Array.isArray(body)) return batchRejection()
   const handler = createMcpHandler(() => createServer(source, onDefect), {
     // Lists do not announce changes: a subscription to them is rejected at once.
     maxSubscriptions: 0,
     keepAliveMs: 0,
   })
   return await handler.fetch(request, body === undefined ? {} : { parsedBody: body })
+}
+
+function batchRejection(): Response {
+  const error = {
+    code: ProtocolErrorCode.InvalidRequest,
+    message: 'batches are not served: send one message per request',
+  }
+  return Response.json({ jsonrpc: '2.0', id: null, error }, { status: 400 })
 }
 
 /** The low-level class of the SDK takes JSON Schemas as they are; the other one wants schemas of a library. */

@@ -5,12 +5,18 @@
  * search, the record of calls. Never here: a protocol by which tools are read and called (`mcp/`).
  */
 
+export type { ToolCall } from './call-tool.ts'
+export { checkArguments } from './check-arguments.ts'
 export { createToolLoader, type LoadedTools } from './load-tools.ts'
+export { callSearchTool, type SearchableTool, searchTools } from './search-tools.ts'
 export { deleteToolCallsOfEnvironment, listToolCalls, TOOL_CALL_DAYS, type ToolCallRecord } from './sql/tool-call.ts'
 export { listToolServers, type ToolServerRecord } from './sql/tool-server.ts'
 export type { ServerTool, ToolDescription, ToolResult } from './tool.ts'
 export { createToolEndpoint, type ToolEndpoint } from './tool-endpoint.ts'
+export { errorOfFailure, type ToolError, toolError } from './tool-error.ts'
 export type { ToolServerFilter } from './tool-filter.ts'
+export { errorResult, type PageNames, projectFields, successResult } from './tool-result.ts'
+export { plainDescription, simplifySchema } from './tool-schema.ts'
 export {
   createToolServer,
   deleteToolServer,
@@ -21,4 +27,4 @@ export {
   type ToolServerInput,
   updateToolServer,
 } from './tool-server.ts'
-export { estimateTokens, sizeWarnings, visibleTools } from './visible-tools.ts'
+export { DIRECT_TOOLS_MAX, estimateTokens, sizeWarnings, visibleTools } from './visible-tools.ts'

@@ -1,8 +1,27 @@
-import type { JsonObject } from '../base/index.ts'
-import type { ServerTool, ToolDescription } from './tool.ts'
+import { isJsonObject, type JsonObject } from '../base/index.ts'
+import type { ToolCall } from './call-tool.ts'
+import { checkArguments } from './check-arguments.ts'
+import type { ToolDescription, ToolResult } from './tool.ts'
+import { type ToolError, toolError } from './tool-error.ts'
+import { errorResult, successResult } from './tool-result.ts'
+
+/** A tool that a search finds. */
+export interface SearchableTool extends ToolDescription {
+  readonly tags: readonly string[]
+}
+
+/** What the tools of the search mode work on. */
+export interface SearchSpace {
+  readonly searchable: readonly SearchableTool[]
+  readonly canWrite: boolean
+  /** Longest result as JSON. */
+  readonly resultBytesMax: number
+  /** The error for a name that is none of the searchable tools. */
+  readonly unknownTool: (name: string) => ToolError
+}
 
 /** The names of the tools of the search mode. */
-export const SEARCH_TOOL_NAMES = { search: 'search_tools', describe: 'describe_tool', call: 'call_tool' } as const
+const SEARCH_TOOL_NAMES = { search: 'search_tools', describe: 'describe_tool', call: 'call_tool' } as const
 
 const LIMIT_DEFAULT = 10
 const LIMIT_MAX = 50
@@ -78,14 +97,46 @@ function describeSearchTool(
   }
 }
 
+/** What a call of the search mode comes to: a result, or the call of the tool that it names. */
+export type SearchOutcome = { readonly result: ToolResult } | { readonly call: ToolCall }
+
+/** Calls one of the three tools of the search mode; for `call_tool` returns the call that is to be made. */
+export function callSearchTool(space: SearchSpace, call: ToolCall): SearchOutcome {
+  const { searchable, resultBytesMax, unknownTool } = space
+  const tool = searchTools(searchable.length, space.canWrite).find((each) => each.name === call.name)
+  if (tool === undefined) {
+    const hint = `call it as ${SEARCH_TOOL_NAMES.call} with name and arguments`
+    const error = toolError('validation', `${call.name} is no tool of this list: ${hint}`, { status: 404 })
+    return { result: errorResult(error) }
+  }
+  const fields = checkArguments(tool.inputSchema, call.arguments)
+  if (fields.length > 0)
+    return { result: errorResult(toolError('validation', `${call.name} was not called`, { fields })) }
+  const { query, limit, name, arguments: given } = call.arguments
+  if (call.name === SEARCH_TOOL_NAMES.call)
+    return { call: { name: String(name), arguments: isJsonObject(given) ? given : {}, signal: call.signal } }
+  if (call.name === SEARCH_TOOL_NAMES.search) {
+    const found = findTools(searchable, String(query), typeof limit === 'number' ? limit : undefined)
+    const tools = found.map((each) => ({ name: each.name, description: each.description }))
+    return { result: successResult({ tools, total: searchable.length }, resultBytesMax) }
+  }
+  const described = searchable.find((each) => each.name === name)
+  if (described === undefined) return { result: errorResult(unknownTool(String(name))) }
+  return { result: successResult(describeForSearch(described), resultBytesMax) }
+}
+
+function describeForSearch({ name, description, inputSchema, annotations }: ToolDescription): JsonObject {
+  return { name, description, input_schema: inputSchema, annotations: { ...annotations } }
+}
+
 /** A tool as words with their weights. */
 interface IndexedTool {
-  readonly tool: ServerTool
+  readonly tool: SearchableTool
   readonly weights: ReadonlyMap<string, number>
   readonly length: number
 }
 
-const indexes = new WeakMap<readonly ServerTool[], readonly IndexedTool[]>()
+const indexes = new WeakMap<readonly SearchableTool[], readonly IndexedTool[]>()
 
 /**
  * The tools that fit the words best, ranked by BM25 over names, titles, tags and descriptions; without a word that occurs the
@@ -93,7 +144,7 @@ const indexes = new WeakMap<readonly ServerTool[], readonly IndexedTool[]>()
  *
  * @param limit at most 50; absent: 10
  */
-export function findTools(tools: readonly ServerTool[], query: string, limit = LIMIT_DEFAULT): readonly ServerTool[] {
+function findTools(tools: readonly SearchableTool[], query: string, limit = LIMIT_DEFAULT): readonly SearchableTool[] {
   const index = indexes.get(tools) ?? tools.map(indexTool)
   indexes.set(tools, index)
   const words = new Set(wordsOf(query))
@@ -105,7 +156,7 @@ export function findTools(tools: readonly ServerTool[], query: string, limit = L
   return ranked.slice(0, Math.min(limit, LIMIT_MAX)).map(({ tool }) => tool)
 }
 
-function indexTool(tool: ServerTool): IndexedTool {
+function indexTool(tool: SearchableTool): IndexedTool {
   const weights = new Map<string, number>()
   const add = (text: string, weight: number) => {
     for (const word of wordsOf(text)) weights.set(word, (weights.get(word) ?? 0) + weight)

@@ -1,18 +1,15 @@
 import { loadAccountForCall, loadAccountForDryRun } from '../accounts/index.ts'
-import { type Clock, Failure, isJsonObject, isUuid, type JsonObject, readThrough, TtlCache } from '../base/index.ts'
+import { type Clock, Failure, isUuid, readThrough, TtlCache } from '../base/index.ts'
 import { createLinkSession } from '../links/index.ts'
 import { takeRequest } from '../rate-limits/index.ts'
 import { callTool, type ToolCall, type ToolCallOutcome, unknownTool } from './call-tool.ts'
-import { checkArguments } from './check-arguments.ts'
 import type { ToolCallDeps, ToolServerDeps } from './dependencies.ts'
 import type { LoadedTools, ToolLoader } from './load-tools.ts'
 import { type CallRecorder, createCallRecorder } from './record-calls.ts'
-import { findTools, SEARCH_TOOL_NAMES } from './search-tools.ts'
+import { callSearchTool } from './search-tools.ts'
 import { findToolServerByToken, type ToolServerRecord, touchToolServer } from './sql/tool-server.ts'
 import { hashToolToken } from './token.ts'
 import type { ToolDescription, ToolResult } from './tool.ts'
-import { toolError } from './tool-error.ts'
-import { errorResult, successResult } from './tool-result.ts'
 import { type VisibleTools, visibleTools } from './visible-tools.ts'
 
 /** Cache TTL of a tool server: a rotated token and a disabled server take effect in every process within a second. */
@@ -125,37 +122,17 @@ async function dispatch(
   call: ToolCall,
 ): Promise<ToolCallOutcome> {
   if (visible.mode === 'direct') return await callTool(deps, server, loaded, call)
-  const tool = visible.tools.find(({ name }) => name === call.name)
-  if (tool === undefined) {
-    const hint = `call it as ${SEARCH_TOOL_NAMES.call} with name and arguments`
-    return withoutAccount(
-      errorResult(toolError('validation', `${call.name} is no tool of this list: ${hint}`, { status: 404 })),
-    )
-  }
-  const fields = checkArguments(tool.inputSchema, call.arguments)
-  if (fields.length > 0)
-    return withoutAccount(errorResult(toolError('validation', `${call.name} was not called`, { fields })))
-  const { query, limit, name, arguments: given } = call.arguments
   const searched = searchableOf(loaded, visible)
-  if (call.name === SEARCH_TOOL_NAMES.search) {
-    const found = findTools(visible.searchable, String(query), typeof limit === 'number' ? limit : undefined)
-    const tools = found.map((each) => ({ name: each.name, description: each.description }))
-    return withoutAccount(successResult({ tools, total: visible.searchable.length }, server.maxResultBytes))
-  }
-  if (call.name === SEARCH_TOOL_NAMES.call) {
-    const inner = { name: String(name), arguments: isJsonObject(given) ? given : {}, signal: call.signal }
-    return await callTool(deps, server, searched, inner)
-  }
-  const described = visible.searchable.find((each) => each.name === name)
-  if (described === undefined) return withoutAccount(errorResult(unknownTool(searched, String(name))))
-  const { description, inputSchema, annotations } = described
-  const json: JsonObject = {
-    name: described.name,
-    description,
-    input_schema: inputSchema,
-    annotations: { ...annotations },
-  }
-  return withoutAccount(successResult(json, server.maxResultBytes))
+  const outcome = callSearchTool(
+    {
+      searchable: visible.searchable,
+      canWrite: visible.canSearchWrite,
+      resultBytesMax: server.maxResultBytes,
+      unknownTool: (name) => unknownTool(searched, name),
+    },
+    call,
+  )
+  return 'call' in outcome ? await callTool(deps, server, searched, outcome.call) : withoutAccount(outcome.result)
 }
 
 /** What the search tools reach: the rest is withheld, as on a read-only server. */

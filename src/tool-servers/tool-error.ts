@@ -9,6 +9,8 @@ export interface ToolError {
   /** HTTP status: of the third party where it answered, else what fits the type. */
   readonly status: number
   readonly message: string
+  /** Of an error of this service. */
+  readonly reason?: FailureReason | undefined
   readonly fields?: readonly Violation[] | undefined
   /** Seconds. */
   readonly retryAfterSeconds?: number | undefined
@@ -88,9 +90,10 @@ export function errorOfOutcome(outcome: UpstreamErrorOutcome | RateLimitedOutcom
 
 /** The error as the structured result of a tool. */
 export function errorToJson(error: ToolError): JsonObject {
-  const { type, status, message, fields, retryAfterSeconds, connectUrl } = error
+  const { type, status, message, reason, fields, retryAfterSeconds, connectUrl } = error
   // Text of third parties is data, and hides nothing from a reader.
   const json: Record<string, Json> = { type, status, message: withoutControls(message) }
+  if (reason !== undefined) json.reason = reason
   if (fields !== undefined) json.fields = fields.map(({ field, description }) => ({ field, description }))
   if (retryAfterSeconds !== undefined) json.retry_after = retryAfterSeconds
   if (connectUrl !== undefined) json.connect_url = connectUrl

@@ -7,6 +7,14 @@ import { withoutControls } from './tool-schema.ts'
 const TEXT_LENGTHS = [4_000, 1_000, 200] as const
 const DEPTH_MAX = 64
 
+/** How a result holds a page of records: its key, and the argument that says how many. */
+export interface PageNames {
+  readonly records: string
+  readonly limit: string
+}
+
+const PAGE_NAMES: PageNames = { records: 'records', limit: 'limit' }
+
 /** The result of a call that failed. */
 export function errorResult(error: ToolError): ToolResult {
   return {
@@ -23,11 +31,11 @@ export function errorResult(error: ToolError): ToolResult {
  *
  * @param bytesMax of the result as JSON
  */
-export function successResult(result: JsonObject, bytesMax: number): ToolResult {
+export function successResult(result: JsonObject, bytesMax: number, page = PAGE_NAMES): ToolResult {
   const clean = cleanJson(result, DEPTH_MAX) as JsonObject
   const text = JSON.stringify(clean)
   if (Buffer.byteLength(text) <= bytesMax) return { structured: clean, text, isError: false, truncated: false }
-  const structured = cut(clean, bytesMax)
+  const structured = cut(clean, bytesMax, page)
   return { structured, text: JSON.stringify(structured), isError: false, truncated: true }
 }
 
@@ -60,15 +68,15 @@ function project(value: Json, paths: readonly (readonly string[])[]): Json {
   return Object.fromEntries(entries)
 }
 
-function cut(result: JsonObject, bytesMax: number): JsonObject {
+function cut(result: JsonObject, bytesMax: number, page: PageNames): JsonObject {
   const shortest = TEXT_LENGTHS[TEXT_LENGTHS.length - 1] ?? 0
   for (const length of TEXT_LENGTHS) {
     const shortened = shortenTexts(result, length) as JsonObject
     const marked = mark(shortened, `Texts are cut at ${length} characters: ask with fields for what you need.`)
     if (bytesOf(marked) <= bytesMax) return marked
     // A list loses records before its texts become unreadable.
-    if (length < TEXT_LENGTHS[0] && Array.isArray(result.records)) {
-      const fewer = leaveOutRecords(shortened, bytesMax)
+    if (length < TEXT_LENGTHS[0] && Array.isArray(result[page.records])) {
+      const fewer = leaveOutRecords(shortened, bytesMax, page)
       if (fewer !== undefined) return fewer
     }
   }
@@ -76,13 +84,14 @@ function cut(result: JsonObject, bytesMax: number): JsonObject {
 }
 
 /** The first records that fit; `undefined` when not even one does. */
-function leaveOutRecords(result: JsonObject, bytesMax: number): JsonObject | undefined {
-  const records = Array.isArray(result.records) ? (result.records as readonly Json[]) : []
+function leaveOutRecords(result: JsonObject, bytesMax: number, page: PageNames): JsonObject | undefined {
+  const listed = result[page.records]
+  const records = Array.isArray(listed) ? (listed as readonly Json[]) : []
   const marked = (count: number) =>
     mark(
-      { ...result, records: records.slice(0, count) },
+      { ...result, [page.records]: records.slice(0, count) },
       `The last ${formatQuantity(records.length - count, 'record')} of this page of ${records.length} are left out: ask ` +
-        `again from the first page with limit ${Math.max(count, 1)}, or with fields for what you need.`,
+        `again from the first page with ${page.limit} ${Math.max(count, 1)}, or with fields for what you need.`,
     )
   let room = bytesMax - bytesOf(marked(0))
   let fitting = 0

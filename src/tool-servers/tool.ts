@@ -13,13 +13,14 @@ export interface ToolDescription {
   readonly annotations: ToolAnnotations
 }
 
-/** Hints for clients, named as in the Model Context Protocol. All tools reach third parties. */
+/** Hints for clients, named as in the Model Context Protocol. */
 export interface ToolAnnotations {
   readonly title: string
   readonly readOnlyHint: boolean
   readonly destructiveHint: boolean
   readonly idempotentHint: boolean
-  readonly openWorldHint: true
+  /** Reaches third parties. */
+  readonly openWorldHint: boolean
 }
 
 /** Where a tool comes from. */

@@ -4,7 +4,7 @@ import type { ToolServerRecord } from './sql/tool-server.ts'
 import type { ServerTool, ToolDescription } from './tool.ts'
 
 /** Several clients show a model no more tools than this. */
-const DIRECT_MAX = 40
+export const DIRECT_TOOLS_MAX = 40
 const CHARACTERS_PER_TOKEN = 4
 const TOKENS_MAX = 20_000
 
@@ -14,6 +14,8 @@ export interface VisibleTools {
   readonly tools: readonly ToolDescription[]
   /** What the search tools find and call; empty in the direct mode. */
   readonly searchable: readonly ServerTool[]
+  /** Whether these may change something. */
+  readonly canSearchWrite: boolean
 }
 
 /** Decides the mode, and with it the tools that clients read. */
@@ -24,11 +26,11 @@ export function visibleTools(
   const writes = tools.some(({ target }) => target.isWrite)
   const isSearch =
     server.mode === 'search' ||
-    (server.mode === 'auto' && tools.length > DIRECT_MAX && (!writes || server.allowSearchWrites))
-  if (!isSearch) return { mode: 'direct', tools, searchable: [] }
+    (server.mode === 'auto' && tools.length > DIRECT_TOOLS_MAX && (!writes || server.allowSearchWrites))
+  if (!isSearch) return { mode: 'direct', tools, searchable: [], canSearchWrite: false }
   const searchable = server.allowSearchWrites ? tools : tools.filter(({ target }) => !target.isWrite)
-  const canWrite = writes && server.allowSearchWrites
-  return { mode: 'search', tools: searchTools(searchable.length, canWrite), searchable }
+  const canSearchWrite = writes && server.allowSearchWrites
+  return { mode: 'search', tools: searchTools(searchable.length, canSearchWrite), searchable, canSearchWrite }
 }
 
 /** About how many tokens of a model a tool takes. */
@@ -47,8 +49,8 @@ export function estimateTokens({
 /** What the owner should know of the tools together. */
 export function sizeWarnings({ tools, mode }: VisibleTools): readonly ToolWarning[] {
   const tokens = tools.reduce((sum, tool) => sum + estimateTokens(tool), 0)
-  if (mode === 'direct' && tools.length > DIRECT_MAX) {
-    const message = `${tools.length} tools of about ${tokens} tokens: several clients show a model ${DIRECT_MAX} at most; narrow the filter or set mode to search`
+  if (mode === 'direct' && tools.length > DIRECT_TOOLS_MAX) {
+    const message = `${tools.length} tools of about ${tokens} tokens: several clients show a model ${DIRECT_TOOLS_MAX} at most; narrow the filter or set mode to search`
     return [{ code: 'too_many_tools', tool: '', message }]
   }
   if (tokens <= TOKENS_MAX) return []

@@ -10,12 +10,17 @@ export type Era = (typeof ERAS)[number]
 /** The current revision of the protocol. */
 const REVISION = '2026-07-28'
 
+/** Where a client connects. */
+interface ClientTarget extends Pick<CreatedServer, 'url' | 'token'> {
+  readonly headers?: Readonly<Record<string, string>>
+}
+
 /** A connected client of the official SDK, closed with the test. */
-export async function connectClient({ url, token }: Pick<CreatedServer, 'url' | 'token'>, era: Era): Promise<Client> {
+export async function connectClient({ url, token, headers = {} }: ClientTarget, era: Era): Promise<Client> {
   const mode = era === 'modern' ? { pin: REVISION } : 'legacy'
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
   const transport = new StreamableHTTPClientTransport(new URL(url), {
-    requestInit: { headers: { authorization: `Bearer ${token}` } },
+    requestInit: { headers: { authorization: `Bearer ${token}`, ...headers } },
   })
   await client.connect(transport)
   onTestFinished(() => client.close())

@@ -2,6 +2,7 @@ import type { BlockList } from 'node:net'
 import { type Clock, Failure } from '../../base/index.ts'
 import type { Authenticator, PresentedToken, Principal } from '../../tenancy/index.ts'
 import type { Access } from '../access.ts'
+import { callerOf } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { RateLimiter } from './rate-limiter.ts'
@@ -31,6 +32,8 @@ export interface AccessControl {
  */
 export async function authenticate({ server: { accessControl }, context }: Exchange, access: Access): Promise<void> {
   if (access === 'public') return
+  // A call that another request carries: that one was counted and authenticated.
+  if (context.token !== undefined) return assertAccess(access, callerOf(context))
   const text = bearerToken(context)
   const token = text === undefined ? undefined : accessControl.authenticator.parseToken(text)
   const caller =

@@ -5,7 +5,7 @@ import type { Operation, ResultInit } from '../operation.ts'
 
 /** How one protocol writes an error. */
 export interface Protocol {
-  readonly name: 'grpc' | 'grpc-web' | 'connect' | 'rest'
+  readonly name: 'grpc' | 'grpc-web' | 'connect' | 'rest' | 'mcp'
   /** Sends a failure as the response; nothing was sent before. */
   sendError(exchange: Exchange, failure: Failure): void
 }
