@@ -110,13 +110,13 @@ async function logged(exchange: HttpExchange, view: ManagementView, call: ToolCa
   return result
 }
 
-interface CallOutcome {
+interface ManagementOutcome {
   readonly result: ToolResult
   /** Absent when none was called. */
   readonly tool: ManagementTool | undefined
 }
 
-async function dispatchCall(exchange: HttpExchange, view: ManagementView, given: ToolCall): Promise<CallOutcome> {
+async function dispatchCall(exchange: HttpExchange, view: ManagementView, given: ToolCall): Promise<ManagementOutcome> {
   let call = given
   if (view.isSearch) {
     const outcome = callSearchTool(
