@@ -71,7 +71,7 @@ export function findMappingProblems(
 }
 
 /** A finding with its path. */
-export function toFinding({ at, ...finding }: FindingAt, prefix: string): MappingFinding {
+function toFinding({ at, ...finding }: FindingAt, prefix: string): MappingFinding {
   return { path: formatDotPath(at, prefix), ...finding }
 }
 
