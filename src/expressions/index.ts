@@ -20,7 +20,6 @@ export {
 } from './placeholder.ts'
 export { dateOnly, isoDate } from './sandbox/dates.ts'
 export { decimal } from './sandbox/decimals.ts'
-export type { EvaluationResult } from './sandbox-evaluation.ts'
 export { findFilteredList, listRootNames, listVariablePaths } from './static-analysis.ts'
 export {
   compileJson,

@@ -2,7 +2,7 @@ import { bailOut, type CompiledNode, chargeReference } from './inline-frame.ts'
 import { type AstNode, isNode } from './parse.ts'
 
 /** Counters of one compilation. */
-export interface Compilation {
+interface Compilation {
   nodes: number
   /** Total length of keys and literals, which each constructed element repeats. */
   characters: number
@@ -13,7 +13,7 @@ export interface Compilation {
 }
 
 /** A loop over the elements of an array; the expression as a whole counts as one over the input. */
-export interface Loop {
+interface Loop {
   /** No element comes twice, also when loops around it run several times. */
   readonly isFresh: boolean
 }

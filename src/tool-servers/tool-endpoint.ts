@@ -42,7 +42,7 @@ export interface ToolEndpoint extends AsyncDisposable {
 }
 
 /** A tool server whose tools are derived. */
-export interface OpenToolServer {
+interface OpenToolServer {
   readonly name: string
   readonly instructions: string
   readonly tools: readonly ToolDescription[]

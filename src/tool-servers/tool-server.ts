@@ -15,7 +15,7 @@ import { mintToolToken } from './token.ts'
 import { ALL_TOOLS, type ToolServerFilter } from './tool-filter.ts'
 
 /** Limits of a tool server; 0 or absent: the default. */
-export interface ToolServerLimits {
+interface ToolServerLimits {
   /** Default 60. */
   readonly requestsPerMinute?: number | undefined
   /** Default 1000. */
