@@ -96,6 +96,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   decimal: '^-?[0-9]+(\\.[0-9]+)?$',
   country: '^[A-Z]{2}$',
   email: '^[^\\s@]+@[^\\s@]+$',
+  uri: '^[A-Za-z][A-Za-z0-9+.-]*:',
 }
 
 /** The schema in words that every validator knows. */

@@ -115,7 +115,11 @@ export function toEmail(value: Json): string | undefined {
   return EMAIL.test(text) ? text : undefined
 }
 
-/** An absolute URL. `undefined` when it is none. */
+const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/
+
+/** An absolute URL, also one with characters beyond ASCII. `undefined` when it is none. */
 export function toUri(value: Json): string | undefined {
-  return typeof value === 'string' && value.length <= URL_LENGTH_MAX && URL.canParse(value) ? value : undefined
+  if (typeof value !== 'string' || value.length > URL_LENGTH_MAX) return undefined
+  const text = value.trim()
+  return SCHEME.test(text) && URL.canParse(text) ? text : undefined
 }

@@ -41,6 +41,7 @@ const scalar = fc.oneof(
   fc.boolean(),
   fc.constant(null),
   fc.constantFrom('open', 'A', '2024-01-02', '2024-01-02T03:04:05+02:00', '12.50', 'DE', 'a@b.c', 'https://a.test'),
+  fc.constantFrom(' https://a.test/é', 'A:', 'a:^', 'ht\ntp://a.test'),
   fc.constantFrom('1e400', '12345678901234567890', '-0', '1.10').map((text) => new JsonNumber(text)),
 )
 const key = fc.oneof(fc.constantFrom('id', 'name', 'address', 'type', 'city', '__proto__', 'constructor'), fc.string())
