@@ -1,13 +1,15 @@
 /**
  * `npm run test:foreign`: calls a new server from Python (Debian's python3-grpcio and python3-protobuf), a gRPC
  * implementation that shares no code with ours: first a client, then a daemon that is killed and replaced by another. Before,
- * deliveries are verified by receivers in Python, Ruby and PHP (Debian's ruby and php-cli).
+ * deliveries are verified by receivers in Python, Ruby and PHP (Debian's ruby and php-cli). Clients and the conformance tool of
+ * the Model Context Protocol, a package of their own in `mcp/`, use a tool server.
  */
 
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { testForeignDaemon } from './daemon-end-to-end.ts'
+import { testForeignMcp } from './mcp.ts'
 import { testForeignReceivers } from './webhooks.ts'
 
 const PYTHON = process.env.PYTHON ?? '/usr/bin/python3'
@@ -26,6 +28,7 @@ try {
     product.bootstrap.environment_token,
     descriptorSet,
   ])
+  if (!(await testForeignMcp(product))) process.exitCode = 1
   await testForeignDaemon({ product, python: PYTHON, descriptorSet })
 } finally {
   await product.stop()
