@@ -83,7 +83,7 @@ function notHonoured({ filters, sorts }: MappingPlan, ignored: readonly IgnoredF
             rule: 'filter',
           }
         : {
-            field: `filters.${field}`,
+            field,
             description: `is not honoured with ${op}: this integration has ${honoured || 'no filters'}`,
             rule: 'filter',
           },

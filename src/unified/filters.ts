@@ -125,7 +125,7 @@ function orProblem(value: Json | undefined, problem: string): Converted {
 }
 
 function violationOf(field: string, description: string): Violation {
-  return { field: `filters.${field}`, description, rule: 'filter' }
+  return { field, description, rule: 'filter' }
 }
 
 /** The schema of a dotted field; of a list that of its elements. */
