@@ -9,6 +9,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   'proxy-hop': () => import('./proxy-hop.ts'),
   'proxy-stream': () => import('./proxy-stream.ts'),
   'unified-list': () => import('./unified-list.ts'),
+  'mcp-call': () => import('./mcp-call.ts'),
   expression: () => import('./expression.ts'),
   'unified-map': () => import('./unified-map.ts'),
   start: () => import('./start.ts'),

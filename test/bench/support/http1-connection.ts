@@ -2,6 +2,8 @@ import net from 'node:net'
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 const CONTENT_LENGTH = /content-length: *(\d+)/i
+const CHUNKED = /transfer-encoding: *chunked/i
+const LAST_CHUNK = '0\r\n\r\n'
 
 /**
  * A keep-alive HTTP/1.1 connection that sends ready-made bytes and reads as little of the answer as it can, so that a
@@ -45,6 +47,11 @@ export class Http1Connection {
     const head = this.#received.toString('latin1', 0, headEnd)
     const length = Number(CONTENT_LENGTH.exec(head)?.[1] ?? 0)
     if (this.#received.length < headEnd + HEAD_END.length + length) return
+    if (
+      CHUNKED.test(head) &&
+      this.#received.toString('latin1', this.#received.length - LAST_CHUNK.length) !== LAST_CHUNK
+    )
+      return
     this.#received = Buffer.alloc(0)
     const pending = this.#pending
     this.#pending = undefined

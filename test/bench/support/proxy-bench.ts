@@ -51,7 +51,7 @@ async function connect({ url, bootstrap }: RunningProduct, upstreamUrl: string):
       error_expression: 'status >= 400 ? {"status": status, "message": body.message}',
       rate_limit: { rate_limit_header_expression: '{"limit": headers."x-limit", "remaining": headers."x-left"}' },
       resources: {
-        records: { get: { path: '/records/{{id}}' } },
+        records: { get: { path: '/records/{{id}}', description: 'Gets a record.' } },
         contacts: { list: { path: '/contacts', response_path: 'results' } },
       },
     },
