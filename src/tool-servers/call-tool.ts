@@ -26,6 +26,8 @@ export interface ToolCall {
 /** The result of a call, and what is recorded of it. */
 export interface ToolCallOutcome {
   readonly result: ToolResult
+  /** Name of the tool, in the search mode of the one that `call_tool` names. Absent: the server has no tool of that name. */
+  readonly tool: string | undefined
   /** Empty: it succeeded. */
   readonly errorType: ToolErrorType | ''
   /** Absent for a call that did not get that far. */
@@ -63,16 +65,16 @@ export async function callTool(
   const tool = loaded.tools.find(({ name }) => name === call.name)
   if (tool === undefined) return failed(unknownTool(loaded, call.name))
   const checked = checkCall(server, tool, call)
-  if ('type' in checked) return failed(checked)
-  const { accountId, isDryRun } = checked
+  if ('type' in checked) return failed(checked, tool.name)
+  const called = { tool: tool.name, accountId: checked.accountId, isDryRun: checked.isDryRun }
   const outcome = await runChecked(deps, checked)
-  if (!('type' in outcome)) return { result: outcome, errorType: '', accountId, isDryRun }
+  if (!('type' in outcome)) return { ...called, result: outcome, errorType: '' }
   const error = await withConnectUrl(deps, checked, outcome)
-  return { result: errorResult(error), errorType: error.type, accountId, isDryRun }
+  return { ...called, result: errorResult(error), errorType: error.type }
 }
 
-function failed(error: ToolError): ToolCallOutcome {
-  return { result: errorResult(error), errorType: error.type, accountId: undefined, isDryRun: false }
+function failed(error: ToolError, tool?: string): ToolCallOutcome {
+  return { result: errorResult(error), tool, errorType: error.type, accountId: undefined, isDryRun: false }
 }
 
 /** The error for a name that is no tool of the server. */

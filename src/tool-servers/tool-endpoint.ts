@@ -50,10 +50,14 @@ interface OpenToolServer {
   call(call: ToolCall): Promise<ToolCallOutcome>
 }
 
+/** What the endpoint is built from, once per process. */
+interface EndpointDeps extends ToolServerDeps {
+  readonly loader: ToolLoader
+  readonly observe?: ((errorType: string) => void) | undefined
+}
+
 /** Creates the endpoint of one process. Disposing waits for records that are being written. */
-export function createToolEndpoint(
-  deps: ToolServerDeps & { readonly loader: ToolLoader; readonly observe?: ((errorType: string) => void) | undefined },
-): ToolEndpoint {
+export function createToolEndpoint(deps: EndpointDeps): ToolEndpoint {
   const { database, clock, loader } = deps
   const servers = new TtlCache<Promise<ToolServerRecord | undefined>>({
     max: SERVERS_CACHED_MAX,
@@ -97,7 +101,7 @@ export function createToolEndpoint(
         name: server.name,
         instructions: server.instructions === '' ? INSTRUCTIONS : server.instructions,
         tools: visible.tools,
-        call: (call) => recorded(deps, recorder, server, call, () => dispatch(callDeps, server, loaded, visible, call)),
+        call: (call) => dispatch({ ...deps, callDeps, recorder }, server, loaded, visible, call),
       }
     },
     [Symbol.asyncDispose]: recorder.settled,
@@ -113,26 +117,46 @@ function tokenInvalid(): Failure {
   return new Failure('TOKEN_INVALID', `the token is not valid for this tool server: ${why}`)
 }
 
-/** A tool of the direct mode, or one of the three of the search mode. */
-async function dispatch(
-  deps: ToolCallDeps,
+/** A call that is to be made, or one of the search mode that has its result at once. */
+type ResolvedCall =
+  | { readonly call: ToolCall; readonly among: LoadedTools }
+  | { readonly call: ToolCall; readonly result: ToolResult }
+
+/** What a call comes to: in the search mode, `call_tool` is a call of the tool that it names. */
+function resolveCall(
   server: ToolServerRecord,
   loaded: LoadedTools,
   visible: VisibleTools,
   call: ToolCall,
-): Promise<ToolCallOutcome> {
-  if (visible.mode === 'direct') return await callTool(deps, server, loaded, call)
-  const searched = searchableOf(loaded, visible)
+): ResolvedCall {
+  if (visible.mode === 'direct') return { call, among: loaded }
+  const among = searchableOf(loaded, visible)
   const outcome = callSearchTool(
     {
       searchable: visible.searchable,
       canWrite: visible.canSearchWrite,
       resultBytesMax: server.maxResultBytes,
-      unknownTool: (name) => unknownTool(searched, name),
+      unknownTool: (name) => unknownTool(among, name),
     },
     call,
   )
-  return 'call' in outcome ? await callTool(deps, server, searched, outcome.call) : withoutAccount(outcome.result)
+  return 'call' in outcome ? { call: outcome.call, among } : { call, result: outcome.result }
+}
+
+/** Calls a tool, or answers at once as one of the search tools does, and records the call under the name of the tool. */
+async function dispatch(
+  deps: EndpointDeps & { readonly callDeps: ToolCallDeps; readonly recorder: CallRecorder },
+  server: ToolServerRecord,
+  loaded: LoadedTools,
+  visible: VisibleTools,
+  call: ToolCall,
+): Promise<ToolCallOutcome> {
+  const resolved = resolveCall(server, loaded, visible, call)
+  const { name } = resolved.call
+  return await recorded(deps, server, name, async () => {
+    if ('among' in resolved) return await callTool(deps.callDeps, server, resolved.among, resolved.call)
+    return searchOutcome(resolved.result, visible.tools.find((tool) => tool.name === name)?.name)
+  })
 }
 
 /** What the search tools reach: the rest is withheld, as on a read-only server. */
@@ -141,15 +165,14 @@ function searchableOf(loaded: LoadedTools, { searchable }: VisibleTools): Loaded
   return { ...loaded, tools: searchable, withheld: new Set([...loaded.withheld, ...left]) }
 }
 
-function withoutAccount(result: ToolResult): ToolCallOutcome {
-  return { result, errorType: result.isError ? 'validation' : '', accountId: undefined, isDryRun: false }
+function searchOutcome(result: ToolResult, tool: string | undefined): ToolCallOutcome {
+  return { result, tool, errorType: result.isError ? 'validation' : '', accountId: undefined, isDryRun: false }
 }
 
 async function recorded(
-  { clock, observe }: Pick<ToolServerDeps, 'clock'> & { readonly observe?: ((errorType: string) => void) | undefined },
-  recorder: CallRecorder,
+  { clock, observe, recorder }: EndpointDeps & { readonly recorder: CallRecorder },
   server: ToolServerRecord,
-  call: ToolCall,
+  tool: string,
   work: () => Promise<ToolCallOutcome>,
 ): Promise<ToolCallOutcome> {
   const startedMs = clock.monotonicMs()
@@ -158,7 +181,7 @@ async function recorded(
     return recorder.record({
       environmentId: server.environmentId,
       toolServerId: server.id,
-      tool: call.name,
+      tool,
       integratedAccountId: outcome.accountId ?? null,
       tokenHint: server.tokenHint,
       errorType,

@@ -258,6 +258,24 @@ describe('the search mode', () => {
     expect((await call('call_tool', { name: 'get_contact', arguments: { id: '1' } })).structured).toEqual({ id: 1 })
   })
 
+  it('records a call under the name of the tool that ran', async () => {
+    const server = await createServer({ mode: 'search' })
+    const client = await connectClient(server, 'modern')
+    upstream.script({ request: 'GET /contacts/1', answer: { json: { id: 1 } } })
+    await callTool(client, 'search_tools', { query: 'contacts' })
+    await callTool(client, 'call_tool', { name: 'get_contact', arguments: { id: '1' } })
+    await callTool(client, 'call_tool', { name: 'get_contcat' })
+    await callTool(client, 'call_tool', { nam: 'get_contact' })
+    const { calls } = await fixture.call('GET', `/tool-server/${server.id}/calls`)
+    const recorded = (calls as readonly JsonObject[]).map(({ tool, integrated_account_id: account }) => [tool, account])
+    expect(recorded.reverse()).toEqual([
+      ['search_tools', undefined],
+      ['get_contact', accountId],
+      ['get_contcat', undefined],
+      ['call_tool', undefined],
+    ])
+  })
+
   it('writes only where the owner has opted in', async () => {
     const closed = await search(FULL)
     expect((await closed('call_tool', { name: 'delete_contact', arguments: { id: '1' } })).structured).toMatchObject({

@@ -42,12 +42,11 @@ export function mcpRoute(deps: McpRouteDeps): HttpRoute {
         version,
         async call(name, args, signal) {
           const startedMs = performance.now()
-          const { result, errorType, accountId } = await opened.call({ name, arguments: args, signal })
-          // A name that is no tool is text of the client.
-          const isKnown = opened.tools.some((tool) => tool.name === name)
+          const { result, tool, errorType, accountId } = await opened.call({ name, arguments: args, signal })
           const fields = {
             tool_server_id: server.id,
-            tool: isKnown ? name : 'unknown',
+            // A name that is no tool is text of the client.
+            tool: tool ?? 'unknown',
             tool_outcome: errorType === '' ? 'ok' : errorType,
             ...(accountId === undefined ? {} : { integrated_account_id: accountId }),
           }
