@@ -424,6 +424,23 @@ describe('a mapping that is tried', () => {
     expect(await tryIt({ ...write, send_write: true })).toMatchObject({ outcome: 'ok' })
   })
 
+  const gone = { name: 'gone', type: 'request', resource: 'contacts', method: 'delete' }
+
+  it.each<[string, JsonObject]>([
+    ['as its method', { method: 'delete' }],
+    ['as a step before', { before: [{ ...gone, id: "'1'" }] }],
+  ])('sends no write that the mapping of a reading method names %s, unless it is told to', async (_, config) => {
+    const read = { config, call: { id: '1' } }
+    expect(await tryIt(read)).toMatchObject({
+      outcome: 'failed',
+      error: { reason: 'INVALID_FIELD', message: expect.stringContaining('send_write') },
+    })
+    expect(upstream.requests).toEqual([])
+    const steps = 'before' in config ? [{ request: 'GET /contacts/1', answer: { json: contact(1) } }] : []
+    upstream.script({ request: 'DELETE /contacts/1', answer: { json: contact(1) } }, ...steps)
+    await tryIt({ ...read, send_write: true })
+  })
+
   it('shows what is wrong with the call', async () => {
     const tried = await tryIt({ method: 'create', call: { body: { lifecycle_stage: 'boss' } } })
     expect(tried).toMatchObject({ outcome: 'failed', error: { reason: 'INVALID_FIELD' } })

@@ -30,7 +30,7 @@ export interface TryReport {
   readonly findings: readonly MappingFinding[]
 }
 
-/** Methods that are sent without being asked for. */
+/** Methods that are sent without `send_write`, through an account that nothing is written through. */
 const READS: readonly string[] = ['list', 'get']
 
 /**
@@ -60,7 +60,7 @@ export async function tryUnifiedMapping(
       },
     ])
   const { plan, findings } = await mappingOf(deps, layer, request)
-  const tried = await tryLive(deps, layer, plan, asked, request.sendWrite || READS.includes(method))
+  const tried = await tryLive(deps, layer, plan, asked, request.sendWrite)
   return { tried, findings }
 }
 
@@ -94,28 +94,39 @@ async function tryWithFixture(
   return { tried, findings: [...findings, ...checkFixtures({ merged, tried: [tried] })] }
 }
 
-/** Shows the main request, masked, and sends it unless it is a write that is not to be sent. */
+/**
+ * Shows the main request, masked. Without `mayWrite` only methods that read are sent, and no request that changes something:
+ * a mapping may name any method of the provider, in steps and side loads too.
+ */
 async function tryLive(
   { unifiedCalls }: TryDeps,
   { environmentId = '', integratedAccountId = '' }: LayerToCheck,
   mapping: MappingPlan,
   request: UnifiedRequest,
-  isSent: boolean,
+  mayWrite: boolean,
 ): Promise<TriedMapping> {
   const { plan, access } = await unifiedCalls.readyAccount(environmentId, integratedAccountId)
-  const target: UnifiedTarget = { plan, access, mapping }
+  const target: UnifiedTarget = { plan, access: mayWrite ? access : { ...access, isSandbox: true }, mapping }
   const nothing = { outcome: undefined, failure: undefined, traces: undefined, unused: 0 }
   const preview = await catchFailure(() => previewUnified(unifiedCalls.unified, target, request))
   if (preview instanceof Failure) return { ...nothing, exchanges: [], failure: preview }
   const { method, url, headers, body } = preview
   const shown = { method, url, headers, body }
   const unsent = { exchanges: [{ request: shown, response: undefined, differences: [] }], ...nothing }
-  if (!isSent) return unsent
+  if (!mayWrite && !READS.includes(mapping.method)) return unsent
   const tried = await tryCall(unifiedCalls.unified, target, request)
-  const { outcome } = tried
-  if (outcome === undefined) return { ...tried, exchanges: unsent.exchanges }
+  const { outcome, failure } = tried
+  if (outcome === undefined) {
+    const isWrite = failure?.reason === 'SANDBOX_ACCOUNT_READ_ONLY' && !access.isSandbox
+    return { ...tried, failure: isWrite ? writeNotSent(mapping.method) : failure, exchanges: unsent.exchanges }
+  }
   const response = { status: outcome.status, body: outcome.kind === 'ok' ? outcome.raw : outcome.body }
   return { ...tried, exchanges: [{ request: shown, response, differences: [] }] }
+}
+
+function writeNotSent(method: string): Failure {
+  const description = `must be true: the mapping of ${method} sends a request that changes something at the third party`
+  return invalidFields([{ field: 'send_write', description, rule: 'required' }])
 }
 
 /** The layer that a draft replaces: that of the account, or without one of the environment. */
