@@ -26,14 +26,19 @@ export type NewToolCall = Omit<ToolCallRecord, 'createdAt'>
 /** The table, partitioned by the day in the id, a UUIDv7. */
 export const TOOL_CALL_DAYS: DayTable = { name: 'tool_server_call', column: 'id', lowest: lowestIdAt }
 
-/** Inserts calls in one statement; the partition follows from the time in each id. */
+/**
+ * Inserts calls in one statement; the partition follows from the time in each id. The answer to a client waits for it, so its
+ * commit does not wait for the disk: 0.4 ms instead of 2. A crash of PostgreSQL loses the calls of the last moment, one of this
+ * process none.
+ */
 export async function insertToolCalls(tx: Tx, calls: readonly NewToolCall[]): Promise<void> {
   await execute(
     tx,
-    `insert into tool_server_call (environment_id, id, tool_server_id, tool, integrated_account_id, token_hint, error_type,
+    `with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
+     insert into tool_server_call (environment_id, id, tool_server_id, tool, integrated_account_id, token_hint, error_type,
        duration_ms, result_bytes, is_dry_run)
-     select * from unnest(:environmentIds::uuid[], :ids::uuid[], :serverIds::uuid[], :tools::text[], :accountIds::uuid[],
-       :hints::text[], :errorTypes::text[], :durations::int[], :bytes::int[], :dryRuns::boolean[])`,
+     select given.* from relaxed, unnest(:environmentIds::uuid[], :ids::uuid[], :serverIds::uuid[], :tools::text[],
+       :accountIds::uuid[], :hints::text[], :errorTypes::text[], :durations::int[], :bytes::int[], :dryRuns::boolean[]) given`,
     {
       environmentIds: calls.map(({ environmentId }) => environmentId),
       ids: calls.map(({ id }) => id),
