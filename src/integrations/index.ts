@@ -55,6 +55,7 @@ export {
   type GrantCursor,
   type IntegrationGrantRecord,
   type IntegrationRecord,
+  listVisibleNames,
   type Sharing,
 } from './sql/integrations.ts'
 export type { IntegrationDeps } from './stored-config.ts'

@@ -1,7 +1,7 @@
-import { exceedsJsonSize, Failure, type JsonObject, type Violation } from '../base/index.ts'
-import { findShippedDefinition, findShippedMapping } from '../catalog/index.ts'
+import { Failure, type JsonObject, suggest, type Violation } from '../base/index.ts'
+import { findShippedDefinition, findShippedMapping, SHIPPED_NAMES } from '../catalog/index.ts'
 import type { Tx } from '../database/index.ts'
-import { findDefinitionByName } from '../integrations/index.ts'
+import { findDefinitionByName, listVisibleNames } from '../integrations/index.ts'
 import {
   checkMappingLayer,
   compileMapping,
@@ -16,9 +16,6 @@ import {
 import { ANY_METHOD, listParts, mergeMethods } from './layers.ts'
 import { documentOf } from './model.ts'
 import { type MappingPlace, type StoredLayer, selectLayers } from './sql/effective.ts'
-
-/** Length of a config as JSON, characters. */
-const CONFIG_CHARACTERS_MAX = 64 * 1024
 
 /** A layer to be checked: where it holds, and what it would set. */
 export interface LayerToCheck extends MappingPlace {
@@ -38,18 +35,43 @@ export async function checkLayer(tx: Tx, layer: LayerToCheck, prefix: string): P
   const layers = await selectLayers(tx, layer, layer.model)
   const resource = findResource(layer, layers)
   if (!('schema' in resource)) return [resource]
-  if (exceedsJsonSize(layer.config, CONFIG_CHARACTERS_MAX))
-    return [errorAt(prefix, 'max', `must be at most ${CONFIG_CHARACTERS_MAX} characters of JSON`)]
+  const definition = await findDefinition(tx, layer)
+  const place = [
+    ...(definition === undefined ? await checkIntegrationName(tx, layer) : []),
+    ...checkMethodName(layer, resource),
+  ]
   const own = checkMappingLayer(layer.config, prefix).map(toFinding)
-  if (own.length > 0) return own
+  if (own.length > 0) return [...place, ...own]
   const methods = mergeMethods(listParts(shippedOf(layer), replaced(layers, layer)), layer.resource)
   const isShared = layer.method === ANY_METHOD
   const checked = isShared ? methods : new Map([...methods].filter(([method]) => method === layer.method))
-  if (!isShared && checked.size === 0)
-    return [errorAt(prefix, 'target.missing', 'must have resource and method: no layer below says what is called')]
-  const definition = await findDefinition(tx, layer)
+  if (checked.size === 0) return [...place, withoutTarget(isShared, prefix)]
   const findings = findMappingProblems({ resource, methods: checked, siblings: methods, definition }, prefix)
-  return isShared ? distinctFindings(findings) : findings
+  return [...place, ...(isShared ? distinctFindings(findings) : findings)]
+}
+
+/** What all methods share may be stored before the first method is; until then it has no effect. */
+function withoutTarget(isShared: boolean, path: string): MappingFinding {
+  const rule = 'target.missing'
+  if (!isShared) return errorAt(path, rule, 'must have resource and method: no layer below says what is called')
+  return { path, rule, severity: 'warning', message: 'has no effect: no layer says what list or get call' }
+}
+
+/** The finding that an integration without a definition has a name that the team cannot know either. */
+async function checkIntegrationName(tx: Tx, layer: LayerToCheck): Promise<readonly MappingFinding[]> {
+  const { teamId, integrationName } = layer
+  const known = [...(await listVisibleNames(tx, teamId, integrationName)), ...SHIPPED_NAMES]
+  if (known.includes(integrationName)) return []
+  const message = `names ${integrationName}, which is no integration of the catalog, the team or the environment${suggest(integrationName, known)}`
+  return [errorAt('integration_name', 'integration.unknown', message)]
+}
+
+/** Methods beyond those of the model are allowed, and may be a slip. */
+function checkMethodName({ method, model }: LayerToCheck, resource: UnifiedResource): readonly MappingFinding[] {
+  const { name, methods } = resource
+  if (method === ANY_METHOD || methods.includes(method)) return []
+  const message = `${method} is not a method of ${model}/${name}, which has ${methods.join(', ')}${suggest(method, methods)}`
+  return [{ path: 'method', rule: 'method.not_in_model', severity: 'hint', message }]
 }
 
 /** The config of the integration that a mapping is for: as installed, as the team owns it, else as shipped. */

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { UnifiedModelService } from '../../gen/patchbay/v1/unified_model_service_pb.ts'
@@ -8,7 +9,13 @@ import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { query } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
-import { createApiEnvironment, createApiTenant, firstTenant, freshName } from '../support/seeded-tenant.ts'
+import {
+  createApiEnvironment,
+  createApiTenant,
+  EXAMPLE_CONFIG,
+  firstTenant,
+  freshName,
+} from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { LOCAL_UPSTREAM } from './calls.ts'
 import { connectMapped, contact } from './unified.ts'
@@ -27,6 +34,13 @@ afterEach(() => upstream.verify())
 const CONTACTS = { model: 'crm', resource: 'contacts' }
 /** A layer that maps one more field of the provider. */
 const NICK = { response: { fields: { title: 'nick' } } }
+
+/** An integration of the team. */
+async function ownIntegration(): Promise<string> {
+  const name = freshName('name')
+  await team.ok(IntegrationService.method.createIntegration, { name, config: EXAMPLE_CONFIG })
+  return name
+}
 
 function describeContacts(account = accountId) {
   return client.ok(UnifiedModelService.method.describeUnifiedModel, {
@@ -212,9 +226,43 @@ it('a check tells warnings and hints of what could be stored', async () => {
   ])
 })
 
+it.each<[string, JsonObject, JsonObject]>([
+  [
+    'what all methods share where no method is mapped',
+    { integration_name: 'trello' },
+    { path: '', rule: 'target.missing', severity: 'warning' },
+  ],
+  [
+    'a method that the model does not have',
+    { method: 'lst', config: { resource: 'contacts', method: 'list', response: { fields: { id: 'id' } } } },
+    {
+      path: 'method',
+      rule: 'method.not_in_model',
+      severity: 'hint',
+      message: expect.stringMatching(/did you mean list/),
+    },
+  ],
+  [
+    'an integration that is not there',
+    { integration_name: 'hubspt' },
+    { path: 'integration_name', rule: 'integration.unknown', message: expect.stringMatching(/did you mean hubspot/) },
+  ],
+])('a check tells %s', async (_, fields, finding) => {
+  const request = { ...CONTACTS, integration_name: integrationName, config: NICK, ...fields }
+  const { findings } = await client.ok(method.checkUnifiedMapping, request)
+  expect(findings).toContainEqual(expect.objectContaining(finding))
+})
+
 it.each<[string, JsonObject, string, string]>([
   ['an unknown model', { model: 'crn' }, 'DEFINITION_INVALID', 'model'],
   ['an unknown resource', { resource: 'contact' }, 'DEFINITION_INVALID', 'resource'],
+  ['an unknown integration', { integration_name: 'hubspt' }, 'DEFINITION_INVALID', 'integration_name'],
+  [
+    'an unknown integration in the base',
+    { integration_name: 'hubspt', scope: 'base' },
+    'DEFINITION_INVALID',
+    'integration_name',
+  ],
   [
     'an account outside its scope',
     { scope: 'environment', integrated_account_id: newId() },
@@ -227,18 +275,18 @@ it.each<[string, JsonObject, string, string]>([
 ])('a mapping of %s is rejected with its field', async (_, fields, reason, field) => {
   const { integration_name = undefined, ...rest } = {
     ...CONTACTS,
-    integration_name: 'elsewhere',
+    integration_name: 'hubspot',
     config: {},
     ...fields,
   }
   const request = { ...rest, ...(integration_name === undefined ? {} : { integration_name }) } as JsonObject
-  const error = await client.callError(method.createUnifiedMapping, request)
+  const error = await team.callError(method.createUnifiedMapping, request, { environment: tenant.environmentId })
   expect([error.reason, error.violations?.map((each) => each.field)]).toEqual([reason, [field]])
 })
 
 describe('a place', () => {
   it('has one mapping of a method', async () => {
-    const request = { ...CONTACTS, integration_name: freshName('name'), config: {} }
+    const request = { ...CONTACTS, integration_name: await ownIntegration(), config: {} }
     const { id } = await client.ok(method.createUnifiedMapping, request)
     expect(await client.callError(method.createUnifiedMapping, request)).toMatchObject({
       reason: 'NAME_TAKEN',
@@ -248,7 +296,7 @@ describe('a place', () => {
   })
 
   it('is found by the filters of the list', async () => {
-    const name = freshName('name')
+    const name = await ownIntegration()
     const make = (fields: JsonObject) =>
       team.ok(
         method.createUnifiedMapping,
@@ -280,7 +328,7 @@ describe('a base mapping', () => {
   const base = { ...CONTACTS, scope: 'base', config: {} }
 
   it('is read by every token of the team, and written by team tokens alone', async () => {
-    const { id } = await team.ok(method.createUnifiedMapping, { ...base, integration_name: freshName('name') })
+    const { id } = await team.ok(method.createUnifiedMapping, { ...base, integration_name: await ownIntegration() })
     const sibling = await createApiEnvironment(app, tenant.teamToken)
     const other = app.client('rest', { token: sibling.environmentToken })
     expect(await other.ok(method.getUnifiedMapping, { id })).toMatchObject({ scope: 'base' })
@@ -296,7 +344,7 @@ describe('a base mapping', () => {
   })
 
   it('is unknown to other teams', async () => {
-    const { id } = await team.ok(method.createUnifiedMapping, { ...base, integration_name: freshName('name') })
+    const { id } = await team.ok(method.createUnifiedMapping, { ...base, integration_name: await ownIntegration() })
     const foreign = await createApiTenant(app)
     const other = app.client('rest', { token: foreign.teamToken })
     for (const operation of [method.getUnifiedMapping, method.updateUnifiedMapping, method.deleteUnifiedMapping])
@@ -309,7 +357,7 @@ describe('a base mapping', () => {
 it('mappings of an environment are unknown to the others of its team, and to a team token that names none', async () => {
   const { id } = await client.ok(method.createUnifiedMapping, {
     ...CONTACTS,
-    integration_name: freshName('name'),
+    integration_name: await ownIntegration(),
     config: {},
   })
   const sibling = await createApiEnvironment(app, tenant.teamToken)
@@ -340,7 +388,7 @@ describe('mappings end with what they are for', () => {
   it('an environment, by force alone, and a team', async () => {
     const doomed = await createApiTenant(app)
     const admin = app.client('rest', { token: doomed.teamToken })
-    const own = { ...CONTACTS, integration_name: 'example', config: {} }
+    const own = { ...CONTACTS, integration_name: 'hubspot', config: {} }
     const inside = await app.client('rest', { token: doomed.environmentToken }).ok(method.createUnifiedMapping, own)
     const base = await admin.ok(method.createUnifiedMapping, { ...own, scope: 'base' })
     const { deleteEnvironment } = EnvironmentService.method

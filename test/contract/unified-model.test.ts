@@ -160,7 +160,7 @@ it('a model of the team with mappings is deleted by force alone, with them', asy
   const { id } = await environment.ok(UnifiedMappingService.method.createUnifiedMapping, {
     model: name,
     resource: 'books',
-    integration_name: 'elsewhere',
+    integration_name: 'hubspot',
     config: {},
   })
   expect(await team.callError(method.deleteUnifiedModel, { name })).toMatchObject({ reason: 'RESOURCE_IN_USE' })

@@ -246,12 +246,16 @@ export const KINDS: readonly ResourceKind[] = [
     noun: 'unified_mapping',
     token: 'environment',
     create: UnifiedMappingService.method.createUnifiedMapping,
-    createRequest: () => ({
-      model: 'crm',
-      resource: 'contacts',
-      integration_name: freshName('integration'),
-      config: { custom_fields: { omit: ['internal_*'] } },
-    }),
+    createRequest: async (_, admin) => {
+      const name = freshName('integration')
+      await idOf(admin, IntegrationService.method.createIntegration, { name, config: EXAMPLE_CONFIG })
+      return {
+        model: 'crm',
+        resource: 'contacts',
+        integration_name: name,
+        config: { custom_fields: { omit: ['internal_*'] } },
+      }
+    },
     otherCreate: { resource: 'accounts' },
     get: UnifiedMappingService.method.getUnifiedMapping,
     list: UnifiedMappingService.method.listUnifiedMappings,

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { jsonb, newestFirst, nextVersion, type Tx, whereVersion } from '../../database/index.ts'
+import { jsonb, newestFirst, nextVersion, query, type Tx, whereVersion } from '../../database/index.ts'
 
 /** Who besides the owner may install an integration. */
 export type Sharing = 'allow' | 'ask' | 'deny'
@@ -94,6 +94,20 @@ export async function listVisibleIntegrations(
     .where((either) => either.where({ team_id: teamId }).orWhereNot({ sharing: 'deny' }))
     .modify(newestFirst, page)
     .select(page.withConfig ? FULL : BASIC)
+}
+
+/** Names compared with a misspelt one, at most. */
+const NAMES_MAX = 400
+
+/** Names of the integrations that the team owns or another team shares, the given one first. Reads all of them. */
+export async function listVisibleNames(tx: Tx, teamId: string, name: string): Promise<readonly string[]> {
+  const rows = await query<{ readonly name: string }>(
+    tx,
+    `select name from integration where team_id = :teamId or sharing <> 'deny'
+     group by name order by name <> :name, name limit ${NAMES_MAX}`,
+    { teamId, name },
+  )
+  return rows.map((row) => row.name)
 }
 
 /**
