@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import { type Clock, Failure, readThrough, TtlCache } from '../base/index.ts'
-import { findShippedMapping, findShippedModel } from '../catalog/index.ts'
+import { type Clock, Failure, readThrough, suggest, TtlCache } from '../base/index.ts'
+import { findShippedMapping, findShippedModel, SHIPPED_MODEL_NAMES } from '../catalog/index.ts'
 import type { Tx } from '../database/index.ts'
 import {
   compileMapping,
@@ -12,6 +12,7 @@ import {
 } from '../unified/index.ts'
 import { describeResource, type ModelDescription } from './describe.ts'
 import { listParts, mergeMethods } from './layers.ts'
+import { listMappedModels } from './mapped-models.ts'
 import { documentOf } from './model.ts'
 import { type MappedAccount, type StoredLayer, selectLayers } from './sql/effective.ts'
 
@@ -85,12 +86,19 @@ export function createUnifiedMappings({ clock }: { readonly clock: Pick<Clock, '
     const { environmentId, integratedAccountId = '', integrationName } = account
     const key = [environmentId, integratedAccountId, integrationName, model].join(' ')
     const found = await readThrough(byAccount, key, () => read(tx, account, model))
-    if (found === undefined) throw notMapped(`there is no unified model ${model}`, { model })
-    return found
+    if (found !== undefined) return found
+    const names = [...new Set([...SHIPPED_MODEL_NAMES, ...(await listMappedModels(tx, account))])].sort()
+    const message = `there is no unified model ${model}${suggest(model, names)}: there are ${names.join(', ')}`
+    throw notMapped(message, { model })
   }
 
   return {
-    find: async (tx, account, ref) => methodOf(await modelOf(tx, account, ref.model), ref),
+    async find(tx, account, ref) {
+      const mapped = await modelOf(tx, account, ref.model)
+      const merged = mapped.methods.get(ref.resource)?.get(ref.method)
+      if (merged !== undefined) return compileMethod(mapped, ref.resource, ref.method, merged)
+      throw noMapping(mapped, ref, await listMappedModels(tx, account))
+    },
     list: async (tx, account, model) => compilable(await modelOf(tx, account, model)),
     describe: async (tx, account, model, resource) => describeModel(await modelOf(tx, account, model), resource),
     invalidate() {
@@ -118,17 +126,19 @@ function mapModel(name: string, integrationName: string, layers: readonly Stored
   return { model, integrationName, methods, compiled: new Map() }
 }
 
-function methodOf(mapped: MappedModel, ref: UnifiedMethodRef): EffectiveMapping {
+/** That a method is not mapped: names the methods of the resource that are, else its resources, else the models. */
+function noMapping(mapped: MappedModel, ref: UnifiedMethodRef, models: readonly string[]): Failure {
   const { model, integrationName } = mapped
   const { resource, method } = ref
-  if (!model.resources.has(resource)) throw noResource(model, resource)
-  const methods = mapped.methods.get(resource)
-  const merged = methods?.get(method)
-  if (merged !== undefined) return compileMethod(mapped, resource, method, merged)
+  if (!model.resources.has(resource)) return noResource(model, resource)
+  const metadata = { ...ref, integration_name: integrationName }
   const what = `${model.name}/${resource} has no mapping for ${integrationName}`
-  if (methods === undefined || methods.size === 0) throw notMapped(what, { ...ref, integration_name: integrationName })
-  const message = `${what} with the method ${method}${oneOf(methods.keys())}`
-  throw notMapped(message, { ...ref, integration_name: integrationName })
+  const methods = [...(mapped.methods.get(resource)?.keys() ?? [])]
+  if (methods.length > 0) return notMapped(`${what} with the method ${method}${oneOf(methods)}`, metadata)
+  const resources = [...mapped.methods].filter(([, { size }]) => size > 0).map(([name]) => `${model.name}/${name}`)
+  const others = resources.length > 0 ? resources : models.filter((name) => name !== model.name)
+  const mappedOnes = others.length === 0 ? 'none is mapped' : `mapped are ${others.join(', ')}`
+  return notMapped(`${what}: ${mappedOnes}`, metadata)
 }
 
 function compileMethod(

@@ -140,7 +140,17 @@ describe('the effective mapping', () => {
   })
 
   it.each([
-    ['model', { ...CANDIDATES, model: 'crn' }, 'there is no unified model crn'],
+    ['resources of the model', 'hubspot', { model: 'crm', resource: 'leads', method: 'get' }, 'crm/contacts'],
+    ['models', 'github', CANDIDATES, 'mapped are ticketing'],
+    ['nothing', 'elsewhere', CANDIDATES, 'none is mapped'],
+  ])('of a resource without one fails and names the %s that are mapped', async (_, name, ref, text) => {
+    await expect(
+      createUnifiedMappings({ clock: manualClock() }).find(tx, account(other, name), ref),
+    ).rejects.toMatchObject({ reason: 'UNIFIED_NOT_MAPPED', publicMessage: expect.stringContaining(text) })
+  })
+
+  it.each([
+    ['model', { ...CANDIDATES, model: 'crn' }, 'did you mean crm?: there are accounting, ats'],
     ['resource', { ...CANDIDATES, resource: 'candidate' }, 'candidates'],
     ['method', { ...CANDIDATES, method: 'hire' }, 'get'],
   ])('of an unknown %s fails and names what there is', async (_, ref, text) => {
