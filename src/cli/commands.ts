@@ -191,9 +191,9 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'unified check',
     operands: { '<FILES...>': 'mappings of unified resources: files, or shipped ones such as crm/hubspot' },
-    summary: 'report every problem of unified mappings',
+    summary: 'report problems of unified mappings',
     description:
-      'Prints one line per finding: errors, warnings, hints. With a fixture it also runs its cases, and reports expressions that never have a value and values that no enum covers. Exits with 1 when there is an error.',
+      'Prints one line per finding: errors, warnings, hints; of each resource first the errors of its methods by themselves, and when there are none, the findings about what they come to. With a fixture it also runs its cases, and reports expressions that never have a value and values that no enum covers. Exits with 1 when there is an error.',
     options: MAPPING_OPTIONS,
     examples: ['patchbay unified check crm/hubspot', 'patchbay unified check ours.json --definition crm.json'],
     dataDirectory: 'unused',
@@ -204,7 +204,7 @@ export const COMMANDS: readonly Command[] = [
     operands: { '<FILE>': 'a mapping of unified resources: a file, or a shipped one such as crm/hubspot' },
     summary: 'run recorded answers of a third party through a unified mapping',
     description:
-      'Shows the requests and answers of each case of a fixture file, the unified result, how each field came about, and warnings. Sends nothing. Exits with 1 when a case does not run as it is recorded.',
+      'Shows the requests and answers of each case of a fixture file, the unified result, how each field came about, and warnings. Sends nothing. A mapping with errors is not run: its findings are printed. Exits with 1 then, and when a case does not run as it is recorded.',
     options: [
       { flags: '--case <RESOURCE/NAME>', meaning: 'only this case, or all of this resource', fallback: 'all cases' },
       ...MAPPING_OPTIONS,

@@ -1,5 +1,12 @@
+import { existsSync } from 'node:fs'
 import { isJsonObject, type JsonObject, suggest } from '../base/index.ts'
-import { findShippedDefinition, findShippedMapping, findShippedModel, SHIPPED_MODEL_NAMES } from '../catalog/index.ts'
+import {
+  findShippedDefinition,
+  findShippedMapping,
+  findShippedModel,
+  listMappedIntegrations,
+  SHIPPED_MODEL_NAMES,
+} from '../catalog/index.ts'
 import { type MappingFixture, parseFixture, parseModel, type UnifiedModel } from '../unified/index.ts'
 import { type MappingDocument, readMappingDocument } from '../unified-models/index.ts'
 import type { Invocation } from './command.ts'
@@ -33,8 +40,16 @@ export function readMappingFile(argument: string, options: Invocation['options']
 
 function readDocument(argument: string): JsonObject {
   const [, model, integration] = /^([a-z0-9_]+)\/([a-z0-9_-]+)$/.exec(argument) ?? []
-  const shipped = model === undefined || integration === undefined ? undefined : findShippedMapping(model, integration)
-  return shipped ?? readJsonFile(argument)
+  if (model === undefined || integration === undefined) return readJsonFile(argument)
+  const shipped = findShippedMapping(model, integration)
+  if (shipped !== undefined) return shipped
+  if (existsSync(argument)) return readJsonFile(argument)
+  const known = SHIPPED_MODEL_NAMES.flatMap((name) => listMappedIntegrations(name).map((each) => `${name}/${each}`))
+  const close = known.filter((name) => name.startsWith(`${model}/`))
+  const names = (close.length === 0 ? known : close).join(', ')
+  throw new FileError(
+    `there is no file and no shipped mapping ${argument}${suggest(argument, known)} Shipped are ${names}`,
+  )
 }
 
 function readModel({ model }: JsonObject, file: string | undefined): UnifiedModel {

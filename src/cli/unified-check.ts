@@ -49,7 +49,8 @@ async function findInFixtures(
   return findings
 }
 
-function formatFindings(file: string, findings: readonly MappingFinding[]): string {
+/** Findings as lines, with their counts at the end. */
+export function formatFindings(file: string, findings: readonly MappingFinding[]): string {
   const lines = findings.map(
     ({ path, rule, severity, message }) => `${file}: ${severity}: ${path} ${message} [${rule}]`,
   )

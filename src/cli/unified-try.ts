@@ -1,11 +1,13 @@
 import { styleText } from 'node:util'
-import { Failure, systemClock } from '../base/index.ts'
+import { Failure, isJsonObject, systemClock } from '../base/index.ts'
 import { createEvaluator, type Evaluator } from '../expressions/index.ts'
 import { compileMapping, type TriedMapping, tryFixture } from '../unified/index.ts'
+import { checkMappingDocument } from '../unified-models/index.ts'
 import { type RunCommand, UsageError } from './command.ts'
 import { FileError } from './definition-file.ts'
 import { type MappingFile, type NamedFixture, readFixtureFile, readMappingFile } from './mapping-file.ts'
 import { type ApplyTone, TONE_STYLES } from './run-format.ts'
+import { formatFindings } from './unified-check.ts'
 import { isAsRecorded, renderTriedCase, triedCaseToJson } from './unified-try-format.ts'
 
 /** Lines are as wide as the terminal, up to this many characters; in a pipe they are not cut. */
@@ -17,7 +19,13 @@ export const runUnifiedTry: RunCommand = async ({ operands: [argument = ''], opt
   const { fixture, case: only } = options
   if (fixture === undefined) throw new UsageError('unified try needs --fixture <FILE>')
   const file = readMappingFile(argument, options)
-  const cases = readFixtureFile(fixture, only)
+  const findings = checkMappingDocument(file.mapping, file.definition)
+  if (findings.some(({ severity }) => severity === 'error')) {
+    const json = `${JSON.stringify({ [argument]: findings }, undefined, 2)}\n`
+    process.stdout.write(flags.has('json') ? json : formatFindings(argument, findings))
+    return 1
+  }
+  const cases = casesOf(file, fixture, only)
   await using evaluator = createEvaluator()
   const shown: ReturnType<typeof triedCaseToJson>[] = []
   let isGood = true
@@ -29,6 +37,16 @@ export const runUnifiedTry: RunCommand = async ({ operands: [argument = ''], opt
   }
   if (flags.has('json')) process.stdout.write(`${JSON.stringify(shown, undefined, 2)}\n`)
   return isGood ? 0 : 1
+}
+
+/** The cases of a fixture file, without those of resources that the mapping does not have unless they are asked for. */
+function casesOf({ mapping }: MappingFile, fixture: string, only: string | undefined): readonly NamedFixture[] {
+  const cases = readFixtureFile(fixture, only)
+  if (only !== undefined) return cases
+  const { resources } = mapping.document
+  const mapped = cases.filter(({ resource }) => isJsonObject(resources) && Object.hasOwn(resources, resource))
+  if (mapped.length === 0) throw new FileError(`${fixture} has no case of a resource of the mapping`)
+  return mapped
 }
 
 async function tryCase(

@@ -27,7 +27,8 @@ export function readMappingDocument(document: JsonObject, model: UnifiedModel): 
 }
 
 /**
- * Everything that a check finds in a mapping file, with paths from its top.
+ * What a check finds in a mapping file, with paths from its top: of each resource first the problems of its methods by
+ * themselves, and when there are none, those of what they come to.
  *
  * @param definition config of the integration; absent: its methods are not known
  */
@@ -37,10 +38,10 @@ export function checkMappingDocument(
 ): readonly MappingFinding[] {
   const { document, model } = mapping
   const own = [...checkShape(document, model), ...checkLayers(document)]
-  if (own.length > 0) return own
   const found = [...mapping.resources].flatMap(([name, methods]) => {
     const resource = model.resources.get(name)
-    if (resource === undefined) return []
+    const hasOwn = own.some(({ path }) => isWithin(path, `resources.${name}`))
+    if (resource === undefined || hasOwn) return []
     return [...methods].flatMap(([method, merged]) => {
       const one = new Map([[method, merged]])
       const findings = findMappingProblems({ resource, methods: one, siblings: methods, definition }, '')
@@ -48,7 +49,11 @@ export function checkMappingDocument(
     })
   })
   // What methods share is checked with each of them.
-  return distinctFindings(found)
+  return [...own, ...distinctFindings(found)]
+}
+
+function isWithin(path: string, parent: string): boolean {
+  return path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`)
 }
 
 /** A finding about a merged method, with the path at which the file has the leaf: in the method, or in what all share. */

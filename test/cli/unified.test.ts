@@ -124,7 +124,7 @@ describe('patchbay unified check', () => {
     ],
     ['an enum of a field that is not set', mapping({}, { ...SHARED, ...fields({ id: 'id' }) }), 0, '[enum.unused]'],
     [
-      'an expression outside the inline lane',
+      'an expression that needs the sandbox',
       mapping({}, { ...SHARED, ...fields({ ...FIELDS, department: '$eval(dept)' }) }),
       0,
       '[expression.sandbox]',
@@ -141,6 +141,13 @@ describe('patchbay unified check', () => {
     )
     expect(printed).toContain('[enum.not_covered]')
     expect(printed).not.toContain('fields.name')
+  })
+
+  test('reports the problems of all resources, whichever of them have some by themselves', async () => {
+    const resources = { contacts: { get: { reponse: {} } }, accounts: { get: { resource: 'people', method: 'gt' } } }
+    expect(await check('several.json', { model: 'crm', integration: 'acme', resources })).toBe(1)
+    expect(printed).toContain('resources.contacts.get.reponse')
+    expect(printed).toContain('resources.accounts.get.method')
   })
 
   test('prints JSON by file', async () => {
@@ -225,6 +232,25 @@ describe('patchbay unified try', () => {
         traces: [expect.arrayContaining([expect.objectContaining({ field: 'name', value: 'Ada', lane: 'inline' })])],
       }),
     ])
+  })
+
+  test('prints the findings of a file with errors instead of running its cases', async () => {
+    const broken = mapping({ get: { method: 'gt' } })
+    expect(await tryOut(broken, '--fixture', FIXTURE)).toBe(1)
+    expect(printed).toContain('error: resources.contacts.get.method')
+    expect(printed).not.toContain('→')
+  })
+
+  test('leaves out the cases of resources that the file does not have', async () => {
+    const path = file('more.json', { contacts: { get: GET }, accounts: { get: GET } })
+    expect(await tryOut(mapping(), '--fixture', path)).toBe(0)
+    expect(printed).toContain('crm/contacts get')
+    expect(printed).not.toContain('accounts')
+  })
+
+  test('names the shipped mappings for an unknown one', async () => {
+    expect(await runCommand(['unified', 'try', 'crm/hubspt', '--fixture', FIXTURE], {})).toBe(1)
+    expect(printed).toMatch(/did you mean crm\/hubspot\? Shipped are crm\//)
   })
 
   test.each<[string, string[], number, string]>([
