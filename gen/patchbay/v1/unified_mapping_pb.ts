@@ -124,7 +124,7 @@ export type UnifiedMappingFinding = Message<"patchbay.v1.UnifiedMappingFinding">
   path: string;
 
   /**
-   * Which rule, a stable name such as `target.unknown_method`.
+   * Which rule, a stable name such as `method.unknown`.
    *
    * @generated from field: string rule = 2;
    */

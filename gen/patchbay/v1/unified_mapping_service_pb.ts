@@ -72,7 +72,7 @@ export type CreateUnifiedMappingRequest = Message<"patchbay.v1.CreateUnifiedMapp
   method?: string | undefined;
 
   /**
-   * What this layer sets, see `UnifiedMapping.config`; at most 64 Ki characters.
+   * What this layer sets, see `UnifiedMapping.config`; at most 32 Ki characters of JSON.
    *
    * @generated from field: google.protobuf.Struct config = 7;
    */
@@ -428,7 +428,8 @@ export type TryUnifiedMappingRequest = Message<"patchbay.v1.TryUnifiedMappingReq
   config?: JsonObject | undefined;
 
   /**
-   * The call: `{id, query, filters, sort_by, limit, cursor, expand, body, remote_fields}`, each absent where there is none;
+   * The call: `{id, query, filters, sort_by, limit, cursor, expand, body, remote_fields}`, each absent where there is none (`query` goes to the third party as it is,
+   * like `remote_query` of a REST call);
    * and `exchanges`, a list of `{request: {method, path, query, body}, response: {status, headers, body}}`, which makes it a
    * fixture: the answers are used instead of sending anything, and requests that differ are reported. A fixture may also have
    * the `context` of its account.
@@ -781,7 +782,7 @@ export const UnifiedMappingService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Checks a mapping with the layers below it, and returns every finding at once. Stores nothing; a mapping that is wrong is
+   * Checks a mapping with the layers below it: first by itself, and when that has no error, what it comes to with them. Stores nothing; a mapping that is wrong is
    * a successful answer with `valid` false.
    *
    * Failures: ENVIRONMENT_REQUIRED for the scopes `environment` and `account`, RESOURCE_NOT_FOUND for an unknown account. No
