@@ -1,17 +1,24 @@
 import type { ResolvedAccount } from '../accounts/index.ts'
-import { Failure, isJsonObject, type Json, type JsonObject, suggest } from '../base/index.ts'
+import { Failure, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
 import { ACTION_RESOURCE } from '../definitions/index.ts'
 import type { CallTarget, ProxyRequest, RequestPreview, SuccessOutcome } from '../proxy/index.ts'
 import { createRedaction } from '../proxy/index.ts'
 import type { Redactor } from '../redaction/index.ts'
-import { callUnified, previewUnified, type UnifiedRequest, type UnifiedSuccess } from '../unified/index.ts'
+import {
+  callUnified,
+  previewUnified,
+  type UnifiedPreview,
+  type UnifiedRequest,
+  type UnifiedSuccess,
+} from '../unified/index.ts'
 import { boundJson } from './bound-json.ts'
 import { checkArguments } from './check-arguments.ts'
+import { absentFields, checkFields } from './check-fields.ts'
 import type { ToolCallDeps } from './dependencies.ts'
 import type { LoadedTools } from './load-tools.ts'
 import type { ToolServerRecord } from './sql/tool-server.ts'
 import type { ServerTool, ToolControl, ToolErrorType, ToolParameter, ToolResult } from './tool.ts'
-import { errorOfFailure, errorOfOutcome, type ToolError, toolError } from './tool-error.ts'
+import { adviceForTools, errorOfFailure, errorOfOutcome, type ToolError, toolError } from './tool-error.ts'
 import { LIST_LIMIT_DEFAULT } from './tool-input.ts'
 import { errorResult, projectFields, successResult } from './tool-result.ts'
 import { filterOfParameter } from './unified-tools.ts'
@@ -92,7 +99,8 @@ export function unknownTool({ tools, withheld }: LoadedTools, name: string): Too
 }
 
 function checkCall(server: ToolServerRecord, tool: ServerTool, call: ToolCall): CheckedCall | ToolError {
-  const fields = checkArguments(tool.inputSchema, call.arguments)
+  const wrong = checkArguments(tool.inputSchema, call.arguments)
+  const fields = wrong.length > 0 ? wrong : checkProjection(tool, call.arguments)
   if (fields.length > 0) return toolError('validation', `${tool.name} was not called`, { fields })
   const accountId = controlOf(tool, call.arguments, 'account') ?? tool.target.accountIds[0]
   if (typeof accountId !== 'string') return toolError('validation', 'no account is connected')
@@ -104,6 +112,25 @@ function checkCall(server: ToolServerRecord, tool: ServerTool, call: ToolCall): 
     isDryRun: controlOf(tool, call.arguments, 'dry_run') === true,
     signal: call.signal,
   }
+}
+
+/** The fields of a unified tool are known before the call. */
+function checkProjection(tool: ServerTool, given: JsonObject): readonly Violation[] {
+  const { target, outputSchema } = tool
+  if (target.model === undefined || outputSchema === undefined) return []
+  return checkFields(recordSchema(outputSchema, target.isList), fieldsOf(tool, given), target.controls.fields ?? '')
+}
+
+function recordSchema(outputSchema: JsonObject, isList: boolean): JsonObject {
+  if (!isList) return outputSchema
+  const records = isJsonObject(outputSchema.properties) ? outputSchema.properties.records : undefined
+  return isJsonObject(records) ? records : {}
+}
+
+/** The fields to return; empty: all. */
+function fieldsOf(tool: ServerTool, given: JsonObject): readonly string[] {
+  const fields = controlOf(tool, given, 'fields')
+  return Array.isArray(fields) ? fields.filter((name): name is string => typeof name === 'string') : []
 }
 
 function controlOf({ target }: ServerTool, given: JsonObject, control: ToolControl): Json | undefined {
@@ -154,7 +181,7 @@ async function send(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult |
     model === undefined
       ? await deps.proxy.call(account.plan, account.access, { ...proxyRequest(call), signal })
       : await callUnified(deps, await unifiedTarget(deps, call, model, account), { ...unifiedRequest(call), signal })
-  if (outcome.kind !== 'ok') return errorOfOutcome(outcome)
+  if (outcome.kind !== 'ok') return errorOfOutcome(outcome, tool.target.isList)
   // What is longer by far is cut in any case, and not worth the time to clean it.
   const shown = boundJson(resultOf(call, outcome), BOUND_FACTOR * server.maxResultBytes)
   const result = successResult(shown, server.maxResultBytes)
@@ -170,24 +197,30 @@ function withoutSecrets(redaction: Redactor, result: ToolResult): ToolResult {
 
 /** A page of records, one record, or any other value as `result`. */
 function resultOf({ tool, arguments: given }: CheckedCall, outcome: SuccessOutcome | UnifiedSuccess): JsonObject {
-  const fields = controlOf(tool, given, 'fields')
-  const names = Array.isArray(fields) ? fields.filter((name): name is string => typeof name === 'string') : []
+  const names = fieldsOf(tool, given)
   const whole = outcome.result as Json
   const result = names.length === 0 ? whole : projectFields(whole, names)
-  const notes = 'ignoredFilters' in outcome ? notesOf(outcome) : {}
+  const notes = 'ignoredFilters' in outcome ? notesOf(outcome) : absentNote(absentFields(whole, names))
   // The cursor comes first: of a long result the end is left out.
   if (tool.target.isList && Array.isArray(result))
     return { next_cursor: outcome.page?.nextCursor ?? null, ...notes, records: result }
   return isJsonObject(result) ? { ...result, ...notes } : { result, ...notes }
 }
 
+/** What a model should know about a projection: a field that it names wrongly looks like one without value. */
+function absentNote(fields: readonly string[]): JsonObject {
+  return fields.length === 0 ? {} : { unknown_fields: [...fields] }
+}
+
 /** What a model should know about a unified call. */
-function notesOf({ ignoredFilters, warnings }: UnifiedSuccess): JsonObject {
+function notesOf({ ignoredFilters, warnings }: Pick<UnifiedSuccess, 'ignoredFilters' | 'warnings'>): JsonObject {
   return {
     ...(ignoredFilters.length === 0
       ? {}
       : { ignored_filters: ignoredFilters.map(({ field, reason }) => ({ field, reason })) }),
-    ...(warnings.length === 0 ? {} : { warnings: warnings.map(({ field, message }) => ({ field, message })) }),
+    ...(warnings.length === 0
+      ? {}
+      : { warnings: warnings.map(({ field, message }) => ({ field, message: adviceForTools(message) })) }),
   }
 }
 
@@ -202,12 +235,19 @@ async function dryRun(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult
   return successResult(previewToJson(preview, error ?? preview.error), server.maxResultBytes)
 }
 
-function previewToJson({ method, url, headers, body }: RequestPreview, error: Failure | undefined): JsonObject {
+function previewToJson(preview: RequestPreview | UnifiedPreview, error: Failure | undefined): JsonObject {
+  const { method, url, headers, body } = preview
   return {
     dry_run: true,
     request: { method, url, headers: { ...headers }, ...(body === undefined ? {} : { body }) },
+    ...('ignoredFilters' in preview ? previewNotes(preview) : {}),
     ...(error === undefined ? {} : { error: { type: errorOfFailure(error).type, message: error.publicMessage } }),
   }
+}
+
+function previewNotes(preview: UnifiedPreview): JsonObject {
+  const { skippedSteps } = preview
+  return { ...notesOf(preview), ...(skippedSteps.length === 0 ? {} : { skipped_steps: [...skippedSteps] }) }
 }
 
 async function unifiedTarget(deps: ToolCallDeps, call: CheckedCall, model: string, account: ResolvedAccount) {

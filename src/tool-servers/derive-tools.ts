@@ -26,6 +26,7 @@ export interface ToolWarning {
     | 'too_many_tools'
     | 'unknown_name'
     | 'account_unusable'
+    | 'no_accounts'
   /** A tool or method; empty: the server. */
   readonly tool: string
   readonly message: string

@@ -59,7 +59,11 @@ export function createToolLoader(deps: ToolSourceDeps): ToolLoader {
         isReadOnly: scope.isReadOnly,
         isPrefixed: scope.tenantId !== null && scope.integrations.length !== 1,
       })
-      const loaded = { ...tools, warnings: [...warnings, ...tools.warnings], hasAccounts: accounts.length > 0 }
+      const loaded = {
+        ...tools,
+        warnings: [...accountWarnings(scope, accounts), ...warnings, ...tools.warnings],
+        hasAccounts: accounts.length > 0,
+      }
       derived.set(key, loaded)
       return loaded
     },
@@ -83,6 +87,21 @@ async function accountsOf(tx: Tx, scope: ToolScope): Promise<readonly AccountWit
 
 function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0
+}
+
+/** Of a tenant: a misspelled name looks like an account that is not connected yet. */
+function accountWarnings(
+  { tenantId, integrations }: ToolScope,
+  accounts: readonly AccountWithDefinition[],
+): readonly ToolWarning[] {
+  if (tenantId === null) return []
+  const missing = integrations.filter((name) => !accounts.some(({ integrationName }) => integrationName === name))
+  if (missing.length === 0 && accounts.length > 0) return []
+  const message =
+    missing.length === 0
+      ? `tenant ${tenantId} has no connected account`
+      : `no connected account of tenant ${tenantId} has one of: ${missing.join(', ')}`
+  return [{ code: 'no_accounts', tool: '', message }]
 }
 
 /** One integration with its accounts. */

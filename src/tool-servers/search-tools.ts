@@ -25,6 +25,7 @@ const SEARCH_TOOL_NAMES = { search: 'search_tools', describe: 'describe_tool', c
 
 const LIMIT_DEFAULT = 10
 const LIMIT_MAX = 50
+const NOTHING_FOUND = 'No tool has one of these words: search with others, or with an empty query for the first tools.'
 /** A word in the name says more about a tool than one in its description. */
 const NAME_WEIGHT = 3
 const TAG_WEIGHT = 2
@@ -117,8 +118,10 @@ export function callSearchTool(space: SearchSpace, call: ToolCall): SearchOutcom
     return { call: { name: String(name), arguments: isJsonObject(given) ? given : {}, signal: call.signal } }
   if (call.name === SEARCH_TOOL_NAMES.search) {
     const found = findTools(searchable, String(query), typeof limit === 'number' ? limit : undefined)
-    const tools = found.map((each) => ({ name: each.name, description: each.description }))
-    return { result: successResult({ tools, total: searchable.length }, resultBytesMax) }
+    const tools = found.tools.map((each) => ({ name: each.name, description: each.description }))
+    const counts = { matches: found.matches, total: searchable.length }
+    const advice = found.matches === 0 ? { advice: NOTHING_FOUND } : {}
+    return { result: successResult({ tools, ...counts, ...advice }, resultBytesMax) }
   }
   const described = searchable.find((each) => each.name === name)
   if (described === undefined) return { result: errorResult(unknownTool(String(name))) }
@@ -136,24 +139,30 @@ interface IndexedTool {
   readonly length: number
 }
 
+/** The best tools, and how many match. */
+interface FoundTools {
+  readonly tools: readonly SearchableTool[]
+  readonly matches: number
+}
+
 const indexes = new WeakMap<readonly SearchableTool[], readonly IndexedTool[]>()
 
 /**
- * The tools that fit the words best, ranked by BM25 over names, titles, tags and descriptions; without a word that occurs the
- * first ones. Ties are in the order of the list.
+ * The tools that fit the words best, ranked by BM25 over names, tags and descriptions; of a query without words the first ones.
+ * Ties are in the order of the list.
  *
  * @param limit at most 50; absent: 10
  */
-function findTools(tools: readonly SearchableTool[], query: string, limit = LIMIT_DEFAULT): readonly SearchableTool[] {
+function findTools(tools: readonly SearchableTool[], query: string, limit = LIMIT_DEFAULT): FoundTools {
   const index = indexes.get(tools) ?? tools.map(indexTool)
   indexes.set(tools, index)
   const words = new Set(wordsOf(query))
   const lengthMean = index.reduce((sum, { length }) => sum + length, 0) / Math.max(index.length, 1)
   const rarity = new Map([...words].map((word) => [word, rarityOf(word, index)] as const))
   const scored = index.map((each) => ({ tool: each.tool, score: scoreOf(each, rarity, lengthMean) }))
-  const matching = scored.filter(({ score }) => score > 0)
-  const ranked = matching.length === 0 ? scored : matching.sort((one, other) => other.score - one.score)
-  return ranked.slice(0, Math.min(limit, LIMIT_MAX)).map(({ tool }) => tool)
+  const matching = words.size === 0 ? scored : scored.filter(({ score }) => score > 0)
+  const ranked = matching.sort((one, other) => other.score - one.score)
+  return { tools: ranked.slice(0, Math.min(limit, LIMIT_MAX)).map(({ tool }) => tool), matches: matching.length }
 }
 
 function indexTool(tool: SearchableTool): IndexedTool {

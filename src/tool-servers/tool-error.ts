@@ -16,6 +16,8 @@ export interface ToolError {
   readonly retryAfterSeconds?: number | undefined
   /** Where the customer connects the account again. */
   readonly connectUrl?: string | undefined
+  /** The third party was asked for a list. */
+  readonly isOfList?: boolean | undefined
 }
 
 const STATUS: Readonly<Record<ToolErrorType, number>> = {
@@ -70,13 +72,22 @@ export function errorOfFailure(failure: Failure): ToolError {
   const type = TYPES[failure.reason] ?? 'internal'
   const { violations, retryAfterSeconds } = failure
   return toolError(type, failure.publicMessage, {
-    ...(violations.length === 0 ? {} : { fields: violations }),
+    ...(violations.length === 0 ? {} : { fields: violations.map(violationForTools) }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   })
 }
 
+function violationForTools(violation: Violation): Violation {
+  return { ...violation, description: adviceForTools(violation.description) }
+}
+
+/** A message of a unified call without the advice to use `remote_fields`, which no tool takes. */
+export function adviceForTools(message: string): string {
+  return message.replace(/; use remote_fields\b.*$/, '')
+}
+
 /** The error for what a third party answered. */
-export function errorOfOutcome(outcome: UpstreamErrorOutcome | RateLimitedOutcome): ToolError {
+export function errorOfOutcome(outcome: UpstreamErrorOutcome | RateLimitedOutcome, isOfList: boolean): ToolError {
   if (outcome.kind === 'rate_limited') {
     const retryAfterSeconds = Math.ceil(outcome.retryAfterSeconds)
     const source = outcome.limitedBy === 'budget' ? 'the request budget of the integration' : 'the third party'
@@ -85,7 +96,7 @@ export function errorOfOutcome(outcome: UpstreamErrorOutcome | RateLimitedOutcom
   const { status, message, action } = outcome
   if (action === 'needs_reauth' || action === 'refresh_token' || status === 401)
     return { type: 'needs_reauth', status, message }
-  return { type: status === 403 ? 'forbidden' : 'upstream', status, message }
+  return { type: status === 403 ? 'forbidden' : 'upstream', status, message, isOfList }
 }
 
 /** The error as the structured result of a tool. */
@@ -118,7 +129,7 @@ const HEADLINES: Readonly<Record<ToolErrorType, string>> = {
   internal: 'The call failed',
 }
 
-function adviceOf({ type, status, retryAfterSeconds, connectUrl }: ToolError): string {
+function adviceOf({ type, status, retryAfterSeconds, connectUrl, isOfList = false }: ToolError): string {
   switch (type) {
     case 'validation':
       return 'Change these arguments and call the tool again.'
@@ -137,14 +148,16 @@ function adviceOf({ type, status, retryAfterSeconds, connectUrl }: ToolError): s
     case 'timeout':
       return 'The call may have taken effect: read before you write again. For a list ask for a smaller limit.'
     case 'upstream':
-      return upstreamAdvice(status)
+      return upstreamAdvice(status, isOfList)
     case 'cancelled':
     case 'internal':
       return 'Call the tool again later.'
   }
 }
 
-function upstreamAdvice(status: number): string {
+function upstreamAdvice(status: number, isOfList: boolean): string {
+  if (status === 404 && isOfList)
+    return 'There is no such list, or the account may not see it: check the ids among the arguments.'
   if (status === 404)
     return 'The record does not exist, or the account may not see it: list the records to find its id.'
   if (status === 409) return 'The record was changed or exists already: read it and try again.'

@@ -41,7 +41,17 @@ describe.each(ERAS)('a client of the %s handshake', (era) => {
     })
     expect(JSON.parse(first.text)).toEqual(first.structured)
     const second = await callTool(client, 'list_contacts', { cursor: String(first.structured.next_cursor), fields })
-    expect(second.structured).toEqual({ records: [{ id: 2 }], next_cursor: null })
+    expect(second.structured).toEqual({ records: [{ id: 2 }], next_cursor: null, unknown_fields: fields })
+  })
+
+  it('learns which of the fields that it asked for no record has', async () => {
+    const client = await connectClient(await createServer(), era)
+    const items = [{ id: 1, name: 'Ada', address: null }]
+    upstream.script({ request: 'GET /contacts?workspace=w1&per_page=20', answer: { json: { items } } })
+    const fields = ['nmae', 'address.city', 'name.first']
+    expect((await callTool(client, 'list_contacts', { fields })).structured).toMatchObject({
+      unknown_fields: ['nmae', 'name.first'],
+    })
   })
 
   it('gets one record, its numbers as the third party wrote them', async () => {
@@ -123,6 +133,16 @@ describe.each(ERAS)('a client of the %s handshake', (era) => {
     const { structured, isError } = await callTool(client, 'get_contact', { id: '1' })
     expect(isError).toBe(true)
     expect(structured).toEqual({ error })
+  })
+
+  it('is advised after a 404 of a list to check its arguments, and not to read that list', async () => {
+    const client = await connectClient(await createServer(), era)
+    upstream.script(
+      { request: 'GET /contacts?workspace=w1&per_page=20', answer: { status: 404, json: {} } },
+      { request: 'GET /contacts/1', answer: { status: 404, json: {} } },
+    )
+    expect((await callTool(client, 'list_contacts', {})).text).toContain('check the ids among the arguments')
+    expect((await callTool(client, 'get_contact', { id: '1' })).text).toContain('list the records to find its id')
   })
 
   it('learns how long to wait for a rate limit', async () => {
@@ -256,6 +276,19 @@ describe('the search mode', () => {
     expect(described.structured).toMatchObject({ name: 'get_contact', input_schema: { required: ['id'] } })
     upstream.script({ request: 'GET /contacts/1', answer: { json: { id: 1 } } })
     expect((await call('call_tool', { name: 'get_contact', arguments: { id: '1' } })).structured).toEqual({ id: 1 })
+  })
+
+  it('finds nothing for words that no tool has, and says so; without words it lists the first ones', async () => {
+    const call = await search()
+    expect((await call('search_tools', { query: 'zebra' })).structured).toEqual({
+      tools: [],
+      matches: 0,
+      total: 4,
+      advice: expect.stringContaining('search with others'),
+    })
+    expect((await call('search_tools', { query: 'headcount' })).structured).toMatchObject({ matches: 1, total: 4 })
+    const { structured } = await call('search_tools', { query: '', limit: 2 })
+    expect(structured).toMatchObject({ tools: [{ name: 'get_contact' }, { name: 'list_contacts' }], matches: 4 })
   })
 
   it('records a call under the name of the tool that ran', async () => {

@@ -52,6 +52,20 @@ describe('unified resources as tools', () => {
     expect(structured).toEqual({ records: [{ id: 'ABC', name: 'Engineer', status: 'open' }], next_cursor: null })
   })
 
+  it.each([
+    ['list_ats_jobs', {}, ['nmae', 'name', 'custom_fields.any', 'status_raw'], 0, 'name'],
+    ['get_ats_job', { id: 'ABC' }, ['id', 'stauts'], 1, 'status'],
+  ])('say that the fields asked of %s are not those of the model', async (tool, args, fields, at, meant) => {
+    const client = await connectClient(await createServer(UNIFIED), 'modern')
+    const { structured } = await callTool(client, tool, { ...args, fields })
+    expect(structured).toMatchObject({
+      error: {
+        type: 'validation',
+        fields: [{ field: `fields[${at}]`, description: expect.stringMatching(`${fields[at]} is not .*${meant}`) }],
+      },
+    })
+  })
+
   it('fail like any tool, whatever their result looks like otherwise', async () => {
     const client = await connectClient(await createServer(UNIFIED), 'modern')
     upstream.script({ request: 'GET /jobs?limit=20', answer: { status: 403, json: { error: 'no scope' } } })
@@ -65,6 +79,17 @@ describe('unified resources as tools', () => {
     const args = { id: 'c1', first_name: 'Ada', dry_run: true }
     const { structured } = await callTool(client, 'update_ats_candidate', args)
     expect(structured).toMatchObject({ dry_run: true, request: { body: expect.stringContaining('Ada') } })
+  })
+
+  it('show with it what is not sent and which steps are not run, and advise nothing that a tool does not take', async () => {
+    const client = await connectClient(await createServer({ ...UNIFIED, is_read_only: false }), 'modern')
+    const args = { id: 'c1', first_name: 'Ada', company: 'Engines', dry_run: true }
+    const { structured, text } = await callTool(client, 'update_ats_candidate', args)
+    expect(structured).toMatchObject({
+      warnings: [{ field: 'company', message: 'the mapping of this integration does not send it' }],
+      skipped_steps: ['candidate'],
+    })
+    expect(text).not.toContain('remote_fields')
   })
 
   it('say which values of a write are wrong before anything is sent', async () => {

@@ -185,6 +185,15 @@ describe('a tool server of a tenant', () => {
     })
   })
 
+  it.each<[string, readonly string[], string]>([
+    ['acme', ['githb'], 'no connected account of tenant acme has one of: githb'],
+    ['new-tenant', [], 'tenant new-tenant has no connected account'],
+  ])('of %s with the integrations %j warns that it has no accounts', async (tenantId, integrations, message) => {
+    const { id } = await call('POST', '/tool-server', { name: 'x', tenant_id: tenantId, integrations })
+    const { tools, warnings } = await call('GET', `/tool-server/${id}/tools`)
+    expect([tools, warnings]).toEqual([[], [{ code: 'no_accounts', tool: '', message }]])
+  })
+
   it('has no prefix for one integration, and gets the accounts that are connected later', async () => {
     const { id } = await call('POST', '/tool-server', {
       name: 'x',
