@@ -3,7 +3,10 @@ import type { Tx } from '../database/index.ts'
 import {
   checkUnifiedQuery,
   filtersSince,
+  findFilterProblems,
   type MappingPlan,
+  missingFilters,
+  REQUIRED_BY_INTEGRATION,
   readUnifiedQuery,
   UNIFIED_OPTIONS,
   type UnifiedQuery,
@@ -62,10 +65,16 @@ export async function findUnifiedViolations(
     const at = `${path}[${index}]`
     const mapping = await findMapping(mappings, tx, account, node, at)
     if ('rule' in mapping) violations.push(mapping)
+    if (node.persist === false) violations.push({ ...NEVER_KEPT_BACK, field: `${at}.persist` })
     violations.push(...queryViolations(node, 'rule' in mapping ? undefined : mapping, at))
   }
   return violations
 }
+
+const NEVER_KEPT_BACK = {
+  description: 'cannot be false: records of a unified resource are always delivered',
+  rule: 'resources.persist',
+} as const
 
 /** Checks the nodes of a run for its account. @throws Failure RESOURCES_INVALID with every violation */
 export async function assertMapped(
@@ -101,7 +110,25 @@ const MAPPING_ERRORS: ReadonlySet<Failure['reason']> = new Set(['UNIFIED_NOT_MAP
 
 function queryViolations({ query = {} }: SyncResource, mapping: MappingPlan | undefined, at: string): Violation[] {
   const { query: read, violations } = checkUnifiedQuery(withoutTemplates(strictQuery(query)), `${at}.query.`)
-  return [...violations, ...(mapping === undefined || !read.strictFilters ? [] : ignoredBy(mapping, read, at))]
+  if (mapping === undefined) return [...violations]
+  const { filters = [] } = read
+  const missing = missingFilters(mapping.request, filters).map((field): Violation => {
+    return { field: `${at}.query.${field}`, description: REQUIRED_BY_INTEGRATION, rule: 'required' }
+  })
+  return [
+    ...violations,
+    ...missing,
+    ...wrongValues(mapping, filters, at),
+    ...(read.strictFilters ? ignoredBy(mapping, read, at) : []),
+  ]
+}
+
+/** Constant values that the field cannot have; those of templates are known when the node runs. */
+function wrongValues(mapping: MappingPlan, filters: NonNullable<UnifiedQuery['filters']>, at: string): Violation[] {
+  const constant = filters.filter(({ value }) => ![value].flat().some(isTemplated))
+  return findFilterProblems(mapping.request, mapping.resource, constant).map(({ field, ...problem }) => {
+    return { ...problem, field: `${at}.query.${field}` }
+  })
 }
 
 function ignoredBy(mapping: MappingPlan, { filters = [], sort }: UnifiedQuery, at: string): Violation[] {

@@ -3,6 +3,7 @@ import type { ProxyRequest } from '../proxy/index.ts'
 import type { MappingPlan } from './compile-mapping.ts'
 import { evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
 import { filterBindings, filterQuery, type PreparedFilters, prepareFilters, writtenFilters } from './filters.ts'
+import { idPartsProblem } from './id-parts.ts'
 import { bindingsOf } from './map-records.ts'
 import type { IgnoredFilter, MappingScope, MappingWarning } from './mapping.ts'
 import { type Evaluation, evaluateMappingExpression } from './mapping-expression.ts'
@@ -33,13 +34,15 @@ export function prepareRequest({ mapping, access }: UnifiedTarget, request: Unif
   const { method, resource } = mapping
   if (METHODS_WITH_ID.has(method) && (request.id ?? '') === '')
     throw invalidFields([{ field: 'id', description: 'is required', rule: 'required' }])
+  const idProblem = idPartsProblem(mapping.request.idParts.get('id'), request.id)
+  if (idProblem !== undefined) throw invalidFields([{ field: 'id', description: idProblem, rule: 'id_parts' }])
   const filters = prepareFilters(mapping.request, resource, request.filters ?? [])
   const ignoredOrders = ignoredSort(mapping, request)
   const ignored = [...filters.ignored, ...ignoredOrders]
   if (request.strictFilters === true && ignored.length > 0) throw notHonoured(mapping, ignored)
   assertExpandable(mapping, request)
   const body = RECORD_WRITES.has(method)
-    ? validateBody(resource, method, request.body, mapping.request.enums)
+    ? validateBody(resource, method, request.body, mapping.request)
     : freeBody(request)
   return {
     filters,

@@ -175,11 +175,13 @@ function listEnumProblems({ enums = {} }: MappingConfig, { resource }: MappingCo
 function listFilterProblems(config: MappingConfig, { resource }: MappingContext, prefix: string): Violation[] {
   const named = [
     ...Object.keys(config.filters ?? {}).map((field) => ['filters', field] as const),
+    ...(config.request?.required ?? []).map((field) => ['request', 'required', field] as const),
+    ...Object.keys(config.id_parts ?? {}).map((field) => ['id_parts', field] as const),
     ...Object.keys(config.sort ?? {}).map((field) => ['sort', field] as const),
     ...Object.keys(config.side_load ?? {}).map((field) => ['side_load', field] as const),
   ]
   return named
-    .filter(([, field]) => nodeAt(resource.node, field) === undefined)
+    .filter((path) => nodeAt(resource.node, path.at(-1) ?? '') === undefined)
     .map((path) => violation(path, prefix, 'is not a field of the resource', 'unknown_field'))
 }
 

@@ -1,5 +1,6 @@
 import { invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import { toProviderValue } from './enums.ts'
+import { idPartsProblem } from './id-parts.ts'
 import type { IgnoredFilter, UnifiedFilter } from './mapping.ts'
 import { type Evaluation, evaluateMappingExpression } from './mapping-expression.ts'
 import type { FilterConfig } from './mapping-schema.ts'
@@ -19,19 +20,41 @@ interface HonouredFilter extends UnifiedFilter {
   readonly plan: FilterPlan
 }
 
+/** Of a filter, or field of a body, that the mapping says is required. */
+export const REQUIRED_BY_INTEGRATION = 'is required by this integration'
 /** Most values of `in` and `nin`. */
 const VALUES_MAX = 100
 
 /**
  * Checks the filters of a request and converts their values: enumerations to those of the provider, times to its format.
  *
- * @throws Failure INVALID_FIELD for values that the field cannot have
+ * @throws Failure INVALID_FIELD for values that the field cannot have, and for filters that the integration requires
  */
 export function prepareFilters(
   plan: UnifiedRequestPlan,
   resource: UnifiedResource,
   filters: readonly UnifiedFilter[],
 ): PreparedFilters {
+  const { honoured, ignored, violations } = sortFilters(plan, resource, filters)
+  const problems = [...violations, ...missingFilters(plan, filters).map(requiredFilter)]
+  if (problems.length > 0) throw invalidFields(problems)
+  return { honoured, ignored }
+}
+
+/** What is wrong with the values of filters; those that are not honoured have none. */
+export function findFilterProblems(
+  plan: UnifiedRequestPlan,
+  resource: UnifiedResource,
+  filters: readonly UnifiedFilter[],
+): readonly Violation[] {
+  return sortFilters(plan, resource, filters).violations
+}
+
+function sortFilters(
+  plan: UnifiedRequestPlan,
+  resource: UnifiedResource,
+  filters: readonly UnifiedFilter[],
+): PreparedFilters & { readonly violations: readonly Violation[] } {
   const honoured: HonouredFilter[] = []
   const ignored: IgnoredFilter[] = []
   const violations: Violation[] = []
@@ -47,8 +70,21 @@ export function prepareFilters(
       else honoured.push({ field, op, value: converted.value, plan: filter })
     }
   }
-  if (violations.length > 0) throw invalidFields(violations)
-  return { honoured, ignored }
+  return { honoured, ignored, violations }
+}
+
+/** Fields of the filters that the integration requires and a request does not have. */
+export function missingFilters(
+  { filters: plans }: Pick<UnifiedRequestPlan, 'filters'>,
+  filters: readonly UnifiedFilter[],
+): readonly string[] {
+  const isGiven = ({ operators }: FilterPlan, name: string): boolean =>
+    filters.some(({ field, op, value }) => field === name && operators.has(op) && value !== '')
+  return [...plans].filter(([field, plan]) => plan.isRequired && !isGiven(plan, field)).map(([field]) => field)
+}
+
+function requiredFilter(field: string): Violation {
+  return { field, description: REQUIRED_BY_INTEGRATION, rule: 'required' }
 }
 
 type Converted = { readonly value: Json } | { readonly problem: string }
@@ -59,7 +95,10 @@ function convertValues(
   node: SchemaNode | undefined,
   format: FilterConfig['format'],
 ): Converted {
-  const convert = (item: Json): Converted => convertValue(plan, field, item, node, format)
+  const convert = (item: Json): Converted => {
+    const problem = idPartsProblem(plan.idParts.get(field), item)
+    return problem === undefined ? convertValue(plan, field, item, node, format) : { problem }
+  }
   if (op !== 'in' && op !== 'nin') return Array.isArray(value) ? { problem: 'must be one value' } : convert(value)
   const items: readonly Json[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [value]
   if (items.length > VALUES_MAX) return { problem: `must have at most ${VALUES_MAX} values` }

@@ -13,6 +13,7 @@ export { checkFixtures } from './check-fixture.ts'
 export { checkMapping, checkMappingLayer } from './check-mapping.ts'
 export { compileMapping, type MappingPlan } from './compile-mapping.ts'
 export { type CustomFieldDescription, listCustomFields } from './custom-field-list.ts'
+export { findFilterProblems, missingFilters, REQUIRED_BY_INTEGRATION } from './filters.ts'
 export { type MappingFixture, parseFixture, parseTriedCall, type TriedExchange } from './fixture.ts'
 export { type MappingOptions, mapRecords } from './map-records.ts'
 export type {

@@ -19,6 +19,10 @@ const LEAVES_MAX = 500
 const FIELD_DEPTH_MAX = 8
 /** Most steps before and after a call. */
 const STEPS_MAX = 5
+/** Most fields of the body that an integration requires. */
+const REQUIRED_MAX = 50
+/** Most parts of a composite id. */
+const ID_PARTS_MAX = 10
 /** Most ids of one request of a side load. */
 const BATCH_SIZE_MAX = 1_000
 
@@ -86,6 +90,11 @@ const requestSchema = z.strictObject({
   body: fieldMap().optional().describe('Body of the proxied call.'),
   headers: mapOf(headerName(), expressionText()).optional().describe('Headers of the proxied call.'),
   args: fieldMap().optional().describe('Arguments of the proxied call ({{args.…}}).'),
+  required: z
+    .array(nameText())
+    .max(REQUIRED_MAX)
+    .optional()
+    .describe('Fields of the body that this integration requires beyond those of the model.'),
 })
 
 const responseSchema = z.strictObject({
@@ -122,6 +131,7 @@ const filterSchema = z.strictObject({
     .enum(['date', 'date-time', 'epoch', 'epoch_ms'])
     .optional()
     .describe('How a time is written. Default: as the caller wrote it.'),
+  required: flag.optional().describe('A request without it is rejected. Default false.'),
 })
 
 const sortSchema = z.strictObject({
@@ -177,6 +187,9 @@ export const mappingConfigSchema = z
     response: responseSchema.optional(),
     enums: mapOf(nameText(), enumSchema).optional().describe('By dotted unified field.'),
     filters: mapOf(nameText(), filterSchema).optional().describe('By unified field.'),
+    id_parts: mapOf(nameText(), z.int().min(2).max(ID_PARTS_MAX))
+      .optional()
+      .describe('How many parts, with colons between them, the id of a call (id) or of a reference (its field) has.'),
     sort: mapOf(nameText(), sortSchema).optional().describe('By unified field.'),
     before: z.array(stepSchema).max(STEPS_MAX).optional().describe('Steps before the call.'),
     after: z.array(stepSchema).max(STEPS_MAX).optional().describe('Steps after the call.'),

@@ -19,6 +19,10 @@ export interface UnifiedRequestPlan {
   readonly args: FieldMapPlan | undefined
   readonly filters: ReadonlyMap<string, FilterPlan>
   readonly sorts: ReadonlyMap<string, SortPlan>
+  /** Fields of the body that the integration requires. */
+  readonly required: readonly string[]
+  /** Number of parts of composite ids: of the call (`id`), and of references by field. */
+  readonly idParts: ReadonlyMap<string, number>
   /** By dotted unified field. */
   readonly enums: CompiledEnums
   readonly before: readonly MappingStep[]
@@ -33,6 +37,8 @@ export interface FilterPlan {
   readonly to: FilterConfig['to']
   readonly value: MappingExpression | undefined
   readonly format: FilterConfig['format']
+  /** A request without it is rejected. */
+  readonly isRequired: boolean
 }
 
 /** Query parameters of an order, by direction. */
@@ -64,6 +70,8 @@ export function compileRequest(config: MappingConfig, resource: UnifiedResource)
         { asc: optionalMap(sort.asc), desc: optionalMap(sort.desc) },
       ]),
     ),
+    required: request?.required ?? [],
+    idParts: new Map(Object.entries(config.id_parts ?? {})),
     enums: compileEnums(resource.node, config.enums ?? {}),
     before: (config.before ?? []).map(compileStep),
     after: (config.after ?? []).map(compileStep),
@@ -76,7 +84,8 @@ const BODY_VARIABLE = 'body'
 
 /** Fields of the body that the choice of the method, the request and the steps read. */
 function readFieldsOf({ method, request, before = [], after = [] }: MappingConfig): ReadonlySet<string> | undefined {
-  const texts = textsOf([method, request ?? {}, before, after] as Json)
+  const { required: _, ...maps } = request ?? {}
+  const texts = textsOf([method, maps, before, after] as Json)
   const names = new Set<string>()
   for (const text of texts) {
     const paths = listInputPaths(text)
@@ -93,12 +102,13 @@ function textsOf(value: Json): string[] {
   return Array.isArray(value) || isJsonObject(value) ? Object.values(value).flatMap(textsOf) : []
 }
 
-function compileFilter({ ops, to, value, format }: FilterConfig): FilterPlan {
+function compileFilter({ ops, to, value, format, required }: FilterConfig): FilterPlan {
   return {
     operators: new Set(ops),
     to,
     value: value === undefined ? undefined : compileMappingExpression(value),
     format,
+    isRequired: required ?? false,
   }
 }
 

@@ -11,7 +11,10 @@ import {
 import { balanceProblem } from './balance.ts'
 import { toCountry } from './countries.ts'
 import { type CompiledEnums, toProviderValue } from './enums.ts'
+import { REQUIRED_BY_INTEGRATION } from './filters.ts'
+import { idPartsProblem } from './id-parts.ts'
 import type { UnifiedResource } from './model.ts'
+import type { UnifiedRequestPlan } from './request-plan.ts'
 import { toDateOnly, toDateTime, toDecimal, toEmail, toInteger, toUri } from './scalar-values.ts'
 import { isScalarNode, type ObjectNode, type ScalarNode, type SchemaNode } from './schema-node.ts'
 
@@ -36,8 +39,8 @@ interface BodyCheck {
 }
 
 /**
- * Checks the body of a write against the schema: known fields, read-only fields, required fields (of a create), types,
- * formats, enumerations.
+ * Checks the body of a write against the schema: known fields, read-only fields, required fields (of a create, and of the
+ * integration), types, formats, enumerations, ids of references.
  *
  * @throws Failure INVALID_FIELD naming every field that is wrong
  */
@@ -45,15 +48,36 @@ export function validateBody(
   resource: UnifiedResource,
   method: string,
   body: Json | undefined,
-  enums: CompiledEnums,
+  plan: Pick<UnifiedRequestPlan, 'enums' | 'required' | 'idParts'>,
 ): ValidatedBody {
   if (body !== undefined && !isJsonObject(body))
     throw invalidFields([{ field: 'body', description: 'must be an object', rule: 'type' }])
   const unified = body ?? {}
-  const check: BodyCheck = { enums, problems: [] }
+  const check: BodyCheck = { enums: plan.enums, problems: [] }
   const outgoing = convertObject(check, resource.node, unified, [], '', method === 'create')
+  for (const name of plan.required) checkRequired(check, unified, name)
+  for (const [name, count] of plan.idParts) checkReferences(check, unified, name, count)
   if (check.problems.length > 0) throw invalidFields(check.problems)
   return { unified, outgoing }
+}
+
+/** A field that the integration requires. */
+function checkRequired(check: BodyCheck, body: JsonObject, name: string): void {
+  const isReported = check.problems.some(({ field }) => field === formatDotPath([name], 'body'))
+  if (!isReported && entriesOf(body[name]).length === 0) report(check, [name], REQUIRED_BY_INTEGRATION, 'required')
+}
+
+/** The composite ids of references. */
+function checkReferences(check: BodyCheck, body: JsonObject, name: string, count: number): void {
+  const ids = entriesOf(body[name]).map((entry) => (isJsonObject(entry) ? entry.id : undefined))
+  const problem = ids.map((id) => idPartsProblem(count, id)).find((each) => each !== undefined)
+  if (problem !== undefined) report(check, [name], problem, 'id_parts')
+}
+
+/** The entries of a list, or the one value; none of `null`. */
+function entriesOf(value: Json | undefined): readonly Json[] {
+  if (value === undefined || value === null) return []
+  return Array.isArray(value) ? value : [value]
 }
 
 function convertObject(

@@ -142,10 +142,14 @@ export const UNIFIED_READERS: readonly Reader[] = [
     read: (input) => {
       const resource = customers()
       const body = parseRequestJson(Buffer.from(input))
-      return validateBody(resource, 'create', body, compileEnums(resource.node, {})).outgoing
+      return validateBody(resource, 'create', body, {
+        enums: compileEnums(resource.node, {}),
+        required: ['name'],
+        idParts: new Map([['owner', 2]]),
+      }).outgoing
     },
     rejects: withFailure,
-    seeds: [JSON.stringify({ name: 'Ada', emails: [{ address: 'a@b.c' }], owner: { id: '1' } })],
+    seeds: [JSON.stringify({ name: 'Ada', emails: [{ address: 'a@b.c' }], owner: { id: 'a:1' } })],
     attacks: {
       'unknown fields': numbered((index) => `"nmae${index}":1,`, '{', '"z":1}'),
       'a list': written((length) => ({ name: 'a', emails: Array.from({ length: length / 4 }, () => ({})) })),
