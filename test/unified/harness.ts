@@ -110,7 +110,7 @@ export function definitionPlan(integration: string): Plan {
   return plan
 }
 
-function accountOf(integration: string, context: JsonObject = {}): AccountAccess {
+export function accountOf(integration: string, context: JsonObject = {}): AccountAccess {
   const account = readGoldenFile(integration)?.account ?? {}
   return {
     id: 'account-1',
