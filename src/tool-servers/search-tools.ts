@@ -23,6 +23,9 @@ export interface SearchSpace {
 /** The names of the tools of the search mode. */
 const SEARCH_TOOL_NAMES = { search: 'search_tools', describe: 'describe_tool', call: 'call_tool' } as const
 
+const QUERY_LENGTH_MAX = 500
+/** Each word costs time for each tool. */
+const WORDS_MAX = 32
 const LIMIT_DEFAULT = 10
 const LIMIT_MAX = 50
 const NOTHING_FOUND = 'No tool has one of these words: search with others, or with an empty query for the first tools.'
@@ -41,7 +44,7 @@ export function searchTools(count: number, canWrite: boolean): readonly ToolDesc
       'Search tools',
       `Finds tools by words of what they do; there are ${count}. Then read one with ${SEARCH_TOOL_NAMES.describe} and call it with ${SEARCH_TOOL_NAMES.call}.`,
       {
-        query: { type: 'string', description: 'Words such as list contacts.' },
+        query: { type: 'string', maxLength: QUERY_LENGTH_MAX, description: 'Words such as list contacts.' },
         limit: {
           type: 'integer',
           minimum: 1,
@@ -149,18 +152,18 @@ const indexes = new WeakMap<readonly SearchableTool[], readonly IndexedTool[]>()
 
 /**
  * The tools that fit the words best, ranked by BM25 over names, tags and descriptions; of a query without words the first ones.
- * Ties are in the order of the list.
+ * Ties are in the order of the list. The first 32 distinct words count.
  *
  * @param limit at most 50; absent: 10
  */
 function findTools(tools: readonly SearchableTool[], query: string, limit = LIMIT_DEFAULT): FoundTools {
   const index = indexes.get(tools) ?? tools.map(indexTool)
   indexes.set(tools, index)
-  const words = new Set(wordsOf(query))
+  const words = [...new Set(wordsOf(query))].slice(0, WORDS_MAX)
   const lengthMean = index.reduce((sum, { length }) => sum + length, 0) / Math.max(index.length, 1)
-  const rarity = new Map([...words].map((word) => [word, rarityOf(word, index)] as const))
+  const rarity = new Map(words.map((word) => [word, rarityOf(word, index)] as const))
   const scored = index.map((each) => ({ tool: each.tool, score: scoreOf(each, rarity, lengthMean) }))
-  const matching = words.size === 0 ? scored : scored.filter(({ score }) => score > 0)
+  const matching = words.length === 0 ? scored : scored.filter(({ score }) => score > 0)
   const ranked = matching.sort((one, other) => other.score - one.score)
   return { tools: ranked.slice(0, Math.min(limit, LIMIT_MAX)).map(({ tool }) => tool), matches: matching.length }
 }

@@ -23,7 +23,9 @@ export const FIELDS_CONTROL: ControlArgument = {
   control: 'fields',
   schema: {
     type: 'array',
-    items: { type: 'string' },
+    // More than any record has; each of them costs time.
+    maxItems: 100,
+    items: { type: 'string', maxLength: 200 },
     description: 'Fields of the records to return, as dotted paths; fewer fields save tokens. Absent: all.',
   },
 }

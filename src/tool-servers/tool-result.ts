@@ -39,31 +39,35 @@ export function successResult(result: JsonObject, bytesMax: number, page = PAGE_
   return { structured, text: JSON.stringify(structured), isError: false, truncated: true }
 }
 
+/** The fields of a record to keep, by name: the whole field, or what to keep of the fields within it. */
+interface KeptFields extends Map<string, KeptFields | 'whole'> {}
+
 /** The value with only those fields of each record; dotted paths, lists on the way are entered. The id stays. */
 export function projectFields(value: Json, fields: readonly string[]): Json {
-  const paths = [...fields, 'id'].map((field) => field.split('.'))
-  if (Array.isArray(value)) return value.map((each) => project(each, paths))
-  return project(value, paths)
+  const tree: KeptFields = new Map()
+  for (const field of [...fields, 'id']) addPath(tree, field.split('.'))
+  return project(value, tree)
 }
 
-function project(value: Json, paths: readonly (readonly string[])[]): Json {
-  if (Array.isArray(value)) return value.map((each) => project(each, paths))
+function addPath(tree: KeptFields, path: readonly string[]): void {
+  let at = tree
+  for (const name of path.slice(0, -1)) {
+    const known = at.get(name)
+    if (known === 'whole') return
+    const below: KeptFields = known ?? new Map()
+    at.set(name, below)
+    at = below
+  }
+  at.set(path[path.length - 1] ?? '', 'whole')
+}
+
+function project(value: Json, tree: KeptFields): Json {
+  if (Array.isArray(value)) return value.map((each) => project(each, tree))
   if (!isJsonObject(value)) return value
-  const byName = Map.groupBy(paths, ([name = '']) => name)
   const entries = Object.entries(value).flatMap(([name, item]): [string, Json][] => {
-    const below = byName.get(name)
-    if (below === undefined) return []
-    return [
-      [
-        name,
-        below.some(({ length }) => length === 1)
-          ? item
-          : project(
-              item,
-              below.map((path) => path.slice(1)),
-            ),
-      ],
-    ]
+    const kept = tree.get(name)
+    if (kept === undefined) return []
+    return [[name, kept === 'whole' ? item : project(item, kept)]]
   })
   return Object.fromEntries(entries)
 }

@@ -55,6 +55,8 @@ describe('a projection', () => {
     [[{ id: 1, a: { b: 1, c: 2 } }], ['a.b'], [{ id: 1, a: { b: 1 } }]],
     [{ id: 1, a: [{ b: 1, c: 2 }, { b: 3 }] }, ['a.b'], { id: 1, a: [{ b: 1 }, { b: 3 }] }],
     [{ id: 1, a: { b: 1, c: 2 } }, ['a', 'a.b'], { id: 1, a: { b: 1, c: 2 } }],
+    [{ id: 1, a: { b: { c: 1, d: 2 }, e: 3 } }, ['a.b.c', 'a.b', 'a.b.d.x'], { id: 1, a: { b: { c: 1, d: 2 } } }],
+    [{ id: { x: 1, y: 2 } }, ['id.x'], { id: { x: 1, y: 2 } }],
     [{ a: 1 }, ['missing'], {}],
     ['text', ['a'], 'text'],
   ])('of %j to %j is %j', (value, fields, projected) => {

@@ -25,7 +25,7 @@ export const FIELDS_ARGUMENT = 'fields'
 /** The schema of that argument. */
 export const FIELDS_SCHEMA: JsonObject = {
   type: 'array',
-  items: { type: 'string' },
+  items: { type: 'string', maxLength: 200 },
   maxItems: 50,
   description: 'Only these fields of each record, such as id or stats.total; absent: all.',
 }
