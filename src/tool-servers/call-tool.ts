@@ -21,6 +21,7 @@ import type { ServerTool, ToolControl, ToolErrorType, ToolParameter, ToolResult 
 import { adviceForTools, errorOfFailure, errorOfOutcome, type ToolError, toolError } from './tool-error.ts'
 import { LIST_LIMIT_DEFAULT } from './tool-input.ts'
 import { errorResult, projectFields, successResult } from './tool-result.ts'
+import { withoutControls } from './tool-schema.ts'
 import { filterOfParameter } from './unified-tools.ts'
 
 /** A call of a tool by a client. */
@@ -183,16 +184,17 @@ async function send(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult |
       : await callUnified(deps, await unifiedTarget(deps, call, model, account), { ...unifiedRequest(call), signal })
   if (outcome.kind !== 'ok') return errorOfOutcome(outcome, tool.target.isList)
   // What is longer by far is cut in any case, and not worth the time to clean it.
-  const shown = boundJson(resultOf(call, outcome), BOUND_FACTOR * server.maxResultBytes)
-  const result = successResult(shown, server.maxResultBytes)
-  return withoutSecrets(createRedaction(account.plan, account.access), result)
+  const redaction = createRedaction(account.plan, account.access)
+  const shown = boundJson(resultOf(call, outcome), BOUND_FACTOR * server.maxResultBytes, (text) =>
+    redaction.redactText(withoutControls(text)),
+  )
+  return successResult(shown, server.maxResultBytes, undefined, (clean) => withoutSecrets(redaction, clean))
 }
 
 /** The result with secrets masked that the third party repeats. Most results have none: one scan of the text tells. */
-function withoutSecrets(redaction: Redactor, result: ToolResult): ToolResult {
-  if (redaction.redactText(result.text) === result.text) return result
-  const structured = redaction.redactObject(result.structured)
-  return { ...result, structured, text: JSON.stringify(structured) }
+function withoutSecrets(redaction: Redactor, result: JsonObject): JsonObject {
+  const text = JSON.stringify(result)
+  return redaction.redactText(text) === text ? result : redaction.redactObject(result)
 }
 
 /** A page of records, one record, or any other value as `result`. */

@@ -30,9 +30,15 @@ export function errorResult(error: ToolError): ToolResult {
  * records of a list are left out from the end, then fields; `truncated` and `advice` say so and what to ask for instead.
  *
  * @param bytesMax of the result as JSON
+ * @param redact masks secrets, before anything is cut: the beginning of a secret would not be found
  */
-export function successResult(result: JsonObject, bytesMax: number, page = PAGE_NAMES): ToolResult {
-  const clean = cleanJson(result, DEPTH_MAX) as JsonObject
+export function successResult(
+  result: JsonObject,
+  bytesMax: number,
+  page = PAGE_NAMES,
+  redact: (clean: JsonObject) => JsonObject = (clean) => clean,
+): ToolResult {
+  const clean = redact(cleanJson(result, DEPTH_MAX) as JsonObject)
   const text = JSON.stringify(clean)
   if (Buffer.byteLength(text) <= bytesMax) return { structured: clean, text, isError: false, truncated: false }
   const structured = cut(clean, bytesMax, page)

@@ -177,6 +177,19 @@ describe.each(ERAS)('a client of the %s handshake', (era) => {
     expect(text).not.toContain(API_KEY)
   })
 
+  it.each([4_000, 1_000, 200])('gets no part of a secret where a text is cut at %i characters', async (length) => {
+    const client = await connectClient(
+      await createServer({ limits: { max_result_bytes: Math.max(2 * length, 1_024) } }),
+      era,
+    )
+    const note = `${'x'.repeat(length - 10)}${API_KEY}${'y'.repeat(20_000)}`
+    upstream.script({ request: 'GET /contacts/1', answer: { json: { id: 1, note } } })
+    const { structured, text } = await callTool(client, 'get_contact', { id: '1' })
+    expect(structured).toMatchObject({ truncated: true })
+    expect(text).toContain('x***y')
+    expect(text).not.toContain('canary')
+  })
+
   describe('of an account that must be connected again', () => {
     afterEach(() => setStatus('active'))
 

@@ -17,6 +17,11 @@ describe('the beginning of a value', () => {
     expect(boundJson(value, JSON.stringify(value).length)).toBe(value)
   })
 
+  it('is changed where a text is cut, so that no part of what is masked is left', () => {
+    const mask = (text: string) => text.replaceAll('secret', '***')
+    expect(boundJson({ a: 'xx', b: 'a secret' }, 9, mask)).toEqual({ a: 'xx', b: 'a **' })
+  })
+
   it('costs no more than what is copied', () => {
     let visited = 0
     const items = Array.from({ length: 1_000 }, () => ({
