@@ -19,7 +19,7 @@ import type { CallDependencies } from './dependencies.ts'
 import { type FetchedPage, initialState, processPageResponse, processUnpagedResponse } from './list-page.ts'
 import type { CallOutcome, RateLimitedOutcome, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess, PreviewRequest } from './request.ts'
-import { findSandboxError, findTarget } from './resolve-target.ts'
+import { findTarget, findWriteError } from './resolve-target.ts'
 import { attemptsMax } from './retry.ts'
 
 /** A request as it would be sent, secrets masked. */
@@ -110,7 +110,7 @@ export async function preview(
   return {
     ...dryRun.masked,
     isWrite: method.isWrite,
-    error: findSandboxError(account, context.target),
+    error: findWriteError(account, context.target.method),
     attemptsMax: attemptsMax(method, request.limits),
     paging: method.isList ? describePaging(method, listing) : undefined,
     outcome:

@@ -6,6 +6,8 @@ import type { AccountValues, ActionValues } from '../expressions/index.ts'
 export interface AccountAccess extends AccountValues {
   readonly id: string
   readonly isSandbox: boolean
+  /** Nothing is written through it, whatever method or step the definition or a mapping names. Default: false. */
+  readonly isReadOnly?: boolean | undefined
   /** Share of the expression sandbox that the call uses. Absent: one share for all calls without an environment. */
   readonly environmentId?: string | undefined
   /** Rate limits may be shared per installation and per tenant. */

@@ -15,23 +15,31 @@ export interface ResolvedTarget {
 /**
  * Finds the method and checks that the account may call it.
  *
- * @throws Failure METHOD_NOT_DEFINED; SANDBOX_ACCOUNT_READ_ONLY when a sandbox account would change something upstream
+ * @throws Failure METHOD_NOT_DEFINED; SANDBOX_ACCOUNT_READ_ONLY, METHOD_NOT_ALLOWED as `findWriteError` returns them
  */
 export function resolveTarget(plan: Plan, account: AccountAccess, target: CallTarget): ResolvedTarget {
   const resolved = findTarget(plan, target)
-  const error = findSandboxError(account, resolved)
+  const error = findWriteError(account, resolved.method)
   if (error !== undefined) throw error
   return resolved
 }
 
-/** The error of a write through a sandbox account, if it is one. */
-export function findSandboxError({ isSandbox }: AccountAccess, { method }: ResolvedTarget): Failure | undefined {
-  return isSandbox && method.isWrite ? sandboxReadOnly() : undefined
-}
-
-function sandboxReadOnly(): Failure {
+/**
+ * The error of a write, if it is one: METHOD_NOT_ALLOWED through an access that only reads, SANDBOX_ACCOUNT_READ_ONLY through a
+ * sandbox account.
+ */
+export function findWriteError(
+  { isSandbox, isReadOnly = false }: AccountAccess,
+  { isWrite }: Pick<MethodPlan | ActionPlan, 'isWrite'>,
+): Failure | undefined {
+  if (!isWrite) return undefined
+  if (isReadOnly)
+    return new Failure(
+      'METHOD_NOT_ALLOWED',
+      'this call may only read, and a method that its definition or mapping names would change something upstream',
+    )
   const message = 'sandbox accounts only read: this call would change something upstream'
-  return new Failure('SANDBOX_ACCOUNT_READ_ONLY', message)
+  return isSandbox ? new Failure('SANDBOX_ACCOUNT_READ_ONLY', message) : undefined
 }
 
 /** Finds the method. @throws Failure METHOD_NOT_DEFINED */
@@ -89,7 +97,7 @@ function normalizePath(path: string): string {
   return rooted
 }
 
-/** Actions about the credential itself; sandbox accounts may run them although they write. */
+/** Actions about the credential itself; accounts that only read may run them although they write. */
 const CREDENTIAL_ACTIONS: readonly string[] = [
   'validation',
   'refresh_token',
@@ -98,13 +106,14 @@ const CREDENTIAL_ACTIONS: readonly string[] = [
 /**
  * The named, reserved or verification action, if the account may run it.
  *
- * @throws Failure METHOD_NOT_DEFINED; SANDBOX_ACCOUNT_READ_ONLY when a sandbox account would send anything but GET, HEAD or
- * OPTIONS, unless the action is about the credential itself
+ * @throws Failure METHOD_NOT_DEFINED; as `findWriteError` returns when the action sends anything but GET, HEAD or OPTIONS, unless
+ * it is about the credential itself
  */
 export function findAction(plan: Plan, account: AccountAccess, target: ActionTarget): ActionPlan {
   if (target.kind === 'verification') return verificationAction(target, findVerification(plan, target))
   const action = target.kind === 'subscription' ? findSubscriptionAction(plan, target) : findNamedAction(plan, target)
-  if (account.isSandbox && action.isWrite && !CREDENTIAL_ACTIONS.includes(action.name)) throw sandboxReadOnly()
+  const error = CREDENTIAL_ACTIONS.includes(action.name) ? undefined : findWriteError(account, action)
+  if (error !== undefined) throw error
   return action
 }
 

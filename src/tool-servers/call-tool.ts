@@ -149,22 +149,14 @@ async function runChecked(deps: ToolCallDeps, call: CheckedCall): Promise<ToolRe
       })
     return await send(deps, call)
   } catch (error) {
-    if (error instanceof Failure) return isHiddenWrite(call, error) ? hiddenWrite(call) : errorOfFailure(error)
+    if (error instanceof Failure) return errorOfFailure(error)
     throw error
   }
 }
 
 /** An account through which nothing is written, whatever method or step the mapping of a unified method names. */
 function withoutWrites(account: ResolvedAccount): ResolvedAccount {
-  return { ...account, access: { ...account.access, isSandbox: true } }
-}
-
-function isHiddenWrite({ tool }: CheckedCall, { reason }: Failure): boolean {
-  return !tool.target.isWrite && reason === 'SANDBOX_ACCOUNT_READ_ONLY'
-}
-
-function hiddenWrite({ tool }: CheckedCall): ToolError {
-  return toolError('forbidden', `the mapping of ${tool.name} changes something, which a tool that reads may not`)
+  return { ...account, access: { ...account.access, isReadOnly: true } }
 }
 
 /** The address of the connect page, where that would help. */

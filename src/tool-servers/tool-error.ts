@@ -42,6 +42,7 @@ const TYPES: Readonly<Partial<Record<FailureReason, ToolErrorType>>> = {
   RESOURCE_NOT_FOUND: 'validation',
   UNIFIED_NOT_MAPPED: 'validation',
   SANDBOX_ACCOUNT_READ_ONLY: 'sandbox',
+  METHOD_NOT_ALLOWED: 'forbidden',
   RATE_LIMITED: 'rate_limited',
   UPSTREAM_RATE_LIMITED: 'rate_limited',
   BUDGET_EXHAUSTED: 'rate_limited',

@@ -200,6 +200,14 @@ describe('secrets', () => {
     for (const name of ['create_webhook', 'rotate_webhook_secret', 'claim_runs']) expect(names).not.toContain(name)
   })
 
+  it.each(['create_webhook', 'rotate_tool_server_token'])('are said to be why %s is left out', async (name) => {
+    const client = await connectClient({ url: writable, ...asEnvironment }, 'modern')
+    const { structured } = await callTool(client, name, {})
+    expect(structured).toMatchObject({
+      error: { type: 'forbidden', message: `${name} shows a secret once: use the API` },
+    })
+  })
+
   it('are in no result of any read', async () => {
     const api = app.client('connect', { token: tenant.environmentToken })
     const { secret = 'none' } = await api.ok(WebhookService.method.createWebhook, {

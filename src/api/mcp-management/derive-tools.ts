@@ -2,7 +2,6 @@ import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import { type PageNames, plainDescription, type SearchableTool, simplifySchema } from '../../tool-servers/index.ts'
 import type { Operation, UnaryOperation } from '../operation.ts'
-import { showsSecret } from './secrets.ts'
 
 /** An operation of the contract as a tool. */
 export interface ManagementTool extends SearchableTool {
@@ -32,8 +31,8 @@ export const FIELDS_SCHEMA: JsonObject = {
 
 /**
  * The tools of the operations that have a REST form, in the order of their names: descriptions, schemas and rules are those of
- * the OpenAPI document, which is generated from the contract. Left out: operations that show a secret (`showsSecret`), and what
- * daemons report.
+ * the OpenAPI document, which is generated from the contract. Left out is what daemons report; operations that show a secret
+ * (`showsSecret`) are withheld from every client.
  *
  * @param openApi the document
  */
@@ -41,7 +40,7 @@ export function deriveManagementTools(operations: Iterable<Operation>, openApi: 
   const documented = documentedOperations(openApi)
   const tools = [...operations].flatMap((operation) => {
     const entry = documented.get(operation.method.name)
-    const isTool = operation.kind === 'unary' && !showsSecret(operation) && !isDaemonReport(operation)
+    const isTool = operation.kind === 'unary' && !isDaemonReport(operation)
     return entry === undefined || !isTool ? [] : [deriveTool(operation, entry, openApi)]
   })
   return tools.sort((one, other) => (one.name < other.name ? -1 : 1))
