@@ -8,7 +8,7 @@ import { type EffectiveMapping, listMappedModels, type UnifiedMappings } from '.
 import { type DerivedTools, deriveTools, type ToolWarning } from './derive-tools.ts'
 import type { ToolIntegration } from './proxy-tools.ts'
 import type { ToolServerRecord } from './sql/tool-server.ts'
-import type { UnifiedToolFilter, UnifiedToolMethod } from './unified-tools.ts'
+import { requiredArguments, type UnifiedToolFilter, type UnifiedToolMethod } from './unified-tools.ts'
 
 /** What decides the tools of a tool server. */
 export type ToolScope = Pick<
@@ -196,6 +196,7 @@ function withAccount(
     description: resource.description,
     schema: resource.schema,
     filters: [...before, ...filtersOf(plan).filter((each) => !before.some((other) => sameFilter(each, other)))],
+    required: requiredArguments(plan).filter((path) => known?.required.includes(path) ?? true),
     accounts: [...(known?.accounts ?? []), account],
   }
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import type { FilterOperator } from '../unified/index.ts'
+import type { FilterOperator, MappingPlan } from '../unified/index.ts'
 import type { ToolDraft } from './draft.ts'
 import type { ToolKind } from './tool.ts'
 import { accountControl, DRY_RUN_CONTROL, FIELDS_CONTROL, LIST_CONTROLS } from './tool-controls.ts'
@@ -17,6 +17,8 @@ export interface UnifiedToolMethod {
   readonly schema: JsonObject
   /** By what a list can be filtered. */
   readonly filters: readonly UnifiedToolFilter[]
+  /** What all these integrations require beyond the schema: `query.ticket`, `body.collections`. */
+  readonly required: readonly string[]
   /** The accounts whose integrations map it, with the label of their integration. */
   readonly accounts: readonly { readonly id: string; readonly label: string }[]
 }
@@ -54,7 +56,7 @@ export function unifiedTools(methods: readonly UnifiedToolMethod[]): readonly To
       description: `${VERBS[method] ?? `Runs ${method} on`} ${resource.replaceAll('_', ' ')} (${model}). ${each.description}`,
       note: isList ? HOW_TO_CONTINUE : undefined,
       input: buildToolInput({
-        required: method === 'list' || method === 'create' ? [] : ['id'],
+        required: [...(method === 'list' || method === 'create' ? [] : ['id']), ...each.required],
         querySchema: isList ? filterSchema(each) : {},
         bodySchema: isWrite && method !== 'delete' ? writeSchema(each) : {},
         hidden: new Set(OWN_FIELDS.map((field) => `body.${field}`)),
@@ -108,6 +110,12 @@ function filterSchema({ schema, filters }: UnifiedToolMethod): JsonObject {
     return [[filterParameter({ field, op }), { ...value, description }]]
   })
   return { type: 'object', properties: Object.fromEntries(entries) }
+}
+
+/** The arguments that a mapping requires: filters by equality, and fields of the body. */
+export function requiredArguments({ request }: Pick<MappingPlan, 'request'>): readonly string[] {
+  const filters = [...request.filters].filter(([, { isRequired, operators }]) => isRequired && operators.has('eq'))
+  return [...filters.map(([field]) => `query.${field}`), ...request.required.map((field) => `body.${field}`)]
 }
 
 /** `status`, or with another operator `updated_at[gte]`, of which the argument is named `updated_at_gte`. */
