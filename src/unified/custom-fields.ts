@@ -37,8 +37,10 @@ export function compileCustomFields(
   const source = config.path === undefined ? undefined : compileMappingExpression(config.path)
   if (config.mode === 'rest') {
     const consumed = consumedKeys(leaves, source)
-    const isOmitted = compileOmit(config.omit ?? [])
-    return { mode: 'rest', source, isLeftOut: (key) => consumed.has(key) || isOmitted(key) || key === '__proto__' }
+    const isOmitted = matchKeys(config.omit ?? [])
+    const isShown = matchKeys(config.only ?? ['*'])
+    const isLeftOut = (key: string) => consumed.has(key) || isOmitted(key) || !isShown(key) || key === '__proto__'
+    return { mode: 'rest', source, isLeftOut }
   }
   return {
     mode: 'list',
@@ -65,7 +67,7 @@ function consumedKeys(
 }
 
 /** Keys by name, or by the start of the name before a `*`. */
-function compileOmit(patterns: readonly string[]): (key: string) => boolean {
+function matchKeys(patterns: readonly string[]): (key: string) => boolean {
   const names = new Set(patterns.filter((pattern) => !pattern.endsWith('*')))
   const starts = patterns.flatMap((pattern) => (pattern.endsWith('*') ? [pattern.slice(0, -1)] : []))
   return (key) => names.has(key) || starts.some((start) => key.startsWith(start))

@@ -175,6 +175,11 @@ const customFieldsSchema = z.strictObject({
   path: expressionText().optional().describe('The object (rest) or list (list). Default: the record.'),
   name: expressionText().optional().describe('Of a list, per entry. Default: name.'),
   value: expressionText().optional().describe('Of a list, per entry. Default: value.'),
+  only: z
+    .array(nameText())
+    .max(500)
+    .optional()
+    .describe('Of rest: the only keys that are shown, less those of omit; a final * stands for any ending.'),
   omit: z.array(nameText()).max(500).optional().describe('Keys left out; a final * stands for any ending.'),
 })
 

@@ -247,6 +247,13 @@ describe('custom fields', () => {
   it.each<[string, JsonObject, JsonObject]>([
     ['are the keys that no field reads', { mode: 'rest', path: 'properties' }, { loyalty: 'gold', hs_id: 4 }],
     ['leave out what omit names', { mode: 'rest', path: 'properties', omit: ['hs_*', 'loyalty'] }, {}],
+    [
+      'are those that only names',
+      { mode: 'rest', path: 'properties', only: ['loy*', 'hs_*'], omit: ['hs_*'] },
+      {
+        loyalty: 'gold',
+      },
+    ],
     ['are those of the record without a path', { mode: 'rest', omit: ['properties'] }, { list: record.list }],
     ['are a list of names and values', { mode: 'list', path: 'list', name: 'label', value: 'content' }, { Size: 40 }],
     ['are none', { mode: 'none' }, {}],
