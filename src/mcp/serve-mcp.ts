@@ -23,8 +23,9 @@ export interface McpTools {
   call(name: string, args: JsonObject, signal: AbortSignal): Promise<ToolResult>
 }
 
-/** Tools per page of the list. */
+/** Tools per page of the list, and their characters as JSON. */
 const PAGE_SIZE = 100
+const PAGE_CHARACTERS_MAX = 1024 * 1024
 /** How long a client may use the list without asking again: less than it takes to notice that a tool is missing. */
 const LIST_TTL_MS = 60_000
 
@@ -87,9 +88,27 @@ function listTools(tools: readonly ToolDescription[], cursor: string | undefined
   const start = cursor === undefined ? 0 : decodeToolCursor(tools, cursor)
   if (start === undefined)
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'the cursor is not one of this list: start without it')
-  const end = start + PAGE_SIZE
+  const end = endOfPage(tools, start)
   const page = tools.slice(start, end).map(toWireTool)
   return end < tools.length ? { tools: page, nextCursor: encodeToolCursor(tools, end) } : { tools: page }
+}
+
+/** After the tools that fit one page; at least one. */
+function endOfPage(tools: readonly ToolDescription[], start: number): number {
+  let room = PAGE_CHARACTERS_MAX
+  for (const [at, tool] of tools.slice(start, start + PAGE_SIZE).entries()) {
+    room -= charactersOf(tool)
+    if (room < 0 && at > 0) return start + at
+  }
+  return start + PAGE_SIZE
+}
+
+const characters = new WeakMap<ToolDescription, number>()
+
+function charactersOf(tool: ToolDescription): number {
+  const count = characters.get(tool) ?? JSON.stringify(toWireTool(tool)).length
+  characters.set(tool, count)
+  return count
 }
 
 /** The types of the protocol are those of JSON, without `readonly`. */

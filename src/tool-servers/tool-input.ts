@@ -58,15 +58,16 @@ export function buildToolInput(source: ToolInputSource): ToolInput {
   const properties: Record<string, JsonObject> = {}
   const parameters: Record<string, ToolParameter> = {}
   const required: string[] = []
+  const freeName = createNames()
   for (const { place, name, schema, isRequired } of all) {
-    const free = freeName(argumentName(name), properties, place.part)
+    const free = freeName(argumentName(name), place.part)
     properties[free] = schema
     parameters[free] = place
     if (isRequired) required.push(free)
   }
   const controls: Partial<Record<ToolControl, string>> = {}
   for (const { control, schema, isRequired } of source.controls) {
-    const name = freeName(control, properties, 'tool')
+    const name = freeName(control, 'tool')
     properties[name] = schema
     controls[control] = name
     if (isRequired) required.push(name)
@@ -83,8 +84,9 @@ export function buildToolInput(source: ToolInputSource): ToolInput {
 /** Parameters of templates that no schema describes. */
 function addressArguments(source: ToolInputSource): readonly Argument[] {
   const { required, optional = [], noun, querySchema, bodySchema } = source
+  const needed = new Set(required)
   return [...new Set([...required, ...optional])].flatMap((path): readonly Argument[] => {
-    const isRequired = required.includes(path)
+    const isRequired = needed.has(path)
     const [root = '', ...rest] = path.split('.')
     const name = rest.join('.')
     if (root === 'id') {
@@ -136,14 +138,15 @@ function propertiesOf(
   required: readonly string[],
 ): readonly Argument[] {
   const simple = simplifySchema(schema)
-  const listed = Array.isArray(simple.required) ? simple.required : []
+  const needed = new Set(required)
+  const listed = new Set(Array.isArray(simple.required) ? simple.required : [])
   return Object.entries(isJsonObject(simple.properties) ? simple.properties : {})
     .filter(([name]) => !hidden.has(`${part}.${name}`))
     .map(([name, property]) => ({
       place: { part, name },
       name,
       schema: isJsonObject(property) ? property : {},
-      isRequired: listed.includes(name) || required.includes(`${part}.${name}`),
+      isRequired: listed.has(name) || needed.has(`${part}.${name}`),
     }))
 }
 
@@ -159,10 +162,20 @@ function argumentName(name: string): string {
   return /^_*$/.test(safe) ? 'value' : safe.slice(0, ARGUMENT_LENGTH_MAX)
 }
 
-/** The name, unless it is taken: then with a prefix, and a number if that is taken too. */
-function freeName(name: string, taken: Readonly<Record<string, unknown>>, prefix: string): string {
-  if (!Object.hasOwn(taken, name)) return name
-  let free = `${prefix}_${name}`
-  for (let number = 2; Object.hasOwn(taken, free); number += 1) free = `${prefix}_${name}_${number}`
-  return free
+/**
+ * Names that are free: the one wanted, unless it is taken: then with a prefix, and a number if that is taken too. Numbers continue
+ * where they ended for the same name.
+ */
+function createNames(): (wanted: string, prefix: string) => string {
+  const taken = new Set<string>()
+  const numbers = new Map<string, number>()
+  return (wanted, prefix) => {
+    const prefixed = `${prefix}_${wanted}`
+    let number = numbers.get(prefixed) ?? 1
+    let free = wanted
+    for (; taken.has(free); number += 1) free = number === 1 ? prefixed : `${prefixed}_${number}`
+    numbers.set(prefixed, number)
+    taken.add(free)
+    return free
+  }
 }

@@ -80,6 +80,14 @@ describe('the arguments of a tool', () => {
     })
   })
 
+  it('are numbered where many would have the same name', () => {
+    const names = Array.from({ length: 2_000 }, (_, at) => `a${'['.repeat(at + 1)}b`)
+    const { properties } = input({ querySchema: object(Object.fromEntries(names.map((name) => [name, {}]))) })
+    expect(properties.slice(0, 3)).toEqual(['a_b', 'query_a_b', 'query_a_b_2'])
+    expect(new Set(properties).size).toBe(properties.length)
+    expect(properties.at(-1)).toBe(`query_a_b_${properties.length - 1}`)
+  })
+
   it('give way to arguments of the third party with the name of ours', () => {
     const controls = [{ control: 'limit', schema: {} } as const, { control: 'fields', schema: {} } as const]
     expect(input({ querySchema: object({ fields: text }), controls })).toMatchObject({
@@ -128,6 +136,36 @@ describe('a schema for models', () => {
       type: 'string',
       description: 'Zone. One of 51 values such as v0, v1, v2, v3, v4.',
     })
+  })
+
+  it('shows an enumeration of long values as a hint', () => {
+    expect(simplifySchema({ enum: ['a', 'b'.repeat(101)] })).toEqual({
+      type: 'string',
+      description: `One of 2 values such as a, ${'b'.repeat(100)}.`,
+    })
+  })
+
+  it('leaves out values of other keywords that are longer than 1000 characters', () => {
+    expect(simplifySchema({ type: 'string', default: 'x'.repeat(1_001) })).toEqual({ type: 'string' })
+  })
+
+  it('has no more than 32 Ki characters, however often a definition is inlined, and keeps its own properties', () => {
+    const names = (count: number) => Array.from({ length: count }, (_, at) => `p${at}`)
+    const each = (count: number, $ref: string) => Object.fromEntries(names(count).map((name) => [name, { $ref }]))
+    const values = Array.from({ length: 50 }, (_, at) => `${at}${'z'.repeat(90)}`)
+    const simple = simplifySchema({
+      $defs: { e: { enum: values, description: 'd'.repeat(290) }, o: { properties: each(45, '#/$defs/e') } },
+      properties: each(42, '#/$defs/o'),
+    })
+    expect(JSON.stringify(simple).length).toBeLessThan(33 * 1_024)
+    expect(Object.keys(simple.properties as JsonObject)).toEqual(names(42))
+  })
+
+  it('leaves out names of inner properties beyond its characters', () => {
+    const inner = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`${at}${'n'.repeat(100)}`, {}]))
+    const outer = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`p${at}`, { $ref: '#/$defs/o' }]))
+    const simple = simplifySchema({ $defs: { o: { properties: inner } }, properties: outer })
+    expect(JSON.stringify(simple).length).toBeLessThan(1_000)
   })
 
   it('cuts descriptions at 300 characters and shows nothing hidden', () => {
