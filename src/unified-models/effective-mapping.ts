@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { type Clock, Failure, readThrough, suggest, TtlCache } from '../base/index.ts'
+import { type Clock, Failure, type Json, readThrough, suggest, TtlCache } from '../base/index.ts'
 import { findShippedMapping, findShippedModel, SHIPPED_MODEL_NAMES } from '../catalog/index.ts'
 import type { Tx } from '../database/index.ts'
 import {
@@ -7,11 +8,12 @@ import {
   type MappingPlan,
   type MergedMapping,
   parseModel,
+  Turn,
   type UnifiedModel,
   type UnifiedResource,
 } from '../unified/index.ts'
-import { describeResource, type ModelDescription } from './describe.ts'
-import { listParts, mergeMethods } from './layers.ts'
+import { describeResource, type ModelDescription, type ResourceDescription } from './describe.ts'
+import { listMethods, listParts, mergeMethod, mergeMethods, type ResourcePart } from './layers.ts'
 import { listMappedModels } from './mapped-models.ts'
 import { documentOf } from './model.ts'
 import { type MappedAccount, type StoredLayer, selectLayers } from './sql/effective.ts'
@@ -19,8 +21,9 @@ import { type MappedAccount, type StoredLayer, selectLayers } from './sql/effect
 /** Cache size in accounts, and how long a change of another process stays unseen, milliseconds. */
 const ACCOUNTS_CACHED_MAX = 5_000
 const CACHE_TTL_MS = 500
-/** Cache size in models with their mappings; one takes up to a few hundred kilobytes once it is compiled. */
-const MODELS_CACHED_MAX = 500
+/** Cache size of models with the layers of their mappings, and of compiled methods, characters of JSON. */
+const MODEL_CHARACTERS_CACHED_MAX = 32 * 1024 * 1024
+const METHOD_CHARACTERS_CACHED_MAX = 8 * 1024 * 1024
 
 /** A method of a unified resource. */
 export interface UnifiedMethodRef {
@@ -70,22 +73,21 @@ export interface UnifiedMappings {
  */
 export function createUnifiedMappings({ clock }: { readonly clock: Pick<Clock, 'monotonicMs'> }): UnifiedMappings {
   const options = { max: ACCOUNTS_CACHED_MAX, ttlMs: CACHE_TTL_MS, clock }
-  const byVersions = new LRUCache<string, MappedModel>({ max: MODELS_CACHED_MAX })
-  let byAccount = new TtlCache<Promise<MappedModel | undefined>>(options)
+  const cache = createModelCache()
+  let byAccount = new TtlCache<Promise<string | undefined>>(options)
 
   async function read(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel | undefined> {
     const layers = await selectLayers(tx, account, model)
-    const versions = layers.map(({ id, version }) => `${id}@${version}`)
-    const key = [model, account.integrationName, ...versions].join(' ')
-    const known = byVersions.get(key) ?? mapModel(model, account.integrationName, layers)
-    if (known !== undefined) byVersions.set(key, known)
-    return known
+    const key = hash([model, account.integrationName, ...layers.map(({ id }) => id)].join(' '))
+    return cache.newest(key, revisionOf(layers), () => mapModel(model, account.integrationName, layers, key))
   }
 
+  /** What is cached by account is the key alone: the models are bounded by their size. */
   async function modelOf(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel> {
     const { environmentId, integratedAccountId = '', integrationName } = account
-    const key = [environmentId, integratedAccountId, integrationName, model].join(' ')
-    const found = await readThrough(byAccount, key, () => read(tx, account, model))
+    const accountKey = [environmentId, integratedAccountId, integrationName, model].join(' ')
+    const key = await readThrough(byAccount, accountKey, async () => (await read(tx, account, model))?.key)
+    const found = key === undefined ? undefined : (cache.models.get(key) ?? (await read(tx, account, model)))
     if (found !== undefined) return found
     const names = [...new Set([...SHIPPED_MODEL_NAMES, ...(await listMappedModels(tx, account))])].sort()
     const message = `there is no unified model ${model}${suggest(model, names)}: there are ${names.join(', ')}`
@@ -95,35 +97,106 @@ export function createUnifiedMappings({ clock }: { readonly clock: Pick<Clock, '
   return {
     async find(tx, account, ref) {
       const mapped = await modelOf(tx, account, ref.model)
-      const merged = mapped.methods.get(ref.resource)?.get(ref.method)
-      if (merged !== undefined) return compileMethod(mapped, ref.resource, ref.method, merged)
+      const resource = mapped.model.resources.get(ref.resource)
+      const found = resource === undefined ? undefined : compileMethod(cache, mapped, resource, ref.method)
+      if (found !== undefined) return found
       throw noMapping(mapped, ref, await listMappedModels(tx, account))
     },
-    list: async (tx, account, model) => compilable(await modelOf(tx, account, model)),
-    describe: async (tx, account, model, resource) => describeModel(await modelOf(tx, account, model), resource),
+    list: async (tx, account, model) => await compilable(cache, await modelOf(tx, account, model)),
+    describe: async (tx, account, model, resource) => await describeModel(await modelOf(tx, account, model), resource),
     invalidate() {
       byAccount = new TtlCache(options)
     },
   }
 }
 
-/** A model with the mappings of one integration, each compiled when it is first used. */
+/** A model with the layers of one integration; a method is merged and compiled when it is first used. */
 interface MappedModel {
+  /** Of the model, the integration and the ids of the stored layers. */
+  readonly key: string
+  /** Grows with each change of a stored layer. */
+  readonly revision: number
   readonly model: UnifiedModel
   readonly integrationName: string
-  /** Merged mappings by resource and method. */
-  readonly methods: ReadonlyMap<string, ReadonlyMap<string, MergedMapping>>
-  readonly compiled: Map<MergedMapping, EffectiveMapping>
+  readonly parts: ReadonlyMap<string, readonly ResourcePart[]>
+  /** Characters of JSON. */
+  readonly size: number
 }
 
-function mapModel(name: string, integrationName: string, layers: readonly StoredLayer[]): MappedModel | undefined {
+interface ModelCache {
+  readonly models: LRUCache<string, MappedModel>
+  readonly methods: LRUCache<string, EffectiveMapping>
+  /** The model of a key at a revision or a later one; an earlier one is dropped with its methods. */
+  newest(key: string, revision: number, make: () => MappedModel | undefined): MappedModel | undefined
+}
+
+function createModelCache(): ModelCache {
+  const methods = new LRUCache<string, EffectiveMapping>({
+    maxSize: METHOD_CHARACTERS_CACHED_MAX,
+    sizeCalculation: ({ merged, resource }) => charactersOf(merged.config) + charactersOf(resource.schema as Json),
+  })
+  const models = new LRUCache<string, MappedModel>({
+    maxSize: MODEL_CHARACTERS_CACHED_MAX,
+    sizeCalculation: ({ size }) => size,
+    dispose(mapped) {
+      for (const [resource, parts] of mapped.parts)
+        for (const { method } of parts) methods.delete(methodKey(mapped, resource, method))
+    },
+  })
+  return {
+    models,
+    methods,
+    newest(key, revision, make) {
+      const known = models.get(key)
+      if (known !== undefined && known.revision >= revision) return known
+      const mapped = make()
+      if (mapped !== undefined) models.set(key, mapped)
+      return mapped
+    },
+  }
+}
+
+/** Versions only grow, so that of two reads of the same rows the later has the greater sum. */
+function revisionOf(layers: readonly StoredLayer[]): number {
+  return layers.reduce((sum, { version }) => sum + version, 0)
+}
+
+function methodKey({ key, revision }: MappedModel, resource: string, method: string): string {
+  return [key, revision, resource, method].join(' ')
+}
+
+function mapModel(
+  name: string,
+  integrationName: string,
+  layers: readonly StoredLayer[],
+  key: string,
+): MappedModel | undefined {
   const shipped = findShippedModel(name)
   const stored = layers.find(({ kind }) => kind === 'model')
   if (shipped === undefined && stored === undefined) return undefined
-  const model = parseModel(documentOf(name, stored?.config ?? {}))
+  const document = documentOf(name, stored?.config ?? {})
   const parts = listParts(findShippedMapping(name, integrationName) ?? {}, layers)
-  const methods = new Map([...model.resources.keys()].map((resource) => [resource, mergeMethods(parts, resource)]))
-  return { model, integrationName, methods, compiled: new Map() }
+  const size = layers.reduce((sum, { config }) => sum + charactersOf(config), charactersOf(document as Json))
+  return {
+    key,
+    revision: revisionOf(layers),
+    model: parseModel(document),
+    integrationName,
+    parts: Map.groupBy(parts, ({ resource }) => resource),
+    size,
+  }
+}
+
+function charactersOf(value: Json): number {
+  return JSON.stringify(value).length
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+function methodsOf({ parts }: MappedModel, resource: string): ReadonlyMap<string, MergedMapping> {
+  return mergeMethods(parts.get(resource) ?? [], resource)
 }
 
 /** That a method is not mapped: names the methods of the resource that are, else its resources, else the models. */
@@ -133,50 +206,67 @@ function noMapping(mapped: MappedModel, ref: UnifiedMethodRef, models: readonly 
   if (!model.resources.has(resource)) return noResource(model, resource)
   const metadata = { ...ref, integration_name: integrationName }
   const what = `${model.name}/${resource} has no mapping for ${integrationName}`
-  const methods = [...(mapped.methods.get(resource)?.keys() ?? [])]
+  const methods = [...methodsOf(mapped, resource).keys()]
   if (methods.length > 0) return notMapped(`${what} with the method ${method}${oneOf(methods)}`, metadata)
-  const resources = [...mapped.methods].filter(([, { size }]) => size > 0).map(([name]) => `${model.name}/${name}`)
-  const others = resources.length > 0 ? resources : models.filter((name) => name !== model.name)
+  const resources = [...model.resources.keys()].filter((name) => isMapped(mapped, name))
+  const others =
+    resources.length > 0
+      ? resources.map((name) => `${model.name}/${name}`)
+      : models.filter((name) => name !== model.name)
   const mappedOnes = others.length === 0 ? 'none is mapped' : `mapped are ${others.join(', ')}`
   return notMapped(`${what}: ${mappedOnes}`, metadata)
 }
 
+function isMapped({ parts }: MappedModel, resource: string): boolean {
+  const ofResource = parts.get(resource) ?? []
+  return listMethods(ofResource).some((method) => mergeMethod(ofResource, method) !== undefined)
+}
+
+/** The method, merged and compiled; `undefined` when no layer says what it calls. */
 function compileMethod(
-  { model, compiled }: MappedModel,
-  resourceName: string,
+  { methods }: ModelCache,
+  mapped: MappedModel,
+  resource: UnifiedResource,
   method: string,
-  merged: MergedMapping,
-): EffectiveMapping {
-  const known = compiled.get(merged)
+): EffectiveMapping | undefined {
+  const key = methodKey(mapped, resource.name, method)
+  const known = methods.get(key)
   if (known !== undefined) return known
-  const resource = model.resources.get(resourceName)
-  if (resource === undefined) throw new Error(`the model ${model.name} has no resource ${resourceName}`)
+  const merged = mergeMethod(mapped.parts.get(resource.name) ?? [], method)
+  if (merged === undefined) return undefined
+  const { model } = mapped
   const mapping = { model, resource, method, merged, plan: compileMapping(merged, resource, method) }
-  compiled.set(merged, mapping)
+  methods.set(key, mapping)
   return mapping
 }
 
-function compilable(mapped: MappedModel): readonly EffectiveMapping[] {
+async function compilable(cache: ModelCache, mapped: MappedModel): Promise<readonly EffectiveMapping[]> {
+  const turn = new Turn()
   const mappings: EffectiveMapping[] = []
-  for (const [resource, methods] of mapped.methods)
-    for (const [method, merged] of methods) {
+  for (const resource of mapped.model.resources.values())
+    for (const method of listMethods(mapped.parts.get(resource.name) ?? [])) {
       try {
-        mappings.push(compileMethod(mapped, resource, method, merged))
+        const mapping = compileMethod(cache, mapped, resource, method)
+        if (mapping !== undefined) mappings.push(mapping)
       } catch (error) {
         if (!(error instanceof Failure)) throw error
       }
+      if (turn.isOver) await turn.pause()
     }
   return mappings
 }
 
-function describeModel({ model, integrationName, methods }: MappedModel, only: string | undefined): ModelDescription {
+async function describeModel(mapped: MappedModel, only: string | undefined): Promise<ModelDescription> {
+  const { model, integrationName } = mapped
   const resources = [...model.resources.values()].filter(({ name }) => only === undefined || name === only)
   if (only !== undefined && resources.length === 0) throw noResource(model, only)
-  return {
-    model,
-    integrationName,
-    resources: resources.map((resource) => describeResource(resource, methods.get(resource.name) ?? new Map())),
+  const turn = new Turn()
+  const described: ResourceDescription[] = []
+  for (const resource of resources) {
+    described.push(describeResource(resource, methodsOf(mapped, resource.name)))
+    if (turn.isOver) await turn.pause()
   }
+  return { model, integrationName, resources: described }
 }
 
 function noResource({ name, resources }: UnifiedModel, resource: string): Failure {

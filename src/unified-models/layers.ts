@@ -31,9 +31,21 @@ export function listParts(shipped: JsonObject, layers: readonly StoredLayer[]): 
 /** The merged mappings of a resource by method: those of which some layer says what they call. */
 export function mergeMethods(parts: readonly ResourcePart[], resource: string): ReadonlyMap<string, MergedMapping> {
   const ofResource = parts.filter((part) => part.resource === resource)
-  const names = new Set(ofResource.map(({ method }) => method).filter((method) => method !== ANY_METHOD))
-  const merged = [...names].map((name) => [name, mergeMappings(partsOfMethod(ofResource, name))] as const)
-  return new Map(merged.filter(([, { config }]) => config.resource !== undefined && config.method !== undefined))
+  const merged = listMethods(ofResource).map((name) => [name, mergeMethod(ofResource, name)] as const)
+  return new Map(merged.flatMap(([name, mapping]) => (mapping === undefined ? [] : [[name, mapping]])))
+}
+
+/** The methods that some part of a resource is for. */
+export function listMethods(parts: readonly ResourcePart[]): readonly string[] {
+  return [...new Set(parts.map(({ method }) => method).filter((method) => method !== ANY_METHOD))]
+}
+
+/** The merged mapping of one method of the resource of all parts; `undefined` when no layer says what it calls. */
+export function mergeMethod(parts: readonly ResourcePart[], method: string): MergedMapping | undefined {
+  const own = partsOfMethod(parts, method)
+  if (!own.some((part) => part.method === method && method !== ANY_METHOD)) return undefined
+  const merged = mergeMappings(own)
+  return merged.config.resource === undefined || merged.config.method === undefined ? undefined : merged
 }
 
 const LAYERS = ['shipped', 'base', 'environment', 'account'] as const

@@ -18,6 +18,8 @@ import { lockOwner } from './sql/model.ts'
 /** Mappings of an environment with its accounts, or of a team's base, at most, and the length of their configs together, characters. */
 const MAPPINGS_MAX = 5_000
 const CHARACTERS_MAX = 16 * 1024 * 1024
+/** Length of the configs of a model for an integration in one scope, characters: a call of any of its methods reads them all. */
+const MODEL_CHARACTERS_MAX = 1024 * 1024
 
 /** Who stores a mapping: base mappings are a team's. */
 export interface MappingWriter extends MappingOwner {
@@ -118,19 +120,27 @@ function assertWritable(
 /** @throws Failure LIMIT_REACHED when the scope would have too many mappings, or too long ones */
 async function assertRoom(
   tx: Tx,
-  place: Pick<StoredMapping, 'teamId' | 'environmentId'>,
+  place: Parameters<typeof measureMappings>[1],
   config: JsonObject,
   added: number,
 ): Promise<void> {
   const { teamId, environmentId } = place
   await lockOwner(tx, environmentId === null ? 'team' : 'environment', environmentId ?? teamId)
-  const { count, characters } = await measureMappings(tx, place)
+  const { count, characters, charactersOfModel } = await measureMappings(tx, place)
   const owner = environmentId === null ? 'the team' : 'the environment'
   if (count + added > MAPPINGS_MAX)
     throw new Failure('LIMIT_REACHED', `${owner} has ${MAPPINGS_MAX} unified mappings: delete some first`)
   const left = CHARACTERS_MAX - characters
   if (left < 0 || exceedsJsonSize(config, left))
     throw new Failure('LIMIT_REACHED', `the unified mappings of ${owner} are too long together: delete some first`)
+  const leftOfModel = MODEL_CHARACTERS_MAX - charactersOfModel
+  if (leftOfModel < 0 || exceedsJsonSize(config, leftOfModel)) {
+    const what = `the unified mappings of ${place.model} for ${place.integrationName} in this scope`
+    throw new Failure(
+      'LIMIT_REACHED',
+      `${what} would have more than ${MODEL_CHARACTERS_MAX} characters: delete some first`,
+    )
+  }
 }
 
 async function insert(

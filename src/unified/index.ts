@@ -22,6 +22,7 @@ export type {
   MergedMapping,
   UnifiedFilter,
 } from './mapping.ts'
+export { Turn } from './mapping-expression.ts'
 export {
   FILTER_OPERATORS,
   type FilterOperator,

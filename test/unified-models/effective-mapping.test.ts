@@ -1,6 +1,9 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { listMappedIntegrations } from '../../src/catalog/index.ts'
+import { execute } from '../../src/database/database.ts'
 import { createUnifiedMappings } from '../../src/unified-models/index.ts'
 import { insertMapping } from '../../src/unified-models/sql/mapping.ts'
 import { integrationsFixture } from '../integrations/fixture.ts'
@@ -98,6 +101,47 @@ describe('the effective mapping', () => {
     await slow
     const { merged } = await mappings.find(tx, account(own), CANDIDATES)
     expect(merged.layers.get('response.fields.company')).toBe('environment')
+  })
+
+  it('of a layer that has changed since is not kept', async () => {
+    const name = 'changing'
+    const clock = manualClock()
+    const mappings = createUnifiedMappings({ clock })
+    await store(own, { name, config: { resource: 'people', method: 'get', ...field('id', 'id') }, method: 'get' })
+    const read = async () => {
+      const { model, merged, plan } = await mappings.find(tx, account(own, name), CANDIDATES)
+      return [model, merged, plan].map((part) => new WeakRef(part))
+    }
+    const superseded = await read()
+    const change = 'update unified_mapping set version = version + 1 where integration_name = :name'
+    await execute(tx, change, { name })
+    clock.move(501)
+    const current = await read()
+    setFlagsFromString('--expose-gc')
+    await new Promise(setImmediate)
+    runInNewContext('gc')()
+    const isKept = (parts: typeof current) => parts.map((part) => part.deref() !== undefined)
+    expect([isKept(superseded), isKept(current)]).toEqual([
+      [false, false, false],
+      [true, true, true],
+    ])
+  })
+
+  it('merges the layers of the method that is asked for alone', async () => {
+    const reads = new Map<string, number>()
+    const rows = ['get', 'list'].map((method) => ({
+      ...{ kind: 'environment', id: newId(), version: 1, resource: 'candidates', method },
+      config: {
+        ...{ resource: 'people', method },
+        get response() {
+          reads.set(method, (reads.get(method) ?? 0) + 1)
+          return { fields: { id: 'id' } }
+        },
+      },
+    }))
+    const stored = { raw: () => ({ options: async () => ({ rows }) }) } as unknown as typeof tx
+    await createUnifiedMappings({ clock: manualClock() }).find(stored, account(own, 'lazy'), CANDIDATES)
+    expect([reads.get('get')! > 1, reads.get('list')]).toEqual([true, 1])
   })
 
   it('merges base under environment, what all methods share under the method, and only of its own team', async () => {

@@ -158,25 +158,36 @@ export async function deleteMappingRow(
   return (await visible(tx, owner).where({ id }).modify(whereVersion, version).delete()) > 0
 }
 
-/** How many mappings a scope has, and how long their configs are together. */
+/** How many mappings a scope has, and how long their configs are together, characters. */
 export interface MappingUsage {
   readonly count: number
   readonly characters: number
+  /** Of the others of the same model and integration for the same accounts. */
+  readonly charactersOfModel: number
 }
 
 /** What the team's base has without an environment, else what the environment and its accounts have. Uses an index of the scope. */
 export async function measureMappings(
   tx: Tx,
-  { teamId, environmentId }: { readonly teamId: string; readonly environmentId: string | null },
+  place: Pick<StoredMapping, 'teamId' | 'environmentId' | 'integratedAccountId' | 'model' | 'integrationName'> & {
+    readonly id?: string
+  },
 ): Promise<MappingUsage> {
+  const { id = null, teamId, environmentId, integratedAccountId, model, integrationName } = place
   const mappings = tx('unified_mapping')
   if (environmentId === null) mappings.where({ team_id: teamId }).whereNull('environment_id')
   else mappings.where({ environment_id: environmentId })
   const [usage] = await mappings.select<MappingUsage[]>(
     tx.raw('count(*)::int as count'),
     tx.raw('coalesce(sum(length(config::text)), 0)::int as characters'),
+    tx.raw(
+      `coalesce(sum(length(config::text)) filter (where model = :model and integration_name = :integrationName
+         and integrated_account_id is not distinct from :integratedAccountId
+         and id is distinct from :id), 0)::int as "charactersOfModel"`,
+      { model, integrationName, integratedAccountId, id },
+    ),
   )
-  return usage ?? { count: 0, characters: 0 }
+  return usage ?? { count: 0, characters: 0, charactersOfModel: 0 }
 }
 
 /** Deletes the mappings of an environment that is deleted, those of its accounts included. */
