@@ -7,7 +7,7 @@ import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_ser
 import { UnifiedModelService } from '../../gen/patchbay/v1/unified_model_service_pb.ts'
 import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
+import { execute, jsonb, query } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
 import {
   createApiEnvironment,
@@ -322,6 +322,23 @@ describe('a place', () => {
     expect(await found({ model: 'hris' })).toEqual([])
     expect(await found({ method: '*' })).toEqual([2, 1, 0])
   })
+})
+
+it('the mappings of a model for an integration have 1 Mi characters together', async () => {
+  const config = { response: { fields: { title: `'${'x'.repeat(500)}'` } } }
+  const own = { ...CONTACTS, integration_name: 'airtable', config }
+  const { id } = await client.ok(method.createUnifiedMapping, own)
+  await execute(
+    app.database.pool,
+    `insert into unified_mapping (id, team_id, environment_id, model, resource, integration_name, method, config)
+     select gen_random_uuid(), :teamId, :environmentId, 'crm', 'contacts', :name, 'm' || n, :config::jsonb
+     from generate_series(1, 20) n`,
+    { ...tenant, name: own.integration_name, config: jsonb({ error: 'x'.repeat(52_380) }) },
+  )
+  const more = { ...own, resource: 'leads' }
+  expect(await client.callError(method.createUnifiedMapping, more)).toMatchObject({ reason: 'LIMIT_REACHED' })
+  await client.ok(method.createUnifiedMapping, { ...more, integration_name: 'asana' })
+  await client.ok(method.updateUnifiedMapping, { id, config })
 })
 
 describe('a base mapping', () => {
