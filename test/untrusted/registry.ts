@@ -27,6 +27,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'unified/check-fixture.ts#checkFixtures': 'compares what parseFixture has read with a checked mapping',
   'unified/check-fields.ts#checkFields': 'compares the settings of a checked mapping',
   'unified/filters.ts#findFilterProblems': 'values that checkUnifiedQuery has read',
+  'tool-servers/check-fields.ts#checkFields': 'fields that checkArguments has read',
   'unified/check-findings.ts#findMappingProblems': 'a part of it is checkMapping, the rest compares a checked mapping',
   'unified/check-requests.ts#checkRequests': 'compares the settings of a checked mapping',
   'unified/fixture.ts#parseTriedCall': 'reads a part of what parseFixture reads, by the same schema',
