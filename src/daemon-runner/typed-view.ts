@@ -52,10 +52,16 @@ export function viewDigest(columns: readonly ViewColumn[]): string {
   return createHash('sha256').update(JSON.stringify(columns)).digest('hex').slice(0, 32)
 }
 
+/** Days that exist, from year 1; the 29th of February is left to the second part. */
+const DAY =
+  '((?!0000)[0-9]{4}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)|' +
+  '(?!0000)([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)'
+const TIME = '([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])'
+
 /** Types of texts by format, and of other scalars, with the texts that PostgreSQL reads as such. */
 const FORMATS: Readonly<Record<string, TypedText>> = {
-  date: { type: 'date', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' },
-  'date-time': { type: 'timestamptz', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)$' },
+  date: { type: 'date', pattern: `^${DAY}$` },
+  'date-time': { type: 'timestamptz', pattern: `^${DAY}T${TIME}$` },
   decimal: { type: 'numeric', pattern: '^-?[0-9]+([.][0-9]+)?$' },
 }
 const SCALARS: Readonly<Record<string, TypedText>> = {

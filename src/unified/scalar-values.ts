@@ -35,7 +35,7 @@ const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 function isRealTime(text: string): boolean {
   const [year, month, day] = [digitsAt(text, 0) * 100 + digitsAt(text, 2), digitsAt(text, 5), digitsAt(text, 8)]
   const isLeap = month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
-  const isDay = day >= 1 && day <= (isLeap ? 29 : (DAYS[month - 1] ?? 0))
+  const isDay = year >= 1 && day >= 1 && day <= (isLeap ? 29 : (DAYS[month - 1] ?? 0))
   return isDay && digitsAt(text, 11) <= 23 && digitsAt(text, 14) <= 59 && digitsAt(text, 17) <= 59
 }
 

@@ -135,6 +135,25 @@ describe('the view of a unified resource', () => {
     ])
   })
 
+  it.each([
+    ['0000-01-01', false],
+    ['2026-13-01', false],
+    ['2026-04-31', false],
+    ['2026-02-29', false],
+    ['1900-02-29', false],
+    ['0000-02-29', false],
+    ['2024-02-29', true],
+    ['2000-02-29', true],
+    ['0001-01-31', true],
+  ])('shows the day %s as a date: %s', async (day, isShown) => {
+    const resource = `crm/day${day.replaceAll('-', '')}`
+    await write(resource, SCHEMA, [{ id: '1', closes: day, updated_at: `${day}T23:59:59.5Z` }])
+    const { rows } = await database.query(
+      `select closes is not null as closes, updated_at is not null as updated from crm.${viewName(resource)}`,
+    )
+    expect(rows).toEqual([{ closes: isShown, updated: isShown }])
+  })
+
   it('gets new columns, and other types, when the schema changes', async () => {
     await write('crm/grown', SCHEMA, [{ id: '1' }])
     await database.query(`create role reader`)

@@ -64,6 +64,8 @@ describe('functions for mappings', () => {
     ['$dateOnly("2024-01-31T23:00:00-08:00")', '2024-01-31'],
     ['$dateOnly("2024-01-31")', '2024-01-31'],
     ['$dateOnly("2024-02-30")', undefined],
+    ['$dateOnly("0000-01-01")', undefined],
+    ['$isoDate("0000-01-01T00:00:00Z")', undefined],
     ['$dateOnly(1706696100)', '2024-01-31'],
     ['$dateOnly("/Date(1706696100000)/")', '2024-01-31'],
     ['$dateOnly("today")', undefined],

@@ -67,10 +67,11 @@ function isDate(text: string): boolean {
   return toIso(finite(Date.parse(`${text}T00:00:00Z`)))?.startsWith(text) === true
 }
 
+/** Of the years 1 to 9999: databases have no year 0. */
 function toIso(milliseconds: number | undefined): string | undefined {
   if (milliseconds === undefined || Math.abs(milliseconds) > 8.64e15) return undefined
   const text = new Date(milliseconds).toISOString()
-  return text.length === 24 ? text : undefined
+  return text.length === 24 && !text.startsWith('0000') ? text : undefined
 }
 
 function fromEpoch(value: number): number | undefined {
