@@ -76,7 +76,11 @@ export function assignmentScope(
   return declare(scope, name, isOfElement(scope, value) ? scope.loop : OUTERMOST)
 }
 
+/** Most variables of one expression: each declaration copies those before it. */
+const VARIABLES_MAX = 64
+
 function declare(scope: CompileScope, name: string, loop: Loop): { scope: CompileScope; slot: number } {
+  if (scope.variables.size >= VARIABLES_MAX) return bailOut()
   const slot = scope.compilation.slots++
   return { slot, scope: { ...scope, variables: new Map(scope.variables).set(name, { slot, loop }) } }
 }

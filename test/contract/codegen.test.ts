@@ -142,12 +142,12 @@ describe('the contract', () => {
     expect(namesOf(inputs.flatMap((message) => message.fields).filter((field) => !isLimited(field)))).toEqual([])
   })
 
-  it('tells clients which RPCs may be repeated: all but creates, runs, retries, replays, rotations, refreshes, calls and what daemons do', () => {
+  it('tells clients which RPCs may be repeated: all but creates, runs, retries, replays, rotations, refreshes, tries, calls and what daemons do', () => {
     const unmarked = methods.filter((method) => method.idempotency === 0).map((method) => method.name)
     expect(
       unmarked.filter(
         (name) =>
-          !/^(Create|Recreate|Run|Retry|Replay|Recover|Rotate|Refresh|TestWebhook$|Call$|ListPages$|Register|ClaimRuns|(Complete|Fail|Release)Run$)/.test(
+          !/^(Create|Recreate|Run|Retry|Replay|Recover|Rotate|Refresh|TestWebhook$|Try|Call$|ListPages$|Register|ClaimRuns|(Complete|Fail|Release)Run$)/.test(
             name,
           ),
       ),

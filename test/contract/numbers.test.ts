@@ -23,7 +23,11 @@ function definition() {
       ...(base.resources as object),
       shaped: {
         get: { path: '/shaped', response_path: '$.items.{"id": id, "all": all}' },
-        list: { path: '/computed', response_path: '$map(items, function($each) { $each })', pagination: null },
+        list: {
+          path: '/computed',
+          response_path: '$sort(items, function($one, $other) { $one.id < $other.id })',
+          pagination: null,
+        },
       },
     },
     actions: {

@@ -9,6 +9,7 @@ import { freePort, removeDataDir, temporaryDataDir } from '../support/product.ts
 const WAIT = { timeout: 20_000, interval: 20 }
 /** Commands that call a server find none: a free port of now may be another test's server a moment later. */
 const NO_SERVER_PORT = 1
+const FIXTURE = join(import.meta.dirname, '../unified/fixtures/crm/hubspot.json')
 const ID = '01a1febe-108f-77e8-836b-f40b4a24d381'
 
 /** Operands and options with which each command runs, and what a command that stays says when it is ready. */
@@ -23,6 +24,8 @@ const CALLS: Readonly<Record<string, { readonly args: readonly string[]; readonl
   'token revoke': { args: [ID] },
   catalog: { args: [] },
   check: { args: ['github'] },
+  'unified check': { args: ['crm/hubspot'] },
+  'unified try': { args: ['crm/hubspot', '--fixture', FIXTURE] },
   install: { args: ['github'] },
   run: { args: [ID] },
 }

@@ -106,7 +106,7 @@ async function tryLive(
   mayWrite: boolean,
 ): Promise<TriedMapping> {
   const { plan, access } = await unifiedCalls.readyAccount(environmentId, integratedAccountId)
-  const target: UnifiedTarget = { plan, access: mayWrite ? access : { ...access, isSandbox: true }, mapping }
+  const target: UnifiedTarget = { plan, access: mayWrite ? access : { ...access, isReadOnly: true }, mapping }
   const nothing = { outcome: undefined, failure: undefined, traces: undefined, unused: 0 }
   const preview = await catchFailure(() => previewUnified(unifiedCalls.unified, target, request))
   if (preview instanceof Failure) return { ...nothing, exchanges: [], failure: preview }
@@ -117,7 +117,7 @@ async function tryLive(
   const tried = await tryCall(unifiedCalls.unified, target, request)
   const { outcome, failure } = tried
   if (outcome === undefined) {
-    const isWrite = failure?.reason === 'SANDBOX_ACCOUNT_READ_ONLY' && !access.isSandbox
+    const isWrite = failure?.reason === 'METHOD_NOT_ALLOWED' && !mayWrite
     return { ...tried, failure: isWrite ? writeNotSent(mapping.method) : failure, exchanges: unsent.exchanges }
   }
   const response = { status: outcome.status, body: outcome.kind === 'ok' ? outcome.raw : outcome.body }
