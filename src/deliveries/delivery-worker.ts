@@ -49,9 +49,11 @@ export interface DeliveryWorkerStats {
 
 /** What is known of a queue group. */
 interface GroupState {
-  /** The last claim found less than it asked for. */
+  /** The last claim found less than it asked for, and nothing was added since it began. */
   isExhausted: boolean
   claimedMs: number
+  /** How often something was added. */
+  additions: number
 }
 
 const GROUPS = [FIRST_GROUP, RETRY_GROUP] as const
@@ -86,7 +88,9 @@ export class DeliveryWorker implements AsyncDisposable {
   readonly #deps: DeliveryWorkerDeps
   readonly #queue: DeliveryQueue
   readonly #inFlight: InFlight
-  readonly #groups = new Map<string, GroupState>(GROUPS.map((group) => [group, { isExhausted: false, claimedMs: 0 }]))
+  readonly #groups = new Map<string, GroupState>(
+    GROUPS.map((group) => [group, { isExhausted: false, claimedMs: 0, additions: 0 }]),
+  )
   readonly #webhooks: TtlCache<LoadedWebhook>
   readonly #settlements: MicroBatcher<DeliverySettlement, DeliveryState | undefined>
   readonly #loops: { readonly dispatch: PollLoop; readonly send: PollLoop; readonly reap: PollLoop }
@@ -95,6 +99,8 @@ export class DeliveryWorker implements AsyncDisposable {
   readonly #outcomes = { pending: 0, delivered: 0, failed: 0, discarded: 0 }
   #counts = { events: 0, deliveries: 0, leasesLost: 0, leasesExpired: 0 }
   #activeMs = Number.NEGATIVE_INFINITY
+  /** The last round claimed nothing because settling is late. */
+  #isPausedForSettling = false
 
   constructor(deps: DeliveryWorkerDeps) {
     this.#deps = deps
@@ -189,19 +195,33 @@ export class DeliveryWorker implements AsyncDisposable {
   }
 
   #group(name: string): GroupState {
-    return this.#groups.get(name) ?? { isExhausted: false, claimedMs: 0 }
+    return this.#groups.get(name) ?? { isExhausted: false, claimedMs: 0, additions: 0 }
   }
 
-  #claimSoon(group: string): void {
-    this.#group(group).isExhausted = false
+  /** There may be more in the group than the last claim found, also than one under way finds. */
+  #claimSoon(name: string): void {
+    const group = this.#group(name)
+    group.isExhausted = false
+    group.additions++
     this.#loops.send.wake()
+  }
+
+  /** So many deliveries were sent and wait to be settled that no more are claimed. */
+  #isSettlingLate(): boolean {
+    return this.#attempts.size - this.#inFlight.count > this.#deps.concurrency * UNSETTLED_FACTOR
+  }
+
+  #resumeClaims(): void {
+    this.#isPausedForSettling = false
+    for (const group of GROUPS) this.#claimSoon(group)
   }
 
   /** How many deliveries of the group to claim now. */
   #claimable(group: string): number {
     const { concurrency } = this.#deps
     const { isExhausted, claimedMs } = this.#group(group)
-    if (this.#attempts.size - this.#inFlight.count > concurrency * UNSETTLED_FACTOR) return 0
+    this.#isPausedForSettling = this.#isSettlingLate()
+    if (this.#isPausedForSettling) return 0
     if (isExhausted && performance.now() < claimedMs + ACTIVE_INTERVAL_MS / 2) return 0
     const other = group === FIRST_GROUP ? RETRY_GROUP : FIRST_GROUP
     const share = this.#group(other).isExhausted ? 1 - RESERVED_SHARE : OWN_SHARE
@@ -212,8 +232,11 @@ export class DeliveryWorker implements AsyncDisposable {
     const { holder } = this.#deps
     const requestedMs = performance.now()
     const keyLimits = this.#inFlight.limits(requestedMs)
+    const state = this.#group(group)
+    const { additions } = state
     const claimed = await this.#queue.claim({ group, holder, limit, keyLimits })
-    this.#groups.set(group, { isExhausted: claimed.length < limit, claimedMs: performance.now() })
+    state.isExhausted = claimed.length < limit && additions === state.additions
+    state.claimedMs = performance.now()
     if (claimed.length === 0) return 0
     for (const delivery of claimed) this.#inFlight.begin(delivery, group, requestedMs)
     const parts = this.#loadParts(claimed)
@@ -275,7 +298,10 @@ export class DeliveryWorker implements AsyncDisposable {
         const fields = { delivery_id: delivery.id, webhook_id: delivery.concurrencyKey }
         this.#deps.logger.error({ ...fields, ...describeError(error) }, 'a delivery was not settled')
       })
-      .finally(() => this.#attempts.delete(attempt))
+      .finally(() => {
+        this.#attempts.delete(attempt)
+        if (this.#isPausedForSettling && !this.#isSettlingLate()) this.#resumeClaims()
+      })
     this.#attempts.add(attempt)
   }
 
@@ -288,14 +314,16 @@ export class DeliveryWorker implements AsyncDisposable {
   ): Promise<void> {
     const settlement = await this.#send(delivery, parts, leaseEndsMs)
     this.#learn(settlement)
-    const isWaitedFor = this.#inFlight.end(delivery, hasKeptUp(settlement))
+    this.#inFlight.end(delivery, hasKeptUp(settlement))
     const isClaimDue = !this.#group(group).isExhausted && this.#inFlight.free >= this.#deps.concurrency * CLAIM_SHARE
-    if (isClaimDue) this.#claimSoon(group)
-    const state = await this.#settle(settlement, leaseEndsMs)
-    if (state === undefined) this.#counts.leasesLost++
-    else this.#outcomes[state]++
-    // Its lease no longer counts for its webhook.
-    if (isWaitedFor) this.#claimSoon(group)
+    if (isClaimDue) this.#loops.send.wake()
+    try {
+      const state = await this.#settle(settlement, leaseEndsMs)
+      if (state === undefined) this.#counts.leasesLost++
+      else this.#outcomes[state]++
+    } finally {
+      if (this.#inFlight.endLease(delivery, group)) this.#claimSoon(group)
+    }
   }
 
   async #send(

@@ -17,9 +17,9 @@ interface Attempt {
   readonly startedMs: number
 }
 
-/** Attempts of one webhook from one queue group. */
+/** Leases of one webhook from one queue group: attempts under way, and those that wait to be settled. */
 interface Share {
-  count: number
+  leases: number
   /** It had as many as it may have: there may be more in the queue. */
   isFull: boolean
 }
@@ -73,27 +73,41 @@ export class InFlight {
   begin({ leaseId, concurrencyKey: webhookId }: ClaimedDelivery, group: string, nowMs: number): void {
     this.#prompt.set(leaseId, { webhookId, group, startedMs: nowMs })
     this.#promptOf.set(group, this.usedBy(group) + 1)
-    const share = this.#shares.get(`${group}/${webhookId}`) ?? { count: 0, isFull: false }
-    share.count++
-    share.isFull ||= share.count >= this.#limitOf(webhookId)
+    const share = this.#shares.get(`${group}/${webhookId}`) ?? { leases: 0, isFull: false }
+    share.leases++
+    share.isFull ||= share.leases >= this.#limitOf(webhookId)
     this.#shares.set(`${group}/${webhookId}`, share)
   }
 
   /**
-   * An attempt ended.
+   * An attempt ended: it leaves its slot.
    *
    * @param hasKeptUp true: the receiver accepted it; false: it took too long; undefined: neither
-   * @returns whether its webhook used all it may, and now uses half of that: there may be more for it in the queue
    */
-  end({ leaseId }: ClaimedDelivery, hasKeptUp: boolean | undefined): boolean {
+  end({ leaseId }: ClaimedDelivery, hasKeptUp: boolean | undefined): void {
     const attempt = this.#prompt.get(leaseId) ?? this.#slow.get(leaseId)
-    if (attempt === undefined) return false
+    if (attempt === undefined) return
     const { webhookId, group } = attempt
     if (this.#prompt.delete(leaseId)) this.#promptOf.set(group, this.usedBy(group) - 1)
     const state = this.#states.get(webhookId)
     if (this.#slow.delete(leaseId) && state !== undefined) state.slow--
     if (hasKeptUp === false || (hasKeptUp === true && state !== undefined)) this.#adjust(webhookId, hasKeptUp)
-    return this.#leaveShare(`${group}/${webhookId}`, this.#limitOf(webhookId))
+  }
+
+  /**
+   * The lease of an attempt ended, some time after the attempt.
+   *
+   * @returns whether its webhook had all leases it may, and now has half of them: there may be more for it in the queue
+   */
+  endLease({ concurrencyKey: webhookId }: ClaimedDelivery, group: string): boolean {
+    const key = `${group}/${webhookId}`
+    const share = this.#shares.get(key)
+    if (share === undefined) return false
+    share.leases--
+    if (share.leases === 0) this.#shares.delete(key)
+    const hasRoom = share.isFull && share.leases <= this.#limitOf(webhookId) / 2
+    if (hasRoom) share.isFull = false
+    return hasRoom
   }
 
   /** Moves attempts that take too long out of the slots. */
@@ -128,16 +142,6 @@ export class InFlight {
       else limits.push({ key, leases: this.#limitOf(key) })
     }
     return limits
-  }
-
-  #leaveShare(key: string, limit: number): boolean {
-    const share = this.#shares.get(key)
-    if (share === undefined) return false
-    share.count--
-    if (share.count === 0) this.#shares.delete(key)
-    const hasRoom = share.isFull && share.count <= limit / 2
-    if (hasRoom) share.isFull = false
-    return hasRoom
   }
 
   #limitOf(webhookId: string): number {

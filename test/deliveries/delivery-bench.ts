@@ -1,7 +1,7 @@
 import { newId, systemClock } from '../../src/base/index.ts'
 import { query } from '../../src/database/database.ts'
 import type { Database } from '../../src/database/index.ts'
-import { DeliveryWorker } from '../../src/deliveries/index.ts'
+import { DeliveryWorker, type DeliveryWorkerDeps } from '../../src/deliveries/delivery-worker.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import { appendEvents, examplePayload, type NewEvent } from '../../src/events/index.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
@@ -33,7 +33,12 @@ export class DeliveryBench implements AsyncDisposable {
   readonly database: Database
   readonly worker: DeliveryWorker
 
-  constructor(database: Database, environmentId: string, concurrency = 64) {
+  constructor(
+    database: Database,
+    environmentId: string,
+    concurrency = 64,
+    replaced: Partial<Pick<DeliveryWorkerDeps, 'clock' | 'queue'>> = {},
+  ) {
     this.database = database
     this.#environmentId = environmentId
     this.worker = new DeliveryWorker({
@@ -48,6 +53,7 @@ export class DeliveryBench implements AsyncDisposable {
       onError: (error) => {
         throw error
       },
+      ...replaced,
     })
   }
 

@@ -10,7 +10,7 @@ function delivery(webhook = 'a'): ClaimedDelivery {
   return { leaseId: String(leases++), concurrencyKey: webhook } as ClaimedDelivery
 }
 
-function begun(inFlight: InFlight, webhook: string, nowMs: number, count = 1): readonly ClaimedDelivery[] {
+function begun(inFlight: InFlight, webhook: string, nowMs: number, count = 1): ClaimedDelivery[] {
   return Array.from({ length: count }, () => {
     const each = delivery(webhook)
     inFlight.begin(each, 'first', nowMs)
@@ -86,10 +86,12 @@ describe('a webhook', () => {
     expect([59_999, 60_000].map((nowMs) => limitOf(inFlight, nowMs, 'b'))).toEqual([0, undefined])
   })
 
-  it('that used all it may says so when half of it is free again', () => {
+  it('that had all leases it may says so when half of them have ended', () => {
     const inFlight = new InFlight(64)
-    const all = begun(inFlight, 'a', 0, 32)
-    const said = all.map((each) => inFlight.end(each, true))
+    const all = begun(inFlight, 'a', 0, 16)
+    for (const each of all) inFlight.end(each, true)
+    all.push(...begun(inFlight, 'a', 0, 16))
+    const said = all.map((each) => inFlight.endLease(each, 'first'))
     expect(said.indexOf(true)).toBe(15)
     expect(said.filter(Boolean)).toHaveLength(1)
   })
