@@ -3,7 +3,7 @@ import { Failure, isJsonObject, type Json } from '../../src/base/index.ts'
 import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../src/catalog/index.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
 import { buildCall, prepareRequest } from '../../src/unified/build-call.ts'
-import type { FilterOperator, UnifiedFilter } from '../../src/unified/index.ts'
+import type { FilterOperator, UnifiedFilter, UnifiedRequest } from '../../src/unified/index.ts'
 import { accountOf, definitionPlan, mappedMethods, mappingPlan } from './harness.ts'
 
 const evaluator = createEvaluator()
@@ -19,11 +19,11 @@ const DOUBLE_PLAIN = /"[^"\\]*"/g
 const CRITERION = /(?<=\(\w+(?:\.\w+)?:\w+:)(?:[^\\(),]|\\.)*(?=\))/gs
 
 /** By integration: where its mappings write a query language, and what a value looks like there. */
-const LANGUAGES: Readonly<Record<string, readonly [path: string, value: RegExp]>> = {
+const LANGUAGES: Readonly<Record<string, readonly [paths: string | readonly string[], value: RegExp]>> = {
   jira: ['query.jql', DOUBLE_BACKSLASH],
   'microsoft-graph': ['query.$filter', SINGLE_DOUBLED],
   netsuite: ['body.q', SINGLE_DOUBLED],
-  okta: ['query.search', DOUBLE_BACKSLASH],
+  okta: [['query.search', 'query.filter'], DOUBLE_BACKSLASH],
   quickbooks: ['query.query', SINGLE_BACKSLASH],
   salesforce: ['query.q', SINGLE_BACKSLASH],
   xero: ['query.where', DOUBLE_PLAIN],
@@ -32,35 +32,41 @@ const LANGUAGES: Readonly<Record<string, readonly [path: string, value: RegExp]>
 }
 
 const HARMLESS = 'abc'
+const NUMBER = '987654321'
 const HOSTILE = ['x\\', 'x" OR 1=1 --', "' or ''='", "x\\' OR Name != '", 'a\nb', 'x) or (a', 'x or y']
 
-const LISTS = SHIPPED_MODEL_NAMES.flatMap((model) =>
-  listMappedIntegrations(model).flatMap((integration) =>
-    [...mappedMethods(model, integration)].flatMap(([resource, methods]) =>
-      methods.includes('list') ? [[model, integration, resource] as const] : [],
+const placesOf = (method: string) =>
+  SHIPPED_MODEL_NAMES.flatMap((model) =>
+    listMappedIntegrations(model).flatMap((integration) =>
+      [...mappedMethods(model, integration)].flatMap(([resource, methods]) =>
+        methods.includes(method) ? [[model, integration, resource] as const] : [],
+      ),
     ),
-  ),
-)
+  )
 
-describe.each(LISTS)('filters of %s of %s: %s', (model, integration, resource) => {
+/** The leaves of the built request by path, `undefined` when the request is rejected. */
+async function leavesOfRequest(
+  [model, integration, resource]: readonly [string, string, string],
+  method: string,
+  request: UnifiedRequest,
+): Promise<ReadonlyMap<string, Json> | undefined> {
+  const mapping = mappingPlan(model, integration, resource, method)
+  const target = { mapping, plan: definitionPlan(integration), access: accountOf(integration) }
+  try {
+    const built = await buildCall({ evaluator }, target, request, prepareRequest(target, request))
+    const { id = null, query = {}, body = null } = built
+    return new Map(leavesOf({ ...built.target, id, query, body } as Json, ''))
+  } catch (error) {
+    if (error instanceof Failure && ['INVALID_FIELD', 'EXPRESSION_FAILED'].includes(error.reason)) return undefined
+    throw error
+  }
+}
+
+describe.each(placesOf('list'))('filters of %s of %s: %s', (model, integration, resource) => {
   const mapping = mappingPlan(model, integration, resource, 'list')
 
-  /** The leaves of the built request by path, `undefined` when the filters are rejected. */
-  async function built(filters: readonly UnifiedFilter[]): Promise<ReadonlyMap<string, Json> | undefined> {
-    const target = { mapping, plan: definitionPlan(integration), access: accountOf(integration) }
-    try {
-      const {
-        target: method,
-        id,
-        query,
-        body,
-      } = await buildCall({ evaluator }, target, { filters }, prepareRequest(target, { filters }))
-      return new Map(leavesOf({ ...method, id: id ?? null, query: query ?? {}, body: body ?? null } as Json, ''))
-    } catch (error) {
-      if (error instanceof Failure && ['INVALID_FIELD', 'EXPRESSION_FAILED'].includes(error.reason)) return undefined
-      throw error
-    }
-  }
+  const built = (filters: readonly UnifiedFilter[]) =>
+    leavesOfRequest([model, integration, resource], 'list', { filters })
 
   const filters = [...mapping.filters].flatMap(([field, operators]) =>
     operators.map((op) => [field, op as FilterOperator] as const),
@@ -90,6 +96,16 @@ describe.each(LISTS)('filters of %s of %s: %s', (model, integration, resource) =
   })
 })
 
+test.each(placesOf('get'))('an id of %s of %s: %s stays one value', async (...place) => {
+  const parts = mappingPlan(...place, 'get').request.idParts.get('id') ?? 1
+  const idOf = (last: string) => [...Array(parts - 1).fill('vendor'), last].join(':')
+  const harmless = await leavesOfRequest(place, 'get', { id: idOf(NUMBER) })
+  for (const text of HOSTILE) {
+    const leaves = await leavesOfRequest(place, 'get', { id: idOf(text) })
+    if (leaves !== undefined) expect(shapeOf(place[1], leaves, text), text).toEqual(shapeOf(place[1], harmless, NUMBER))
+  }
+})
+
 function filterOf(field: string, op: FilterOperator, text: string): UnifiedFilter {
   return { field, op, value: op === 'in' || op === 'nin' ? [text, 'second'] : text }
 }
@@ -103,11 +119,11 @@ function leavesOf(value: Json, path: string): (readonly [string, Json])[] {
 
 /** The request with a mark for each value: of a query language what is outside of its values. */
 function shapeOf(integration: string, leaves: ReadonlyMap<string, Json> | undefined, text: string) {
-  const [path, value] = LANGUAGES[integration] ?? []
+  const [paths, value] = LANGUAGES[integration] ?? []
   return Object.fromEntries(
     [...(leaves ?? [])].map(([at, leaf]) => {
       if (typeof leaf !== 'string') return [at, leaf]
-      if (at === path && value !== undefined) return [at, leaf.replace(value, '?')]
+      if (value !== undefined && [paths].flat().includes(at)) return [at, leaf.replace(value, '?')]
       return [at, leaf.replaceAll(text, '?')]
     }),
   )

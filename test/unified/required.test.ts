@@ -23,6 +23,9 @@ async function problemsWith(work: () => unknown): Promise<string[]> {
 }
 
 const filter = (field: string, value: string): UnifiedRequest => ({ filters: [{ field, op: 'eq', value }] })
+const invoice = (contact: string): UnifiedRequest => ({
+  body: { contact: { id: contact }, lines: [{ total: '1' }] },
+})
 const ticket = (fields: JsonObject): UnifiedRequest => ({ body: { name: 'Broken', ...fields } })
 
 describe('what an integration requires of a request', () => {
@@ -86,6 +89,17 @@ describe('a composite id without its parts', () => {
     ['ticketing/gitlab/comments/get', { id: '3:7' }, ['id id_parts']],
     ['ticketing/gitlab/comments/list', filter('ticket', '7'), ['ticket filter']],
     ['ticketing/jira/comments/get', { id: '7' }, ['id id_parts']],
+    ['accounting/quickbooks/contacts/get', { id: '56' }, ['id id_parts']],
+    ['accounting/quickbooks/contacts/get', { id: 'vendor:56' }, []],
+    ['accounting/quickbooks/invoices/delete', { id: 'bill:' }, ['id id_parts']],
+    ['accounting/quickbooks/invoices/list', filter('contact', '56'), ['contact filter']],
+    ['accounting/quickbooks/invoices/create', invoice('56'), ['body.contact id_parts']],
+    ['accounting/quickbooks/invoices/create', invoice('customer:56'), []],
+    ['accounting/quickbooks/payments/update', { id: '7', body: { total: '1' } }, ['id id_parts']],
+    ['accounting/netsuite/contacts/get', { id: '56' }, ['id id_parts']],
+    ['accounting/netsuite/invoices/list', filter('contact', '56'), ['contact filter']],
+    ['accounting/netsuite/invoices/create', invoice('customer:5:6'), ['body.contact id_parts']],
+    ['accounting/netsuite/payments/get', { id: 'vendor_payment:7' }, []],
   ])('%s with %j: %j', async (name, request, expected) => {
     expect(await problemsOf(name, request)).toEqual(expected)
   })
