@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../base/index.ts'
+import { type Json, JsonNumber, type JsonObject } from '../base/index.ts'
 import { compileCall, returnsSequence } from './inline-calls.ts'
 import { compileFilters, selectAll } from './inline-filter.ts'
 import {
@@ -11,12 +11,14 @@ import {
   charge,
   type EvaluationFrame,
   GAS_LIMIT,
+  hasReservedKey,
   isArray,
   isBailOut,
+  isMarkedAsFunction,
   type Value,
 } from './inline-frame.ts'
 import { compileBinary, compileNegation } from './inline-operations.ts'
-import { compilePath, compileVariable } from './inline-path.ts'
+import { compilePath, compileVariable, plainNames } from './inline-path.ts'
 import { assignmentScope, type CompileScope, compileReference, outermostScope, variableName } from './inline-scope.ts'
 import { type AstNode, parseAst } from './parse.ts'
 
@@ -60,7 +62,7 @@ export function compileInline(tree: AstNode): InlineEvaluation | undefined {
   const evaluate = compileOrBailOut(scope, tree)
   if (!evaluate) return undefined
   const { slots, tracksSequences } = scope.compilation
-  return (input, bindings = NONE) => {
+  const evaluateInput: InlineEvaluation = (input, bindings = NONE) => {
     try {
       if (hasReservedKey(input)) bailOut()
       const sequences = tracksSequences ? new WeakSet<readonly Json[]>() : undefined
@@ -70,6 +72,26 @@ export function compileInline(tree: AstNode): InlineEvaluation | undefined {
       if (isBailOut(error)) return BAILED_OUT
       throw error
     }
+  }
+  const names = plainNames(tree)
+  return names === undefined ? evaluateInput : readNames(names, evaluateInput)
+}
+
+/**
+ * The same for a path of names, without the state of an evaluation: half the time.
+ *
+ * @param evaluate for an input in which the path meets an array, or an object of JSONata
+ */
+function readNames(names: readonly string[], evaluate: InlineEvaluation): InlineEvaluation {
+  return (input, bindings) => {
+    if (hasReservedKey(input)) return evaluate(input, bindings)
+    let value: Value = input
+    for (const name of names) {
+      if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return undefined
+      if (isArray(value) || isMarkedAsFunction(value)) return evaluate(input, bindings)
+      value = value[name]
+    }
+    return value
   }
 }
 
@@ -82,11 +104,6 @@ function compileOrBailOut(scope: CompileScope, tree: AstNode): CompiledNode | un
     if (isBailOut(error)) return undefined
     throw error
   }
-}
-
-/** Keys of the input by which JSONata would take it for one of its own objects. */
-function hasReservedKey(input: JsonObject): boolean {
-  return Object.hasOwn(input, 'tupleStream') || Object.hasOwn(input, 'outerWrapper')
 }
 
 function compileNode(scope: CompileScope, node: AstNode): CompiledNode {

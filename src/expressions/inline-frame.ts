@@ -78,14 +78,16 @@ export function assertKeys(node: AstNode, properties: readonly string[]): void {
   }
 }
 
-/** Keys by which JSONata recognises its own functions; it treats data with these keys specially. */
-const FUNCTION_KEYS = ['_jsonata_function', '_jsonata_lambda'] as const
-
 /** An object that is neither an array nor null, and is not mistaken for a function by JSONata. */
 export function isPlainObject(value: Value): value is JsonObject {
   if (!isJsonObject(value)) return false
-  for (const mark of FUNCTION_KEYS) if (value[mark] === true) bailOut()
+  if (isMarkedAsFunction(value)) bailOut()
   return true
+}
+
+/** Keys by which JSONata recognises its own functions; it treats data with these keys specially. */
+export function isMarkedAsFunction({ _jsonata_function: native, _jsonata_lambda: lambda }: JsonObject): boolean {
+  return native === true || lambda === true
 }
 
 /** `Array.isArray` for read-only JSON. */
@@ -206,11 +208,12 @@ export function sizeLeft(value: Json, size: number): number {
   return Math.max(0, left)
 }
 
-/** Keys of data by which JSONata takes it for one of its own objects. */
-const MARKED_KEYS = ['tupleStream', 'outerWrapper'] as const
-
 /** Bails out for an object that JSONata would take for one of its own, where it looks at that. */
 export function assertUnmarked(value: Value): void {
-  if (typeof value !== 'object' || value === null || isArray(value)) return
-  for (const key of MARKED_KEYS) if (Object.hasOwn(value, key)) bailOut()
+  if (isJsonObject(value) && hasReservedKey(value)) bailOut()
+}
+
+/** Keys of data by which JSONata takes it for one of its own objects. No object inherits them, and no JSON is `undefined`. */
+export function hasReservedKey({ tupleStream, outerWrapper }: JsonObject): boolean {
+  return tupleStream !== undefined || outerWrapper !== undefined
 }

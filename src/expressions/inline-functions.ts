@@ -90,7 +90,11 @@ function numberOf(frame: EvaluationFrame, value: Value): Value {
   return DECIMAL.test(charged(frame, value)) ? asNumber(Number.parseFloat(value)) : bailOut()
 }
 
+/** Texts that `$trim` changes; most are as they should be. */
+const UNTRIMMED = /^ | $|[\t\n\r]| {2}/
+
 function trimmed(text: string): string {
+  if (!UNTRIMMED.test(text)) return text
   return text.replace(/[ \t\n\r]+/g, ' ').replace(/^ | $/g, '')
 }
 

@@ -139,11 +139,12 @@ function compileStep(scope: CompileScope, node: AstNode, before: readonly AstNod
   assertKeys(node, ['type', 'value', 'position', 'stages', 'keepArray'])
   if (typeof node.value !== 'string') return bailOut()
   const name = node.value
-  const plain = { isComputed: false, cost: 1, apply: (_frame: EvaluationFrame, value: Json) => property(value, name) }
+  const property = propertyReader(name)
+  const plain = { isComputed: false, cost: 1, apply: (_frame: EvaluationFrame, value: Json) => property(value) }
   if (node.stages === undefined) return plain
   const unfiltered = { ...node, stages: undefined }
   const filters = compileFilters(scope, node.stages, [...before, unfiltered])
-  return { ...plain, apply: (frame, value) => selectAll(frame, property(value, name), filters) }
+  return { ...plain, apply: (frame, value) => selectAll(frame, property(value), filters) }
 }
 
 /** An object constructor, a block or a call as a step: names inside are looked up in the element. */
@@ -176,6 +177,19 @@ function keepsArrays(part: unknown): boolean {
   return Object.values(part).some(keepsArrays)
 }
 
-function property(value: Json, name: string): Value {
-  return isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+/** Only a name that every object inherits needs the look-up of own keys: it takes three times as long as reading. */
+function propertyReader(name: string): (value: Json) => Value {
+  if (name in Object.prototype)
+    return (value) => (isPlainObject(value) && Object.hasOwn(value, name) ? value[name] : undefined)
+  return (value) => (isPlainObject(value) ? value[name] : undefined)
+}
+
+/** The names of a path of nothing but names, `properties.email`, none of which objects inherit. */
+export function plainNames({ type, steps, keepSingletonArray, keepArray }: AstNode): readonly string[] | undefined {
+  if (type !== 'path' || keepSingletonArray !== undefined || keepArray !== undefined) return undefined
+  const names = asNodes(steps).map((step) => {
+    const isPlain = step.type === 'name' && step.stages === undefined && step.predicate === undefined
+    return isPlain && typeof step.value === 'string' && !(step.value in Object.prototype) ? step.value : undefined
+  })
+  return names.every((name) => name !== undefined) ? names : undefined
 }

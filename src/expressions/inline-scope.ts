@@ -97,9 +97,10 @@ export function compileReference(scope: CompileScope, node: AstNode): CompiledNo
   }
 }
 
-/** A constructed value is bounded by the expression itself, its parts are charged. */
-function isConstructor({ type }: AstNode): boolean {
-  return type === 'unary'
+/** A constructed value is bounded by the expression itself, its parts are charged; also where a condition chooses it. */
+function isConstructor({ type, then, else: otherwise }: AstNode): boolean {
+  if (type !== 'condition') return type === 'unary'
+  return [then, otherwise ?? then].every((branch) => isNode(branch) && isConstructor(branch))
 }
 
 /** What runs once per element. */
