@@ -1,6 +1,6 @@
 import { canonicalJson, formatDotPath, isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { compileExpression } from '../expressions/index.ts'
 import type { CheckedMethod, FindingAt } from './check-findings.ts'
+import { isInline } from './expression-verdicts.ts'
 import { fieldExpressions, fieldLeaves } from './field-leaves.ts'
 import type { MergedMapping } from './mapping.ts'
 import type { ObjectNode, SchemaNode } from './schema-node.ts'
@@ -136,7 +136,7 @@ function expressionsOf({ config }: MergedMapping) {
 }
 
 function outsideLane(at: readonly (string | number)[], expression: string): readonly FindingAt[] {
-  if (compileExpression(expression) !== undefined) return []
+  if (isInline(expression)) return []
   const message = 'is evaluated in a child process, at about a millisecond per page: a simpler expression is not'
   return [{ at, rule: 'expression.sandbox', severity: 'hint', message }]
 }

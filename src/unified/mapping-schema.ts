@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { deepPartial } from '../definitions/index.ts'
-import { validateExpression } from '../expressions/index.ts'
 import { anyJson, expressionText, headerName, mapOf, nameText } from '../formats/index.ts'
+import { syntaxOf } from './expression-verdicts.ts'
 
 /**
  * What a unified value is computed from: an expression that returns the whole, or an object whose texts are expressions and
@@ -63,7 +63,7 @@ function addProblem(context: z.RefinementCtx, path: readonly (string | number)[]
 }
 
 function expressionProblem(text: string): string | undefined {
-  const parsed = validateExpression(text)
+  const parsed = syntaxOf(text)
   return 'problem' in parsed ? `is not a JSONata expression: ${parsed.problem}` : undefined
 }
 
