@@ -31,15 +31,25 @@ export interface MappingPlan {
   readonly sideLoads: SideLoadPlans
 }
 
+/** A field of the record, with the places of its value and its raw value among those that the map gives; -1: not there. */
+interface RecordField extends FieldCoercion {
+  readonly at: number
+  readonly rawAt: number
+}
+
 /** How a provider's record becomes a unified one. */
 export interface RecordPlan {
   readonly map: FieldMapPlan
+  /** The keys whose values the map gives: its own, or those of the schema where the whole record is one expression. */
+  readonly keys: readonly string[]
   /** Layer of each expression of the map. */
   readonly leafLayers: readonly (MappingLayer | undefined)[]
   readonly dropIf: MappingExpression | undefined
-  readonly fields: readonly FieldCoercion[]
+  readonly fields: readonly RecordField[]
   /** Keys of the schema, with those of raw values. */
   readonly knownKeys: ReadonlySet<string>
+  /** Places of the values that the map gives for keys beyond the schema. */
+  readonly otherAt: readonly number[]
   /** Keys beyond the schema that an environment or account adds. */
   readonly extraKeys: ReadonlySet<string>
   /** The whole record is one expression of an environment or account: all its keys are kept. */
@@ -96,14 +106,22 @@ function compileRecords(
   const extraFields = listExtraFields(config.response?.fields ?? {}, layers)
   const rules: CoercionRules = { enums: config.enums ?? {}, extraFields }
   const fields = compileFields(resource.node, '', rules)
+  const known = fields.flatMap(({ key, raw }) => (raw === undefined ? [key] : [key, raw.key]))
+  const keys = map.tree.kind === 'object' ? map.tree.entries.map(([key]) => key) : known
   const ids = Object.values(config.side_load ?? {}).map((load) => compileMappingExpression(load.ids))
   const wholeLayer = layers.get(FIELDS_PATH)
   return {
     map,
+    keys,
     leafLayers: map.leaves.map(({ field }) => layerOf(layers, field)),
     dropIf,
-    fields,
-    knownKeys: new Set(fields.flatMap(({ key, raw }) => (raw === undefined ? [key] : [key, raw.key]))),
+    fields: fields.map((field) => ({
+      ...field,
+      at: keys.indexOf(field.key),
+      rawAt: field.raw === undefined ? -1 : keys.indexOf(field.raw.key),
+    })),
+    knownKeys: new Set(known),
+    otherAt: keys.flatMap((key, at) => (known.includes(key) ? [] : at)),
     extraKeys: new Set([...extraFields].map((field) => field.split('.')[0] ?? field)),
     keepsUnknown: wholeLayer !== undefined && EXTENDING_LAYERS.has(wholeLayer),
     template: READING_METHODS.has(method) ? templateOf(fields) : undefined,

@@ -40,7 +40,7 @@ export function compileCustomFields(
     const isOmitted = matchKeys(config.omit ?? [])
     const isShown = matchKeys(config.only ?? ['*'])
     const isLeftOut = (key: string) => consumed.has(key) || isOmitted(key) || !isShown(key) || key === '__proto__'
-    return { mode: 'rest', source, isLeftOut }
+    return { mode: 'rest', source, isLeftOut: remembered(isLeftOut) }
   }
   return {
     mode: 'list',
@@ -71,6 +71,21 @@ function matchKeys(patterns: readonly string[]): (key: string) => boolean {
   const names = new Set(patterns.filter((pattern) => !pattern.endsWith('*')))
   const starts = patterns.flatMap((pattern) => (pattern.endsWith('*') ? [pattern.slice(0, -1)] : []))
   return (key) => names.has(key) || starts.some((start) => key.startsWith(start))
+}
+
+/** Keys whose answers are remembered: the records of a list have the same few dozen. */
+const KEYS_REMEMBERED_MAX = 1_000
+
+/** The same test, asked once per key. */
+function remembered(test: (key: string) => boolean): (key: string) => boolean {
+  const answers = new Map<string, boolean>()
+  return (key) => {
+    const known = answers.get(key)
+    if (known !== undefined) return known
+    const answer = test(key)
+    if (answers.size < KEYS_REMEMBERED_MAX) answers.set(key, answer)
+    return answer
+  }
 }
 
 /** The custom fields of each record, as objects by name. @throws Failure of the sandbox */

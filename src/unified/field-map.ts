@@ -21,7 +21,7 @@ interface FieldLeaf extends MappingExpression {
   readonly field: string
 }
 
-type FieldTree =
+export type FieldTree =
   | { readonly kind: 'leaf'; readonly at: number; readonly readsRoot: boolean }
   | { readonly kind: 'constant'; readonly value: Json; readonly readsRoot: false }
   | {
@@ -71,6 +71,28 @@ export function buildValue(tree: FieldTree, columns: readonly ValueColumn[], row
     case 'list':
       return buildList(tree, columns, row)
   }
+}
+
+/**
+ * The values of the entries of an object of a field map for one input, in their order: all `undefined` when no expression found
+ * anything in the input.
+ *
+ * @param values is overwritten
+ */
+export function buildEntries(
+  { entries, readsRoot }: Extract<FieldTree, { kind: 'object' }>,
+  columns: readonly ValueColumn[],
+  row: number,
+  values: (Json | undefined)[],
+): void {
+  let hasFound = !readsRoot
+  for (let at = 0; at < entries.length; at++) {
+    const [, child] = entries[at] as (typeof entries)[number]
+    const value = child.kind === 'leaf' ? columns[child.at]?.values[row] : buildValue(child, columns, row)
+    values[at] = value
+    if (value !== undefined && child.readsRoot) hasFound = true
+  }
+  if (!hasFound) values.fill(undefined)
 }
 
 function buildObject(

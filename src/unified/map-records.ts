@@ -3,7 +3,7 @@ import { isTruthy } from '../formats/index.ts'
 import { type Coercion, rawOf, warn } from './coerce.ts'
 import type { MappingPlan, RecordPlan } from './compile-mapping.ts'
 import { readCustomFields } from './custom-fields.ts'
-import { buildValue } from './field-map.ts'
+import { buildEntries, buildValue } from './field-map.ts'
 import type { FieldTrace, MappingScope } from './mapping.ts'
 import {
   asRoot,
@@ -56,13 +56,15 @@ export async function mapRecords(
   )
   const customFields = await readCustomFields(evaluation, plan.customFields, roots)
   const dropped = plan.dropIf === undefined ? undefined : columns[leaves.length]
+  const failed = columns.filter(({ failures }) => failures.size > 0)
+  const assembly: Assembly = { plan, columns, failed, options, values: new Array(plan.keys.length) }
   const mapped: JsonObject[] = []
   const sources: Json[] = []
   const traces: (readonly FieldTrace[])[] = []
   const turn = new Turn()
   for (const [row, source] of records.entries()) {
     if (dropped !== undefined && isTruthy(dropped.values[row])) continue
-    mapped.push(assembleRecord(plan, columns, row, { source, custom: customFields?.[row], options }))
+    mapped.push(assembleRecord(assembly, row, source, customFields?.[row]))
     sources.push(source)
     if (options.trace === true) traces.push(traceRecord(plan, columns, row))
     if (turn.isOver) await turn.pause()
@@ -86,57 +88,70 @@ export function bindingsOf(scope: MappingScope): JsonObject {
   }
 }
 
-interface RecordParts {
-  readonly source: Json
-  readonly custom: JsonObject | undefined
+/** What the records of a page are assembled from. */
+interface Assembly {
+  readonly plan: RecordPlan
+  readonly columns: readonly ValueColumn[]
+  /** Columns with an expression that failed. */
+  readonly failed: readonly ValueColumn[]
   readonly options: MappingOptions
+  /**
+   * What the map gives the record that is being assembled, by the keys of the plan: one list for all records, because an object
+   * that grows by so many computed keys takes longer than all its expressions.
+   */
+  readonly values: (Json | undefined)[]
 }
 
-function assembleRecord(
-  plan: RecordPlan,
-  columns: readonly ValueColumn[],
-  row: number,
-  parts: RecordParts,
-): JsonObject {
-  const coercion: Coercion = { warnings: undefined, includeSensitive: parts.options.includeSensitive ?? false }
-  const given = givenFields(plan, columns, row, coercion)
+function assembleRecord(assembly: Assembly, row: number, source: Json, custom: JsonObject | undefined): JsonObject {
+  const { plan, options, failed } = assembly
+  const coercion: Coercion = { warnings: undefined, includeSensitive: options.includeSensitive ?? false }
+  if (failed.length > 0) warnOfFailures(assembly, row, coercion)
+  const whole = readValues(assembly, row, coercion)
   const record: Record<string, Json> = plan.template === undefined ? {} : { ...plan.template }
-  coerceRecord(plan, given, record, coercion)
+  coerceRecord(assembly, record, coercion)
   setIds(plan, record, coercion)
-  addCustomFields(plan, record, parts.custom)
-  addOtherFields(plan, given, record, coercion)
+  addCustomFields(plan, record, custom)
+  addOtherFields(assembly, whole, record, coercion)
   if (coercion.warnings !== undefined) record._warnings = coercion.warnings as unknown as Json
-  if (parts.options.includeRemoteData === true) record.remote_data = parts.source
+  if (options.includeRemoteData === true) record.remote_data = source
   return record
 }
 
-/** What the field map returns, before it is coerced. */
-function givenFields(plan: RecordPlan, columns: readonly ValueColumn[], row: number, coercion: Coercion): JsonObject {
-  for (let at = 0; at < columns.length; at++) {
-    const failures = columns[at]?.failures
-    if (failures === undefined || failures.size === 0) continue
-    const failure = failures.get(row)
-    const field = plan.map.leaves[at]?.field ?? 'drop_if'
+function warnOfFailures({ plan, columns, failed }: Assembly, row: number, coercion: Coercion): void {
+  for (const column of failed) {
+    const failure = column.failures.get(row)
+    const field = plan.map.leaves[columns.indexOf(column)]?.field ?? 'drop_if'
     if (failure !== undefined) warn(coercion, field, 'expression', failure.publicMessage)
   }
-  const given = buildValue(plan.map.tree, columns, row)
-  if (given === undefined || given === null) return NOTHING
-  if (isJsonObject(given)) return given
-  warn(coercion, '', 'type', 'the fields are not an object')
-  return NOTHING
 }
 
-function coerceRecord(plan: RecordPlan, given: JsonObject, record: Record<string, Json>, coercion: Coercion): void {
+/** Reads what the field map gives a record, before it is coerced. @returns the object, where one expression gives all of it */
+function readValues({ plan, columns, values }: Assembly, row: number, coercion: Coercion): JsonObject {
+  const { tree } = plan.map
+  if (tree.kind === 'object') {
+    buildEntries(tree, columns, row, values)
+    return NOTHING
+  }
+  const given = buildValue(tree, columns, row)
+  const whole = given !== undefined && isJsonObject(given) ? given : NOTHING
+  for (const [at, key] of plan.keys.entries()) values[at] = Object.hasOwn(whole, key) ? whole[key] : undefined
+  if (given !== undefined && given !== null && given !== whole)
+    warn(coercion, '', 'type', 'the fields are not an object')
+  return whole
+}
+
+function coerceRecord({ plan, values }: Assembly, record: Record<string, Json>, coercion: Coercion): void {
   for (const field of plan.fields) {
-    const value = Object.hasOwn(given, field.key) ? given[field.key] : undefined
+    const value = field.at === -1 ? undefined : values[field.at]
     if (field.isSensitive && !coercion.includeSensitive) continue
     if (value === undefined || value === null) {
       if (field.isSensitive && plan.template !== undefined) record[field.key] = null
       continue
     }
     record[field.key] = field.coerce(value, coercion)
-    const raw = field.raw === undefined ? undefined : rawOf(field.raw, given, value)
-    if (field.raw !== undefined && raw !== undefined) record[field.raw.key] = raw
+    if (field.raw === undefined) continue
+    const raw = rawOf(field.raw, value, field.rawAt === -1 ? undefined : values[field.rawAt])
+    if (raw !== undefined) record[field.raw.key] = raw
   }
 }
 
@@ -153,13 +168,23 @@ function addCustomFields(plan: RecordPlan, record: Record<string, Json>, found: 
   else if (plan.template !== undefined) record.custom_fields = NOTHING
 }
 
-function addOtherFields(plan: RecordPlan, given: JsonObject, record: Record<string, Json>, coercion: Coercion): void {
-  for (const key in given) {
-    if (plan.knownKeys.has(key) || !Object.hasOwn(given, key)) continue
+/** @param whole the object, where one expression gives all of it */
+function addOtherFields(
+  { plan, values }: Assembly,
+  whole: JsonObject,
+  record: Record<string, Json>,
+  coercion: Coercion,
+): void {
+  const add = (key: string, value: Json): void => {
     const isKept = (plan.extraKeys.has(key) || plan.keepsUnknown) && !RESERVED.has(key)
-    if (isKept) record[key] = given[key] ?? null
+    if (isKept) record[key] = value
     else warn(coercion, key.slice(0, 100), 'unknown_field', 'is not in the schema and is left out')
   }
+  for (const at of plan.otherAt) {
+    const value = values[at]
+    if (value !== undefined) add(plan.keys[at] ?? '', value)
+  }
+  for (const key in whole) if (!plan.knownKeys.has(key) && Object.hasOwn(whole, key)) add(key, whole[key] ?? null)
 }
 
 /** Keys that the engine writes itself. */
