@@ -3,7 +3,7 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { expectJson } from '../support/rest.ts'
 import { overHttp1 } from './rpc-patch.ts'
 import { jsonRequest } from './support/http1-connection.ts'
-import { type LoadPlan, measureInterleaved } from './support/load.ts'
+import { type LoadPlan, type LoadResult, measureInterleaved } from './support/load.ts'
 import { withProxyBench } from './support/proxy-bench.ts'
 import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
 
@@ -62,15 +62,48 @@ export async function run(): Promise<void> {
     const mapped = jsonRequest('GET', `/unified/crm/contacts?${query}`, token, undefined)
     const alone = jsonRequest('GET', `/proxy/contacts?${query}`, token, undefined)
     await assertMapped(`${product.url}/unified/crm/contacts?${query}`, token)
+    const pid = product.child.pid ?? 0
+    const cpuMs = { floor: [] as number[], unified: [] as number[] }
     const { floor, unified } = await measureInterleaved({
-      floor: () => overHttp1(product.port, () => alone, LOAD),
-      unified: () => overHttp1(product.port, () => mapped, LOAD),
+      floor: () => measureLists(product.port, alone, pid, cpuMs.floor),
+      unified: () => measureLists(product.port, mapped, pid, cpuMs.unified),
     })
     reportBaseline('unified-list/proxy-alone', floor.perSecond, 'lists/s')
+    reportBaseline('unified-list/proxy-alone/server-cpu', medianOf(cpuMs.floor), 'ms/list')
     reportBaseline('unified-list', unified.perSecond, 'lists/s')
+    reportBaseline('unified-list/server-cpu', medianOf(cpuMs.unified), 'ms/list')
     reportAtLeast('unified-list/ratio', unified.perSecond / floor.perSecond, 'x proxy alone', RATIO_MIN)
-    reportAtMost('unified-list/sandboxes', countSandboxes(product.child.pid ?? 0), 'processes started', SANDBOXES_MAX)
+    reportAtMost('unified-list/sandboxes', countSandboxes(pid), 'processes started', SANDBOXES_MAX)
   })
+}
+
+/** Lists per second. @param cpuMs is given the processor's time of the server per list, of all that were asked for */
+async function measureLists(port: number, request: Buffer, pid: number, cpuMs: number[]): Promise<LoadResult> {
+  const from = cpuTimeMs(pid)
+  let lists = 0
+  const result = await overHttp1(
+    port,
+    () => {
+      lists++
+      return request
+    },
+    LOAD,
+  )
+  cpuMs.push((cpuTimeMs(pid) - from) / lists)
+  return result
+}
+
+/** A clock tick of Linux, in which `/proc` counts. */
+const TICK_MS = 10
+
+/** User and system time of a process: fields 14 and 15 of its `stat`, of which the second has the name in parentheses. */
+function cpuTimeMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS
+}
+
+function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
 /** @throws Error when a record is not what the mapping says: a benchmark of a wrong answer measures nothing */
