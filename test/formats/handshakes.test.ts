@@ -85,7 +85,7 @@ test('a handshake that visits addresses keeps to the hosts of the provider', () 
   expect(hosts.filter((host) => plan.isVerificationHost(host))).toEqual(['sns.eu-central-1.amazonaws.com'])
 })
 
-test('the page of handshakes shows what is tested (renew it with vitest -u)', async () => {
+test('the page of handshakes shows what is tested (renew it with --update)', async () => {
   const sections = Object.entries(HANDSHAKE_ROWS).map(([name, row]) => {
     const block = JSON.stringify({ webhook: row.webhook }, null, 2)
     const requests = row.requests.map(requestLine).join('\n')

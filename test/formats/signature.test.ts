@@ -79,7 +79,7 @@ describe('the schemes of providers', () => {
     expect(await judge(format, row)).toEqual(VALID)
   })
 
-  test('the page of providers shows the configs that are tested (renew it with vitest -u)', async () => {
+  test('the page of providers shows the configs that are tested (renew it with --update)', async () => {
     const entries = Object.entries(PROVIDER_ROWS).map(([provider, { format, config }]) => {
       const json = JSON.stringify({ signature_verification: { format, config } }, null, 2)
       return `## ${provider}\n\n\`\`\`json\n${json}\n\`\`\`\n`
