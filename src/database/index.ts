@@ -30,12 +30,13 @@ export {
 } from './errors.ts'
 export { DatabaseHealthCheck, readServerVersion } from './health-check.ts'
 export {
-  countFitting,
-  decodeIdPageToken,
   decodePageToken,
   type ListPage,
   type ListPageRequest,
+  listQuery,
   type PageCursor,
+  pageById,
+  pageByIdWithin,
   readPageSize,
   toPage,
 } from './keyset-pages.ts'

@@ -71,10 +71,72 @@ export function decodePageToken(
   return cursor
 }
 
-/** The id in the token of a list that is ordered by id alone; `undefined` for no token. Fails like `decodePageToken`. */
-export function decodeIdPageToken(query: JsonObject, token: string | undefined): string | undefined {
-  const id = decodePageToken(query, token, ['uuid'])?.[0]
-  return id === undefined ? undefined : String(id)
+/** A keyset range: at most `limit` rows with ids below `before`. */
+interface PageRange {
+  readonly before: string | undefined
+  readonly limit: number
+}
+
+/**
+ * Identity of a list query: a page token is valid for this query alone.
+ *
+ * @param ownerId the environment, or the team for a list of its resources
+ * @param filter undefined values do not restrict
+ */
+export function listQuery(list: string, ownerId: string, filter: object = {}): JsonObject {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+  return { list, ownerId, ...Object.fromEntries(given.map(([name, value]) => [name, filterText(value)])) }
+}
+
+function filterText(value: unknown): string {
+  return value instanceof Date ? value.toISOString() : String(value)
+}
+
+/**
+ * One page of a list ordered by id, newest first.
+ *
+ * @param query see `listQuery`
+ * @param read reads the rows of a range: one more than the page size, which tells whether there is a next page
+ * @throws Failure PAGE_TOKEN_INVALID
+ */
+export async function pageById<Item extends { readonly id: string }>(
+  query: JsonObject,
+  request: ListPageRequest,
+  read: (range: PageRange) => Promise<readonly Item[]>,
+): Promise<ListPage<Item>> {
+  const size = readPageSize(request)
+  return toPage(query, await readRange(query, request, size, read), size, idCursor)
+}
+
+/**
+ * As `pageById`, of rows by their size, before they are read whole: it ends before the rows are more than `bytesMax` together, and
+ * has at least one.
+ *
+ * @throws Failure PAGE_TOKEN_INVALID
+ */
+export async function pageByIdWithin<Head extends { readonly id: string; readonly bytes: number }>(
+  bytesMax: number,
+  query: JsonObject,
+  request: ListPageRequest,
+  read: (range: PageRange) => Promise<readonly Head[]>,
+): Promise<ListPage<Head>> {
+  const sizeMax = readPageSize(request)
+  const heads = await readRange(query, request, sizeMax, read)
+  return toPage(query, heads, Math.min(sizeMax, countFitting(heads, bytesMax)), idCursor)
+}
+
+async function readRange<Item>(
+  query: JsonObject,
+  request: ListPageRequest,
+  size: number,
+  read: (range: PageRange) => Promise<readonly Item[]>,
+): Promise<readonly Item[]> {
+  const id = decodePageToken(query, request.pageToken, ['uuid'])?.[0]
+  return await read({ before: id === undefined ? undefined : String(id), limit: size + 1 })
+}
+
+function idCursor({ id }: { readonly id: string }): PageCursor {
+  return [id]
 }
 
 /**
@@ -94,12 +156,7 @@ export function toPage<Item>(
   return { items, nextPageToken: hasMore ? encodePageToken(query, cursorOf(last)) : '' }
 }
 
-/**
- * How many of the first rows make a page that is bounded in bytes: all that fit, and at least one.
- *
- * @param heads rows by their size, before they are read whole
- */
-export function countFitting(heads: readonly { readonly bytes: number }[], bytesMax: number): number {
+function countFitting(heads: readonly { readonly bytes: number }[], bytesMax: number): number {
   let bytesLeft = bytesMax
   const fitting = heads.findIndex(({ bytes }) => {
     bytesLeft -= bytes

@@ -1,12 +1,5 @@
-import { type JsonObject, notFound } from '../base/index.ts'
-import {
-  decodeIdPageToken,
-  type ListPage,
-  type ListPageRequest,
-  readPageSize,
-  type Tx,
-  toPage,
-} from '../database/index.ts'
+import { notFound } from '../base/index.ts'
+import { type ListPage, type ListPageRequest, listQuery, pageById, type Tx } from '../database/index.ts'
 import { type EventRecord, findEvent } from '../events/index.ts'
 import type { AttemptRecord, DeliveryRecord } from './delivery.ts'
 import {
@@ -57,18 +50,8 @@ export async function listDeliveries(
   filter: DeliveryFilter,
   request: ListPageRequest,
 ): Promise<ListPage<DeliveryRecord>> {
-  const query = { list: 'delivery', environment_id: environmentId, ...definedFilters(filter) }
-  const size = readPageSize(request)
-  const before = decodeIdPageToken(query, request.pageToken)
-  const found = await listDeliveryRecords(tx, environmentId, filter, { before, limit: size + 1 })
-  return toPage(query, found, size, ({ id }) => [id])
-}
-
-/** The filters that are set, as the identity of a query. */
-function definedFilters(filter: DeliveryFilter): JsonObject {
-  return Object.fromEntries(
-    Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
-  )
+  const query = listQuery('delivery', environmentId, filter)
+  return await pageById(query, request, (range) => listDeliveryRecords(tx, environmentId, filter, range))
 }
 
 /** Counts the newest COUNTED_MAX deliveries that match, by state, event type and webhook. */

@@ -1,13 +1,5 @@
-import { type JsonObject, notFound } from '../base/index.ts'
-import {
-  countFitting,
-  decodeIdPageToken,
-  type ListPage,
-  type ListPageRequest,
-  readPageSize,
-  type Tx,
-  toPage,
-} from '../database/index.ts'
+import { notFound } from '../base/index.ts'
+import { type ListPage, type ListPageRequest, listQuery, pageByIdWithin, type Tx } from '../database/index.ts'
 import type { InboundContent, InboundEventRecord, InboundItemRecord } from './inbound-event.ts'
 import {
   expungeContent,
@@ -44,22 +36,14 @@ export async function listInboundEvents(
   filter: InboundFilter,
   request: ListPageRequest,
 ): Promise<ListPage<InboundEventSummary>> {
-  const query = { list: 'inbound_event', environment_id: environmentId, ...definedFilters(filter) }
-  const sizeMax = readPageSize(request)
-  const before = decodeIdPageToken(query, request.pageToken)
-  const heads = await listInboundHeads(tx, environmentId, filter, { before, limit: sizeMax + 1 })
-  const page = toPage(query, heads, Math.min(sizeMax, countFitting(heads, PAGE_BYTES_MAX)), ({ id }) => [id])
+  const query = listQuery('inbound_event', environmentId, filter)
+  const page = await pageByIdWithin(PAGE_BYTES_MAX, query, request, (range) =>
+    listInboundHeads(tx, environmentId, filter, range),
+  )
   const ids = page.items.map(({ id }) => id)
   const withContent = new Set(await findIdsWithContent(tx, environmentId, ids))
   const events = await findInboundEvents(tx, environmentId, ids)
   return { ...page, items: events.map((event) => ({ ...event, hasContent: withContent.has(event.id) })) }
-}
-
-/** The filters that are set, as the identity of a query. */
-function definedFilters(filter: InboundFilter): JsonObject {
-  return Object.fromEntries(
-    Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
-  )
 }
 
 /** An event with what was sent and what it led to. @throws Failure RESOURCE_NOT_FOUND */

@@ -3,6 +3,7 @@ import {
   decodePageToken,
   type ListPage,
   type ListPageRequest,
+  listQuery,
   readPageSize,
   type Tx,
   toPage,
@@ -31,18 +32,13 @@ export async function listRuns(
   filter: RunFilter,
   request: ListPageRequest,
 ): Promise<ListPage<RunView>> {
-  const query = { list: 'sync_job_run', environment_id: environmentId, ...definedFilters(filter) }
+  const query = listQuery('sync_job_run', environmentId, filter)
   const size = readPageSize(request)
   const cursor = decodePageToken(query, request.pageToken, ['time', 'uuid'])
   const below = cursor && { scheduledFor: new Date(Number(cursor[0])), id: String(cursor[1]) }
   const found = await listRunRecords(tx, environmentId, filter, below, size + 1)
   const page = toPage(query, found, size, ({ scheduledFor, id }) => [scheduledFor.getTime(), id])
   return { ...page, items: await withWaitStates(tx, page.items) }
-}
-
-/** The filters that are set; an undefined one counts as absent. */
-function definedFilters(filter: RunFilter): Record<string, string> {
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
 }
 
 /**

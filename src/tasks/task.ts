@@ -1,12 +1,5 @@
-import { Failure, type JsonObject, newId, notFound } from '../base/index.ts'
-import {
-  decodeIdPageToken,
-  type ListPage,
-  type ListPageRequest,
-  readPageSize,
-  type Tx,
-  toPage,
-} from '../database/index.ts'
+import { Failure, newId, notFound } from '../base/index.ts'
+import { type ListPage, type ListPageRequest, listQuery, pageById, type Tx } from '../database/index.ts'
 import {
   countUnfinishedTasks,
   findTask,
@@ -49,12 +42,8 @@ export async function listTasks(
   state: TaskState | undefined,
   request: ListPageRequest,
 ): Promise<ListPage<TaskRecord>> {
-  const query: JsonObject = { list: 'task', environment_id: environmentId, ...(state === undefined ? {} : { state }) }
-  const size = readPageSize(request)
-  const before = decodeIdPageToken(query, request.pageToken)
-  return toPage(query, await listTaskRecords(tx, environmentId, state, { before, limit: size + 1 }), size, ({ id }) => [
-    id,
-  ])
+  const query = listQuery('task', environmentId, { state })
+  return await pageById(query, request, (range) => listTaskRecords(tx, environmentId, state, range))
 }
 
 /**

@@ -31,7 +31,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'unified/check-findings.ts#findMappingProblems': 'a part of it is checkMapping, the rest compares a checked mapping',
   'unified/check-requests.ts#checkRequests': 'compares the settings of a checked mapping',
   'unified/fixture.ts#parseTriedCall': 'reads a part of what parseFixture reads, by the same schema',
-  'api/services/page.ts#checkRange': 'compares two times',
+  'api/services/time-range.ts#checkRange': 'compares two times',
   'api/mcp-management/settings.ts#readManagementSettings': 'compares what readQuery read with a few words',
   'definitions/check-actions.ts#findActionProblems': 'a part of checkConfig',
   'definitions/check-placeholders.ts#findPlaceholderProblems': 'a part of checkConfig',

@@ -276,7 +276,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'page token',
-    covers: ['database/keyset-pages.ts#decodePageToken', 'database/keyset-pages.ts#decodeIdPageToken'],
+    covers: ['database/keyset-pages.ts#decodePageToken'],
     lengthMax: QUERY,
     read: (input) => decodePageToken({ list: 'a' }, input),
     rejects: withFailure,

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { ApiTokenSchema } from '../../../gen/patchbay/v1/api_token_pb.ts'
 import { ApiTokenService, type CreateApiTokenRequest } from '../../../gen/patchbay/v1/api_token_service_pb.ts'
+import { listQuery, pageById } from '../../database/index.ts'
 import {
   type ApiTokenInput,
   type ApiTokenRecord,
@@ -15,7 +16,6 @@ import { callerOf, teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { IdempotencyDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { pageById, queryOf } from './page.ts'
 import { dateFrom, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
 /** Administers the API tokens of the caller's team and its environments. */
@@ -29,7 +29,7 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
       }),
     getApiToken: async ({ id }, context) => apiTokenToProto(await getApiToken(database.pool, teamIdOf(context), id)),
     listApiTokens: async (request, context) => {
-      const query = queryOf('api_token', teamIdOf(context))
+      const query = listQuery('api_token', teamIdOf(context))
       const page = await pageById(query, request, (range) => listApiTokens(database.pool, teamIdOf(context), range))
       return { apiTokens: page.items.map((token) => apiTokenToProto(token)), nextPageToken: page.nextPageToken }
     },

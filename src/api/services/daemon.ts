@@ -12,6 +12,7 @@ import {
   releaseRun,
   reportProgress,
 } from '../../daemons/index.ts'
+import { listQuery, pageById } from '../../database/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import {
@@ -25,7 +26,6 @@ import {
   progressFromProto,
 } from './daemon.convert.ts'
 import type { ServiceDeps } from './deps.ts'
-import { pageById, queryOf } from './page.ts'
 import { syncJobRunToProto } from './sync-job-run.convert.ts'
 
 /** Margin before the deadline of a claim, so that its answer arrives in time. */
@@ -44,7 +44,7 @@ export function daemonService({ daemons }: Pick<ServiceDeps, 'daemons'>): Servic
       }),
       listDaemons: async (request, context) => {
         const { groupKey } = request
-        const query = queryOf('daemon', environmentIdOf(context), { groupKey })
+        const query = listQuery('daemon', environmentIdOf(context), { groupKey })
         const page = await pageById(query, request, (range) =>
           listDaemons(pool, environmentIdOf(context), { groupKey }, range),
         )

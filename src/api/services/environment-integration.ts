@@ -1,5 +1,6 @@
 import { EnvironmentIntegrationService } from '../../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import type { JsonObject } from '../../base/index.ts'
+import { listQuery, pageById } from '../../database/index.ts'
 import { checkConfig, isLargeConfig } from '../../definitions/index.ts'
 import {
   createEnvironmentIntegration,
@@ -22,7 +23,6 @@ import {
 } from './environment-integration.convert.ts'
 import { runIdempotent } from './idempotency.ts'
 import { viewFromProto } from './integration.convert.ts'
-import { pageById, queryOf } from './page.ts'
 import { versionFrom } from './values.convert.ts'
 
 /** Installs integrations in an environment and overrides their config there. */
@@ -47,7 +47,7 @@ export function environmentIntegrationService(
       listEnvironmentIntegrations: async (request, context) => {
         const filter = environmentIntegrationFilterFromProto(request)
         const view = viewFromProto(request.view)
-        const query = queryOf('environment_integration', environmentIdOf(context), { ...filter, view })
+        const query = listQuery('environment_integration', environmentIdOf(context), { ...filter, view })
         const page = await pageById(query, request, (range) =>
           listEnvironmentIntegrations(database.pool, environmentCallerOf(context), filter, { ...range, view }),
         )

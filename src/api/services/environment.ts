@@ -1,6 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { EnvironmentSchema } from '../../../gen/patchbay/v1/environment_pb.ts'
 import { EnvironmentService } from '../../../gen/patchbay/v1/environment_service_pb.ts'
+import { listQuery, pageById } from '../../database/index.ts'
 import {
   createEnvironment,
   deleteEnvironment,
@@ -13,7 +14,6 @@ import { teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { pageById, queryOf } from './page.ts'
 import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
 /** Administers the environments of the caller's team. */
@@ -27,7 +27,7 @@ export function environmentService(deps: Pick<ServiceDeps, 'database' | 'secrets
     getEnvironment: async ({ id }, context) =>
       environmentToProto(await getEnvironment(database.pool, teamIdOf(context), id)),
     listEnvironments: async (request, context) => {
-      const query = queryOf('environment', teamIdOf(context))
+      const query = listQuery('environment', teamIdOf(context))
       const page = await pageById(query, request, (range) => listEnvironments(database.pool, teamIdOf(context), range))
       return { environments: page.items.map(environmentToProto), nextPageToken: page.nextPageToken }
     },

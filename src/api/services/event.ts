@@ -15,7 +15,7 @@ import { environmentIdOf } from '../caller.ts'
 import { structFrom } from '../messages/struct.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
-import { checkRange, queryOf } from './page.ts'
+import { checkRange } from './time-range.ts'
 import { dateFrom, timestampFrom } from './values.convert.ts'
 
 /** Reads the events of an environment. */
@@ -30,10 +30,7 @@ export function eventService({ database }: Pick<ServiceDeps, 'database'>): Servi
       },
       listEvents: async (request, context) => {
         const [environmentId, filter] = [environmentIdOf(context), eventFilterFromProto(request)]
-        const { types, since, until, ...ids } = filter
-        const times = { since: since?.toISOString(), until: until?.toISOString() }
-        const query = queryOf('event', environmentId, { ...ids, ...times, types: types?.join() })
-        const page = await listEvents(database.pool, environmentId, filter, query, request)
+        const page = await listEvents(database.pool, environmentId, filter, request)
         return { events: page.items.map(eventToProto), nextPageToken: page.nextPageToken }
       },
       expungeEvent: async ({ id }, context) =>

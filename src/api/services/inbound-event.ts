@@ -25,8 +25,8 @@ import { structFrom, valueFrom } from '../messages/struct.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { checkRange } from './page.ts'
 import { taskToProto } from './task.ts'
+import { checkRange } from './time-range.ts'
 import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
 
 const { replayInboundEvent: replayOne, replayInboundEvents: replayMany } = InboundEventService.method

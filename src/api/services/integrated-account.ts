@@ -15,7 +15,7 @@ import {
   withWholeContexts,
 } from '../../accounts/index.ts'
 import { type Failure, invalidFields, type JsonObject } from '../../base/index.ts'
-import type { Tx } from '../../database/index.ts'
+import { listQuery, pageById, type Tx } from '../../database/index.ts'
 import { checkPostConnectForm, getPostConnectForm, loadFormOptions, storePostConnectForm } from '../../links/index.ts'
 import { readWebhookOverview, recreateSubscriptions } from '../../webhook-subscriptions/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
@@ -31,7 +31,6 @@ import {
   integratedAccountToProto,
 } from './integrated-account.convert.ts'
 import { viewFromProto } from './integration.convert.ts'
-import { pageById, queryOf } from './page.ts'
 import { formOptionsRequestFromProto, formOptionsToProto, postConnectFormToProto } from './post-connect-form.convert.ts'
 import { versionFrom } from './values.convert.ts'
 
@@ -61,7 +60,7 @@ export function integratedAccountService(
       listIntegratedAccounts: async (request, context) => {
         const filter = integratedAccountFilterFromProto(request)
         const view = viewFromProto(request.view)
-        const query = queryOf('integrated_account', environmentIdOf(context), { ...filter, view })
+        const query = listQuery('integrated_account', environmentIdOf(context), { ...filter, view })
         const page = await pageById(query, request, (range) =>
           listIntegratedAccounts(database.pool, environmentCallerOf(context), filter, { ...range, view }),
         )
@@ -113,7 +112,7 @@ export function integratedAccountService(
       },
       listIntegratedAccountHistory: async (request, context) => {
         const { id } = request
-        const query = queryOf('integrated_account_history', environmentIdOf(context), { id })
+        const query = listQuery('integrated_account_history', environmentIdOf(context), { id })
         const page = await pageById(query, request, (range) =>
           listIntegratedAccountHistory(database.pool, environmentCallerOf(context), id, range),
         )

@@ -1,6 +1,6 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import { IntegrationService } from '../../../gen/patchbay/v1/integration_service_pb.ts'
-import { decodePageToken, type PageCursor, readPageSize, toPage } from '../../database/index.ts'
+import { decodePageToken, listQuery, type PageCursor, pageById, readPageSize, toPage } from '../../database/index.ts'
 import { findWebhookWarnings, listTools } from '../../definitions/index.ts'
 import {
   checkDefinition,
@@ -28,7 +28,6 @@ import {
   toolToProto,
   viewFromProto,
 } from './integration.convert.ts'
-import { pageById, queryOf } from './page.ts'
 import { versionFrom } from './values.convert.ts'
 
 /** Administers and checks definitions, and grants them to other teams. */
@@ -47,7 +46,7 @@ export function integrationService(
       integrationToProto(await getIntegration(database.pool, teamIdOf(context), id)),
     listIntegrations: async (request, context) => {
       const view = viewFromProto(request.view)
-      const page = await pageById(queryOf('integration', teamIdOf(context), { view }), request, (range) =>
+      const page = await pageById(listQuery('integration', teamIdOf(context), { view }), request, (range) =>
         listIntegrations(database.pool, teamIdOf(context), { ...range, view }),
       )
       return { integrations: page.items.map(integrationToProto), nextPageToken: page.nextPageToken }
@@ -89,7 +88,7 @@ function integrationGrantHandlers(deps: IdempotencyDeps): Pick<ServiceImpl<typeo
       ),
     listIntegrationGrants: async (request, context) => {
       const { integrationId } = request
-      const query = queryOf('integration_grant', teamIdOf(context), { integrationId })
+      const query = listQuery('integration_grant', teamIdOf(context), { integrationId })
       const size = readPageSize(request)
       const after = positionOf(decodePageToken(query, request.pageToken, ['time', 'uuid']))
       const range = { after, limit: size + 1 }

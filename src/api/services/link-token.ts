@@ -1,12 +1,12 @@
 import { LinkTokenService } from '../../../gen/patchbay/v1/link_token_service_pb.ts'
 import { findReservedKeys } from '../../accounts/index.ts'
+import { listQuery, pageById } from '../../database/index.ts'
 import { cancelLinkSession, createLinkSession, getLinkSession, listLinkSessions } from '../../links/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
 import { linkSessionFilterFromProto, linkSessionInputFromProto, linkTokenToProto } from './link-token.convert.ts'
-import { pageById, queryOf } from './page.ts'
 
 /** Makes links with which customers connect accounts. */
 export function linkTokenService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'links'>): ServiceDefinition {
@@ -27,7 +27,7 @@ export function linkTokenService(deps: Pick<ServiceDeps, 'database' | 'secrets' 
       },
       listLinkTokens: async (request, context) => {
         const filter = linkSessionFilterFromProto(request)
-        const query = queryOf('link_token', environmentIdOf(context), { ...filter })
+        const query = listQuery('link_token', environmentIdOf(context), filter)
         const page = await pageById(query, request, async (range) =>
           (await listLinkSessions(links, environmentCallerOf(context), filter, range)).map(linkTokenToProto),
         )

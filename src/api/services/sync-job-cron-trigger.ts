@@ -1,4 +1,5 @@
 import { SyncJobCronTriggerService } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
+import { listQuery, pageById } from '../../database/index.ts'
 import {
   checkCron,
   createTrigger,
@@ -17,7 +18,6 @@ import { environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { pageById, queryOf } from './page.ts'
 import {
   syncJobCronTriggerToProto,
   tickToProto,
@@ -48,7 +48,7 @@ export function syncJobCronTriggerService(
         syncJobCronTriggerToProto(await getTrigger(database.pool, environmentIdOf(context), id)),
       listSyncJobCronTriggers: async (request, context) => {
         const filter = triggerFilterFromProto(request)
-        const query = queryOf('sync_job_cron_trigger', environmentIdOf(context), { ...filter })
+        const query = listQuery('sync_job_cron_trigger', environmentIdOf(context), filter)
         const page = await pageById(query, request, (range) =>
           listTriggers(database.pool, environmentIdOf(context), filter, range),
         )

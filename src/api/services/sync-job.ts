@@ -1,10 +1,10 @@
 import { SyncJobService } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
+import { listQuery, pageById } from '../../database/index.ts'
 import { createSyncJob, deleteSyncJob, getSyncJob, listSyncJobs, updateSyncJob } from '../../syncs/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { pageById, queryOf } from './page.ts'
 import { syncJobChangeFromProto, syncJobInputFromProto, syncJobToProto } from './sync-job.convert.ts'
 import { versionFrom } from './values.convert.ts'
 
@@ -22,7 +22,7 @@ export function syncJobService(
     getSyncJob: async ({ id }, context) =>
       syncJobToProto(await getSyncJob(database.pool, environmentIdOf(context), id)),
     listSyncJobs: async (request, context) => {
-      const query = queryOf('sync_job', environmentIdOf(context))
+      const query = listQuery('sync_job', environmentIdOf(context))
       const page = await pageById(query, request, (range) =>
         listSyncJobs(database.pool, environmentIdOf(context), range),
       )

@@ -5,6 +5,7 @@ import {
   TeamService,
   type UpdateTeamRequest,
 } from '../../../gen/patchbay/v1/team_service_pb.ts'
+import { listQuery, pageById } from '../../database/index.ts'
 import {
   createTeam,
   deleteTeam,
@@ -18,7 +19,6 @@ import { callerOf, teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { pageById, queryOf } from './page.ts'
 import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
 /** Administers teams: a team sees itself, the operator's team sees all. */
@@ -31,7 +31,7 @@ export function teamService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'co
       ),
     getTeam: async ({ id }, context) => teamToProto(await getTeam(database.pool, callerOf(context), id)),
     listTeams: async (request, context) => {
-      const query = queryOf('team', teamIdOf(context))
+      const query = listQuery('team', teamIdOf(context))
       const page = await pageById(query, request, (range) => listTeams(database.pool, callerOf(context), range))
       return { teams: page.items.map(teamToProto), nextPageToken: page.nextPageToken }
     },

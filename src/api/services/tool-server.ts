@@ -1,4 +1,5 @@
 import { ToolServerService } from '../../../gen/patchbay/v1/tool_server_service_pb.ts'
+import { listQuery, pageById } from '../../database/index.ts'
 import {
   createToolServer,
   deleteToolServer,
@@ -13,7 +14,6 @@ import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { pageById, queryOf } from './page.ts'
 import {
   toolCallToProto,
   toolServerChangeFromProto,
@@ -49,7 +49,7 @@ export function toolServerService(deps: Pick<ServiceDeps, 'database' | 'secrets'
       const { integratedAccountId, tenantId } = request
       const filter = { integratedAccountId, tenantId }
       const environmentId = environmentIdOf(context)
-      const query = queryOf('tool_server', environmentId, {
+      const query = listQuery('tool_server', environmentId, {
         integrated_account_id: integratedAccountId,
         tenant_id: tenantId,
       })
@@ -85,7 +85,7 @@ export function toolServerService(deps: Pick<ServiceDeps, 'database' | 'secrets'
       const environmentId = environmentIdOf(context)
       const outcome = parseEnum(OUTCOMES, request.outcome)
       const { id: toolServerId } = await getToolServer(database.pool, environmentId, request.id)
-      const query = queryOf('tool_server_call', environmentId, { tool_server_id: toolServerId, outcome })
+      const query = listQuery('tool_server_call', environmentId, { tool_server_id: toolServerId, outcome })
       const page = await pageById(query, request, (range) =>
         listToolCalls(database.pool, { environmentId, toolServerId }, outcome, range),
       )

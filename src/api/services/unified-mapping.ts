@@ -2,7 +2,7 @@ import type { HandlerContext } from '@connectrpc/connect'
 import { UnifiedMappingService } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { getIntegratedAccount } from '../../accounts/index.ts'
 import { Failure, invalidFields, type JsonObject } from '../../base/index.ts'
-import type { Tx } from '../../database/index.ts'
+import { listQuery, pageById, type Tx } from '../../database/index.ts'
 import {
   checkLayer,
   createMapping,
@@ -17,7 +17,6 @@ import { callerOf, environmentCallerOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { pageById, queryOf } from './page.ts'
 import {
   mappingChangeFromProto,
   mappingFilterFromProto,
@@ -55,7 +54,7 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
       listUnifiedMappings: async (request, context) => {
         const writer = writerOf(context)
         const filter = mappingFilterFromProto(request)
-        const query = queryOf('unified_mapping', writer.environmentId ?? writer.teamId, { ...filter })
+        const query = listQuery('unified_mapping', writer.environmentId ?? writer.teamId, filter)
         const page = await pageById(query, request, (range) => selectMappings(database.pool, writer, filter, range))
         return { unifiedMappings: page.items.map(unifiedMappingToProto), nextPageToken: page.nextPageToken }
       },

@@ -1,7 +1,7 @@
 import { UnifiedModelService } from '../../../gen/patchbay/v1/unified_model_service_pb.ts'
 import { getIntegratedAccount } from '../../accounts/index.ts'
 import { catchFailure, Failure } from '../../base/index.ts'
-import { decodePageToken, readPageSize, toPage } from '../../database/index.ts'
+import { decodePageToken, listQuery, readPageSize, toPage } from '../../database/index.ts'
 import { type CustomFieldDescription, listCustomFields } from '../../unified/index.ts'
 import {
   checkModelConfig,
@@ -19,7 +19,6 @@ import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
 import { findingToProto } from './integration.convert.ts'
-import { queryOf } from './page.ts'
 import {
   type CustomFieldsByResource,
   modelChangeFromProto,
@@ -47,7 +46,7 @@ export function unifiedModelService(
     getUnifiedModel: async ({ name }, context) =>
       unifiedModelToProto(await getModel(database.pool, teamIdOf(context), name)),
     listUnifiedModels: async (request, context) => {
-      const query = queryOf('unified_model', teamIdOf(context))
+      const query = listQuery('unified_model', teamIdOf(context))
       const size = readPageSize(request)
       const after = decodePageToken(query, request.pageToken, ['text'])?.[0]
       const range = { after: after === undefined ? undefined : String(after), limit: size + 1 }

@@ -21,8 +21,8 @@ import { environmentIdOf } from '../caller.ts'
 import type { ServiceDeps } from './deps.ts'
 import { eventToProto } from './event.ts'
 import { runIdempotent } from './idempotency.ts'
-import type { RangeRequest } from './page.ts'
 import { taskToProto } from './task.ts'
+import type { RangeRequest } from './time-range.ts'
 import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
 
 const {

@@ -1,4 +1,5 @@
 import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
+import { listQuery, pageById } from '../../database/index.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -11,7 +12,7 @@ import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { checkRange, pageById, queryOf } from './page.ts'
+import { checkRange } from './time-range.ts'
 import { versionFrom } from './values.convert.ts'
 import { webhookChangeFromProto, webhookInputFromProto, webhookToProto } from './webhook.convert.ts'
 import { webhookDeliveryHandlers } from './webhook-delivery.ts'
@@ -38,7 +39,7 @@ export function webhookService(
       getWebhook: async ({ id }, context) =>
         webhookToProto(await getWebhook(database.pool, environmentIdOf(context), id)),
       listWebhooks: async (request, context) => {
-        const query = queryOf('webhook', environmentIdOf(context))
+        const query = listQuery('webhook', environmentIdOf(context))
         const page = await pageById(query, request, (range) =>
           listWebhooks(database.pool, environmentIdOf(context), range),
         )
