@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { Failure, isJsonObject, type Json } from '../../src/base/index.ts'
+import { Failure, isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
 import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../src/catalog/index.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
 import { buildCall, prepareRequest } from '../../src/unified/build-call.ts'
@@ -35,6 +35,27 @@ const HARMLESS = 'abc'
 const NUMBER = '987654321'
 const HOSTILE = ['x\\', 'x" OR 1=1 --', "' or ''='", "x\\' OR Name != '", 'a\nb', 'x) or (a', 'x or y']
 
+/** Names that a context brings into a query language: [mapping, path of the query, context of a name]. */
+const CONTEXTS: readonly (readonly [integration: string, path: string, Contexts])[] = [
+  ['jira', 'query.jql', { tickets: (name) => ({ projects: [name] }) }],
+  [
+    'salesforce',
+    'query.q',
+    {
+      accounts: (name) => ({ custom_fields: { Account: [name] } }),
+      contacts: (name) => ({ custom_fields: { Contact: [name] } }),
+      leads: (name) => ({ custom_fields: { Lead: [name] } }),
+      opportunities: (name) => ({ custom_fields: { Opportunity: [name] } }),
+      engagements: (name) => ({ custom_fields: { Event: [name] } }),
+      notes: (name) => ({ custom_fields: { Note: [name] } }),
+      tasks: (name) => ({ custom_fields: { Task: [name] } }),
+    },
+  ],
+]
+type Contexts = Readonly<Record<string, (name: string) => JsonObject>>
+/** SOQL has no quotes for names: what is left of a name is one word, which Salesforce rejects. */
+const NAME_IN_SELECT = /, [^\s,()']* FROM /g
+
 const placesOf = (method: string) =>
   SHIPPED_MODEL_NAMES.flatMap((model) =>
     listMappedIntegrations(model).flatMap((integration) =>
@@ -49,9 +70,10 @@ async function leavesOfRequest(
   [model, integration, resource]: readonly [string, string, string],
   method: string,
   request: UnifiedRequest,
+  context: JsonObject = {},
 ): Promise<ReadonlyMap<string, Json> | undefined> {
   const mapping = mappingPlan(model, integration, resource, method)
-  const target = { mapping, plan: definitionPlan(integration), access: accountOf(integration) }
+  const target = { mapping, plan: definitionPlan(integration), access: accountOf(integration, context) }
   try {
     const built = await buildCall({ evaluator }, target, request, prepareRequest(target, request))
     const { id = null, query = {}, body = null } = built
@@ -104,6 +126,23 @@ test.each(placesOf('get'))('an id of %s of %s: %s stays one value', async (...pl
     const leaves = await leavesOfRequest(place, 'get', { id: idOf(text) })
     if (leaves !== undefined) expect(shapeOf(place[1], leaves, text), text).toEqual(shapeOf(place[1], harmless, NUMBER))
   }
+})
+
+const NAMED = CONTEXTS.flatMap(([integration, path, contexts]) =>
+  Object.entries(contexts).map(([resource, contextOf]) => [integration, resource, path, contextOf] as const),
+)
+
+describe.each(NAMED)('context of %s: %s', (integration, resource, path, contextOf) => {
+  const place = [integration === 'jira' ? 'ticketing' : 'crm', integration, resource] as const
+  const queryWith = async (name: string) => (await leavesOfRequest(place, 'list', {}, contextOf(name)))?.get(path)
+
+  test.each(HOSTILE)('%j stays one name', async (name) => {
+    const shape = (query: Json | undefined) =>
+      String(query).replace(NAME_IN_SELECT, ', ? FROM ').replace(DOUBLE_BACKSLASH, '?')
+    const harmless = await queryWith(HARMLESS)
+    expect(harmless).toContain(HARMLESS)
+    expect(shape(await queryWith(name))).toBe(shape(harmless))
+  })
 })
 
 function filterOf(field: string, op: FilterOperator, text: string): UnifiedFilter {
