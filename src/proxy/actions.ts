@@ -42,9 +42,10 @@ export async function* actionPages(
     const outcome = await callAction(deps, plan, account, request)
     if (outcome.kind !== 'ok') yield { ...outcome, page: 1, state: null }
     else {
-      const { result, rateLimit } = outcome
+      const { result, rateLimit, headers } = outcome
       if (typeof result === 'string') assertNoScalar(outcome, result)
-      yield { kind: 'page', page: 1, records: toRecords(result), state: null, stopReason: 'unpaginated', rateLimit }
+      const records = toRecords(result)
+      yield { kind: 'page', page: 1, records, state: null, stopReason: 'unpaginated', rateLimit, headers }
     }
     // After a rate limit the next step runs the action once more.
     if (outcome.kind !== 'rate_limited') return

@@ -78,7 +78,7 @@ export async function processPageResponse(
   const next = advanced.state && maskLinkSecrets(deps.redaction, advanced.state)
   return {
     kind: 'page',
-    page: { kind: 'page', page: state.pages + 1, ...advanced, state: next, rateLimit },
+    page: { kind: 'page', page: state.pages + 1, ...advanced, state: next, rateLimit, headers: response.headers },
     response,
     previous: previous && maskLinkSecrets(deps.redaction, previous),
   }
@@ -110,7 +110,7 @@ function emptyPageOfError(error: RateLimitedOutcome | UpstreamErrorOutcome, page
 }
 
 function lastPage(response: DecodedResponse, page: RecordsPage<ListingState>): FetchedPage {
-  return { kind: 'page', page, response, previous: undefined }
+  return { kind: 'page', page: { ...page, headers: response.headers }, response, previous: undefined }
 }
 
 /** Longest cursor that is read; states of every format stay far below. */

@@ -61,6 +61,8 @@ export interface RecordsPage<State extends JsonObject = JsonObject> {
   /** Total number of records as the upstream reports it; it may change from page to page. */
   readonly total?: number | undefined
   readonly rateLimit?: RateLimitInfo | undefined
+  /** Of the response that it was read from, lower-case names; absent where a page does not come from one. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 /** Rate limit of the upstream, or of the definition's `budget` or `concurrency`. */

@@ -56,7 +56,7 @@ export function runStepsOf(
 }
 
 /** The outcome of a step that ended the call, with the error as the mapping words it. */
-export async function endedBySteps(
+async function endedBySteps(
   deps: UnifiedDependencies,
   { mapping }: UnifiedTarget,
   outcome: RateLimitedOutcome | UpstreamErrorOutcome,

@@ -111,6 +111,82 @@ describe('a rate limit in a list that is read page by page', () => {
       const denied = new Set<string>()
       const { proxy } = scriptedProxy(evaluator, ({ path }) => {
         if (path.startsWith(limited) && !denied.has(limited)) {
+describe('steps after a list that is read page by page', () => {
+  const some = { run_if: '$count($response) > 0' }
+  const query = { ids: "$join($after.ids, ',')" }
+  const after = [
+    { name: 'ids', type: 'transform', expression: '$response.id' },
+    { name: 'details', type: 'request', resource: 'users', method: 'list', query, ...some },
+    { name: 'type', type: 'transform', expression: '$headers.`content-type`' },
+    { name: 'merged', type: 'transform', expression: '$after.details[label != "gone"]', ...some, result: true },
+  ]
+  const config = { after, response: { fields: { id: 'id', name: 'label', tags: '$append($after.ids, $after.type)' } } }
+  const PAGES: Record<string, JsonObject> = {
+    '/people?limit=2': { items: [{ id: 'a' }, { id: 'b' }], next: 'c2' },
+    '/people?cursor=c2&limit=2': { items: [{ id: 'c' }], next: 'c3' },
+    '/users?ids=a,b&limit=2': {
+      items: [
+        { id: 'a', label: 'Ada' },
+        { id: 'b', label: 'gone' },
+      ],
+    },
+    '/users?ids=c&limit=2': { items: [{ id: 'c', label: 'Cleo' }] },
+  }
+
+  const read = async (
+    answer: (request: SeenRequest) => ScriptedAnswer | undefined,
+    state: JsonObject | null = null,
+  ) => {
+    const { proxy, seen } = scriptedProxy(
+      evaluator,
+      (request) => answer(request) ?? { body: PAGES[request.path] ?? { items: [] } },
+    )
+    const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping: planOf(config) }
+    const steps = await collect(unifiedPages({ proxy, evaluator }, target, {}, state))
+    return { steps, paths: seen.map(({ path }) => path) }
+  }
+
+  it('run for each page, with its records as $response, and may replace them', async () => {
+    const { steps, paths } = await read(() => undefined)
+    expect(steps).toMatchObject([
+      { kind: 'page', page: 1, records: [{ id: 'a', name: 'Ada', tags: ['a', 'b', 'application/json'] }] },
+      { kind: 'page', page: 2, records: [{ id: 'c', name: 'Cleo', tags: ['c', 'application/json'] }] },
+      { kind: 'page', page: 3, records: [], state: null },
+    ])
+    expect(paths).toEqual([
+      '/people?limit=2',
+      '/users?ids=a,b&limit=2',
+      '/people?cursor=c2&limit=2',
+      '/users?ids=c&limit=2',
+      '/people?cursor=c3&limit=2',
+    ])
+  })
+
+  it('that meet a rate limit are a step, after which they run for the same page', async () => {
+    let isLimited = true
+    const { steps, paths } = await read(({ path }) => {
+      if (!path.includes('ids=c') || !isLimited) return undefined
+      isLimited = false
+      return { status: 429, body: {} }
+    })
+    expect(steps.map(({ kind, page }) => `${kind} ${page}`)).toEqual(['page 1', 'rate_limited 2', 'page 2', 'page 3'])
+    expect(steps[1]?.state).toEqual(steps[0]?.state)
+    expect(paths.filter((path) => path.startsWith('/people'))).toHaveLength(3)
+  })
+
+  it('that fail end the list with the state of their page, from which it is resumed', async () => {
+    const failed = await read(({ path }) => (path.includes('ids=c') ? { status: 403, body: {} } : undefined))
+    expect(failed.steps).toMatchObject([{ kind: 'page' }, { kind: 'upstream_error', status: 403, page: 2 }])
+    const state = failed.steps[1]?.state ?? null
+    expect(state).toEqual(failed.steps[0]?.state)
+    const resumed = await read(() => undefined, state)
+    expect(resumed.steps).toMatchObject([
+      { kind: 'page', page: 2, records: [{ id: 'c', name: 'Cleo' }] },
+      { kind: 'page', page: 3 },
+    ])
+  })
+})
+
           denied.add(limited)
           return { status: 429, body: {} }
         }
@@ -368,6 +444,13 @@ describe('errors', () => {
     expect(outcome).toMatchObject({
       kind: 'upstream_error',
       status: 404,
+  it('after the call read the headers of its answer', async () => {
+    const after = [{ name: 'type', type: 'transform', expression: "$headers.`content-type` & '!'" }]
+    const response = { fields: { id: 'id', name: '$after.type' } }
+    const { outcome } = await callMethod('get', { after, response }, { id: '1' }, [{ body: { id: 1 } }])
+    expect(outcome).toMatchObject({ result: { id: '1', name: 'application/json!' } })
+  })
+
       message: 'No',
       metadata: { code: 'gone', fields: ['name'] },
     })
