@@ -16,6 +16,7 @@ if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN) {
   // A daemon shares its host with the customer's programs: it returns memory, and lets garbage grow to less than what is
   // alive. Measured over 300 000 records: 170 MB instead of 450 MB, at the same speed.
   if (process.argv[2] === 'daemon') for (const flag of DAEMON_FLAGS) setFlagsFromString(flag)
-  const { runCommand } = await import('./cli/index.ts')
+  const { exitOnClosedOutput, runCommand } = await import('./cli/index.ts')
+  exitOnClosedOutput()
   process.exitCode = await runCommand(process.argv.slice(2), process.env)
 }

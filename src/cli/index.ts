@@ -11,6 +11,8 @@ import { UsageError } from './command.ts'
 import { FileError } from './definition-file.ts'
 import { createProgram } from './program.ts'
 
+export { exitOnClosedOutput } from './closed-output.ts'
+
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2
 

@@ -1,0 +1,27 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { CommandProcess } from '../support/command.ts'
+import { freePort, removeDataDir, temporaryDataDir } from '../support/product.ts'
+
+/** Runs a command whose output nothing reads, as below `| head` that has ended. */
+async function runUnread(args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
+  const process = new CommandProcess(args, environment)
+  process.child.stdout?.destroy()
+  return await process.ended
+}
+
+it.each([
+  ['--help'],
+  ['catalog'],
+  ['unified check crm/hubspot'],
+  ['unified try crm/hubspot --fixture test/unified/fixtures/crm/hubspot.json'],
+  ['unified try crm/hubspot --fixture test/unified/fixtures/crm/hubspot.json --json'],
+])('`patchbay %s` ends without a message when its output is closed', async (line) => {
+  expect(await runUnread(line.split(' '))).toMatchObject({ exitCode: 141, stderr: '' })
+})
+
+it('a server stops in order when its output is closed', { timeout: 60_000 }, async () => {
+  const dataDir = temporaryDataDir()
+  onTestFinished(() => removeDataDir(dataDir))
+  const settings = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(await freePort()), PATCHBAY_LOG_LEVEL: 'warn' }
+  expect(await runUnread(['start'], settings)).toMatchObject({ exitCode: 0, stderr: '' })
+})
