@@ -1,5 +1,6 @@
 import { deepMerge, etagMismatch, exceedsJsonSize, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
 import { isForeignKeyViolation, type Tx } from '../database/index.ts'
+import type { MappingFinding } from '../unified/index.ts'
 import { assertNoErrors, checkLayer, type LayerToCheck } from './check-layer.ts'
 import {
   deleteMappingRow,
@@ -26,13 +27,20 @@ export interface MappingWriter extends MappingOwner {
   readonly mayWriteBase: boolean
 }
 
+/** A mapping that was stored, and what its check found: warnings and hints. */
+interface WrittenMapping {
+  readonly mapping: StoredMapping
+  /** With paths of the request: `config.response.fields.name`. */
+  readonly warnings: readonly MappingFinding[]
+}
+
 /**
  * Stores a mapping after checking what it comes to. `tx` is a transaction.
  *
  * @throws Failure TEAM_TOKEN_REQUIRED for a base mapping, DEFINITION_INVALID with every error, NAME_TAKEN, LIMIT_REACHED,
  * RESOURCE_NOT_FOUND for an account that is deleted meanwhile
  */
-export async function createMapping(tx: Tx, writer: MappingWriter, layer: LayerToCheck): Promise<StoredMapping> {
+export async function createMapping(tx: Tx, writer: MappingWriter, layer: LayerToCheck): Promise<WrittenMapping> {
   const place = {
     teamId: layer.teamId,
     environmentId: layer.environmentId ?? null,
@@ -43,10 +51,11 @@ export async function createMapping(tx: Tx, writer: MappingWriter, layer: LayerT
     method: layer.method,
   }
   assertWritable(writer, place)
-  assertNoErrors(await checkLayer(tx, layer, 'config'))
+  const findings = await checkLayer(tx, layer, 'config')
+  assertNoErrors(findings)
   await assertRoom(tx, place, layer.config, 1)
-  const stored = await insert(tx, { ...place, id: newId(), config: layer.config })
-  if (stored !== undefined) return stored
+  const mapping = await insert(tx, { ...place, id: newId(), config: layer.config })
+  if (mapping !== undefined) return { mapping, warnings: findings }
   const message = `there is a mapping of ${place.model}/${place.resource} ${place.method} for ${place.integrationName} in this scope already: change that one`
   throw new Failure('NAME_TAKEN', message, {
     resource: { type: 'unified_mapping', id: (await findMappingIdAt(tx, place)) ?? '' },
@@ -75,19 +84,20 @@ export interface MappingChange {
  *
  * @throws Failure RESOURCE_NOT_FOUND, TEAM_TOKEN_REQUIRED, ETAG_MISMATCH, DEFINITION_INVALID with every error, LIMIT_REACHED
  */
-export async function updateMapping(tx: Tx, writer: MappingWriter, change: MappingChange): Promise<StoredMapping> {
+export async function updateMapping(tx: Tx, writer: MappingWriter, change: MappingChange): Promise<WrittenMapping> {
   const { id, version } = change
   const stored = await lockMapping(tx, writer, id)
   if (stored === undefined) throw notFound('unified_mapping', id)
   assertWritable(writer, stored)
   if (version !== undefined && version !== stored.version) throw etagMismatch('unified_mapping', id)
-  if (change.config === undefined) return stored
+  if (change.config === undefined) return { mapping: stored, warnings: [] }
   const config = change.isReplacing ? change.config : deepMerge(stored.config, change.config)
-  assertNoErrors(await checkLayer(tx, { ...placeOf(stored), config }, 'config'))
+  const findings = await checkLayer(tx, { ...placeOf(stored), config }, 'config')
+  assertNoErrors(findings)
   await assertRoom(tx, stored, config, 0)
-  const updated = await updateMappingRow(tx, writer, id, config, version)
-  if (updated === undefined) throw etagMismatch('unified_mapping', id)
-  return updated
+  const mapping = await updateMappingRow(tx, writer, id, config, version)
+  if (mapping === undefined) throw etagMismatch('unified_mapping', id)
+  return { mapping, warnings: findings }
 }
 
 /** Deletes a mapping. @throws Failure RESOURCE_NOT_FOUND, TEAM_TOKEN_REQUIRED, ETAG_MISMATCH */

@@ -243,6 +243,29 @@ it.each<[string, JsonObject, JsonObject]>([
     },
   ],
   [
+it('a creation or change tells what its check found, once', async () => {
+  const place = { ...CONTACTS, scope: 'base', integration_name: integrationName, method: 'lists' }
+  const fields = { id: 'id', title: 'Tier__c' }
+  const created = await team.ok(method.createUnifiedMapping, {
+    ...place,
+    config: { resource: 'contacts', method: 'list', response: { fields } },
+  })
+  const hint = expect.objectContaining({ path: 'method', rule: 'method.not_in_model', severity: 'hint' })
+  const hardCoded = { path: 'config.response.fields.title', rule: 'custom_fields.hard_coded', severity: 'warning' }
+  expect(created.warnings).toEqual([hint, expect.objectContaining(hardCoded)])
+  const id = String(created.id)
+  expect((await team.ok(method.getUnifiedMapping, { id })).warnings).toEqual([])
+  const changed = await team.ok(method.updateUnifiedMapping, {
+    id,
+    config: { response: { fields: { title: 'tier' } }, filters: { title: { ops: ['eq'] } } },
+  })
+  expect(changed.warnings).toEqual([
+    hint,
+    expect.objectContaining({ path: 'config.filters.title', rule: 'filter.unused', severity: 'warning' }),
+  ])
+  await team.ok(method.deleteUnifiedMapping, { id })
+})
+
     'an integration that is not there',
     { integration_name: 'hubspt' },
     { path: 'integration_name', rule: 'integration.unknown', message: expect.stringMatching(/did you mean hubspot/) },

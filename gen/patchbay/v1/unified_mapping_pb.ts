@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/unified_mapping.proto.
  */
 export const file_patchbay_v1_unified_mapping: GenFile = /*@__PURE__*/
-  fileDesc("CiFwYXRjaGJheS92MS91bmlmaWVkX21hcHBpbmcucHJvdG8SC3BhdGNoYmF5LnYxIrMDCg5VbmlmaWVkTWFwcGluZxIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESMwoFc2NvcGUYAiABKAlCJOBBBbpIHnIcUgRiYXNlUgtlbnZpcm9ubWVudFIHYWNjb3VudBIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYAyABKAlCC+BBBbpIBXIDsAEBSACIAQESEgoFbW9kZWwYBCABKAlCA+BBBRIVCghyZXNvdXJjZRgFIAEoCUID4EEFEh0KEGludGVncmF0aW9uX25hbWUYBiABKAlCA+BBBRITCgZtZXRob2QYByABKAlCA+BBBRIsCgZjb25maWcYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQISMwoKY3JlYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhEKBGV0YWcYCyABKAlCA+BBA0IYChZfaW50ZWdyYXRlZF9hY2NvdW50X2lkImoKFVVuaWZpZWRNYXBwaW5nRmluZGluZxIRCgRwYXRoGAEgASgJQgPgQQMSEQoEcnVsZRgCIAEoCUID4EEDEhUKCHNldmVyaXR5GAMgASgJQgPgQQMSFAoHbWVzc2FnZRgEIAEoCUID4EEDYgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CiFwYXRjaGJheS92MS91bmlmaWVkX21hcHBpbmcucHJvdG8SC3BhdGNoYmF5LnYxIu4DCg5VbmlmaWVkTWFwcGluZxIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESMwoFc2NvcGUYAiABKAlCJOBBBbpIHnIcUgRiYXNlUgtlbnZpcm9ubWVudFIHYWNjb3VudBIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYAyABKAlCC+BBBbpIBXIDsAEBSACIAQESEgoFbW9kZWwYBCABKAlCA+BBBRIVCghyZXNvdXJjZRgFIAEoCUID4EEFEh0KEGludGVncmF0aW9uX25hbWUYBiABKAlCA+BBBRITCgZtZXRob2QYByABKAlCA+BBBRIsCgZjb25maWcYCCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQISMwoKY3JlYXRlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEhEKBGV0YWcYCyABKAlCA+BBAxI5Cgh3YXJuaW5ncxgMIAMoCzIiLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nRmluZGluZ0ID4EEDQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWQiagoVVW5pZmllZE1hcHBpbmdGaW5kaW5nEhEKBHBhdGgYASABKAlCA+BBAxIRCgRydWxlGAIgASgJQgPgQQMSFQoIc2V2ZXJpdHkYAyABKAlCA+BBAxIUCgdtZXNzYWdlGAQgASgJQgPgQQNiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * One layer of how a method of a unified resource is made of a third party's API. The layers of a call are merged leaf by
@@ -101,6 +101,14 @@ export type UnifiedMapping = Message<"patchbay.v1.UnifiedMapping"> & {
    * @generated from field: string etag = 11;
    */
   etag: string;
+
+  /**
+   * What the check found although the mapping is stored: warnings and hints, with paths of the request, such as
+   * `config.response.fields.name`. Only of a creation, or of a change of the config; else empty.
+   *
+   * @generated from field: repeated patchbay.v1.UnifiedMappingFinding warnings = 12;
+   */
+  warnings: UnifiedMappingFinding[];
 };
 
 /**

@@ -717,7 +717,8 @@ export const TryErrorSchema: GenMessage<TryError> = /*@__PURE__*/
  */
 export const UnifiedMappingService: GenService<{
   /**
-   * Stores a mapping after checking what it comes to over the layers below.
+   * Stores a mapping after checking what it comes to over the layers below. What the check warns of is in `warnings` of the
+   * answer.
    *
    * Failures: TEAM_TOKEN_REQUIRED for the scope `base`, ENVIRONMENT_REQUIRED for the others, RESOURCE_NOT_FOUND for an unknown
    * account, NAME_TAKEN when the scope has a mapping of that method, DEFINITION_INVALID with every error of the check,

@@ -38,8 +38,11 @@ function placeFinding(field: string, description: string): Finding {
   return { field, description, rule: 'unified_mapping.scope' }
 }
 
-/** A mapping as it is stored. */
-export function unifiedMappingToProto(mapping: StoredMapping): MessageInitShape<typeof UnifiedMappingSchema> {
+/** A mapping as it is stored. @param warnings what its check found, of one that was just written */
+export function unifiedMappingToProto(
+  mapping: StoredMapping,
+  warnings: readonly MappingFinding[] = [],
+): MessageInitShape<typeof UnifiedMappingSchema> {
   const { id, environmentId, integratedAccountId } = mapping
   return {
     id,
@@ -53,6 +56,7 @@ export function unifiedMappingToProto(mapping: StoredMapping): MessageInitShape<
     createdAt: timestampFrom(mapping.createdAt),
     updatedAt: timestampFrom(mapping.updatedAt),
     etag: toEtag(mapping.version),
+    warnings: warnings.map(mappingFindingToProto),
   }
 }
 

@@ -43,9 +43,10 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
         const { createUnifiedMapping: method } = UnifiedMappingService.method
         const writer = writerOf(context)
         const owner = mappingScopeOf(request) === 'base' ? writer.teamId : environmentOf(writer)
-        const answer = await runIdempotent(deps, owner, method, request, async (tx) =>
-          unifiedMappingToProto(await createMapping(tx, writer, await layerOf(deps, tx, writer, request))),
-        )
+        const answer = await runIdempotent(deps, owner, method, request, async (tx) => {
+          const { mapping, warnings } = await createMapping(tx, writer, await layerOf(deps, tx, writer, request))
+          return unifiedMappingToProto(mapping, warnings)
+        })
         unifiedMappings.invalidate()
         return answer
       },
@@ -56,13 +57,16 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
         const filter = mappingFilterFromProto(request)
         const query = listQuery('unified_mapping', writer.environmentId ?? writer.teamId, filter)
         const page = await pageById(query, request, (range) => selectMappings(database.pool, writer, filter, range))
-        return { unifiedMappings: page.items.map(unifiedMappingToProto), nextPageToken: page.nextPageToken }
+        return {
+          unifiedMappings: page.items.map((each) => unifiedMappingToProto(each)),
+          nextPageToken: page.nextPageToken,
+        }
       },
       updateUnifiedMapping: async (request, context) => {
         const change = mappingChangeFromProto(request)
-        const updated = await database.transaction((tx) => updateMapping(tx, writerOf(context), change))
+        const { mapping, warnings } = await database.transaction((tx) => updateMapping(tx, writerOf(context), change))
         unifiedMappings.invalidate()
-        return unifiedMappingToProto(updated)
+        return unifiedMappingToProto(mapping, warnings)
       },
       deleteUnifiedMapping: async ({ id, etag }, context) => {
         const input = { id, version: versionFrom(etag) }
