@@ -25,13 +25,23 @@ export interface MethodDescription {
   readonly targetResource: string
   /** Several where the request decides. */
   readonly targetMethods: readonly string[]
-  readonly filters: readonly { readonly field: string; readonly operators: readonly string[] }[]
+  readonly filters: readonly FilterDescription[]
   readonly sortFields: readonly string[]
   readonly expandFields: readonly string[]
   readonly customFieldsMode: string
   readonly isPartial: boolean
+  /** Fields that the body must have, at the top of the schema. */
+  readonly requiredFields: readonly string[]
   /** Why it cannot be called. */
   readonly problems: readonly Violation[]
+}
+
+/** A filter that a method honours. */
+interface FilterDescription {
+  readonly field: string
+  readonly operators: readonly string[]
+  /** A request without it is rejected. */
+  readonly isRequired: boolean
 }
 
 /** Methods whose fields count as mapped. */
@@ -72,13 +82,22 @@ function describeMethod(resource: UnifiedResource, name: string, merged: MergedM
     filters: Object.entries(objectOf(config.filters)).map(([field, filter]) => ({
       field,
       operators: textsOf(objectOf(filter).ops),
+      isRequired: objectOf(filter).required === true,
     })),
     sortFields: Object.keys(objectOf(config.sort)),
     expandFields: Object.keys(objectOf(config.side_load)),
     customFieldsMode: String(objectOf(config.custom_fields).mode ?? 'none'),
     isPartial: objectOf(config.response).partial === true,
+    requiredFields: requiredFields(resource, name, config),
     problems: problemsOf(resource, name, merged),
   }
+}
+
+/** What `validateBody` requires: a create is whole, an update needs what the integration asks for alone. */
+function requiredFields({ node }: UnifiedResource, method: string, { request }: JsonObject): readonly string[] {
+  if (method !== 'create' && method !== 'update') return []
+  const ofSchema = method === 'create' ? node.required : []
+  return [...new Set([...ofSchema, ...textsOf(objectOf(request).required)])]
 }
 
 function targetsOf(method: Json | undefined): readonly string[] {

@@ -135,6 +135,23 @@ it('the description tells fields, methods, filters, order, references and the la
   })
 })
 
+it('the description tells which filters and fields the integration requires', async () => {
+  const required = { filters: { lifecycle_stage: { required: true } }, request: { required: ['emails'] } }
+  const ids: string[] = []
+  for (const name of ['list', 'create', 'update', 'merge']) {
+    const config = name === 'list' ? { filters: required.filters } : { request: required.request }
+    const request = { ...CONTACTS, integrated_account_id: accountId, method: name, config }
+    ids.push(String((await client.ok(method.createUnifiedMapping, request)).id))
+  }
+  expect((await methodNamed('list')).filters).toEqual([
+    { field: 'updated_at', operators: ['gt', 'gte'], is_required: false },
+    { field: 'lifecycle_stage', operators: ['eq', 'in'], is_required: true },
+  ])
+  const needed = ['create', 'update', 'merge'].map(async (name) => (await methodNamed(name)).required_fields)
+  expect(await Promise.all(needed)).toEqual([['emails'], ['emails'], []])
+  for (const id of ids) await client.ok(method.deleteUnifiedMapping, { id })
+})
+
 describe('the custom fields of the description', () => {
   const fieldsOf = async (account: string) => {
     const request = { model: 'crm', integrated_account_id: account, resource: 'contacts', include_custom_fields: true }
@@ -226,23 +243,6 @@ it('a check tells warnings and hints of what could be stored', async () => {
   ])
 })
 
-it.each<[string, JsonObject, JsonObject]>([
-  [
-    'what all methods share where no method is mapped',
-    { integration_name: 'trello' },
-    { path: '', rule: 'target.missing', severity: 'warning' },
-  ],
-  [
-    'a method that the model does not have',
-    { method: 'lst', config: { resource: 'contacts', method: 'list', response: { fields: { id: 'id' } } } },
-    {
-      path: 'method',
-      rule: 'method.not_in_model',
-      severity: 'hint',
-      message: expect.stringMatching(/did you mean list/),
-    },
-  ],
-  [
 it('a creation or change tells what its check found, once', async () => {
   const place = { ...CONTACTS, scope: 'base', integration_name: integrationName, method: 'lists' }
   const fields = { id: 'id', title: 'Tier__c' }
@@ -266,6 +266,23 @@ it('a creation or change tells what its check found, once', async () => {
   await team.ok(method.deleteUnifiedMapping, { id })
 })
 
+it.each<[string, JsonObject, JsonObject]>([
+  [
+    'what all methods share where no method is mapped',
+    { integration_name: 'trello' },
+    { path: '', rule: 'target.missing', severity: 'warning' },
+  ],
+  [
+    'a method that the model does not have',
+    { method: 'lst', config: { resource: 'contacts', method: 'list', response: { fields: { id: 'id' } } } },
+    {
+      path: 'method',
+      rule: 'method.not_in_model',
+      severity: 'hint',
+      message: expect.stringMatching(/did you mean list/),
+    },
+  ],
+  [
     'an integration that is not there',
     { integration_name: 'hubspt' },
     { path: 'integration_name', rule: 'integration.unknown', message: expect.stringMatching(/did you mean hubspot/) },

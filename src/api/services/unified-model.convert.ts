@@ -79,11 +79,12 @@ function methodToProto(method: MethodDescription): MessageInitShape<typeof Unifi
     name: described.name,
     targetResource: described.targetResource,
     targetMethods: [...described.targetMethods],
-    filters: described.filters.map(({ field, operators }) => ({ field, operators: [...operators] })),
+    filters: described.filters.map((filter) => ({ ...filter, operators: [...filter.operators] })),
     sortFields: [...described.sortFields],
     expandFields: [...described.expandFields],
     customFieldsMode: described.customFieldsMode,
     isPartial: described.isPartial,
+    requiredFields: [...described.requiredFields],
     mapping: structFrom(merged.config),
     layers: Object.fromEntries(merged.layers),
     problems: problems.map(({ field, rule, description }) => ({
