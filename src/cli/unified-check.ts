@@ -39,7 +39,7 @@ async function findInFixtures(
       const node = mapping.model.resources.get(resource)
       const own = cases.filter((each) => each.resource === resource && each.fixture.method === method)
       if (node === undefined || own.length === 0) continue
-      const plan = compileMapping(merged, node, method)
+      const plan = compileMapping(merged, node, method, mapping.references)
       const tried: TriedMapping[] = []
       for (const { fixture } of own)
         tried.push(await tryFixture({ evaluator, clock: systemClock }, plan, definition, fixture))

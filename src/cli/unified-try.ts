@@ -63,7 +63,7 @@ async function tryCase(
     const failure = new Failure('UNIFIED_NOT_MAPPED', message)
     return { exchanges: [], outcome: undefined, failure, traces: undefined, unused: fixture.exchanges.length }
   }
-  const plan = compileMapping(merged, node, fixture.method)
+  const plan = compileMapping(merged, node, fixture.method, mapping.references)
   return await tryFixture({ evaluator, clock: systemClock }, plan, definition, fixture)
 }
 

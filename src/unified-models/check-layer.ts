@@ -7,14 +7,17 @@ import {
   compileMapping,
   distinctFindings,
   findMappingProblems,
+  listReferences,
   type MappingFinding,
   type MappingPlan,
   type MergedMapping,
   parseModel,
+  type References,
   type UnifiedResource,
 } from '../unified/index.ts'
 import { ANY_METHOD, listParts, mergeMethods } from './layers.ts'
 import { documentOf } from './model.ts'
+import { findReferences, modelsOfReferences, type ReferencedModel } from './references.ts'
 import { type MappingPlace, type StoredLayer, selectLayers } from './sql/effective.ts'
 
 /** A layer to be checked: where it holds, and what it would set. */
@@ -46,8 +49,31 @@ export async function checkLayer(tx: Tx, layer: LayerToCheck, prefix: string): P
   const isShared = layer.method === ANY_METHOD
   const checked = isShared ? methods : new Map([...methods].filter(([method]) => method === layer.method))
   if (checked.size === 0) return [...place, withoutTarget(isShared, prefix)]
-  const findings = findMappingProblems({ resource, methods: checked, siblings: methods, definition }, prefix)
+  const references = await readReferences(tx, layer, resource, [...checked.values()])
+  const findings = findMappingProblems(
+    { resource, methods: checked, siblings: methods, definition, references },
+    prefix,
+  )
   return [...place, ...(isShared ? distinctFindings(findings) : findings)]
+}
+
+/** The rules of the resources that mappings expand references to, as they are stored. */
+async function readReferences(
+  tx: Tx,
+  place: LayerToCheck,
+  resource: UnifiedResource,
+  mappings: readonly MergedMapping[],
+): Promise<References> {
+  const names = [...new Set(mappings.flatMap(({ config }) => listReferences(config, resource)))]
+  const models = new Map<string, ReferencedModel>()
+  for (const name of modelsOfReferences(names)) {
+    const layers = await selectLayers(tx, place, name)
+    const document = documentOf(name, layers.find(({ kind }) => kind === 'model')?.config ?? {})
+    if (document.resources === undefined) continue
+    const parts = listParts(findShippedMapping(name, place.integrationName) ?? {}, layers)
+    models.set(name, { model: parseModel(document), methodsOf: (each) => mergeMethods(parts, each) })
+  }
+  return findReferences(names, models)
 }
 
 /** What all methods share may be stored before the first method is; until then it has no effect. */
@@ -99,7 +125,8 @@ export async function draftMethod(tx: Tx, layer: LayerToCheck): Promise<DraftedM
   const methods = mergeMethods(listParts(shippedOf(layer), replaced(layers, layer)), layer.resource)
   const merged = methods.get(layer.method)
   if (!('schema' in resource) || merged === undefined) throw new Error('a checked draft has no mapping')
-  return { merged, plan: compileMapping(merged, resource, layer.method), findings }
+  const references = await readReferences(tx, layer, resource, [merged])
+  return { merged, plan: compileMapping(merged, resource, layer.method, references), findings }
 }
 
 /** The resource of the model, or the finding that there is none. */

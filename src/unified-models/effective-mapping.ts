@@ -16,6 +16,7 @@ import { describeResource, type ModelDescription, type ResourceDescription } fro
 import { listMethods, listParts, mergeMethod, mergeMethods, type ResourcePart } from './layers.ts'
 import { listMappedModels } from './mapped-models.ts'
 import { documentOf } from './model.ts'
+import { findReferences, modelsOfReferences, type ReferencedModel } from './references.ts'
 import { type MappedAccount, type StoredLayer, selectLayers } from './sql/effective.ts'
 
 /** Cache size in accounts, and how long a change of another process stays unseen, milliseconds. */
@@ -44,8 +45,8 @@ export interface EffectiveMapping {
 /** The effective mappings of accounts. */
 export interface UnifiedMappings {
   /**
-   * The mapping of one method. Costs one statement at most: what is stored is cached for half a second, what is compiled by
-   * its versions.
+   * The mapping of one method. Costs one statement at most, and one for each other model that it expands references to: what is
+   * stored is cached for half a second, what is compiled by its versions.
    *
    * @throws Failure UNIFIED_NOT_MAPPED naming what there is instead; DEFINITION_INVALID when the layers no longer fit together
    */
@@ -83,15 +84,31 @@ export function createUnifiedMappings({ clock }: { readonly clock: Pick<Clock, '
   }
 
   /** What is cached by account is the key alone: the models are bounded by their size. */
-  async function modelOf(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel> {
+  async function findModel(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel | undefined> {
     const { environmentId, integratedAccountId = '', integrationName } = account
     const accountKey = [environmentId, integratedAccountId, integrationName, model].join(' ')
     const key = await readThrough(byAccount, accountKey, async () => (await read(tx, account, model))?.key)
-    const found = key === undefined ? undefined : (cache.models.get(key) ?? (await read(tx, account, model)))
+    return key === undefined ? undefined : (cache.models.get(key) ?? (await read(tx, account, model)))
+  }
+
+  async function modelOf(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel> {
+    const found = await findModel(tx, account, model)
     if (found !== undefined) return found
     const names = [...new Set([...SHIPPED_MODEL_NAMES, ...(await listMappedModels(tx, account))])].sort()
     const message = `there is no unified model ${model}${suggest(model, names)}: there are ${names.join(', ')}`
     throw notMapped(message, { model })
+  }
+
+  /** The mapping with the rules of the resources that its expanded references show. */
+  async function withReferences(tx: Tx, account: MappedAccount, mapping: EffectiveMapping): Promise<EffectiveMapping> {
+    const { references } = mapping.plan
+    if (references.length === 0) return mapping
+    const models = new Map<string, MappedModel>()
+    for (const name of modelsOfReferences(references)) {
+      const found = await findModel(tx, account, name)
+      if (found !== undefined) models.set(name, found)
+    }
+    return completeMapping(cache, mapping, models)
   }
 
   return {
@@ -99,7 +116,7 @@ export function createUnifiedMappings({ clock }: { readonly clock: Pick<Clock, '
       const mapped = await modelOf(tx, account, ref.model)
       const resource = mapped.model.resources.get(ref.resource)
       const found = resource === undefined ? undefined : compileMethod(cache, mapped, resource, ref.method)
-      if (found !== undefined) return found
+      if (found !== undefined) return await withReferences(tx, account, found)
       throw noMapping(mapped, ref, await listMappedModels(tx, account))
     },
     list: async (tx, account, model) => await compilable(cache, await modelOf(tx, account, model)),
@@ -126,8 +143,15 @@ interface MappedModel {
 interface ModelCache {
   readonly models: LRUCache<string, MappedModel>
   readonly methods: LRUCache<string, EffectiveMapping>
+  /** Of a method that expands references, the last one compiled with the rules of what they refer to, and the models of those. */
+  readonly completed: WeakMap<EffectiveMapping, CompletedMapping>
   /** The model of a key at a revision or a later one; an earlier one is dropped with its methods. */
   newest(key: string, revision: number, make: () => MappedModel | undefined): MappedModel | undefined
+}
+
+interface CompletedMapping {
+  readonly mapping: EffectiveMapping
+  readonly models: ReadonlyMap<string, MappedModel>
 }
 
 function createModelCache(): ModelCache {
@@ -146,6 +170,7 @@ function createModelCache(): ModelCache {
   return {
     models,
     methods,
+    completed: new WeakMap(),
     newest(key, revision, make) {
       const known = models.get(key)
       if (known !== undefined && known.revision >= revision) return known
@@ -238,6 +263,28 @@ function compileMethod(
   const mapping = { model, resource, method, merged, plan: compileMapping(merged, resource, method) }
   methods.set(key, mapping)
   return mapping
+}
+
+/** The mapping compiled with the rules of what it refers to. @param models of its references, by name */
+function completeMapping(
+  { completed }: ModelCache,
+  mapping: EffectiveMapping,
+  models: ReadonlyMap<string, MappedModel>,
+): EffectiveMapping {
+  const known = completed.get(mapping)
+  const isSame =
+    known?.models.size === models.size && [...models].every(([name, each]) => known.models.get(name) === each)
+  if (known !== undefined && isSame) return known.mapping
+  const { merged, resource, method, plan } = mapping
+  const sources = new Map([...models].map(([name, each]) => [name, sourceOf(each)] as const))
+  const references = findReferences(plan.references, sources)
+  const made = { ...mapping, plan: compileMapping(merged, resource, method, references) }
+  completed.set(mapping, { mapping: made, models })
+  return made
+}
+
+function sourceOf(mapped: MappedModel): ReferencedModel {
+  return { model: mapped.model, methodsOf: (resource) => methodsOf(mapped, resource) }
 }
 
 async function compilable(cache: ModelCache, mapped: MappedModel): Promise<readonly EffectiveMapping[]> {

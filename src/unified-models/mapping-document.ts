@@ -1,13 +1,18 @@
 import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, type Violation } from '../base/index.ts'
+import { findShippedMapping, findShippedModel } from '../catalog/index.ts'
 import {
   checkMappingLayer,
   distinctFindings,
   findMappingProblems,
+  listReferences,
   type MappingFinding,
   type MergedMapping,
+  parseModel,
+  type References,
   type UnifiedModel,
 } from '../unified/index.ts'
 import { ANY_METHOD, listParts, mergeMethods } from './layers.ts'
+import { findReferences, modelsOfReferences, type ReferencedModel } from './references.ts'
 
 /** A mapping file: `{model, integration, resources: {<resource>: {<method or *>: config}}}`. */
 export interface MappingDocument {
@@ -15,6 +20,8 @@ export interface MappingDocument {
   readonly model: UnifiedModel
   /** Merged mappings by resource and method. */
   readonly resources: ReadonlyMap<string, ReadonlyMap<string, MergedMapping>>
+  /** Resources that its expanded references show fields of: of the file, those of other models as they ship. */
+  readonly references: References
 }
 
 /** The merged methods of a mapping file, each by itself: nothing is stored over them. */
@@ -23,7 +30,23 @@ export function readMappingDocument(document: JsonObject, model: UnifiedModel): 
   const resources = new Map(
     [...model.resources.keys()].map((resource) => [resource, mergeMethods(parts, resource)] as const),
   )
-  return { document, model, resources }
+  const own = { model, methodsOf: (resource: string) => resources.get(resource) ?? new Map<string, MergedMapping>() }
+  const names = [...model.resources.values()].flatMap((resource) =>
+    [...own.methodsOf(resource.name).values()].flatMap(({ config }) => listReferences(config, resource)),
+  )
+  const models = new Map([...shippedModels(modelsOfReferences(names), document), [model.name, own]])
+  return { document, model, resources, references: findReferences([...new Set(names)], models) }
+}
+
+function shippedModels(names: readonly string[], { integration }: JsonObject): ReadonlyMap<string, ReferencedModel> {
+  const models = new Map<string, ReferencedModel>()
+  for (const name of names) {
+    const shipped = findShippedModel(name)
+    if (shipped === undefined) continue
+    const parts = listParts(findShippedMapping(name, typeof integration === 'string' ? integration : '') ?? {}, [])
+    models.set(name, { model: parseModel(shipped), methodsOf: (resource) => mergeMethods(parts, resource) })
+  }
+  return models
 }
 
 /**
@@ -36,7 +59,7 @@ export function checkMappingDocument(
   mapping: MappingDocument,
   definition: JsonObject | undefined,
 ): readonly MappingFinding[] {
-  const { document, model } = mapping
+  const { document, model, references } = mapping
   const own = [...checkShape(document, model), ...checkLayers(document)]
   const found = [...mapping.resources].flatMap(([name, methods]) => {
     const resource = model.resources.get(name)
@@ -44,7 +67,7 @@ export function checkMappingDocument(
     if (resource === undefined || hasOwn) return []
     return [...methods].flatMap(([method, merged]) => {
       const one = new Map([[method, merged]])
-      const findings = findMappingProblems({ resource, methods: one, siblings: methods, definition }, '')
+      const findings = findMappingProblems({ resource, methods: one, siblings: methods, definition, references }, '')
       return findings.map((finding) => locate(document, name, method, finding))
     })
   })

@@ -2,9 +2,11 @@ import { Failure, formatDotPath, type JsonObject } from '../base/index.ts'
 import { compilePlan, type Plan } from '../definitions/index.ts'
 import { checkFields, compareFields } from './check-fields.ts'
 import { checkMapping } from './check-mapping.ts'
+import { checkReferences } from './check-references.ts'
 import { checkRequests } from './check-requests.ts'
 import type { MergedMapping } from './mapping.ts'
 import type { UnifiedResource } from './model.ts'
+import type { References } from './references.ts'
 
 /** `error`: the mapping cannot be used; `warning`: some records or requests will probably be wrong; `hint`: it could be better. */
 type FindingSeverity = 'error' | 'warning' | 'hint'
@@ -39,6 +41,8 @@ interface MappingsToCheck {
   readonly siblings: ReadonlyMap<string, MergedMapping>
   /** Config of the integration; absent: its methods are not known. */
   readonly definition?: JsonObject | undefined
+  /** Resources that expanded references show fields of. */
+  readonly references: References
 }
 
 /**
@@ -50,7 +54,7 @@ export function findMappingProblems(
   mappings: MappingsToCheck,
   prefix: string | ((method: string) => string),
 ): readonly MappingFinding[] {
-  const { resource, methods, siblings, definition } = mappings
+  const { resource, methods, siblings, definition, references } = mappings
   const plan = planOf(definition)
   return [...methods].flatMap(([method, merged]) => {
     const before = typeof prefix === 'string' ? prefix : prefix(method)
@@ -65,7 +69,12 @@ export function findMappingProblems(
     )
     if (errors.length > 0) return errors
     const checked = { resource, method, merged, definition }
-    const found = [...checkFields(checked), ...compareFields(checked, siblings), ...checkRequests(checked)]
+    const found = [
+      ...checkFields(checked),
+      ...compareFields(checked, siblings),
+      ...checkRequests(checked),
+      ...checkReferences(checked, references),
+    ]
     return found.map((finding) => toFinding(finding, before))
   })
 }

@@ -221,7 +221,7 @@ function compileObject(node: ObjectNode, path: string, rules: CoercionRules): Co
 }
 
 /** The fields of an object; `undefined` when it has no other keys and each value is as the schema wants it. */
-function coerceFields(
+export function coerceFields(
   fields: readonly FieldCoercion[],
   value: JsonObject,
   coercion: Coercion,

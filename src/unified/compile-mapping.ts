@@ -1,12 +1,14 @@
-import { formatDotPath, invalidFields, isJsonObject, type JsonObject, parseJson } from '../base/index.ts'
+import { formatDotPath, invalidFields, type JsonObject, parseJson } from '../base/index.ts'
 import { findSchemaViolations } from '../definitions/index.ts'
 import { type CoercionRules, compileFields, type FieldCoercion } from './coerce.ts'
 import { type CustomFieldsPlan, compileCustomFields } from './custom-fields.ts'
+import { listExtraFields } from './extra-fields.ts'
 import { compileFieldMap, type FieldMapPlan } from './field-map.ts'
 import type { MappingLayer, MergedMapping } from './mapping.ts'
 import { compileMappingExpression, type MappingExpression } from './mapping-expression.ts'
-import { type FieldMap, type MappingConfig, mappingConfigSchema } from './mapping-schema.ts'
+import { type MappingConfig, mappingConfigSchema } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
+import { listReferences, type References } from './references.ts'
 import { compileRequest, type UnifiedRequestPlan } from './request-plan.ts'
 import { compileSideLoads, type SideLoadPlans } from './side-load.ts'
 
@@ -29,6 +31,8 @@ export interface MappingPlan {
   readonly items: MappingExpression | undefined
   readonly error: MappingExpression | undefined
   readonly sideLoads: SideLoadPlans
+  /** Resources, as `<model>/<resource>`, whose rules its expanded references take. */
+  readonly references: readonly string[]
 }
 
 /** A field of the record, with the places of its value and its raw value among those that the map gives; -1: not there. */
@@ -59,8 +63,6 @@ export interface RecordPlan {
   readonly customFields: CustomFieldsPlan | undefined
 }
 
-/** Layers whose fields beyond the schema are kept. */
-const EXTENDING_LAYERS: ReadonlySet<MappingLayer> = new Set(['environment', 'account'])
 /** Methods whose records are whole: what the provider does not tell is `null`. */
 const READING_METHODS: ReadonlySet<string> = new Set(['list', 'get'])
 
@@ -69,9 +71,16 @@ const FIELDS_PATH = 'response.fields'
 /**
  * Compiles the merged mapping of a unified method.
  *
+ * @param references rules of the resources that `references` of the plan names; of others expanded references show what the
+ *   reference itself has, such as id and name
  * @throws Failure DEFINITION_INVALID when it is not a whole mapping
  */
-export function compileMapping(merged: MergedMapping, resource: UnifiedResource, method: string): MappingPlan {
+export function compileMapping(
+  merged: MergedMapping,
+  resource: UnifiedResource,
+  method: string,
+  references: References = new Map(),
+): MappingPlan {
   const config = parseConfig(merged.config)
   return {
     resource,
@@ -85,7 +94,8 @@ export function compileMapping(merged: MergedMapping, resource: UnifiedResource,
     records: compileRecords(config, merged.layers, resource, method),
     items: config.response?.items === undefined ? undefined : compileMappingExpression(config.response.items),
     error: config.error === undefined ? undefined : compileMappingExpression(config.error),
-    sideLoads: compileSideLoads(config.side_load ?? {}),
+    sideLoads: compileSideLoads(config, resource, merged.layers, references),
+    references: listReferences(merged.config, resource),
   }
 }
 
@@ -103,13 +113,12 @@ function compileRecords(
 ): RecordPlan {
   const map = compileFieldMap(config.response?.fields ?? {})
   const dropIf = config.response?.drop_if === undefined ? undefined : compileMappingExpression(config.response.drop_if)
-  const extraFields = listExtraFields(config.response?.fields ?? {}, layers)
-  const rules: CoercionRules = { enums: config.enums ?? {}, extraFields }
+  const extra = listExtraFields(config.response?.fields ?? {}, layers, FIELDS_PATH)
+  const rules: CoercionRules = { enums: config.enums ?? {}, extraFields: extra.fields }
   const fields = compileFields(resource.node, '', rules)
   const known = fields.flatMap(({ key, raw }) => (raw === undefined ? [key] : [key, raw.key]))
   const keys = map.tree.kind === 'object' ? map.tree.entries.map(([key]) => key) : known
   const ids = Object.values(config.side_load ?? {}).map((load) => compileMappingExpression(load.ids))
-  const wholeLayer = layers.get(FIELDS_PATH)
   return {
     map,
     keys,
@@ -122,8 +131,8 @@ function compileRecords(
     })),
     knownKeys: new Set(known),
     otherAt: keys.flatMap((key, at) => (known.includes(key) ? [] : at)),
-    extraKeys: new Set([...extraFields].map((field) => field.split('.')[0] ?? field)),
-    keepsUnknown: wholeLayer !== undefined && EXTENDING_LAYERS.has(wholeLayer),
+    extraKeys: new Set([...extra.fields].map((field) => field.split('.')[0] ?? field)),
+    keepsUnknown: extra.keepsUnknown,
     template: READING_METHODS.has(method) ? templateOf(fields) : undefined,
     customFields: compileCustomFields(config.custom_fields, [...map.leaves, ...ids]),
   }
@@ -136,21 +145,6 @@ function compileRecords(
 function templateOf(fields: readonly FieldCoercion[]): JsonObject {
   const visible = fields.filter(({ isSensitive }) => !isSensitive)
   return parseJson(JSON.stringify(Object.fromEntries(visible.map(({ key }) => [key, null])))) as JsonObject
-}
-
-/** Dotted fields that environment or account map. */
-function listExtraFields(map: FieldMap, layers: MergedMapping['layers']): ReadonlySet<string> {
-  const extra = new Set<string>()
-  const visit = (value: FieldMap | undefined, path: readonly string[]): void => {
-    if (isJsonObject(value) && Object.keys(value).length > 0) {
-      for (const [key, item] of Object.entries(value)) visit(item as FieldMap, [...path, key])
-      return
-    }
-    const layer = layers.get(formatDotPath(path, FIELDS_PATH))
-    if (path.length > 0 && layer !== undefined && EXTENDING_LAYERS.has(layer)) extra.add(path.join('.'))
-  }
-  visit(map, [])
-  return extra
 }
 
 /** The layer of an expression: of the leaf, or of the list that it is in. */

@@ -37,6 +37,7 @@ export {
 } from './model.ts'
 export { checkModel } from './model-schema.ts'
 export { previewUnified, type UnifiedPreview } from './preview-unified.ts'
+export { listReferences, type ReferencedResource, type References } from './references.ts'
 export type {
   UnifiedDependencies,
   UnifiedOutcome,

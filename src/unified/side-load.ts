@@ -1,17 +1,27 @@
 import { invalidFields, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import type { ProxyRequest, RateLimitedOutcome } from '../proxy/index.ts'
 import { evaluationOf } from './build-call.ts'
+import { type Coercion, warn } from './coerce.ts'
 import { buildValue, compileFieldMap, evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
 import type { MappedRecords } from './map-records.ts'
-import type { MappingScope, MappingWarning } from './mapping.ts'
+import type { MappingScope, MappingWarning, MergedMapping } from './mapping.ts'
 import {
   asRoot,
   compileMappingExpression,
   type Evaluation,
   evaluateColumns,
   type MappingExpression,
+  type ValueColumn,
 } from './mapping-expression.ts'
-import type { SideLoadConfig } from './mapping-schema.ts'
+import type { MappingConfig, SideLoadConfig } from './mapping-schema.ts'
+import type { UnifiedResource } from './model.ts'
+import {
+  coerceExpanded,
+  compileExpandedValue,
+  type ExpandedValuePlan,
+  type References,
+  referenceOf,
+} from './references.ts'
 import type { UnifiedDependencies, UnifiedRequest, UnifiedTarget } from './request.ts'
 import { toText } from './scalar-values.ts'
 import { asObject, targetOf } from './steps.ts'
@@ -39,6 +49,7 @@ interface SideLoadPlan {
   readonly config: SideLoadConfig
   readonly ids: MappingExpression
   readonly fields: FieldMapPlan
+  readonly value: ExpandedValuePlan
   readonly batch: BatchPlan | undefined
 }
 
@@ -49,15 +60,22 @@ interface BatchPlan {
   readonly key: MappingExpression
 }
 
-/** Compiles side loads. */
-export function compileSideLoads(configs: Readonly<Record<string, SideLoadConfig>>): SideLoadPlans {
+/** Compiles the side loads of a mapping. */
+export function compileSideLoads(
+  mapping: MappingConfig,
+  resource: UnifiedResource,
+  layers: MergedMapping['layers'],
+  references: References,
+): SideLoadPlans {
   return new Map(
-    Object.entries(configs).map(([field, config]) => {
+    Object.entries(mapping.side_load ?? {}).map(([field, config]) => {
       const { batch } = config
+      const referenced = references.get(referenceOf(resource, field) ?? '')
       const plan: SideLoadPlan = {
         config,
         ids: compileMappingExpression(config.ids),
         fields: compileFieldMap(config.fields),
+        value: compileExpandedValue(resource, field, config.fields, mapping, layers, referenced),
         batch: batch === undefined ? undefined : compileBatch(batch),
       }
       return [field, plan]
@@ -81,13 +99,22 @@ interface Loading {
   readonly field: string
   readonly plan: SideLoadPlan
   readonly evaluation: Evaluation
+  readonly includeSensitive: boolean
   readonly signal: AbortSignal | undefined
 }
 
+/** A loaded record as the value of a field, with the `_warnings` that it brings. */
+interface ExpandedValue {
+  readonly value: JsonObject
+  readonly warnings: readonly MappingWarning[]
+}
+
 /**
- * Loads the references that the caller expands, each distinct one once.
+ * Loads the references that the caller expands, each distinct one once. What is loaded fits the schemas of the reference and of
+ * the resource that it refers to, as records of that resource do.
  *
- * A reference that cannot be loaded stays as it is, with a warning.
+ * A reference that cannot be loaded stays as it is, with a warning; so does a field that the model marks as sensitive, unless
+ * the caller asks for those.
  *
  * @throws Failure INVALID_FIELD for more than 50 references without batch, EXPRESSION_FAILED, and those of a call
  */
@@ -99,12 +126,17 @@ export async function loadReferences(
   scope: MappingScope,
 ): Promise<LoadedRecords> {
   const evaluation = evaluationOf(deps, scope)
+  const includeSensitive = request.includeSensitive ?? false
   const warnings: MappingWarning[] = []
   let expanded = records
   for (const field of new Set(request.expand ?? [])) {
     const plan = target.mapping.sideLoads.get(field)
     if (plan === undefined) continue
-    const loading: Loading = { deps, target, field, plan, evaluation, signal: request.signal }
+    if (plan.value.isSensitive && !includeSensitive) {
+      warnings.push({ field, rule: 'side_load', message: WITHHELD })
+      continue
+    }
+    const loading: Loading = { deps, target, field, plan, evaluation, includeSensitive, signal: request.signal }
     const wanted = await readIds(loading, sources)
     const ids = [...new Set(wanted.flatMap(({ ids }) => ids))]
     assertFew(loading, ids, request.expandUnbatched ?? false)
@@ -115,6 +147,8 @@ export async function loadReferences(
   }
   return { kind: 'loaded', records: expanded, warnings }
 }
+
+const WITHHELD = 'is not loaded: the model marks the field as sensitive, and include_sensitive is not set'
 
 /** Ids of one record, and whether it may have several. */
 interface WantedIds {
@@ -142,7 +176,7 @@ function assertFew({ field, plan }: Loading, ids: readonly string[], isUnbatched
 type LoadedReferences =
   | {
       readonly kind: 'loaded'
-      readonly byId: ReadonlyMap<string, JsonObject>
+      readonly byId: ReadonlyMap<string, ExpandedValue>
       readonly warnings: readonly MappingWarning[]
     }
   | RateLimitedOutcome
@@ -150,7 +184,7 @@ type LoadedReferences =
 async function loadAll(loading: Loading, ids: readonly string[]): Promise<LoadedReferences> {
   const groups = groupsOf(ids, loading.plan.batch?.size ?? 1)
   const pending = groups.values()
-  const byId = new Map<string, JsonObject>()
+  const byId = new Map<string, ExpandedValue>()
   const warnings: MappingWarning[] = []
   let limited: RateLimitedOutcome | undefined
   const work = async (): Promise<void> => {
@@ -159,7 +193,7 @@ async function loadAll(loading: Loading, ids: readonly string[]): Promise<Loaded
       const outcome = await loadGroup(loading, group)
       if (outcome.kind === 'rate_limited') limited = outcome
       else if (outcome.kind === 'failed') warnings.push(outcome.warning)
-      else for (const [id, record] of outcome.records) byId.set(id, record)
+      else for (const [id, value] of outcome.values) byId.set(id, value)
     }
   }
   await Promise.all(Array.from({ length: CONCURRENCY }, work))
@@ -171,7 +205,7 @@ function groupsOf(ids: readonly string[], size: number): readonly (readonly stri
 }
 
 type GroupOutcome =
-  | { readonly kind: 'ok'; readonly records: readonly (readonly [string, JsonObject])[] }
+  | { readonly kind: 'ok'; readonly values: readonly (readonly [string, ExpandedValue])[] }
   | { readonly kind: 'failed'; readonly warning: MappingWarning }
   | RateLimitedOutcome
 
@@ -185,7 +219,7 @@ async function loadGroup(loading: Loading, ids: readonly string[]): Promise<Grou
   }
   const { result } = outcome
   const loaded: readonly Json[] = Array.isArray(result) ? result : result === null ? [] : [result]
-  return { kind: 'ok', records: await keyedRecords(loading, loaded, ids) }
+  return { kind: 'ok', values: await keyedValues(loading, loaded, ids) }
 }
 
 async function requestOf({ field, plan, evaluation, signal }: Loading, ids: readonly string[]): Promise<ProxyRequest> {
@@ -201,36 +235,63 @@ async function requestOf({ field, plan, evaluation, signal }: Loading, ids: read
   return { ...call, query, body: await value(batch.body, 'body'), page: { limit: ids.length } }
 }
 
-/** Loaded records by id: of a batch by its key, else the one that was asked for. */
-async function keyedRecords(
-  { plan, evaluation }: Loading,
+/** Values of loaded records by id: of a batch by its key, else the one that was asked for. */
+async function keyedValues(
+  { plan, evaluation, includeSensitive }: Loading,
   loaded: readonly Json[],
   ids: readonly string[],
-): Promise<readonly (readonly [string, JsonObject])[]> {
+): Promise<readonly (readonly [string, ExpandedValue])[]> {
   const roots = loaded.map(asRoot)
   const { fields, batch } = plan
   const columns = await evaluateColumns(evaluation, fields.leaves, roots)
   const [keys] = batch === undefined ? [] : await evaluateColumns(evaluation, [batch.key], roots)
   return roots.flatMap((_root, row) => {
     const id = keys === undefined ? (row === 0 ? ids[0] : undefined) : toText(keys.values[row] ?? null)
-    const value = buildValue(fields.tree, columns, row)
-    return id === undefined || value === undefined || !isJsonObject(value) ? [] : [[id, { id, ...value }] as const]
+    return id === undefined ? [] : [[id, expandedValue(plan, columns, row, includeSensitive)] as const]
   })
+}
+
+function expandedValue(
+  { fields, value: plan }: SideLoadPlan,
+  columns: readonly ValueColumn[],
+  row: number,
+  includeSensitive: boolean,
+): ExpandedValue {
+  const coercion: Coercion = { warnings: undefined, includeSensitive }
+  for (const [at, { failures }] of columns.entries()) {
+    const failure = failures.get(row)
+    const name = fields.leaves[at]?.field ?? ''
+    const field = name === '' ? plan.field : `${plan.field}.${name}`
+    if (failure !== undefined) warn(coercion, field, 'expression', failure.publicMessage)
+  }
+  const given = buildValue(fields.tree, columns, row)
+  const value = given !== undefined && isJsonObject(given) ? coerceExpanded(plan, given, coercion) : {}
+  return { value, warnings: coercion.warnings ?? [] }
 }
 
 function withReference(
   record: JsonObject,
   field: string,
   wanted: WantedIds | undefined,
-  byId: ReadonlyMap<string, JsonObject>,
+  byId: ReadonlyMap<string, ExpandedValue>,
 ): JsonObject {
   if (wanted === undefined || wanted.ids.length === 0) return record
   const present = record[field] ?? null
   const known: readonly Json[] = Array.isArray(present) ? present : [present]
   const references = wanted.ids.map((id): JsonObject => {
     const own = known.find((each) => isJsonObject(each) && each.id === id)
-    return { ...(isJsonObject(own ?? null) ? (own as JsonObject) : {}), ...byId.get(id), id }
+    return { ...(isJsonObject(own ?? null) ? (own as JsonObject) : {}), ...byId.get(id)?.value, id }
   })
   const isList = wanted.isList || Array.isArray(present)
-  return { ...record, [field]: isList ? references : (references[0] ?? null) }
+  const expanded = { ...record, [field]: isList ? references : (references[0] ?? null) }
+  const warnings = wanted.ids.flatMap((id) => byId.get(id)?.warnings ?? [])
+  return warnings.length === 0 ? expanded : { ...expanded, _warnings: addWarnings(record._warnings, warnings) }
+}
+
+/** The `_warnings` of a record with those of its references, up to the most that a record has. */
+function addWarnings(own: Json | undefined, added: readonly MappingWarning[]): Json {
+  const warnings = (Array.isArray(own) ? [...own] : []) as unknown as MappingWarning[]
+  const coercion: Coercion = { warnings, includeSensitive: false }
+  for (const { field, rule, message } of added) warn(coercion, field, rule, message)
+  return warnings as unknown as Json
 }

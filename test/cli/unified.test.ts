@@ -64,6 +64,9 @@ const tryOut = (content: JsonObject, ...more: string[]) =>
 
 describe('patchbay unified check', () => {
   const fields = (more: JsonObject) => ({ response: { fields: more } })
+  const expanding = (field: string, shown: JsonObject): JsonObject => ({
+    [field]: { resource: 'people', method: 'get', ids: 'boss', fields: shown },
+  })
   test.each<[string, JsonObject, number, string]>([
     ['nothing', mapping(), 0, 'no findings'],
     ['an unknown model', { ...mapping(), model: 'crn' }, 1, 'did you mean crm?'],
@@ -87,6 +90,18 @@ describe('patchbay unified check', () => {
       mapping({}, { ...SHARED, enums: { lifecycle_stage: { map: { A: 'boss' } } } }),
       1,
       '[enum]',
+    ],
+    [
+      'a field that neither a reference nor what it refers to has',
+      mapping({}, { ...SHARED, side_load: expanding('owner', { title: 'job', shoe: 'shoe' }) }),
+      1,
+      'side_load.owner.fields.shoe is not a field of the reference, or of directory/users',
+    ],
+    [
+      'an expanded field that is no reference',
+      mapping({}, { ...SHARED, side_load: expanding('title', { name: 'job' }) }),
+      1,
+      'side_load.title is no object',
     ],
     ['a constant of another type', mapping({}, { ...SHARED, ...fields({ ...FIELDS, emails: 7 }) }), 1, '[field.type]'],
     ['an id that is no expression', mapping({}, { ...SHARED, ...fields({ ...FIELDS, id: 7 }) }), 1, '[id.type]'],

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { listMappedIntegrations } from '../../src/catalog/index.ts'
 import { execute } from '../../src/database/database.ts'
-import { createUnifiedMappings } from '../../src/unified-models/index.ts'
+import { coerceExpanded } from '../../src/unified/references.ts'
+import { createModel, createUnifiedMappings } from '../../src/unified-models/index.ts'
 import { insertMapping } from '../../src/unified-models/sql/mapping.ts'
 import { integrationsFixture } from '../integrations/fixture.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -17,16 +18,23 @@ type Scope = typeof own
 
 async function store(
   scope: Scope,
-  fields: { readonly config: JsonObject; readonly isBase?: boolean; readonly method?: string; readonly name?: string },
+  fields: {
+    readonly config: JsonObject
+    readonly isBase?: boolean
+    readonly method?: string
+    readonly name?: string
+    readonly model?: string
+    readonly resource?: string
+  },
 ): Promise<void> {
   const { teamId, environmentId } = scope
-  const { config, isBase = false, method = '*', name = INTEGRATION } = fields
+  const { config, isBase = false, method = '*', name = INTEGRATION, model = 'ats', resource = 'candidates' } = fields
   const place = { teamId, environmentId: isBase ? null : environmentId, integratedAccountId: null }
   const inserted = await insertMapping(tx, {
     ...place,
     id: newId(),
-    model: 'ats',
-    resource: 'candidates',
+    model,
+    resource,
     integrationName: name,
     method,
     config,
@@ -163,6 +171,39 @@ describe('the effective mapping', () => {
     await expect(
       createUnifiedMappings({ clock: manualClock() }).find(tx, account(other, name), CANDIDATES),
     ).rejects.toMatchObject({ reason: 'UNIFIED_NOT_MAPPED' })
+  })
+
+  it('takes the rules of what its expanded references show, of any model, as they are stored', async () => {
+    const name = 'referring'
+    const clock = manualClock()
+    const mappings = createUnifiedMappings({ clock })
+    const load = (fields: JsonObject) => ({ resource: 'people', method: 'get', ids: 'x', fields })
+    const loads = { job: load({ name: 'n', status: 's' }), credited_to: load({ username: 'u' }) }
+    const applications = { resource: 'applications', method: 'get', ...field('id', 'id'), side_load: loads }
+    const jobs = {
+      resource: 'jobs',
+      method: 'list',
+      ...field('id', 'id'),
+      enums: { status: { map: { live: 'open' } } },
+    }
+    await store(own, { name, resource: 'applications', method: 'get', config: applications })
+    await store(own, { name, resource: 'jobs', method: 'list', config: jobs })
+    const find = () => mappings.find(tx, account(own, name), { ...CANDIDATES, resource: 'applications' })
+    const expanded = async (reference: string, given: JsonObject) => {
+      const plan = (await find()).plan.sideLoads.get(reference)?.value
+      return plan && coerceExpanded(plan, given, { warnings: undefined, includeSensitive: false })
+    }
+
+    expect(await statementsOf(find)).toBe(2)
+    expect(await statementsOf(find)).toBe(0)
+    expect((await find()).plan).toBe((await find()).plan)
+    expect(await expanded('job', { status: 'live' })).toEqual({ status: 'open', status_raw: 'live' })
+    expect(await expanded('credited_to', { username: 7 })).toEqual({ username: '7' })
+
+    const sensitive = { properties: { username: { 'x-sensitive': true } } }
+    await createModel(tx, own.teamId, { name: 'directory', config: { resources: { users: { schema: sensitive } } } })
+    clock.move(501)
+    expect(await expanded('credited_to', { username: 7 })).toEqual({})
   })
 
   it('whose layers do not fit together fails alone, and is left out of the list', async () => {

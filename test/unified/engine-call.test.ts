@@ -3,12 +3,27 @@ import { catchFailure, Failure, type Json, type JsonObject } from '../../src/bas
 import { createEvaluator } from '../../src/expressions/index.ts'
 import {
   callUnified,
+  compileMapping,
+  type MappingPart,
+  mergeMappings,
+  parseModel,
   previewUnified,
+  type References,
   type UnifiedOutcome,
   type UnifiedRequest,
   unifiedPages,
 } from '../../src/unified/index.ts'
-import { ACCOUNT, planOf, type ScriptedAnswer, type SeenRequest, SHOP_PLAN, scriptedProxy } from './engine-support.ts'
+import type { MappingWarning } from '../../src/unified/mapping.ts'
+import {
+  ACCOUNT,
+  customers,
+  planOf,
+  type ScriptedAnswer,
+  type SeenRequest,
+  SHOP_MODEL,
+  SHOP_PLAN,
+  scriptedProxy,
+} from './engine-support.ts'
 
 const evaluator = createEvaluator()
 afterAll(() => evaluator[Symbol.asyncDispose]())
@@ -96,21 +111,6 @@ describe('a list', () => {
   })
 })
 
-describe('a rate limit in a list that is read page by page', () => {
-  const before = [{ name: 'me', type: 'request', resource: 'users', method: 'get', id: "'me'" }]
-  const owner = { resource: 'users', method: 'get', ids: 'owner', fields: { name: 'label' } }
-  const config = {
-    before,
-    response: { fields: { id: 'id', owner: { id: 'owner' } } },
-    side_load: { owner },
-  }
-
-  it.each(['/users/me', '/users/7', '/people'])(
-    'of %s is a step, after which the same page is read',
-    async (limited) => {
-      const denied = new Set<string>()
-      const { proxy } = scriptedProxy(evaluator, ({ path }) => {
-        if (path.startsWith(limited) && !denied.has(limited)) {
 describe('steps after a list that is read page by page', () => {
   const some = { run_if: '$count($response) > 0' }
   const query = { ids: "$join($after.ids, ',')" }
@@ -187,6 +187,21 @@ describe('steps after a list that is read page by page', () => {
   })
 })
 
+describe('a rate limit in a list that is read page by page', () => {
+  const before = [{ name: 'me', type: 'request', resource: 'users', method: 'get', id: "'me'" }]
+  const owner = { resource: 'users', method: 'get', ids: 'owner', fields: { name: 'label' } }
+  const config = {
+    before,
+    response: { fields: { id: 'id', owner: { id: 'owner' } } },
+    side_load: { owner },
+  }
+
+  it.each(['/users/me', '/users/7', '/people'])(
+    'of %s is a step, after which the same page is read',
+    async (limited) => {
+      const denied = new Set<string>()
+      const { proxy } = scriptedProxy(evaluator, ({ path }) => {
+        if (path.startsWith(limited) && !denied.has(limited)) {
           denied.add(limited)
           return { status: 429, body: {} }
         }
@@ -429,6 +444,13 @@ describe('steps', () => {
     expect(outcome).toMatchObject({ result: { id: '9', name: 'Ada', status: 'closed' } })
   })
 
+  it('after the call read the headers of its answer', async () => {
+    const after = [{ name: 'type', type: 'transform', expression: "$headers.`content-type` & '!'" }]
+    const response = { fields: { id: 'id', name: '$after.type' } }
+    const { outcome } = await callMethod('get', { after, response }, { id: '1' }, [{ body: { id: 1 } }])
+    expect(outcome).toMatchObject({ result: { id: '1', name: 'application/json!' } })
+  })
+
   it('that fail end the call', async () => {
     const before = [{ name: 'me', type: 'request', resource: 'users', method: 'get', id: "'me'" }]
     const { outcome, seen } = await callMethod('list', { ...LIST, before }, {}, [{ status: 403, body: {} }])
@@ -444,13 +466,6 @@ describe('errors', () => {
     expect(outcome).toMatchObject({
       kind: 'upstream_error',
       status: 404,
-  it('after the call read the headers of its answer', async () => {
-    const after = [{ name: 'type', type: 'transform', expression: "$headers.`content-type` & '!'" }]
-    const response = { fields: { id: 'id', name: '$after.type' } }
-    const { outcome } = await callMethod('get', { after, response }, { id: '1' }, [{ body: { id: 1 } }])
-    expect(outcome).toMatchObject({ result: { id: '1', name: 'application/json!' } })
-  })
-
       message: 'No',
       metadata: { code: 'gone', fields: ['name'] },
     })
@@ -462,9 +477,17 @@ describe('errors', () => {
   })
 })
 
+/** The schema of customers, where the owner is personal data. */
+function sensitiveOwner(): JsonObject {
+  const { schema } = customers()
+  const { id: _id, remote_id: _remote, created_at: _created, updated_at: _updated, ...rest } = schema.properties
+  const { deleted: _deleted, custom_fields: _custom, owner, ...properties } = rest
+  return { ...schema, properties: { ...properties, owner: { ...owner, 'x-sensitive': true } } }
+}
+
 describe('expanded references', () => {
   const fields = { ...FIELDS, owner: { id: 'owner' }, friends: 'friends' }
-  const single = { resource: 'users', method: 'get', ids: 'owner', fields: { name: 'label', mail: 'mail' } }
+  const single = { resource: 'users', method: 'get', ids: 'owner', fields: { name: 'label' } }
   const batch = { size: 2, query: { ids: "$join($ids, ',')" }, key: 'key' }
   const many = { resource: 'users', method: 'list', ids: 'friends', batch, fields: { name: 'label' } }
   const config = { response: { fields }, side_load: { owner: single, friends: many } }
@@ -472,14 +495,12 @@ describe('expanded references', () => {
   it('are loaded once each', async () => {
     const people = [{ id: 1, owner: 7 }, { id: 2, owner: 7 }, { id: 3, owner: 8 }, { id: 4 }]
     const { outcome, seen } = await callMethod('list', config, { expand: ['owner'] }, ({ path }) =>
-      path.startsWith('/users/')
-        ? { body: { label: `user ${path.slice(7)}`, mail: 'm' } }
-        : { body: { items: people } },
+      path.startsWith('/users/') ? { body: { label: `user ${path.slice(7)}` } } : { body: { items: people } },
     )
     expect(seen.map(({ path }) => path)).toEqual(['/people?limit=2', '/users/7', '/users/8'])
     expect(outcome).toMatchObject({
       result: [
-        { owner: { id: '7', name: 'user 7', mail: 'm' } },
+        { owner: { id: '7', name: 'user 7' } },
         { owner: { id: '7', name: 'user 7' } },
         { owner: { id: '8', name: 'user 8' } },
         { owner: null },
@@ -519,6 +540,115 @@ describe('expanded references', () => {
   it('must be known', async () => {
     const failure = await failureOf(callMethod('list', config, { expand: ['boss'] }))
     expect(failure.publicMessage).toContain('can be expanded: owner, friends')
+  })
+
+  describe('that show fields of what they refer to', () => {
+    const FRIEND = {
+      key: 'b',
+      label: 'B',
+      state: 'A',
+      since: '2024-01-02 03:04:05',
+      amount: 'much',
+      pass: 'P1',
+      shoe: 40,
+    }
+    const shown = {
+      name: 'label',
+      status: 'state',
+      seen_at: 'since',
+      balance: 'amount',
+      passport: 'pass',
+      address: { city: "'x'", zip: 'shoe' },
+      shoe: 'shoe',
+    }
+    const references: References = new Map([['shop/customers', { resource: customers(), enums: ENUMS }]])
+
+    const expandFriends = async (layers: readonly MappingPart[], request: UnifiedRequest = {}) => {
+      const { proxy } = scriptedProxy(evaluator, ({ path }) =>
+        path.startsWith('/users') ? { body: { items: [FRIEND] } } : { body: { id: 1, friends: ['b'], state: '?' } },
+      )
+      const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping: planOf(layers, 'get', references) }
+      const outcome = await callUnified({ proxy, evaluator }, target, { id: '1', expand: ['friends'], ...request })
+      return outcome.kind === 'ok' ? (outcome.result as JsonObject) : {}
+    }
+    const layerOf = (layer: MappingPart['layer'], fields: Json): MappingPart => ({
+      layer,
+      config: {
+        resource: 'people',
+        method: 'get',
+        response: { fields: { id: 'id', friends: 'friends', status: 'state' } },
+        side_load: { friends: { ...many, fields } },
+      },
+    })
+
+    it('are coerced as its own records are, with its enumerations, and without sensitive fields', async () => {
+      const { friends, _warnings } = await expandFriends([layerOf('shipped', shown)])
+      expect(friends).toEqual([
+        {
+          id: 'b',
+          name: 'B',
+          status: 'open',
+          status_raw: 'A',
+          seen_at: '2024-01-02T03:04:05Z',
+          balance: null,
+          address: { city: 'x' },
+        },
+      ])
+      expect((_warnings as unknown as MappingWarning[]).map(({ field, rule }) => `${field} ${rule}`)).toEqual([
+        'status enum',
+        'friends.balance format',
+        'friends.address unknown_field',
+        'friends unknown_field',
+      ])
+    })
+
+    it('show sensitive fields to callers that ask for them', async () => {
+      const { friends } = await expandFriends([layerOf('shipped', shown)], { includeSensitive: true })
+      expect(friends).toMatchObject([{ passport: 'P1' }])
+    })
+
+    it('keep what an environment adds beyond the schema, but not what the schema marks as sensitive', async () => {
+      const added = {
+        layer: 'environment',
+        config: { side_load: { friends: { fields: { shoe: 'shoe', passport: 'pass' } } } },
+      } as const
+      const { friends } = await expandFriends([layerOf('shipped', { name: 'label' }), added])
+      expect(friends).toEqual([{ id: 'b', name: 'B', shoe: 40 }])
+      const whole = { layer: 'account', config: { side_load: { friends: { fields: '$' } } } } as const
+      const { friends: all } = await expandFriends([layerOf('shipped', { name: 'label' }), whole])
+      expect(all).toEqual([
+        { id: 'b', key: 'b', label: 'B', state: 'A', since: FRIEND.since, amount: 'much', pass: 'P1', shoe: 40 },
+      ])
+    })
+
+    it('name the expression that fails', async () => {
+      const { friends, _warnings } = await expandFriends([
+        layerOf('shipped', { name: 'label', status: '$error("no")' }),
+      ])
+      expect(friends).toEqual([{ id: 'b', name: 'B' }])
+      expect(_warnings).toContainEqual(expect.objectContaining({ field: 'friends.status', rule: 'expression' }))
+    })
+  })
+
+  it('of a sensitive field are loaded for callers that ask for such fields alone', async () => {
+    const schema = { ...SHOP_MODEL, resources: { customers: { methods: ['get'], schema: sensitiveOwner() } } }
+    const resource = parseModel(schema).resources.get('customers') ?? customers()
+    const merged = mergeMappings([{ layer: 'shipped', config: { resource: 'people', method: 'get', ...config } }])
+    const mapping = compileMapping(merged, resource, 'get')
+    const { proxy, seen } = scriptedProxy(evaluator, ({ path }) =>
+      path.startsWith('/users') ? { body: { label: 'Bo' } } : { body: { id: 1, owner: 7 } },
+    )
+    const call = (includeSensitive: boolean) =>
+      callUnified(
+        { proxy, evaluator },
+        { plan: SHOP_PLAN, access: ACCOUNT, mapping },
+        { id: '1', expand: ['owner'], includeSensitive },
+      )
+    const withheld = await call(false)
+    expect(withheld).toMatchObject({ warnings: [{ field: 'owner', rule: 'side_load' }] })
+    expect(withheld).not.toHaveProperty('result.owner')
+    expect(seen).toHaveLength(1)
+    expect(await call(true)).toMatchObject({ result: { owner: { id: '7', name: 'Bo' } } })
   })
 
   it('pass a rate limit on', async () => {

@@ -10,6 +10,7 @@ import {
   type MappingPlan,
   mergeMappings,
   parseModel,
+  type References,
   type UnifiedModel,
   type UnifiedResource,
 } from '../../src/unified/index.ts'
@@ -66,11 +67,15 @@ export function customers(): UnifiedResource {
 }
 
 /** The plan of a method from one config, or from layers. */
-export function planOf(config: JsonObject | readonly MappingPart[], method = 'list'): MappingPlan {
+export function planOf(
+  config: JsonObject | readonly MappingPart[],
+  method = 'list',
+  references?: References,
+): MappingPlan {
   const parts: readonly MappingPart[] = Array.isArray(config)
     ? (config as readonly MappingPart[])
     : [{ layer: 'shipped', config: { resource: 'people', method, ...(config as JsonObject) } }]
-  return compileMapping(mergeMappings(parts), customers(), method)
+  return compileMapping(mergeMappings(parts), customers(), method, references)
 }
 
 /** A definition whose methods answer at `https://api.test`. */

@@ -30,6 +30,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'tool-servers/check-fields.ts#checkFields': 'fields that checkArguments has read',
   'unified/check-findings.ts#findMappingProblems': 'a part of it is checkMapping, the rest compares a checked mapping',
   'unified/check-requests.ts#checkRequests': 'compares the settings of a checked mapping',
+  'unified/check-references.ts#checkReferences': 'compares the settings of a checked mapping',
   'unified/fixture.ts#parseTriedCall': 'reads a part of what parseFixture reads, by the same schema',
   'api/services/time-range.ts#checkRange': 'compares two times',
   'api/mcp-management/settings.ts#readManagementSettings': 'compares what readQuery read with a few words',
