@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
+import type { Tx } from '../../src/database/index.ts'
 import { type ClaimedDelivery, DeliveryQueue } from '../../src/deliveries/delivery-queue.ts'
-import { IN_FLIGHT_PER_WEBHOOK_MAX } from '../../src/deliveries/sql/queue.ts'
+import { DELIVERY_QUEUE, IN_FLIGHT_PER_WEBHOOK_MAX } from '../../src/deliveries/sql/queue.ts'
+import { claimRoundRobin } from '../../src/runs/sql/round-robin-claim.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -53,6 +55,12 @@ async function waitingIn(group: string): Promise<number> {
   return (await query(database.pool, 'select from delivery_queue where queue_group = :group', { group })).length
 }
 
+/** Entries of the index of claims that this transaction has read. */
+async function entriesRead(tx: Tx): Promise<number> {
+  const sql = `select pg_stat_get_xact_tuples_returned('delivery_queue_claim'::regclass) as entries`
+  return (await query<{ readonly entries: number }>(tx, sql))[0]?.entries ?? 0
+}
+
 describe('a claim', () => {
   it('takes equal shares of the webhooks, and the rest of those that have more', async () => {
     await enqueue(0, 100)
@@ -88,6 +96,20 @@ describe('a claim', () => {
     for (const webhook of WEBHOOKS.keys()) await enqueue(webhook, 30)
     const claimed = (await Promise.all(Array.from({ length: 8 }, () => claim(20)))).flat()
     expect(new Set(claimed.map(({ id }) => id)).size).toBe(claimed.length)
+  })
+
+  it('reads no more entries of the index when more waits for the webhooks before it', async () => {
+    await enqueue(0, 3_000)
+    await enqueue(1, 5)
+    const afterKey = WEBHOOKS[0] ?? ''
+    const read = await database.transaction(async (tx) => {
+      const before = await entriesRead(tx)
+      const leaseIds = Array.from({ length: 5 }, () => newId())
+      const request = { group: 'first', holder: 'test', afterKey, keyLimits: [], leaseIds, leaseMs: 60_000 }
+      expect((await claimRoundRobin(tx, DELIVERY_QUEUE, request)).leases).toHaveLength(5)
+      return (await entriesRead(tx)) - before
+    })
+    expect(read).toBeLessThan(50)
   })
 
   it('finds every webhook of more than one visit', async () => {

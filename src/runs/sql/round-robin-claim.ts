@@ -32,6 +32,8 @@ export interface Availability {
 
 /** SQL: a CTE that lets the transaction of the statement commit without waiting for the disk. */
 const VOLATILE_COMMIT = `volatile as materialized (select set_config('synchronous_commit', 'off', true)),`
+/** Below every key. A condition without it, for null or behind a key, would be no range of the index, but read it from its beginning. */
+const NIL_ID = '00000000-0000-0000-0000-000000000000'
 /** Keys that one claim visits at most: each costs two probes of an index, some 10 µs. */
 const KEYS_PER_CLAIM_MAX = 256
 
@@ -60,7 +62,7 @@ export async function claimRoundRobin<Payload>(
     tx,
     `with recursive ${hasVolatileClaims ? VOLATILE_COMMIT : ''} visit as (
        (select q.${key} as of_key, 1 as n from ${waiting} q where q.queue_group = (select :group::text)
-          and ((select :afterKey::uuid) is null or q.${key} > (select :afterKey::uuid)) order by q.${key} limit 1)
+          and q.${key} > (select coalesce(:afterKey::uuid, '${NIL_ID}')) order by q.${key} limit 1)
        union all
        select (select q.${key} from ${waiting} q where q.queue_group = (select :group::text) and q.${key} > v.of_key
          order by q.${key} limit 1), v.n + 1
