@@ -18,8 +18,15 @@ export function decodeToolCursor(tools: readonly ToolDescription[], cursor: stri
   return isOwn && Number.isInteger(index) && index > 0 && index < tools.length ? index : undefined
 }
 
+const hashes = new WeakMap<readonly ToolDescription[], Buffer>()
+
+/** Computed once per list, which never changes. */
 function hashNames(tools: readonly ToolDescription[]): Buffer {
+  const known = hashes.get(tools)
+  if (known !== undefined) return known
   const hash = createHash('sha256')
   for (const { name } of tools) hash.update(`${name}\n`)
-  return hash.digest().subarray(0, HASH_BYTES)
+  const bytes = hash.digest().subarray(0, HASH_BYTES)
+  hashes.set(tools, bytes)
+  return bytes
 }

@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache'
-import { type AccountWithDefinition, findIntegratedAccount, selectIntegratedAccounts } from '../accounts/index.ts'
-import { catchFailure, Failure, type JsonObject, notFound } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import { catchFailure, Failure, MicroBatcher, notFound } from '../base/index.ts'
+import type { Database, Tx } from '../database/index.ts'
 import type { DefinitionCache } from '../integrations/index.ts'
 import { FILTER_OPERATORS, type MappingPlan } from '../unified/index.ts'
 import { type EffectiveMapping, listMappedModels, type UnifiedMappings } from '../unified-models/index.ts'
 import { type DerivedTools, deriveTools, type ToolWarning } from './derive-tools.ts'
 import type { ToolIntegration } from './proxy-tools.ts'
+import { selectToolAccounts, type ToolAccount, type ToolAccountScope } from './sql/tool-account.ts'
 import type { ToolServerRecord } from './sql/tool-server.ts'
 import { requiredArguments, type UnifiedToolFilter, type UnifiedToolMethod } from './unified-tools.ts'
 
@@ -24,62 +24,96 @@ export interface LoadedTools extends DerivedTools {
 /** What the tools are derived from. */
 export interface ToolSourceDeps {
   readonly definitions: DefinitionCache
-  readonly unifiedMappings: Pick<UnifiedMappings, 'list'>
+  readonly unifiedMappings: Pick<UnifiedMappings, 'list' | 'invalidate'>
 }
 
-/** Accounts of one tenant that a tool server calls at most. */
-const ACCOUNTS_MAX = 50
-const SERVERS_CACHED_MAX = 200
+/** Cache size in tools, each a few kilobytes; a tool server counts as some more than it has. */
+const TOOLS_CACHED_MAX = 50_000
+const WEIGHT_OF_SERVER = 10
+const CONCURRENT_READS_MAX = 2
+const SCOPES_PER_READ_MAX = 50
+
+/** Reads the accounts of a scope. */
+type ReadToolAccounts = (scope: ToolAccountScope) => Promise<readonly ToolAccount[]>
 
 /** The tools of tool servers, derived once per state of what they depend on. */
 export interface ToolLoader {
   /**
-   * Reads the accounts of the scope and derives their tools; what a definition no longer compiles to is left out with a warning.
+   * The tools that the committed state of accounts, definitions and mappings gives, in one statement unless it is a new one.
+   * What a definition no longer compiles to is left out with a warning.
    *
+   * @param read how that state is read; absent: with `tx`
    * @throws Failure RESOURCE_NOT_FOUND for an unknown account
    */
-  load(tx: Tx, scope: ToolScope): Promise<LoadedTools>
+  load(tx: Tx, scope: ToolScope, read?: ReadToolAccounts): Promise<LoadedTools>
+}
+
+/** Batches concurrent reads; nothing is cached, so a read sees every change that was committed before it. */
+export function createToolAccountReader(database: Pick<Database, 'pool'>): ReadToolAccounts {
+  const batcher = new MicroBatcher<ToolAccountScope, readonly ToolAccount[]>({
+    concurrencyMax: CONCURRENT_READS_MAX,
+    batchMax: SCOPES_PER_READ_MAX,
+    process: (scopes) => selectToolAccounts(database.pool, scopes),
+  })
+  return (scope) => batcher.run(scope)
 }
 
 /** Creates the loader of one process. */
 export function createToolLoader(deps: ToolSourceDeps): ToolLoader {
-  const derived = new LRUCache<string, LoadedTools>({ max: SERVERS_CACHED_MAX })
+  const derived = new LRUCache<string, LoadedTools>({
+    maxSize: TOOLS_CACHED_MAX,
+    sizeCalculation: ({ tools, withheld }) => WEIGHT_OF_SERVER + tools.length + withheld.size,
+  })
   return {
-    async load(tx, scope) {
-      const accounts = await accountsOf(tx, scope)
-      const { parts, warnings } = await partsOf(deps, tx, accounts)
-      const unified = await unifiedMethods(deps, tx, parts)
-      const key = cacheKey(scope, accounts, unified)
+    async load(tx, scope, read = (wanted) => readAccounts(tx, wanted)) {
+      const found = await read(scope)
+      const key = cacheKey(scope, found)
       const cached = derived.get(key)
       if (cached !== undefined) return cached
-      const tools = deriveTools({
-        integrations: parts.map(({ integration }) => integration),
-        unified: unified.methods,
-        filter: scope.filter,
-        isReadOnly: scope.isReadOnly,
-        isPrefixed: scope.tenantId !== null && scope.integrations.length !== 1,
-      })
-      const loaded = {
-        ...tools,
-        warnings: [...accountWarnings(scope, accounts), ...warnings, ...tools.warnings],
-        hasAccounts: accounts.length > 0,
-      }
-      derived.set(key, loaded)
+      const { loaded, isLasting } = await derive(deps, tx, scope, accountsOf(scope, found))
+      // What was derived may be of a later state, which the key would outlive if that state were undone.
+      if (isLasting && cacheKey(scope, await read(scope)) === key) derived.set(key, loaded)
       return loaded
     },
   }
 }
 
-/** By integration, oldest first: the order of the tools and of the argument `account`. */
-async function accountsOf(tx: Tx, scope: ToolScope): Promise<readonly AccountWithDefinition[]> {
-  const { environmentId, integratedAccountId, tenantId, integrations } = scope
-  if (integratedAccountId !== null) {
-    const account = await findIntegratedAccount(tx, environmentId, integratedAccountId)
-    if (account === undefined) throw notFound('integrated_account', integratedAccountId)
-    return [account]
+async function readAccounts(tx: Tx, scope: ToolAccountScope): Promise<readonly ToolAccount[]> {
+  const [found = []] = await selectToolAccounts(tx, [scope])
+  return found
+}
+
+async function derive(
+  deps: ToolSourceDeps,
+  tx: Tx,
+  scope: ToolScope,
+  accounts: readonly ToolAccount[],
+): Promise<{ readonly loaded: LoadedTools; readonly isLasting: boolean }> {
+  const { parts, warnings, isLasting } = await partsOf(deps, tx, accounts)
+  const tools = deriveTools({
+    integrations: parts.map(({ integration }) => integration),
+    unified: await unifiedMethods(deps, tx, parts),
+    filter: scope.filter,
+    isReadOnly: scope.isReadOnly,
+    isPrefixed: scope.tenantId !== null && scope.integrations.length !== 1,
+  })
+  const loaded = {
+    ...tools,
+    warnings: [...accountWarnings(scope, accounts), ...warnings, ...tools.warnings],
+    hasAccounts: accounts.length > 0,
   }
-  const page = { before: undefined, limit: ACCOUNTS_MAX }
-  const found = await selectIntegratedAccounts(tx, environmentId, { tenantId: tenantId ?? '' }, page)
+  return { loaded, isLasting }
+}
+
+/** By integration, oldest first: the order of the tools and of the argument `account`. */
+function accountsOf(
+  { integratedAccountId, integrations }: ToolScope,
+  found: readonly ToolAccount[],
+): readonly ToolAccount[] {
+  if (integratedAccountId !== null) {
+    if (found.length === 0) throw notFound('integrated_account', integratedAccountId)
+    return found
+  }
   return found
     .filter(({ integrationName }) => integrations.length === 0 || integrations.includes(integrationName))
     .sort((one, other) => compare(one.integrationName, other.integrationName) || compare(one.id, other.id))
@@ -92,7 +126,7 @@ function compare(one: string, other: string): number {
 /** Of a tenant: a misspelled name looks like an account that is not connected yet. */
 function accountWarnings(
   { tenantId, integrations }: ToolScope,
-  accounts: readonly AccountWithDefinition[],
+  accounts: readonly ToolAccount[],
 ): readonly ToolWarning[] {
   if (tenantId === null) return []
   const missing = integrations.filter((name) => !accounts.some(({ integrationName }) => integrationName === name))
@@ -107,21 +141,31 @@ function accountWarnings(
 /** One integration with its accounts. */
 interface IntegrationPart {
   readonly integration: ToolIntegration
-  readonly accounts: readonly AccountWithDefinition[]
+  readonly accounts: readonly ToolAccount[]
+}
+
+/** The integrations of accounts whose definitions can be used. */
+interface DefinedParts {
+  readonly parts: readonly IntegrationPart[]
+  readonly warnings: readonly ToolWarning[]
+  /** Whether it is the same as long as the versions are. */
+  readonly isLasting: boolean
 }
 
 async function partsOf(
   { definitions }: ToolSourceDeps,
   tx: Tx,
-  accounts: readonly AccountWithDefinition[],
-): Promise<{ readonly parts: readonly IntegrationPart[]; readonly warnings: readonly ToolWarning[] }> {
+  accounts: readonly ToolAccount[],
+): Promise<DefinedParts> {
   const parts: IntegrationPart[] = []
+  let isLasting = true
   const warnings: ToolWarning[] = accounts.flatMap(statusWarning)
   for (const [, group] of Map.groupBy(accounts, ({ environmentIntegrationId }) => environmentIntegrationId)) {
     const [first] = group
     if (first === undefined) continue
     const definition = await catchFailure(() => definitions.getVersion(tx, first))
     if (definition instanceof Failure) {
+      isLasting &&= definition.reason === 'DEFINITION_INVALID'
       const message = `the definition of ${first.integrationName} cannot be used: ${definition.publicMessage}`
       warnings.push({ code: 'account_unusable', tool: '', message })
       continue
@@ -134,10 +178,10 @@ async function partsOf(
       accounts: group,
     })
   }
-  return { parts, warnings }
+  return { parts, warnings, isLasting }
 }
 
-function statusWarning({ id, status, isEnabled, integrationName }: AccountWithDefinition): readonly ToolWarning[] {
+function statusWarning({ id, status, isEnabled, integrationName }: ToolAccount): readonly ToolWarning[] {
   const problem = !isEnabled
     ? 'its integration is disabled'
     : status === 'active'
@@ -149,21 +193,14 @@ function statusWarning({ id, status, isEnabled, integrationName }: AccountWithDe
   ]
 }
 
-/** Mapped methods, and what they were read from. */
-interface UnifiedPart {
-  readonly methods: readonly UnifiedToolMethod[]
-  /** Changes with the mappings. */
-  readonly version: readonly object[]
-}
-
 /** The mapped methods of all accounts, each with the accounts that have it; by model, resource and method. */
 async function unifiedMethods(
   { unifiedMappings }: ToolSourceDeps,
   tx: Tx,
   parts: readonly IntegrationPart[],
-): Promise<UnifiedPart> {
+): Promise<readonly UnifiedToolMethod[]> {
   const byKey = new Map<string, UnifiedToolMethod>()
-  const version: object[] = []
+  unifiedMappings.invalidate()
   const accounts = parts.flatMap(({ integration, accounts }) =>
     accounts.map((each) => ({ ...each, label: integration.label })),
   )
@@ -173,13 +210,12 @@ async function unifiedMethods(
       const mapped = await catchFailure(() => unifiedMappings.list(tx, account, model))
       if (mapped instanceof Failure) continue
       for (const each of mapped) {
-        version.push(each.merged)
         const key = `${model} ${each.resource.name} ${each.method}`
         byKey.set(key, withAccount(byKey.get(key), model, each, { id, label }))
       }
     }
   }
-  return { methods: [...byKey.values()], version }
+  return [...byKey.values()]
 }
 
 function withAccount(
@@ -212,30 +248,7 @@ function sameFilter(one: UnifiedToolFilter, other: UnifiedToolFilter): boolean {
   return one.field === other.field && one.op === other.op
 }
 
-const identities = new WeakMap<object, number>()
-let identityCount = 0
-
-/** A number for each object: mappings that are cached are the same object until they change. */
-function identityOf(value: object): number {
-  const known = identities.get(value)
-  if (known !== undefined) return known
-  identityCount += 1
-  identities.set(value, identityCount)
-  return identityCount
-}
-
-function cacheKey(scope: ToolScope, accounts: readonly AccountWithDefinition[], { version }: UnifiedPart): string {
-  const { filter, isReadOnly, tenantId, integrations } = scope
-  const states = accounts.map((each) =>
-    [
-      each.id,
-      each.status,
-      each.isEnabled,
-      each.environmentIntegrationId,
-      each.integrationVersion,
-      each.installationVersion,
-    ].join(),
-  )
-  const own: JsonObject = { filter: { ...filter }, isReadOnly, tenantId, integrations: [...integrations] }
-  return JSON.stringify([own, states, version.map(identityOf)])
+/** The accounts as they were read, before any that the scope leaves out: equal keys have equal tools. */
+function cacheKey({ filter, isReadOnly, tenantId, integrations }: ToolScope, found: readonly ToolAccount[]): string {
+  return JSON.stringify([filter, isReadOnly, tenantId, integrations, found])
 }

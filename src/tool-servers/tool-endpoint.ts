@@ -4,7 +4,7 @@ import { createLinkSession } from '../links/index.ts'
 import { takeRequest } from '../rate-limits/index.ts'
 import { callTool, type ToolCall, type ToolCallOutcome, unknownTool } from './call-tool.ts'
 import type { ToolCallDeps, ToolServerDeps } from './dependencies.ts'
-import type { LoadedTools, ToolLoader } from './load-tools.ts'
+import { createToolAccountReader, type LoadedTools, type ToolLoader } from './load-tools.ts'
 import { type CallRecorder, createCallRecorder } from './record-calls.ts'
 import { callSearchTool } from './search-tools.ts'
 import { findToolServerByToken, type ToolServerRecord, touchToolServer } from './sql/tool-server.ts'
@@ -67,6 +67,7 @@ export function createToolEndpoint(deps: EndpointDeps): ToolEndpoint {
   const lastUsed = new TtlCache<true>({ max: SERVERS_CACHED_MAX, ttlMs: LAST_USED_INTERVAL_MS, clock })
   const recorder = createCallRecorder(deps)
   const callDeps = createCallDeps(deps)
+  const readAccounts = createToolAccountReader(database)
 
   return {
     async authenticate(id, token) {
@@ -95,7 +96,7 @@ export function createToolEndpoint(deps: EndpointDeps): ToolEndpoint {
       throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: Math.ceil(waitMs / 1_000) })
     },
     async open(server) {
-      const loaded = await loader.load(database.pool, server)
+      const loaded = await loader.load(database.pool, server, readAccounts)
       const visible = visibleTools(server, loaded)
       return {
         name: server.name,
@@ -161,7 +162,8 @@ async function dispatch(
 
 /** What the search tools reach: the rest is withheld, as on a read-only server. */
 function searchableOf(loaded: LoadedTools, { searchable }: VisibleTools): LoadedTools {
-  const left = loaded.tools.filter((tool) => !searchable.includes(tool)).map(({ name }) => name)
+  const found = new Set(searchable)
+  const left = loaded.tools.filter((tool) => !found.has(tool)).map(({ name }) => name)
   return { ...loaded, tools: searchable, withheld: new Set([...loaded.withheld, ...left]) }
 }
 
