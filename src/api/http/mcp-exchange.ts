@@ -6,7 +6,7 @@ import { type McpTools, serveMcp } from '../../mcp/index.ts'
 import { describeError } from '../../telemetry/index.ts'
 import type { CorsOrigins } from '../cors.ts'
 import { readBody } from '../pipeline/body.ts'
-import { writeBody } from '../pipeline/respond.ts'
+import { enforceWriteTimeout, writeBody } from '../pipeline/respond.ts'
 import type { HttpExchange } from './routes.ts'
 
 /** Largest request of a client. */
@@ -56,26 +56,34 @@ function originNotAllowed(header: 'Origin' | 'Host'): Failure {
 export async function exchangeMcp(exchange: HttpExchange, tools: McpTools): Promise<void> {
   const { request, response, context, server } = exchange
   const bytes = await readBody(exchange, server.limits, BODY_BYTES_MAX)
+  const json = await jsonOf(bytes)
   const web = new Request(`http://localhost${exchange.path}`, {
     method: 'POST',
     headers: headersOf(request.headers),
-    body: new Uint8Array(bytes),
+    // What is parsed is not read again.
+    ...(json === undefined && { body: new Uint8Array(bytes) }),
     signal: context.signal,
   })
-  const answer = await serveMcp(web, await jsonOf(bytes), tools, (error) =>
+  const answer = await serveMcp(web, json, tools, (error) =>
     server.logger.error({ request_id: context.requestId, ...describeError(error) }, 'a tool failed'),
   )
   if (context.isClientGone) return
-  const headers = Object.fromEntries([...answer.headers].filter(([name]) => name !== 'connection'))
-  const isStream = headers['content-type']?.startsWith('text/event-stream') === true
-  // Proxies that buffer would hold back the events.
-  response.writeHead(answer.status, {
+  const headers = {
     ...context.responseHeaders,
-    ...headers,
-    ...(isStream && { 'x-accel-buffering': 'no' }),
-  })
-  if (answer.body !== null) await writeBody(exchange, Readable.fromWeb(answer.body as ReadableStream))
-  response.end()
+    ...Object.fromEntries([...answer.headers].filter(([name]) => name !== 'connection')),
+  }
+  if (answer.headers.get('content-type')?.startsWith('text/event-stream') === true) {
+    // Proxies that buffer would hold back the events.
+    response.writeHead(answer.status, { ...headers, 'x-accel-buffering': 'no' })
+    if (answer.body !== null) await writeBody(exchange, Readable.fromWeb(answer.body as ReadableStream))
+    response.end()
+    return
+  }
+  const whole = Buffer.from(await answer.arrayBuffer())
+  if (context.isClientGone) return
+  response.writeHead(answer.status, { ...headers, 'content-length': whole.length })
+  response.end(whole)
+  enforceWriteTimeout(exchange)
 }
 
 function headersOf(given: HttpExchange['request']['headers']): Headers {

@@ -35,8 +35,7 @@ export function mcpRoute(deps: McpRouteDeps): HttpRoute {
       limitAddress(exchange)
       const server = await endpoint.authenticate(id, bearerToken(context))
       refundAddress(exchange)
-      await endpoint.takeRequest(server)
-      const opened = await endpoint.open(server)
+      const [opened] = await Promise.all([endpoint.open(server), endpoint.takeRequest(server)])
       await exchangeMcp(exchange, {
         ...opened,
         version,
