@@ -1,9 +1,10 @@
-import { type Clock, etagMismatch, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
+import { type Clock, etagMismatch, Failure, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { LoadedTools, ToolLoader, ToolScope } from './load-tools.ts'
 import {
   deleteToolServerRow,
   findToolServer,
+  hasToolServers,
   insertToolServer,
   lockToolServer,
   type ToolServerColumns,
@@ -39,8 +40,8 @@ export interface ToolServerChange {
   readonly mode?: ToolServerMode | undefined
   /** Default: false. */
   readonly allowSearchWrites?: boolean | undefined
-  /** Default: never. */
-  readonly expiresAt?: Date | undefined
+  /** Default: null, which is never. */
+  readonly expiresAt?: Date | null | undefined
   readonly limits?: ToolServerLimits | undefined
   /** Default: true. */
   readonly isEnabled?: boolean | undefined
@@ -69,11 +70,14 @@ const LIMITS = { requestsPerMinute: 60, writesPerDay: 1_000, maxResultBytes: 64 
 /** Below this a result has no room for an error and its advice. */
 const RESULT_BYTES_MIN = 1_024
 const MINUTE_MS = 60_000
+/** Tool servers of one environment. Concurrent calls may exceed it by a few. */
+const TOOL_SERVERS_MAX = 1_000
 
 /**
  * Creates a tool server with a random token.
  *
- * @throws Failure INVALID_FIELD with every violation, also when no tool matches; RESOURCE_NOT_FOUND for an unknown account
+ * @throws Failure INVALID_FIELD with every violation, also when no tool matches; RESOURCE_NOT_FOUND for an unknown account;
+ * LIMIT_REACHED
  */
 export async function createToolServer(
   deps: ToolServerAdminDeps,
@@ -82,6 +86,8 @@ export async function createToolServer(
   input: ToolServerInput,
 ): Promise<ToolServerWithToken> {
   assertValid([...scopeViolations(input), ...changeViolations(deps, input)])
+  if (await hasToolServers(tx, environmentId, TOOL_SERVERS_MAX))
+    throw new Failure('LIMIT_REACHED', `an environment has at most ${TOOL_SERVERS_MAX} tool servers: delete some first`)
   const scope: ToolScope = {
     environmentId,
     integratedAccountId: input.integratedAccountId?.toLowerCase() ?? null,
@@ -190,7 +196,7 @@ function changeViolations(
 ): readonly Violation[] {
   const bytes = limits?.maxResultBytes ?? 0
   const violations: Violation[] = []
-  if (expiresAt !== undefined && expiresAt.getTime() < clock.now().getTime() + MINUTE_MS)
+  if (expiresAt && expiresAt.getTime() < clock.now().getTime() + MINUTE_MS)
     violations.push({
       field: 'expires_at',
       description: 'must be at least one minute ahead',

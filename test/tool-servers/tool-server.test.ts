@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
-import { query } from '../../src/database/index.ts'
+import { execute, query } from '../../src/database/index.ts'
 import { callRest } from '../support/rest.ts'
 import { startToolServerFixture } from './fixture.ts'
 
@@ -43,6 +43,24 @@ describe('a tool server', () => {
     expect(JSON.stringify(await call('GET', '/tool-server'))).not.toContain(String(created.token))
     const rotated = await call('POST', `${path}/rotate-token`, {})
     expect(rotated.token).not.toBe(created.token)
+  })
+
+  it('is rejected at 1000 in an environment', async () => {
+    const { pool } = app.database
+    const { id } = await create({ name: 'copied' })
+    onTestFinished(async () => void (await execute(pool, `delete from tool_server where name = 'copied'`)))
+    const { rows } = await pool.raw('select count(*)::int as count from tool_server')
+    await execute(
+      pool,
+      `insert into tool_server select (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid()))).*
+         from tool_server t, generate_series(:from::int, 1000) where t.id = :id`,
+      { id: String(id), from: rows[0].count + 1 },
+    )
+    const full = { name: 'one more', integrated_account_id: accountId }
+    const answer = await callRest('POST', `${app.url}/tool-server`, app.first.environmentToken, full)
+    expect([answer.status, answer.body.error.details[0].reason]).toEqual([400, 'LIMIT_REACHED'])
+    await call('DELETE', `/tool-server/${id}`)
+    await create({ name: 'after one is deleted' })
   })
 
   it('stores no text of its token', async () => {
@@ -89,6 +107,16 @@ describe('a tool server', () => {
     const answer = await callRest('PATCH', path, app.first.environmentToken, { filter: { tags: ['none'] } })
     expect(answer.status).toBe(400)
     expect((await call('GET', `/tool-server/${id}`)).filter).toMatchObject({ resources: ['contacts'], tags: [] })
+  })
+
+  it('never expires once that is asked for', async () => {
+    const { id, expires_at } = await create({ expires_at: new Date(Date.now() + 3_600_000).toISOString() })
+    const path = `/tool-server/${id}`
+    expect((await call('PATCH', path, { name: 'Renamed' })).expires_at).toBe(expires_at)
+    const both = { never_expires: true, expires_at }
+    expect((await callRest('PATCH', app.url + path, app.first.environmentToken, both)).status).toBe(400)
+    expect(await call('PATCH', path, { never_expires: true })).not.toHaveProperty('expires_at')
+    expect(await call('GET', path)).not.toHaveProperty('expires_at')
   })
 
   it('is deleted with its account', async () => {

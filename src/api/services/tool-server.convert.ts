@@ -10,6 +10,7 @@ import type {
   ListToolServerToolsResponseSchema,
   UpdateToolServerRequest,
 } from '../../../gen/patchbay/v1/tool_server_service_pb.ts'
+import { invalidFields } from '../../base/index.ts'
 import {
   estimateTokens,
   type LoadedTools,
@@ -98,10 +99,23 @@ export function toolServerInputFromProto(request: CreateToolServerRequest): Tool
   return { ...changeFromProto(request), name, integratedAccountId, tenantId, integrations }
 }
 
-/** The changes of a tool server. A list has no presence: an empty one changes nothing. */
+/**
+ * The changes of a tool server. A list has no presence: an empty one changes nothing.
+ *
+ * @throws Failure INVALID_FIELD for a new expiry and none
+ */
 export function toolServerChangeFromProto(request: UpdateToolServerRequest): ToolServerChange {
-  const { integrations } = request
-  return { ...changeFromProto(request), integrations: integrations.length === 0 ? undefined : integrations }
+  const { integrations, neverExpires } = request
+  const change = changeFromProto(request)
+  if (neverExpires && change.expiresAt !== undefined) {
+    const description = 'cannot be given together with expires_at'
+    throw invalidFields([{ field: 'never_expires', description, rule: 'tool_server.expiry' }])
+  }
+  return {
+    ...change,
+    integrations: integrations.length === 0 ? undefined : integrations,
+    expiresAt: neverExpires ? null : change.expiresAt,
+  }
 }
 
 function changeFromProto(request: CreateToolServerRequest | UpdateToolServerRequest) {

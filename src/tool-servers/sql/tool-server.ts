@@ -81,6 +81,12 @@ export async function insertToolServer(tx: Tx, server: NewToolServer): Promise<T
   return inserted
 }
 
+/** Whether the environment has as many tool servers, or more. Uses the primary key. */
+export async function hasToolServers(tx: Tx, environmentId: string, count: number): Promise<boolean> {
+  const sql = 'select from tool_server where environment_id = :environmentId offset :offset limit 1'
+  return (await queryOne(tx, sql, { environmentId, offset: count - 1 })) !== undefined
+}
+
 /** Uses the primary key. */
 export async function findToolServer(tx: Tx, environmentId: string, id: string): Promise<ToolServerRecord | undefined> {
   return await tx('tool_server').where({ environment_id: environmentId, id }).first(COLUMNS)
