@@ -170,6 +170,16 @@ describe('a call', () => {
     ],
     ['list_sync_job', {}, { status: 404, type: 'validation', message: expect.stringContaining('list_sync_jobs') }],
     ['list_sync_jobs', { fields: 'id' }, { status: 400, type: 'validation' }],
+    [
+      'list_sync_jobs',
+      { fields: ['id', 'lable', 'resources.resource', 'args_schema.any.name'] },
+      { type: 'validation', fields: [{ field: 'fields[1]', description: expect.stringContaining('label') }] },
+    ],
+    [
+      'get_sync_job',
+      { id: tenant.syncJobId, fields: ['resources.nothing', 'created_at.year', 'label.length'] },
+      { type: 'validation', fields: [{ field: 'fields[0]' }, { field: 'fields[1]' }, { field: 'fields[2]' }] },
+    ],
   ])('%s %j comes to an error that a model can act on', async (name, args, error) => {
     const client = await connectClient({ url: writable, ...asEnvironment }, 'modern')
     const { structured, isError } = await callTool(client, name, args)

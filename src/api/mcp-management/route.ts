@@ -1,4 +1,5 @@
-import { Failure, type JsonObject, suggest } from '../../base/index.ts'
+import type { DescMessage } from '@bufbuild/protobuf'
+import { Failure, type Json, type JsonObject, suggest } from '../../base/index.ts'
 import {
   callSearchTool,
   checkArguments,
@@ -17,6 +18,7 @@ import { assertMcpOrigin, exchangeMcp, type McpOrigins } from '../http/mcp-excha
 import type { HttpExchange, HttpRoute } from '../http/routes.ts'
 import type { Operation } from '../operation.ts'
 import { callOperation } from './call-operation.ts'
+import { checkMessageFields } from './check-fields.ts'
 import { deriveManagementTools, FIELDS_ARGUMENT, FIELDS_SCHEMA, type ManagementTool } from './derive-tools.ts'
 import { managementError } from './management-error.ts'
 import { showsSecret } from './secrets.ts'
@@ -152,13 +154,24 @@ async function callManagementTool(exchange: HttpExchange, tool: ManagementTool, 
       { properties: { [FIELDS_ARGUMENT]: FIELDS_SCHEMA } },
       { [FIELDS_ARGUMENT]: fields },
     )
-    if (violations.length > 0)
-      return errorResult(toolError('validation', `${tool.name} was not called`, { fields: violations }))
+    const wrong =
+      violations.length > 0 ? violations : checkMessageFields(recordOf(tool), namesOf(fields), FIELDS_ARGUMENT)
+    if (wrong.length > 0) return errorResult(toolError('validation', `${tool.name} was not called`, { fields: wrong }))
   }
   const answer = await callOperation(exchange, operation, message, call.signal ?? exchange.context.signal)
   if (answer instanceof Failure) return errorResult(managementError(answer))
-  const wanted = Array.isArray(fields) ? projectAnswer(tool, answer, fields.map(String)) : answer
+  const wanted = fields === undefined ? answer : projectAnswer(tool, answer, namesOf(fields))
   return successResult(wanted, RESULT_BYTES_MAX, page)
+}
+
+function namesOf(fields: Json): readonly string[] {
+  return Array.isArray(fields) ? fields.map(String) : []
+}
+
+/** The message whose fields a call chooses from: a record of a list, or the answer. */
+function recordOf({ operation: { output }, page }: ManagementTool): DescMessage {
+  const records = output.fields.find(({ name }) => name === page?.records)
+  return records?.fieldKind === 'list' && records.listKind === 'message' ? records.message : output
 }
 
 /** Only these fields of each record of a list, or of the answer. */
