@@ -42,6 +42,23 @@ describe('what an integration requires of a request', () => {
     ['ticketing/zendesk/comments/list', {}, ['ticket required']],
     ['hris/hibob/employments/list', {}, ['employee required']],
     ['hris/bamboohr/time_off/create', { body: {} }, ['body.employee required']],
+    ['hris/bamboohr/employees/create', { body: { first_name: 'Ada' } }, ['body.last_name required']],
+    [
+      'hris/hibob/employees/create',
+      { body: { first_name: 'Ada', last_name: 'Byron', work_email: 'ada@acme.test' } },
+      ['body.start_date required', 'body.work_location required'],
+    ],
+    ['ats/ashby/stages/list', {}, ['job required']],
+    ['ats/greenhouse/candidates/create', { body: { last_name: 'Byron' } }, ['body.first_name required']],
+    ['ats/workable/candidates/create', { body: { first_name: 'Ada' } }, ['body.last_name required']],
+    ['directory/okta/users/create', { body: { username: 'ada' } }, ['body.emails required']],
+    ['accounting/xero/accounts/create', { body: { name: 'Sales' } }, ['body.type required']],
+    [
+      'accounting/xero/payments/create',
+      { body: { total: '1', account: { id: '7' } } },
+      ['body.date required', 'body.applied_to required'],
+    ],
+    ['accounting/quickbooks/payments/create', { body: { total: '1' } }, ['body.contact required']],
     ['ticketing/github/tickets/create', ticket({}), ['body.collections required']],
     ['ticketing/github/tickets/create', ticket({ collections: [] }), ['body.collections required']],
     [
