@@ -11,6 +11,7 @@ import { FIELDS_MAX, findPatternsProblem, isSecretField, listCredentials } from 
 import { ACTION_RESOURCE, FORM_ACTION, RESERVED_ACTIONS } from './actions.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 import { labelKeyOf, listFieldsRead } from './form-fields.ts'
+import { isReadingMethod } from './method-kinds.ts'
 
 /** A field of the form for connected accounts, with its path in the config. */
 export interface FormFieldAt {
@@ -141,7 +142,7 @@ function findSourceProblems(
     const description = `is not a method of ${resource}${suggester(method, Object.keys(methods))}`
     return [{ at: [...at, 'method'], description, rule: 'form.unknown_method' }]
   }
-  if (definition.read_only ?? ['list', 'get'].includes(method)) return []
+  if (definition.read_only ?? isReadingMethod(method)) return []
   const description = 'names a method that writes: set read_only of the method where it only reads'
   return [{ at: [...at, 'method'], description, rule: 'form.writes' }]
 }

@@ -33,6 +33,7 @@ import { ACTION_RESOURCE, compileAction } from './actions.ts'
 import { compileWebhook, type WebhookPlan } from './compile-webhook.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
 import { secretTexts } from './config-values.ts'
+import { isReadingMethod } from './method-kinds.ts'
 import { type BudgetDefinition, type MethodDefinition, retrySchema } from './method-schema.ts'
 import { listNamesInHeaders } from './placeholder-names.ts'
 import type {
@@ -48,9 +49,6 @@ import type {
 } from './plan.ts'
 import { settingsAsDoubles } from './schema-walk.ts'
 import { compileSubscription, type SubscriptionPlan } from './webhook-subscription.ts'
-
-/** Methods that read by their name; all others count as writing for any HTTP method, unless `read_only` is set. */
-const READING_METHODS: readonly string[] = ['list', 'get']
 
 /** An upstream that hangs delays the other runs of its account for so long, five times with pauses between. */
 const TIMEOUT_SECONDS_DEFAULT = 20
@@ -152,7 +150,8 @@ function compileMethod(
   return {
     ...compileRequest(config, resource, name, method),
     isList,
-    isWrite: !(method.read_only ?? READING_METHODS.includes(name)),
+    // What does not read by its name counts as writing, whatever its HTTP method.
+    isWrite: !(method.read_only ?? isReadingMethod(name)),
     pagination: isList ? paginationOf(choice ?? undefined) : undefined,
     authorize: compileAuthorizer(method.authorization === undefined ? config.authorization : method.authorization),
     rateLimit: rateLimitOf(method.rate_limit === undefined ? config.rate_limit : method.rate_limit),

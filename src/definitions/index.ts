@@ -23,6 +23,14 @@ export { findAddressViolations, secretPaths, secretTexts } from './config-values
 export { findSchemaViolations } from './findings.ts'
 export { labelKeyOf } from './form-fields.ts'
 export { type ResolvedConfig, resolveConfig } from './merge.ts'
+export {
+  hasRecordId,
+  isForOneRecord,
+  isReadingMethod,
+  methodKind,
+  READING_METHODS,
+  sendsRecord,
+} from './method-kinds.ts'
 export { deepPartial } from './override-schema.ts'
 export type {
   ActionPlan,

@@ -16,6 +16,7 @@ import {
   refineWith,
   requestKeys,
 } from '../formats/index.ts'
+import { WRITING_METHODS } from './method-kinds.ts'
 
 /** How a rate-limited response is recognised, and where it names the limit. */
 export const rateLimitSchema = z
@@ -134,9 +135,6 @@ export const methodSchema = z
   .meta({ id: 'Method' })
 
 export type MethodDefinition = z.output<typeof methodSchema>
-
-/** Method names that change something upstream and therefore have no default HTTP method. */
-const WRITING_METHODS: readonly string[] = ['create', 'update', 'delete']
 
 /** The methods of one resource by name. */
 export const resourceSchema = mapOf(identifierText('method'), methodSchema).describe(

@@ -1,8 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import {
   ACTION_RESOURCE,
+  isForOneRecord,
   listTools,
   type MethodPlan,
+  methodKind,
   type Plan,
   RESERVED_ACTIONS,
   requiredParameters,
@@ -24,8 +26,6 @@ export interface ToolIntegration {
   readonly accountIds: readonly string[]
 }
 
-const READ_METHODS: ReadonlySet<string> = new Set(['list', 'get'])
-const WRITE_METHODS: ReadonlySet<string> = new Set(['create', 'update', 'delete'])
 /** Roots of placeholders that the caller fills; all others are filled from the account. */
 const CALLER_ROOTS: ReadonlySet<string> = new Set(['id', 'query', 'body', 'args'])
 const HOW_TO_CONTINUE = 'Returns one page of records; pass next_cursor as cursor for the next page.'
@@ -70,13 +70,13 @@ function methodTool(integration: ToolIntegration, prefix: string | undefined, to
       method,
       resource,
       prefix,
-      isSingular: method !== 'list' && (SINGULAR.has(method) || required.includes('id')),
+      isSingular: method !== 'list' && (isForOneRecord(method) || method === UPSERT || required.includes('id')),
     },
     description: tool.description,
     note: isPaged ? HOW_TO_CONTINUE : undefined,
     input,
     source: 'proxy',
-    kind: READ_METHODS.has(method) ? 'read' : WRITE_METHODS.has(method) ? 'write' : 'custom',
+    kind: methodKind(method),
     tags: tool.tags,
     verb: plan.verb,
     target: {
@@ -89,8 +89,8 @@ function methodTool(integration: ToolIntegration, prefix: string | undefined, to
   }
 }
 
-/** Methods that concern one record, whatever parameters they take. */
-const SINGULAR: ReadonlySet<string> = new Set(['get', 'create', 'update', 'delete', 'upsert'])
+/** A further usual name of a method for one record: it creates or updates. */
+const UPSERT = 'upsert'
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
 function controlsOf(

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { isReadingMethod, methodKind } from '../definitions/index.ts'
 import type { FilterOperator, MappingPlan } from '../unified/index.ts'
 import type { ToolDraft } from './draft.ts'
-import type { ToolKind } from './tool.ts'
 import { accountControl, DRY_RUN_CONTROL, FIELDS_CONTROL, LIST_CONTROLS } from './tool-controls.ts'
 import { buildToolInput } from './tool-input.ts'
 import { singularNoun } from './tool-name.ts'
@@ -30,7 +30,6 @@ export interface UnifiedToolFilter {
 }
 
 const HOW_TO_CONTINUE = 'Returns one page; pass next_cursor as cursor for the next.'
-const READS: ReadonlySet<string> = new Set(['list', 'get'])
 /** The fields that the service itself adds to records. */
 const OWN_FIELDS = ['remote_id', 'created_at', 'updated_at', 'deleted'] as const
 
@@ -48,7 +47,7 @@ export function unifiedTools(methods: readonly UnifiedToolMethod[]): readonly To
   return methods.map((each): ToolDraft => {
     const { model, resource, method, accounts } = each
     const isList = method === 'list'
-    const isWrite = !READS.has(method)
+    const isWrite = !isReadingMethod(method)
     const labels = new Map(accounts.map(({ id, label }) => [id, label]))
     const accountIds = accounts.map(({ id }) => id)
     return {
@@ -70,7 +69,7 @@ export function unifiedTools(methods: readonly UnifiedToolMethod[]): readonly To
       }),
       outputSchema: outputSchema(each),
       source: 'unified',
-      kind: kindOf(method),
+      kind: methodKind(method),
       tags: [model],
       verb: VERB_OF[method] ?? 'POST',
       target: { accountIds, model, resource, method, isList, isWrite },
@@ -79,11 +78,6 @@ export function unifiedTools(methods: readonly UnifiedToolMethod[]): readonly To
 }
 
 const VERB_OF: Readonly<Record<string, string>> = { list: 'GET', get: 'GET', update: 'PATCH', delete: 'DELETE' }
-
-function kindOf(method: string): ToolKind {
-  if (READS.has(method)) return 'read'
-  return method === 'create' || method === 'update' || method === 'delete' ? 'write' : 'custom'
-}
 
 /** What each operator asks of a value, to follow the name of the field; those without are not offered. */
 const OPERATORS: Readonly<Partial<Record<FilterOperator, string>>> = {

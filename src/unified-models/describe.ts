@@ -1,4 +1,5 @@
 import { Failure, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { READING_METHODS, sendsRecord } from '../definitions/index.ts'
 import { compileMapping, type MergedMapping, type UnifiedModel, type UnifiedResource } from '../unified/index.ts'
 
 /** What a model offers for an account. */
@@ -44,8 +45,6 @@ interface FilterDescription {
   readonly isRequired: boolean
 }
 
-/** Methods whose fields count as mapped. */
-const READS = ['list', 'get']
 /** Fields that a mapping has no leaf for: the engine makes them. */
 const MADE_BY_ENGINE = ['custom_fields', 'remote_id']
 
@@ -56,7 +55,7 @@ export function describeResource(
 ): ResourceDescription {
   const methods = [...mappings].map(([name, merged]) => describeMethod(resource, name, merged))
   const fields = Object.keys(resource.schema.properties).filter((name) => !MADE_BY_ENGINE.includes(name))
-  const set = new Set(READS.flatMap((name) => fieldsSet(mappings.get(name), fields)))
+  const set = new Set(READING_METHODS.flatMap((name) => fieldsSet(mappings.get(name), fields)))
   return {
     resource,
     methods,
@@ -95,7 +94,7 @@ function describeMethod(resource: UnifiedResource, name: string, merged: MergedM
 
 /** What `validateBody` requires: a create is whole, an update needs what the integration asks for alone. */
 function requiredFields({ node }: UnifiedResource, method: string, { request }: JsonObject): readonly string[] {
-  if (method !== 'create' && method !== 'update') return []
+  if (!sendsRecord(method)) return []
   const ofSchema = method === 'create' ? node.required : []
   return [...new Set([...ofSchema, ...textsOf(objectOf(request).required)])]
 }

@@ -1,4 +1,5 @@
 import { Failure } from '../base/index.ts'
+import { READING_METHODS } from '../definitions/index.ts'
 import {
   compileMapping,
   type MergedMapping,
@@ -37,11 +38,9 @@ export function findReferences(names: readonly string[], models: ReadonlyMap<str
   return found
 }
 
-/** Methods whose enumerations hold for records of a resource, the first that is mapped. */
-const READS = ['list', 'get']
-
+/** The enumerations of the first reading method that is mapped hold for records of the resource. */
 function enumsOf(resource: UnifiedResource, methods: ReadonlyMap<string, MergedMapping>): ReferencedResource['enums'] {
-  for (const name of READS) {
+  for (const name of READING_METHODS) {
     const merged = methods.get(name)
     if (merged === undefined) continue
     try {

@@ -1,4 +1,5 @@
 import { Failure, FORBIDDEN_KEYS, invalidFields, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { hasRecordId, sendsRecord } from '../definitions/index.ts'
 import type { ProxyRequest } from '../proxy/index.ts'
 import type { MappingPlan } from './compile-mapping.ts'
 import { evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
@@ -23,16 +24,12 @@ export interface PreparedRequest {
   readonly warnings: readonly MappingWarning[]
 }
 
-/** Methods that name a record. */
-const METHODS_WITH_ID: ReadonlySet<string> = new Set(['get', 'update', 'delete'])
-/** Methods whose body is a record. */
-const RECORD_WRITES: ReadonlySet<string> = new Set(['create', 'update'])
 const NO_BODY: ValidatedBody = { unified: {}, outgoing: {} }
 
 /** Checks a unified request. @throws Failure INVALID_FIELD naming what is wrong */
 export function prepareRequest({ mapping, access }: UnifiedTarget, request: UnifiedRequest): PreparedRequest {
   const { method, resource } = mapping
-  if (METHODS_WITH_ID.has(method) && (request.id ?? '') === '')
+  if (hasRecordId(method) && (request.id ?? '') === '')
     throw invalidFields([{ field: 'id', description: 'is required', rule: 'required' }])
   const idProblem = idPartsProblem(mapping.request.idParts.get('id'), request.id)
   if (idProblem !== undefined) throw invalidFields([{ field: 'id', description: idProblem, rule: 'id_parts' }])
@@ -41,9 +38,7 @@ export function prepareRequest({ mapping, access }: UnifiedTarget, request: Unif
   const ignored = [...filters.ignored, ...ignoredOrders]
   if (request.strictFilters === true && ignored.length > 0) throw notHonoured(mapping, ignored)
   assertExpandable(mapping, request)
-  const body = RECORD_WRITES.has(method)
-    ? validateBody(resource, method, request.body, mapping.request)
-    : freeBody(request)
+  const body = sendsRecord(method) ? validateBody(resource, method, request.body, mapping.request) : freeBody(request)
   return {
     filters,
     body,
@@ -59,7 +54,7 @@ export function prepareRequest({ mapping, access }: UnifiedTarget, request: Unif
       owner: access.environmentId,
     },
     ignored,
-    warnings: RECORD_WRITES.has(method) ? unreadFields(mapping, body.unified) : [],
+    warnings: sendsRecord(method) ? unreadFields(mapping, body.unified) : [],
   }
 }
 
@@ -175,7 +170,7 @@ async function methodOf(evaluation: Evaluation, { request }: MappingPlan, root: 
 
 /** The mapped body with the caller's own keys over it; a method of the mapping's own passes its body on. */
 function outgoingBody({ request: plan, method }: MappingPlan, request: UnifiedRequest, mapped: Json | undefined) {
-  const isFree = plan.body === undefined && !RECORD_WRITES.has(method)
+  const isFree = plan.body === undefined && !sendsRecord(method)
   const body = isFree ? request.body : mapped
   const { remoteFields } = request
   if (remoteFields === undefined) return body

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../base/index.ts'
+import { isForOneRecord } from '../definitions/index.ts'
 import type { RateLimitedOutcome, SuccessOutcome, UpstreamErrorOutcome } from '../proxy/index.ts'
 import { buildCall, evaluationOf, type PreparedRequest, prepareRequest } from './build-call.ts'
 import { mapAnswer, mapError } from './map-answer.ts'
@@ -98,9 +99,6 @@ async function answerOf(
   return answer
 }
 
-/** Methods that answer with one record. */
-const SINGLE_METHODS: ReadonlySet<string> = new Set(['get', 'create', 'update', 'delete'])
-
 function resultOf(
   method: string,
   { page }: SuccessOutcome,
@@ -109,6 +107,6 @@ function resultOf(
 ): UnifiedSuccess['result'] {
   const [first = null] = records
   if (method === 'delete') return { id: id ?? null, ...first }
-  const isList = method === 'list' || (page !== undefined && !SINGLE_METHODS.has(method))
+  const isList = method === 'list' || (page !== undefined && !isForOneRecord(method))
   return isList ? records : first
 }

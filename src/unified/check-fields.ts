@@ -1,12 +1,10 @@
 import { canonicalJson, formatDotPath, isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { isReadingMethod } from '../definitions/index.ts'
 import type { CheckedMethod, FindingAt } from './check-findings.ts'
 import { isInline } from './expression-verdicts.ts'
 import { fieldExpressions, fieldLeaves } from './field-leaves.ts'
 import type { MergedMapping } from './mapping.ts'
 import type { ObjectNode, SchemaNode } from './schema-node.ts'
-
-/** Methods whose answer is a record of the resource. */
-const READS = ['list', 'get']
 
 /** Custom fields of providers, which the definition of one account has: Salesforce's `Tier__c`, Jira's `customfield_10010`, and the like. */
 const CUSTOM_KEY = /\b\w+__c\b|\bcustom_?field_?\d+\b|\bcf_\w+\b|\bcustom\d+\b/i
@@ -17,7 +15,7 @@ export function checkFields({ resource, method, merged }: CheckedMethod): readon
   const leaves = fieldLeaves(fields)
   const { node } = resource
   return [
-    ...(READS.includes(method) && !isPartial(merged) && isJsonObject(fields) ? neverSet(fields, node) : []),
+    ...(isReadingMethod(method) && !isPartial(merged) && isJsonObject(fields) ? neverSet(fields, node) : []),
     ...leaves.flatMap(({ path, value }) => mistyped(path, value, node.properties)),
     ...leaves.flatMap(({ path, value }) => hardCoded(path, value, merged)),
     ...(isJsonObject(fields) ? unusedEnums(fields, merged) : []),

@@ -8,9 +8,10 @@ import {
   suggest,
   type Violation,
 } from '../base/index.ts'
-import { findSchemaViolations, type Plan } from '../definitions/index.ts'
+import { findSchemaViolations, isReadingMethod, type Plan } from '../definitions/index.ts'
+import { EXTENDING_LAYERS } from './extra-fields.ts'
 import { nodeAt } from './filters.ts'
-import type { MappingLayer, MergedMapping } from './mapping.ts'
+import type { MergedMapping } from './mapping.ts'
 import { type MappingConfig, mappingConfigSchema, mappingLayerSchema } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
 import { isScalarNode } from './schema-node.ts'
@@ -64,9 +65,6 @@ export function checkMapping(config: Json, context: MappingContext, prefix: stri
   ]
 }
 
-/** Methods whose answer is mapped to whole records. */
-const READING_METHODS: ReadonlySet<string> = new Set(['list', 'get'])
-
 interface Target {
   readonly path: readonly (string | number)[]
   readonly resource: string
@@ -115,7 +113,7 @@ function targetProblem(plan: Plan, resource: string, method: string): string | u
 
 function listFieldProblems(config: MappingConfig, context: MappingContext, prefix: string): Violation[] {
   const fields = config.response?.fields
-  const isReading = READING_METHODS.has(context.method)
+  const isReading = isReadingMethod(context.method)
   if (fields === undefined)
     return isReading ? [violation(FIELDS, prefix, 'is required of list and get', 'required')] : []
   if (!isJsonObject(fields)) return []
@@ -125,9 +123,6 @@ function listFieldProblems(config: MappingConfig, context: MappingContext, prefi
 }
 
 const FIELDS = ['response', 'fields']
-/** Layers that may map fields beyond the schema. */
-const EXTENDING_LAYERS: ReadonlySet<MappingLayer | undefined> = new Set<MappingLayer>(['environment', 'account'])
-
 function unknownFields({ resource, layers }: MappingContext, fields: JsonObject, prefix: string): Violation[] {
   const { properties } = resource.node
   return Object.entries(fields)

@@ -1,5 +1,5 @@
 import { formatDotPath, invalidFields, type JsonObject, parseJson } from '../base/index.ts'
-import { findSchemaViolations } from '../definitions/index.ts'
+import { findSchemaViolations, isReadingMethod } from '../definitions/index.ts'
 import { type CoercionRules, compileFields, type FieldCoercion } from './coerce.ts'
 import { type CustomFieldsPlan, compileCustomFields } from './custom-fields.ts'
 import { listExtraFields } from './extra-fields.ts'
@@ -62,9 +62,6 @@ export interface RecordPlan {
   readonly template: JsonObject | undefined
   readonly customFields: CustomFieldsPlan | undefined
 }
-
-/** Methods whose records are whole: what the provider does not tell is `null`. */
-const READING_METHODS: ReadonlySet<string> = new Set(['list', 'get'])
 
 const FIELDS_PATH = 'response.fields'
 
@@ -133,7 +130,8 @@ function compileRecords(
     otherAt: keys.flatMap((key, at) => (known.includes(key) ? [] : at)),
     extraKeys: new Set([...extra.fields].map((field) => field.split('.')[0] ?? field)),
     keepsUnknown: extra.keepsUnknown,
-    template: READING_METHODS.has(method) ? templateOf(fields) : undefined,
+    // Records that are read are whole: what the provider does not tell is `null`.
+    template: isReadingMethod(method) ? templateOf(fields) : undefined,
     customFields: compileCustomFields(config.custom_fields, [...map.leaves, ...ids]),
   }
 }

@@ -2,8 +2,8 @@ import { formatDotPath, isJsonObject } from '../base/index.ts'
 import type { MappingLayer, MergedMapping } from './mapping.ts'
 import type { FieldMap } from './mapping-schema.ts'
 
-/** Layers whose fields beyond the schema are kept. */
-const EXTENDING_LAYERS: ReadonlySet<MappingLayer | undefined> = new Set<MappingLayer>(['environment', 'account'])
+/** Layers that may map fields beyond the schema, which are kept. */
+export const EXTENDING_LAYERS: ReadonlySet<MappingLayer | undefined> = new Set<MappingLayer>(['environment', 'account'])
 
 /** What environments and accounts add to the fields of a schema. */
 export interface ExtraFields {

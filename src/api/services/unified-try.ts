@@ -1,6 +1,7 @@
 import type { TryUnifiedMappingRequest } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { getIntegratedAccount } from '../../accounts/index.ts'
 import { catchFailure, Failure, invalidFields, type JsonObject } from '../../base/index.ts'
+import { isReadingMethod } from '../../definitions/index.ts'
 import {
   checkFixtures,
   fixtureRequest,
@@ -29,9 +30,6 @@ export interface TryReport {
   readonly tried: TriedMapping
   readonly findings: readonly MappingFinding[]
 }
-
-/** Methods that are sent without `send_write`, through an account that nothing is written through. */
-const READS: readonly string[] = ['list', 'get']
 
 /**
  * Runs a call through a stored or drafted mapping.
@@ -113,7 +111,8 @@ async function tryLive(
   const { method, url, headers, body } = preview
   const shown = { method, url, headers, body }
   const unsent = { exchanges: [{ request: shown, response: undefined, differences: [] }], ...nothing }
-  if (!mayWrite && !READS.includes(mapping.method)) return unsent
+  // Methods that read are sent through an account that nothing is written through.
+  if (!mayWrite && !isReadingMethod(mapping.method)) return unsent
   const tried = await tryCall(unifiedCalls.unified, target, request)
   const { outcome, failure } = tried
   if (outcome === undefined) {
