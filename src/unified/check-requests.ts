@@ -1,12 +1,18 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { isReadingMethod } from '../definitions/index.ts'
 import { listVariablePaths } from '../expressions/index.ts'
 import type { CheckedMethod, FindingAt } from './check-findings.ts'
 import { fieldExpressions } from './field-leaves.ts'
+import { targetOf } from './steps.ts'
 
-/** Filters that change nothing, and bodies that lack what the provider requires. */
+/** Filters that change nothing, bodies that lack what the provider requires, and steps that write for each page of a list. */
 export function checkRequests({ method, merged, definition }: CheckedMethod): readonly FindingAt[] {
   const { config } = merged
-  return [...unusedFilters(config), ...(method === 'create' ? missingKeys(config, definition) : [])]
+  return [
+    ...unusedFilters(config),
+    ...(method === 'create' ? missingKeys(config, definition) : []),
+    ...(method === 'list' ? writingSteps(config, definition) : []),
+  ]
 }
 
 /** A filter without `to` has an effect only where a request map reads it. */
@@ -51,6 +57,24 @@ function missingKeys(config: JsonObject, definition: JsonObject | undefined): re
       severity: 'warning' as const,
       message: 'is required by the provider, and nothing of the record is written to it',
     }))
+}
+
+/** Steps after a list that write: they run for each page, and again when a rate limit or a resumed sync repeats a page. */
+function writingSteps({ after }: JsonObject, definition: JsonObject | undefined): readonly FindingAt[] {
+  return (Array.isArray(after) ? after : []).flatMap((step: Json, index) => {
+    const { type, resource, method } = isJsonObject(step) ? step : {}
+    if (type !== 'request' || typeof resource !== 'string' || typeof method !== 'string') return []
+    const target = targetOf(resource, method)
+    if (target.kind === 'action') return []
+    const isRead = methodOf(definition, { ...target })?.read_only ?? isReadingMethod(target.method)
+    if (definition === undefined || isRead === true) return []
+    return {
+      at: ['after', index, 'method'],
+      rule: 'step.writes',
+      severity: 'warning' as const,
+      message: `${target.resource}.${target.method} writes, and would run for each page of the list, some of them twice`,
+    }
+  })
 }
 
 function methodOf(definition: JsonObject | undefined, config: JsonObject): JsonObject | undefined {

@@ -126,6 +126,20 @@ describe('patchbay unified check', () => {
       'no findings',
     ],
     [
+      'a step after a list that writes',
+      mapping({
+        list: { method: 'list', after: [{ name: 'a', type: 'request', resource: 'people', method: 'create' }] },
+      }),
+      0,
+      'resources.contacts.list.after[0].method people.create writes, and would run for each page',
+    ],
+    [
+      'a step after a list that reads',
+      mapping({ list: { method: 'list', after: [{ name: 'a', type: 'request', resource: 'people', method: 'get' }] } }),
+      0,
+      'no findings',
+    ],
+    [
       'a body without what is required',
       mapping({ create: { method: 'create', request: { body: { full_name: 'name' } } } }),
       0,
