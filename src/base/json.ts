@@ -69,7 +69,9 @@ function lengthLeft(value: Json, length: number, depth: number): number {
     }
   else
     for (const key in value as JsonObject) {
-      left = lengthLeft((value as JsonObject)[key] ?? null, left - key.length - 3 - comma, depth - 1)
+      const item = (value as JsonObject)[key] ?? null
+      left -= key.length + 3 + comma
+      left = typeof item === 'string' && depth > 0 ? left - item.length - 2 : lengthLeft(item, left, depth - 1)
       if (left < 0) return left
       comma = 1
     }
