@@ -42,6 +42,8 @@ export function compilePath(scope: CompileScope, node: AstNode): CompiledNode {
   const start = isAbsolute ? scope.compile(scope, first) : contextOf
   const from = isAbsolute ? 1 : 0
   const steps = (isAbsolute ? rest : nodes).map((step, at) => compileStep(scope, step, nodes.slice(0, from + at)))
+  const names = keepsArray ? undefined : plainNames(node)
+  if (names !== undefined) return compileNames(names, steps)
   return (frame) => {
     let current = start(frame)
     if (current === undefined && !isAbsolute && steps[0]?.isComputed === true) bailOut()
@@ -53,6 +55,19 @@ export function compilePath(scope: CompileScope, node: AstNode): CompiledNode {
     }
     if (isArray(current)) return lastArray(frame, current, keepsArray)
     return keepsArray && current !== undefined ? toSequence(frame, [current], true) : current
+  }
+}
+
+/** A path of names from the context. */
+function compileNames(names: readonly string[], steps: readonly PathStep[]): CompiledNode {
+  return (frame) => {
+    let current = frame.context
+    for (let at = 0; at < names.length; at++) {
+      if (isArray(current)) return mapSteps(frame, current, steps, at, false)
+      if (current === undefined || !isPlainObject(current)) return undefined
+      current = current[names[at] ?? '']
+    }
+    return isArray(current) ? lastArray(frame, current, false) : current
   }
 }
 

@@ -88,8 +88,8 @@ function readUnknown(node: SchemaNode, read: ReadRaw): ReadRaw {
   const known = new Set(isScalarNode(scalar) ? scalar.enum : [])
   return (value) => {
     const raw = read(value)
-    const texts: readonly Json[] = Array.isArray(raw) ? raw : raw === undefined ? [] : [raw]
-    return texts.every((text) => known.has(String(text))) ? undefined : raw
+    if (typeof raw === 'string') return known.has(raw) ? undefined : raw
+    return Array.isArray(raw) && raw.some((text) => !known.has(String(text))) ? raw : undefined
   }
 }
 
@@ -136,8 +136,14 @@ function compileText(node: ScalarNode, path: string, rules: CoercionRules): Coer
         typeof value === 'string' ? toCountry(value) : undefined,
       )
     default:
-      return scalarCoercion(path, 'type', 'a text', toText)
+      return textCoercion(path)
   }
+}
+
+/** Most values are texts, and texts of no format stay as they are. */
+function textCoercion(path: string): Coerce {
+  const coerceOther = scalarCoercion(path, 'type', 'a text', toText)
+  return (given, coercion) => (typeof given === 'string' && given !== '' ? given : coerceOther(given, coercion))
 }
 
 /** A list of one value counts as the value; an empty text as none where no text is wanted. */
@@ -205,18 +211,19 @@ function compileObject(node: ObjectNode, path: string, rules: CoercionRules): Co
     field.startsWith(`${path}.`) ? [field.slice(path.length + 1)] : [],
   )
   const kept = new Set(extras.map((field) => field.split('.')[0] ?? field))
+  const needed = node.isReference ? ['id', 'name'] : [...node.required]
   return (given, coercion) => {
     const value = only(given)
     if (value === null || value === '') return null
     if (!isJsonObject(value)) return coerceToReference(node, value, path, coercion)
     const object = coerceFields(fields, value, coercion)
-    if (object === undefined) return isEmptyObject(node, value) ? null : value
+    if (object === undefined) return hasValue(value, needed) ? value : null
     for (const key in value) {
       if (known.has(key) || !Object.hasOwn(value, key)) continue
       if (kept.has(key)) object[key] = value[key] ?? null
       else warn(coercion, path, 'unknown_field', `${key.slice(0, 100)} is not in the schema and is left out`)
     }
-    return isEmptyObject(node, object) ? null : object
+    return hasValue(object, needed) ? object : null
   }
 }
 
@@ -283,13 +290,15 @@ function coerceToReference(node: ObjectNode, value: Json, path: string, coercion
   return null
 }
 
-/** Nothing in it says anything: a reference without id and name, another object without what it must have. */
-function isEmptyObject(node: ObjectNode, object: JsonObject): boolean {
-  const isMissing = (key: string): boolean => object[key] === undefined || object[key] === null
-  if (node.isReference) return isMissing('id') && isMissing('name')
-  if (node.required.size > 0) return [...node.required].every(isMissing)
-  for (const key in object) if (object[key] !== null) return false
-  return true
+/**
+ * Whether an object says anything.
+ *
+ * @param needed id and name of a reference, else what the object must have: one of them must be there; if empty, any key
+ */
+function hasValue(object: JsonObject, needed: readonly string[]): boolean {
+  for (const key of needed) if ((object[key] ?? null) !== null) return true
+  if (needed.length === 0) for (const key in object) if (object[key] !== null) return true
+  return false
 }
 
 /** The only element of a list of one, else the value. */

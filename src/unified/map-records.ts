@@ -62,7 +62,8 @@ export async function mapRecords(
   const sources: Json[] = []
   const traces: (readonly FieldTrace[])[] = []
   const turn = new Turn()
-  for (const [row, source] of records.entries()) {
+  for (let row = 0; row < records.length; row++) {
+    const source = records[row] ?? null
     if (dropped !== undefined && isTruthy(dropped.values[row])) continue
     mapped.push(assembleRecord(assembly, row, source, customFields?.[row]))
     sources.push(source)

@@ -3,7 +3,6 @@ import { dateOnly, decimal, isoDate } from '../expressions/index.ts'
 
 /** Longest text that is read as a number, characters. */
 const NUMBER_LENGTH_MAX = 128
-const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 const WITH_FRACTION = /^\d{4}-\d\d-\d\d.{1,12}\.(\d{1,9})/
 /** As Ruby prints times. */
 const NAMED_UTC = /^(\d.{0,40}?) ?(?:UTC|GMT)$/
@@ -14,7 +13,7 @@ const NAMED_UTC = /^(\d.{0,40}?) ?(?:UTC|GMT)$/
  */
 export function toDateTime(value: Json): string | undefined {
   if (typeof value !== 'string') return isJsonNumber(value) ? shortened(isoDate(toDouble(value))) : undefined
-  if (UTC_TIME.test(value)) return isRealTime(value) ? value : undefined
+  if (isUtcTime(value)) return isRealTime(value) ? value : undefined
   const iso = shortened(isoDate(value.length > NUMBER_LENGTH_MAX ? undefined : value.replace(NAMED_UTC, '$1Z')))
   const fraction = WITH_FRACTION.exec(value)?.[1]
   return fraction === undefined || iso === undefined ? iso : iso.replace(/\.\d{3}Z$/, `.${fraction}Z`)
@@ -27,6 +26,31 @@ function shortened(iso: string | undefined): string | undefined {
 /** A date as `YYYY-MM-DD`, of everything that `$dateOnly` reads. `undefined` when it is none. */
 export function toDateOnly(value: Json): string | undefined {
   return dateOnly(toDouble(value))
+}
+
+const FORM = 'dddd-dd-ddTdd:dd:dd'
+const FORM_LENGTH = FORM.length
+const FRACTION_LENGTH_MAX = '.123456789'.length
+const DIGIT = 'd'.charCodeAt(0)
+const DOT = '.'.charCodeAt(0)
+const ZED = 'Z'.charCodeAt(0)
+
+/** `YYYY-MM-DDTHH:MM:SS` with up to nine digits of a fraction, and `Z`, by its characters: what most APIs send. */
+function isUtcTime(text: string): boolean {
+  const end = text.length - 1
+  if (end < FORM_LENGTH || end > FORM_LENGTH + FRACTION_LENGTH_MAX || text.charCodeAt(end) !== ZED) return false
+  for (let at = 0; at < FORM_LENGTH; at++) {
+    const unit = FORM.charCodeAt(at)
+    if (unit === DIGIT ? !isDigit(text.charCodeAt(at)) : text.charCodeAt(at) !== unit) return false
+  }
+  if (end === FORM_LENGTH) return true
+  if (text.charCodeAt(FORM_LENGTH) !== DOT || end === FORM_LENGTH + 1) return false
+  for (let at = FORM_LENGTH + 1; at < end; at++) if (!isDigit(text.charCodeAt(at))) return false
+  return true
+}
+
+function isDigit(unit: number): boolean {
+  return unit >= ZERO && unit < ZERO + 10
 }
 
 const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
@@ -94,6 +118,7 @@ const BOOLEANS: ReadonlyMap<Json, boolean> = new Map<Json, boolean>([
 
 /** A truth value: also of 0, 1, and the texts true, false, yes, no, 1, 0 in any case. `undefined` when it is none. */
 export function toBoolean(value: Json): boolean | undefined {
+  if (typeof value === 'boolean') return value
   return BOOLEANS.get(typeof value === 'string' ? value.trim().toLowerCase() : value)
 }
 
