@@ -84,7 +84,7 @@ function describeMethod(resource: UnifiedResource, name: string, merged: MergedM
       isRequired: objectOf(filter).required === true,
     })),
     sortFields: Object.keys(objectOf(config.sort)),
-    expandFields: Object.keys(objectOf(config.side_load)),
+    expandFields: Object.keys(objectOf(config.expand)),
     customFieldsMode: String(objectOf(config.custom_fields).mode ?? 'none'),
     isPartial: objectOf(config.response).partial === true,
     requiredFields: requiredFields(resource, name, config),

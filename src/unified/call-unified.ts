@@ -2,9 +2,9 @@ import type { JsonObject } from '../base/index.ts'
 import { isForOneRecord } from '../definitions/index.ts'
 import type { RateLimitedOutcome, SuccessOutcome, UpstreamErrorOutcome } from '../proxy/index.ts'
 import { buildCall, evaluationOf, type PreparedRequest, prepareRequest } from './build-call.ts'
+import { loadReferences } from './expansions.ts'
 import { mapAnswer, mapError } from './map-answer.ts'
 import type { UnifiedDependencies, UnifiedOutcome, UnifiedRequest, UnifiedSuccess, UnifiedTarget } from './request.ts'
-import { loadReferences } from './side-load.ts'
 import { runSteps, type StepRun, type StepsOutcome } from './steps.ts'
 
 /**

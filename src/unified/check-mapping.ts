@@ -79,7 +79,7 @@ function listTargetProblems(config: MappingConfig, { plan }: MappingContext, pre
   })
 }
 
-function listTargets({ resource, method, before = [], after = [], side_load: loads = {} }: MappingConfig): Target[] {
+function listTargets({ resource, method, before = [], after = [], expand: expansions = {} }: MappingConfig): Target[] {
   const methods = typeof method === 'string' ? [method] : method.allowed
   const steps = Object.entries({ before, after }).flatMap(([key, list]) =>
     list.flatMap((step, index): Target[] =>
@@ -91,10 +91,10 @@ function listTargets({ resource, method, before = [], after = [], side_load: loa
   return [
     ...methods.map((name) => ({ path: ['method'], resource, method: name })),
     ...steps,
-    ...Object.entries(loads).map(([field, load]) => ({
-      path: ['side_load', field, 'method'],
-      resource: load.resource,
-      method: load.method,
+    ...Object.entries(expansions).map(([field, expansion]) => ({
+      path: ['expand', field, 'method'],
+      resource: expansion.resource,
+      method: expansion.method,
     })),
   ]
 }
@@ -173,7 +173,7 @@ function listFilterProblems(config: MappingConfig, { resource }: MappingContext,
     ...(config.request?.required ?? []).map((field) => ['request', 'required', field] as const),
     ...Object.keys(config.id_parts ?? {}).map((field) => ['id_parts', field] as const),
     ...Object.keys(config.sort ?? {}).map((field) => ['sort', field] as const),
-    ...Object.keys(config.side_load ?? {}).map((field) => ['side_load', field] as const),
+    ...Object.keys(config.expand ?? {}).map((field) => ['expand', field] as const),
   ]
   return named
     .filter((path) => nodeAt(resource.node, path.at(-1) ?? '') === undefined)

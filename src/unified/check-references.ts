@@ -7,23 +7,23 @@ import { objectNodeOf, type References, referenceOf } from './references.ts'
 /** The fields that expanded references are loaded with: those of the reference and of the resource that it refers to. */
 export function checkReferences({ resource, merged }: CheckedMethod, references: References): readonly FindingAt[] {
   const { config, layers } = merged
-  const loads = isJsonObject(config.side_load) ? config.side_load : {}
-  return Object.entries(loads as NonNullable<MappingConfig['side_load']>).flatMap(([field, { fields }]) => {
+  const expansions = isJsonObject(config.expand) ? config.expand : {}
+  return Object.entries(expansions as NonNullable<MappingConfig['expand']>).flatMap(([field, { fields }]) => {
     const node = objectNodeOf(resource, field)
     if (node === undefined)
-      return [errorAt(['side_load', field], 'type', 'is no object at the top of the record, and no list of objects')]
+      return [errorAt(['expand', field], 'type', 'is no object at the top of the record, and no list of objects')]
     const name = referenceOf(resource, field)
     const known = [
       ...node.properties.keys(),
       ...((name === undefined ? undefined : references.get(name))?.resource.node.properties.keys() ?? []),
     ]
-    const extra = listExtraFields(fields, layers, `side_load.${field}.fields`)
+    const extra = listExtraFields(fields, layers, `expand.${field}.fields`)
     return unknownKeys(fields, known)
       .filter((key) => ![...extra.fields].some((each) => each === key || each.startsWith(`${key}.`)))
       .map((key) => {
         const of = name === undefined ? 'the field' : `the reference, or of ${name}`
         return errorAt(
-          ['side_load', field, 'fields', key],
+          ['expand', field, 'fields', key],
           'unknown_field',
           `is not a field of ${of}${suggest(key, known)}`,
         )

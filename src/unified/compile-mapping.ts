@@ -2,6 +2,7 @@ import { formatDotPath, invalidFields, type JsonObject, parseJson } from '../bas
 import { findSchemaViolations, isReadingMethod } from '../definitions/index.ts'
 import { type CoercionRules, compileFields, type FieldCoercion } from './coerce.ts'
 import { type CustomFieldsPlan, compileCustomFields } from './custom-fields.ts'
+import { compileExpansions, type ExpansionPlans } from './expansions.ts'
 import { listExtraFields } from './extra-fields.ts'
 import { compileFieldMap, type FieldMapPlan } from './field-map.ts'
 import type { MappingLayer, MergedMapping } from './mapping.ts'
@@ -10,7 +11,6 @@ import { type MappingConfig, mappingConfigSchema } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
 import { listReferences, type References } from './references.ts'
 import { compileRequest, type UnifiedRequestPlan } from './request-plan.ts'
-import { compileSideLoads, type SideLoadPlans } from './side-load.ts'
 
 /** The mapping of one unified method, ready to run. */
 export interface MappingPlan {
@@ -30,7 +30,7 @@ export interface MappingPlan {
   /** The records that a result holds; absent: the result. */
   readonly items: MappingExpression | undefined
   readonly error: MappingExpression | undefined
-  readonly sideLoads: SideLoadPlans
+  readonly expansions: ExpansionPlans
   /** Resources, as `<model>/<resource>`, whose rules its expanded references take. */
   readonly references: readonly string[]
 }
@@ -86,12 +86,12 @@ export function compileMapping(
     layers: merged.layers,
     filters: new Map(Object.entries(config.filters ?? {}).map(([field, { ops }]) => [field, ops])),
     sorts: new Set(Object.keys(config.sort ?? {})),
-    expandable: new Set(Object.keys(config.side_load ?? {})),
+    expandable: new Set(Object.keys(config.expand ?? {})),
     request: compileRequest(config, resource),
     records: compileRecords(config, merged.layers, resource, method),
     items: config.response?.items === undefined ? undefined : compileMappingExpression(config.response.items),
     error: config.error === undefined ? undefined : compileMappingExpression(config.error),
-    sideLoads: compileSideLoads(config, resource, merged.layers, references),
+    expansions: compileExpansions(config, resource, merged.layers, references),
     references: listReferences(merged.config, resource),
   }
 }
@@ -115,7 +115,7 @@ function compileRecords(
   const fields = compileFields(resource.node, '', rules)
   const known = fields.flatMap(({ key, raw }) => (raw === undefined ? [key] : [key, raw.key]))
   const keys = map.tree.kind === 'object' ? map.tree.entries.map(([key]) => key) : known
-  const ids = Object.values(config.side_load ?? {}).map((load) => compileMappingExpression(load.ids))
+  const ids = Object.values(config.expand ?? {}).map(({ ids: text }) => compileMappingExpression(text))
   return {
     map,
     keys,

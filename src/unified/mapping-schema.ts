@@ -23,7 +23,7 @@ const STEPS_MAX = 5
 const REQUIRED_MAX = 50
 /** Most parts of a composite id. */
 const ID_PARTS_MAX = 10
-/** Most ids of one request of a side load. */
+/** Most ids of one request that expands references. */
 const BATCH_SIZE_MAX = 1_000
 
 /** A field map, or one expression. */
@@ -152,7 +152,7 @@ const stepSchema = z.strictObject({
   result: flag.optional().describe('Of a step after the call: its value replaces the answer of the provider.'),
 })
 
-const sideLoadSchema = z.strictObject({
+const expansionSchema = z.strictObject({
   resource: nameText(),
   method: nameText(),
   ids: expressionText().describe('Per record of the provider: one id or a list.'),
@@ -198,7 +198,7 @@ export const mappingConfigSchema = z
     sort: mapOf(nameText(), sortSchema).optional().describe('By unified field.'),
     before: z.array(stepSchema).max(STEPS_MAX).optional().describe('Steps before the call.'),
     after: z.array(stepSchema).max(STEPS_MAX).optional().describe('Steps after the call.'),
-    side_load: mapOf(nameText(), sideLoadSchema).optional().describe('By unified field; loaded with expand.'),
+    expand: mapOf(nameText(), expansionSchema).optional().describe('By unified field; loaded with expand.'),
     error: expressionText()
       .optional()
       .describe('Over {status, message, body, metadata}: {status?, code?, message?, fields?}.'),
@@ -216,5 +216,5 @@ export type EnumConfig = z.output<typeof enumSchema>
 export type FilterConfig = z.output<typeof filterSchema>
 export type FilterOperator = (typeof FILTER_OPERATORS)[number]
 export type StepConfig = z.output<typeof stepSchema>
-export type SideLoadConfig = z.output<typeof sideLoadSchema>
+export type ExpansionConfig = z.output<typeof expansionSchema>
 export type CustomFieldsConfig = z.output<typeof customFieldsSchema>

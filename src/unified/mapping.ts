@@ -36,7 +36,7 @@ export interface MappingScope {
 export interface MappingWarning {
   /** Dotted unified field. */
   readonly field: string
-  /** `type`, `enum`, `format`, `required`, `unknown_field`, `expression`, `not_mapped`, `side_load`. */
+  /** `type`, `enum`, `format`, `required`, `unknown_field`, `expression`, `not_mapped`, `expand`. */
   readonly rule: string
   readonly message: string
 }

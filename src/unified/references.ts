@@ -35,9 +35,9 @@ export interface ExpandedValuePlan {
  *
  * @param config merged, not necessarily checked
  */
-export function listReferences({ side_load: loads = {} }: JsonObject, resource: UnifiedResource): readonly string[] {
-  const names = Object.entries(isJsonObject(loads) ? loads : {}).flatMap(([field, load]) => {
-    const { fields = {} } = isJsonObject(load) ? load : {}
+export function listReferences({ expand: expansions = {} }: JsonObject, resource: UnifiedResource): readonly string[] {
+  const names = Object.entries(isJsonObject(expansions) ? expansions : {}).flatMap(([field, expansion]) => {
+    const { fields = {} } = isJsonObject(expansion) ? expansion : {}
     const name = referenceOf(resource, field)
     const own = objectNodeOf(resource, field)?.properties
     const isOwn = isJsonObject(fields) && Object.keys(fields).every((key) => own?.has(key) === true)
@@ -70,7 +70,7 @@ export function compileExpandedValue(
   layers: MergedMapping['layers'],
   referenced: ReferencedResource | undefined,
 ): ExpandedValuePlan {
-  const extra = listExtraFields(map, layers, `side_load.${field}.fields`)
+  const extra = listExtraFields(map, layers, `expand.${field}.fields`)
   const extraFields = withPrefix(field, extra.fields)
   const node = objectNodeOf(resource, field)
   const own = node === undefined ? [] : compileFields(node, field, { enums, extraFields })

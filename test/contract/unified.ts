@@ -32,7 +32,7 @@ const CONTACTS: Readonly<Record<string, JsonObject>> = {
     },
     enums: { lifecycle_stage: { map: { L: 'lead', C: 'customer' } } },
     custom_fields: { mode: 'rest' },
-    side_load: {
+    expand: {
       owner: {
         resource: 'users',
         method: 'list',

@@ -179,7 +179,7 @@ describe('the effective mapping', () => {
     const mappings = createUnifiedMappings({ clock })
     const load = (fields: JsonObject) => ({ resource: 'people', method: 'get', ids: 'x', fields })
     const loads = { job: load({ name: 'n', status: 's' }), credited_to: load({ username: 'u' }) }
-    const applications = { resource: 'applications', method: 'get', ...field('id', 'id'), side_load: loads }
+    const applications = { resource: 'applications', method: 'get', ...field('id', 'id'), expand: loads }
     const jobs = {
       resource: 'jobs',
       method: 'list',
@@ -190,7 +190,7 @@ describe('the effective mapping', () => {
     await store(own, { name, resource: 'jobs', method: 'list', config: jobs })
     const find = () => mappings.find(tx, account(own, name), { ...CANDIDATES, resource: 'applications' })
     const expanded = async (reference: string, given: JsonObject) => {
-      const plan = (await find()).plan.sideLoads.get(reference)?.value
+      const plan = (await find()).plan.expansions.get(reference)?.value
       return plan && coerceExpanded(plan, given, { warnings: undefined, includeSensitive: false })
     }
 

@@ -111,7 +111,7 @@ function coverageOfMapping(model: string, resource: string, integration: string,
     writes: new Set(bodies.flatMap(fieldsRead)),
     filters: of('filters'),
     sorts: of('sort'),
-    expands: of('side_load'),
+    expands: of('expand'),
   }
 }
 

@@ -193,7 +193,7 @@ describe('a rate limit in a list that is read page by page', () => {
   const config = {
     before,
     response: { fields: { id: 'id', owner: { id: 'owner' } } },
-    side_load: { owner },
+    expand: { owner },
   }
 
   it.each(['/users/me', '/users/7', '/people'])(
@@ -490,7 +490,7 @@ describe('expanded references', () => {
   const single = { resource: 'users', method: 'get', ids: 'owner', fields: { name: 'label' } }
   const batch = { size: 2, query: { ids: "$join($ids, ',')" }, key: 'key' }
   const many = { resource: 'users', method: 'list', ids: 'friends', batch, fields: { name: 'label' } }
-  const config = { response: { fields }, side_load: { owner: single, friends: many } }
+  const config = { response: { fields }, expand: { owner: single, friends: many } }
 
   it('are loaded once each', async () => {
     const people = [{ id: 1, owner: 7 }, { id: 2, owner: 7 }, { id: 3, owner: 8 }, { id: 4 }]
@@ -524,7 +524,7 @@ describe('expanded references', () => {
     const { outcome } = await callMethod('get', config, { id: '1', expand: ['owner'] }, ({ path }) =>
       path.startsWith('/users') ? { status: 404, body: {} } : { body: { id: 1, owner: 7 } },
     )
-    expect(outcome).toMatchObject({ result: { owner: { id: '7' } }, warnings: [{ field: 'owner', rule: 'side_load' }] })
+    expect(outcome).toMatchObject({ result: { owner: { id: '7' } }, warnings: [{ field: 'owner', rule: 'expand' }] })
   })
 
   it('are at most 50 one by one, unless the caller agrees to more', async () => {
@@ -577,7 +577,7 @@ describe('expanded references', () => {
         resource: 'people',
         method: 'get',
         response: { fields: { id: 'id', friends: 'friends', status: 'state' } },
-        side_load: { friends: { ...many, fields } },
+        expand: { friends: { ...many, fields } },
       },
     })
 
@@ -610,11 +610,11 @@ describe('expanded references', () => {
     it('keep what an environment adds beyond the schema, but not what the schema marks as sensitive', async () => {
       const added = {
         layer: 'environment',
-        config: { side_load: { friends: { fields: { shoe: 'shoe', passport: 'pass' } } } },
+        config: { expand: { friends: { fields: { shoe: 'shoe', passport: 'pass' } } } },
       } as const
       const { friends } = await expandFriends([layerOf('shipped', { name: 'label' }), added])
       expect(friends).toEqual([{ id: 'b', name: 'B', shoe: 40 }])
-      const whole = { layer: 'account', config: { side_load: { friends: { fields: '$' } } } } as const
+      const whole = { layer: 'account', config: { expand: { friends: { fields: '$' } } } } as const
       const { friends: all } = await expandFriends([layerOf('shipped', { name: 'label' }), whole])
       expect(all).toEqual([
         { id: 'b', key: 'b', label: 'B', state: 'A', since: FRIEND.since, amount: 'much', pass: 'P1', shoe: 40 },
@@ -645,7 +645,7 @@ describe('expanded references', () => {
         { id: '1', expand: ['owner'], includeSensitive },
       )
     const withheld = await call(false)
-    expect(withheld).toMatchObject({ warnings: [{ field: 'owner', rule: 'side_load' }] })
+    expect(withheld).toMatchObject({ warnings: [{ field: 'owner', rule: 'expand' }] })
     expect(withheld).not.toHaveProperty('result.owner')
     expect(seen).toHaveLength(1)
     expect(await call(true)).toMatchObject({ result: { owner: { id: '7', name: 'Bo' } } })

@@ -176,9 +176,9 @@ describe('the mapping of a method', () => {
         ...LIST,
         filters: { a: { ops: ['eq'] } },
         sort: { b: {} },
-        side_load: { c: { resource: 'users', method: 'get', ids: 'x', fields: {} } },
+        expand: { c: { resource: 'users', method: 'get', ids: 'x', fields: {} } },
       },
-      ['config.filters.a unknown_field', 'config.sort.b unknown_field', 'config.side_load.c unknown_field'],
+      ['config.filters.a unknown_field', 'config.sort.b unknown_field', 'config.expand.c unknown_field'],
     ],
     [
       'steps that lack what they need',

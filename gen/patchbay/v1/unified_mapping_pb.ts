@@ -74,7 +74,7 @@ export type UnifiedMapping = Message<"patchbay.v1.UnifiedMapping"> & {
   method: string;
 
   /**
-   * What this layer sets: `{resource, method, request, response, enums, filters, sort, before, after, side_load, error,
+   * What this layer sets: `{resource, method, request, response, enums, filters, sort, before, after, expand, error,
    * custom_fields}`. Objects merge over the layers below, lists, texts and scalars replace, null removes.
    *
    * @generated from field: google.protobuf.Struct config = 8;

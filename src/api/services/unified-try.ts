@@ -94,7 +94,7 @@ async function tryWithFixture(
 
 /**
  * Shows the main request, masked. Without `mayWrite` only methods that read are sent, and no request that changes something:
- * a mapping may name any method of the provider, in steps and side loads too.
+ * a mapping may name any method of the provider, in steps and expansions too.
  */
 async function tryLive(
   { unifiedCalls }: TryDeps,

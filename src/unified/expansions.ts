@@ -13,7 +13,7 @@ import {
   type MappingExpression,
   type ValueColumn,
 } from './mapping-expression.ts'
-import type { MappingConfig, SideLoadConfig } from './mapping-schema.ts'
+import type { ExpansionConfig, MappingConfig } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
 import {
   coerceExpanded,
@@ -42,11 +42,11 @@ export type LoadedRecords =
     }
   | RateLimitedOutcome
 
-/** Compiled side loads by unified field. */
-export type SideLoadPlans = ReadonlyMap<string, SideLoadPlan>
+/** Compiled expansions by unified field. */
+export type ExpansionPlans = ReadonlyMap<string, ExpansionPlan>
 
-interface SideLoadPlan {
-  readonly config: SideLoadConfig
+interface ExpansionPlan {
+  readonly config: ExpansionConfig
   readonly ids: MappingExpression
   readonly fields: FieldMapPlan
   readonly value: ExpandedValuePlan
@@ -60,18 +60,18 @@ interface BatchPlan {
   readonly key: MappingExpression
 }
 
-/** Compiles the side loads of a mapping. */
-export function compileSideLoads(
+/** Compiles the expansions of a mapping. */
+export function compileExpansions(
   mapping: MappingConfig,
   resource: UnifiedResource,
   layers: MergedMapping['layers'],
   references: References,
-): SideLoadPlans {
+): ExpansionPlans {
   return new Map(
-    Object.entries(mapping.side_load ?? {}).map(([field, config]) => {
+    Object.entries(mapping.expand ?? {}).map(([field, config]) => {
       const { batch } = config
       const referenced = references.get(referenceOf(resource, field) ?? '')
-      const plan: SideLoadPlan = {
+      const plan: ExpansionPlan = {
         config,
         ids: compileMappingExpression(config.ids),
         fields: compileFieldMap(config.fields),
@@ -83,7 +83,7 @@ export function compileSideLoads(
   )
 }
 
-function compileBatch({ size, query, body, key }: NonNullable<SideLoadConfig['batch']>): BatchPlan {
+function compileBatch({ size, query, body, key }: NonNullable<ExpansionConfig['batch']>): BatchPlan {
   return {
     size,
     query: query === undefined ? undefined : compileFieldMap(query),
@@ -97,7 +97,7 @@ interface Loading {
   readonly deps: UnifiedDependencies
   readonly target: UnifiedTarget
   readonly field: string
-  readonly plan: SideLoadPlan
+  readonly plan: ExpansionPlan
   readonly evaluation: Evaluation
   readonly includeSensitive: boolean
   readonly signal: AbortSignal | undefined
@@ -130,10 +130,10 @@ export async function loadReferences(
   const warnings: MappingWarning[] = []
   let expanded = records
   for (const field of new Set(request.expand ?? [])) {
-    const plan = target.mapping.sideLoads.get(field)
+    const plan = target.mapping.expansions.get(field)
     if (plan === undefined) continue
     if (plan.value.isSensitive && !includeSensitive) {
-      warnings.push({ field, rule: 'side_load', message: WITHHELD })
+      warnings.push({ field, rule: 'expand', message: WITHHELD })
       continue
     }
     const loading: Loading = { deps, target, field, plan, evaluation, includeSensitive, signal: request.signal }
@@ -215,7 +215,7 @@ async function loadGroup(loading: Loading, ids: readonly string[]): Promise<Grou
   if (outcome.kind === 'rate_limited') return outcome
   if (outcome.kind === 'upstream_error') {
     const message = `${ids.length === 1 ? ids[0] : `${ids.length} records`} could not be loaded: ${outcome.message}`
-    return { kind: 'failed', warning: { field, rule: 'side_load', message } }
+    return { kind: 'failed', warning: { field, rule: 'expand', message } }
   }
   const { result } = outcome
   const loaded: readonly Json[] = Array.isArray(result) ? result : result === null ? [] : [result]
@@ -228,9 +228,7 @@ async function requestOf({ field, plan, evaluation, signal }: Loading, ids: read
   if (batch === undefined) return { ...call, id: ids[0] }
   const own = { ...evaluation, bindings: { ...evaluation.bindings, ids } }
   const value = (map: FieldMapPlan | undefined, setting: string): Promise<Json | undefined> =>
-    map === undefined
-      ? Promise.resolve(undefined)
-      : evaluateFieldMap(own, map, {}, `side_load.${field}.batch.${setting}`)
+    map === undefined ? Promise.resolve(undefined) : evaluateFieldMap(own, map, {}, `expand.${field}.batch.${setting}`)
   const query = asObject(await value(batch.query, 'query'))
   return { ...call, query, body: await value(batch.body, 'body'), page: { limit: ids.length } }
 }
@@ -252,7 +250,7 @@ async function keyedValues(
 }
 
 function expandedValue(
-  { fields, value: plan }: SideLoadPlan,
+  { fields, value: plan }: ExpansionPlan,
   columns: readonly ValueColumn[],
   row: number,
   includeSensitive: boolean,
