@@ -73,7 +73,7 @@ export abstract class Queue<Payload> {
   readonly #deps: QueueDeps
   readonly #table: QueueTable
   /** By queue group, the concurrency key that was visited last. */
-  readonly #turns = new Map<string, string | null>()
+  readonly #turns = new Map<string, string>()
 
   constructor(deps: QueueDeps, table: QueueTable) {
     this.#deps = deps
@@ -106,24 +106,19 @@ export abstract class Queue<Payload> {
     const { group, holder, limit, keyLimits = [] } = claim
     const leases: (TakenLease & Availability & Payload)[] = []
     let isOver = false
-    let hasMore = false
     for (let visits = 0; visits < VISITS_MAX && leases.length < limit && !isOver; visits++) {
-      const afterKey = this.#turns.get(group) ?? null
       const visit = await claimRoundRobin<Payload>(tx, this.#table, {
         group,
         holder,
-        afterKey,
+        afterKey: this.#turns.get(group) ?? null,
         keyLimits,
         leaseIds: Array.from({ length: limit - leases.length }, () => newId()),
         leaseMs: this.#deps.policy.leaseMs,
       })
       leases.push(...visit.leases)
-      this.#turns.set(group, visit.lastKey)
-      hasMore ||= visit.hasMore
-      if (visit.lastKey !== null) continue
-      // From the lowest key to the end is a whole round; another one follows while keys have more than their share of it.
-      isOver = afterKey === null && !hasMore
-      hasMore = false
+      if (visit.lastKey !== null) this.#turns.set(group, visit.lastKey)
+      // Another round follows while keys have more than their share of it.
+      isOver = visit.isWhole && !visit.hasMore
     }
     return leases
   }

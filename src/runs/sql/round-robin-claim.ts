@@ -10,7 +10,7 @@ export interface KeyLimit {
 
 /** What a holder asks a queue for whose keys take turns. */
 export interface RoundRobinRequest extends Omit<LeaseRequest, 'regions' | 'heldMax'> {
-  /** Keys are visited in the order of their values, from the first one behind this; null: from the lowest. */
+  /** Keys are visited in the order of their values, from the first one behind this, then from the lowest; null: from the lowest. */
   readonly afterKey: string | null
   /** For keys that may have another number of leases. */
   readonly keyLimits: readonly KeyLimit[]
@@ -21,7 +21,9 @@ export interface RoundRobinClaim<Item> {
   readonly leases: readonly Item[]
   /** A key got its share of the claim and may have more items waiting. */
   readonly hasMore: boolean
-  /** The key that was visited last; null when there was none behind it. */
+  /** Every key was visited. */
+  readonly isWhole: boolean
+  /** The key that was visited last; null when there was none. */
   readonly lastKey: string | null
 }
 
@@ -32,22 +34,24 @@ export interface Availability {
 
 /** SQL: a CTE that lets the transaction of the statement commit without waiting for the disk. */
 const VOLATILE_COMMIT = `volatile as materialized (select set_config('synchronous_commit', 'off', true)),`
-/** Below every key. A condition without it, for null or behind a key, would be no range of the index, but read it from its beginning. */
+/** Below and above every key: conditions with them are ranges of the index, those with "or" would read it from its beginning. */
 const NIL_ID = '00000000-0000-0000-0000-000000000000'
+const MAX_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** Keys that one claim visits at most: each costs two probes of an index, some 10 µs. */
 const KEYS_PER_CLAIM_MAX = 256
 
 /** Stands in every row, and in one without a lease when nothing was leased. */
 interface Progress {
   readonly lastKey: string | null
-  readonly isEnd: boolean
+  readonly isWhole: boolean
   readonly hasMore: boolean
 }
 
 /**
  * Leases available items of one concurrency key after the other, of each an equal share of the claim within its limit, so that a
  * key with a million waiting items delays no other. The cost does not grow with what waits: keys are found by a loose index scan, one
- * probe per key, and their items read from the beginning of a range of the same index.
+ * probe per key, and their items read from where that probe ended: until they are vacuumed, what was claimed before it is passed
+ * over, which is most of the cost.
  *
  * Rows that another holder is taking are passed over.
  */
@@ -61,20 +65,28 @@ export async function claimRoundRobin<Payload>(
   const rows = await query<TakenLease & Availability & Payload & Progress>(
     tx,
     `with recursive ${hasVolatileClaims ? VOLATILE_COMMIT : ''} visit as (
-       (select q.${key} as of_key, 1 as n from ${waiting} q where q.queue_group = (select :group::text)
-          and q.${key} > (select coalesce(:afterKey::uuid, '${NIL_ID}')) order by q.${key} limit 1)
+       select (select coalesce(:afterKey::uuid, '${NIL_ID}')) as of_key, 0 as n, false as is_wrapped,
+         null::timestamptz as first_at, null::uuid as first_id
        union all
-       select (select q.${key} from ${waiting} q where q.queue_group = (select :group::text) and q.${key} > v.of_key
-         order by q.${key} limit 1), v.n + 1
-       from visit v where v.of_key is not null and v.n <= ${KEYS_PER_CLAIM_MAX}
+       select next.* from visit v cross join lateral (
+         (select q.${key}, v.n + 1, v.is_wrapped, q.available_at, q.${id} from ${waiting} q
+          where q.queue_group = (select :group::text) and q.${key} > v.of_key
+            and q.${key} <= case when v.is_wrapped then (select :afterKey::uuid) else '${MAX_ID}' end
+          order by q.${key}, q.available_at, q.${id} limit 1)
+         union all
+         (select q.${key}, v.n + 1, true, q.available_at, q.${id} from ${waiting} q
+          where not v.is_wrapped and q.queue_group = (select :group::text) and q.${key} <= (select :afterKey::uuid)
+          order by q.${key}, q.available_at, q.${id} limit 1)
+         limit 1
+       ) next where v.n < ${KEYS_PER_CLAIM_MAX}
      ),
      visited as materialized (
-       select v.of_key, v.n, coalesce(limited.leases, ${leasesPerKey})
-         - (select count(*) from ${lease} l where l.${key} = v.of_key and l.queue_group = (select :group::text)) as free
+       select v.of_key, v.n, v.first_at, v.first_id, case when v.first_at <= (select now()) then coalesce(limited.leases, ${leasesPerKey})
+         - (select count(*) from ${lease} l where l.${key} = v.of_key and l.queue_group = (select :group::text)) else 0 end as free
        from visit v
        left join unnest((select :limitedKeys::uuid[]), (select :keyLimits::integer[])) as limited (of_key, leases)
          on limited.of_key = v.of_key
-       where v.of_key is not null and v.n <= ${KEYS_PER_CLAIM_MAX}
+       where v.n > 0
      ),
      share as materialized (
        select ceil((select :limit::bigint)::numeric / greatest(1, count(*) filter (where free > 0)))::bigint as items from visited
@@ -83,6 +95,7 @@ export async function claimRoundRobin<Payload>(
        select c.*, v.n as key_number from visited v cross join lateral (
          select q.* from ${waiting} q
          where q.queue_group = (select :group::text) and q.${key} = v.of_key and q.available_at <= (select now())
+           and (q.available_at, q.${id}) >= (v.first_at, v.first_id)
          order by q.available_at, q.${id} limit greatest(0, least(v.free, (select items from share)))
          for update of q skip locked
        ) c
@@ -104,7 +117,7 @@ export async function claimRoundRobin<Payload>(
      select (select v.of_key from visited v where v.n = reached.n) as "lastKey",
        exists (select from candidate c join visited v on v.n = c.key_number group by v.n, v.free
          having count(*) = (select items from share) and count(*) < v.free) as "hasMore",
-       reached.n is null or reached.n = (select max(n) from visited) and not exists (select from visit where n > ${KEYS_PER_CLAIM_MAX} and of_key is not null) as "isEnd",
+       reached.n is null or reached.n = (select max(n) from visited) and reached.n < ${KEYS_PER_CLAIM_MAX} as "isWhole",
        l.${id} as id, l.environment_id as "environmentId", l.${key} as "concurrencyKey", l.lease_id as "leaseId", l.attempt,
        l.attempt_base as "attemptBase", l.expires_at as "expiresAt", c.available_at as "availableAt", ${payloadFields}
      from ${hasVolatileClaims ? 'volatile, ' : ''}reached left join leased l on true left join (select ${id} as candidate_id, available_at from candidate) c on c.candidate_id = l.${id}
@@ -120,7 +133,6 @@ export async function claimRoundRobin<Payload>(
       leaseSeconds: leaseMs / 1000,
     },
   )
-  const [first] = rows
-  const lastKey = first === undefined || first.isEnd ? null : first.lastKey
-  return { leases: rows.filter((row) => row.id !== null), hasMore: first?.hasMore === true, lastKey }
+  const [{ lastKey = null, hasMore = false, isWhole = true } = {}] = rows
+  return { leases: rows.filter((row) => row.id !== null), lastKey, hasMore, isWhole }
 }
