@@ -17,13 +17,19 @@ export function createSuggester(): typeof suggest {
   return (word, known) => (left-- > 0 ? suggest(word, known) : '')
 }
 
+/** `, did you mean x?` when a known word is close to the given one, else nothing. */
+export function suggest(word: string, known: Iterable<string>): string {
+  const near = findNear(word, known)
+  return near === undefined ? '' : `, did you mean ${near}?`
+}
+
 /**
- * `, did you mean x?` when a known word is close to the given one, else nothing.
+ * The known word that is closest to the given one, the first of several; `undefined` when none is close.
  *
  * The cost is bounded for any arguments: long words are not compared, and only the first candidates are.
  */
-export function suggest(word: string, known: Iterable<string>): string {
-  if (word.length > WORD_LENGTH_MAX) return ''
+export function findNear(word: string, known: Iterable<string>): string | undefined {
+  if (word.length > WORD_LENGTH_MAX) return undefined
   const given = word.toLowerCase()
   const allowed = Math.min(EDITS_MAX, Math.max(1, Math.floor(word.length / LETTERS_PER_EDIT)))
   let nearest: string | undefined
@@ -34,7 +40,7 @@ export function suggest(word: string, known: Iterable<string>): string {
     const edits = editDistance(given, candidate.toLowerCase(), fewest)
     if (edits < fewest) [nearest, fewest] = [candidate, edits]
   }
-  return nearest === undefined ? '' : `, did you mean ${nearest}?`
+  return nearest
 }
 
 /** Damerau-Levenshtein distance (a transposition is one edit); `limit` when it is that or more. */

@@ -1,9 +1,17 @@
 import { Failure, FORBIDDEN_KEYS, invalidFields, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { hasRecordId, sendsRecord } from '../definitions/index.ts'
 import type { ProxyRequest } from '../proxy/index.ts'
+import { findWrongParameters } from './check-parameters.ts'
 import type { MappingPlan } from './compile-mapping.ts'
 import { evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
-import { filterBindings, filterQuery, type PreparedFilters, prepareFilters, writtenFilters } from './filters.ts'
+import {
+  filterBindings,
+  filterQuery,
+  type PreparedFilters,
+  prepareFilters,
+  unknownName,
+  writtenFilters,
+} from './filters.ts'
 import { idPartsProblem } from './id-parts.ts'
 import { bindingsOf } from './map-records.ts'
 import type { IgnoredFilter, MappingScope, MappingWarning } from './mapping.ts'
@@ -36,6 +44,8 @@ export function prepareRequest({ mapping, access }: UnifiedTarget, request: Unif
   const filters = prepareFilters(mapping.request, resource, request.filters ?? [])
   const ignoredOrders = ignoredSort(mapping, request)
   const ignored = [...filters.ignored, ...ignoredOrders]
+  const wrong = findWrongParameters(mapping, ignored)
+  if (wrong.length > 0) throw invalidFields(wrong)
   if (request.strictFilters === true && ignored.length > 0) throw notHonoured(mapping, ignored)
   assertExpandable(mapping, request)
   const body = sendsRecord(method) ? validateBody(resource, method, request.body, mapping.request) : freeBody(request)
@@ -64,9 +74,9 @@ function ignoredSort({ request: plan, resource }: MappingPlan, { sort }: Unified
   const { field, direction } = sort
   const known = plan.sorts.get(field)
   if (known?.[direction] !== undefined) return []
-  const isField = resource.node.properties.has(field)
-  const reason = known !== undefined ? 'operator_not_supported' : isField ? 'not_supported' : 'unknown_field'
-  return [{ field, op: 'sort', reason }]
+  if (known === undefined && !resource.node.properties.has(field))
+    return [unknownName(field, 'sort', plan.sorts.keys())]
+  return [{ field, op: 'sort', reason: known === undefined ? 'not_supported' : 'operator_not_supported' }]
 }
 
 function notHonoured({ filters, sorts }: MappingPlan, ignored: readonly IgnoredFilter[]): Failure {

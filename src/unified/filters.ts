@@ -1,4 +1,4 @@
-import { invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { findNear, invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import { toProviderValue } from './enums.ts'
 import { idPartsProblem } from './id-parts.ts'
 import type { IgnoredFilter, UnifiedFilter } from './mapping.ts'
@@ -62,7 +62,9 @@ function sortFilters(
     const filter = plan.filters.get(field)
     const node = nodeAt(resource.node, field)
     if (filter === undefined)
-      ignored.push({ field, op, reason: node === undefined ? 'unknown_field' : 'not_supported' })
+      ignored.push(
+        node === undefined ? unknownName(field, op, plan.filters.keys()) : { field, op, reason: 'not_supported' },
+      )
     else if (!filter.operators.has(op)) ignored.push({ field, op, reason: 'operator_not_supported' })
     else {
       const converted = convertValues(plan, { field, op, value }, node, filter.format)
@@ -71,6 +73,12 @@ function sortFilters(
     }
   }
   return { honoured, ignored, violations }
+}
+
+/** A filter or an order by what is no field of the resource. @param known names that the provider can be asked for */
+export function unknownName(field: string, op: IgnoredFilter['op'], known: Iterable<string>): IgnoredFilter {
+  const suggestion = findNear(field, known)
+  return { field, op, reason: 'unknown_field', ...(suggestion === undefined ? {} : { suggestion }) }
 }
 
 /** Fields of the filters that the integration requires and a request does not have. */

@@ -69,4 +69,6 @@ export interface IgnoredFilter {
   readonly field: string
   readonly op: FilterOperator | 'sort'
   readonly reason: 'unknown_field' | 'not_supported' | 'operator_not_supported'
+  /** A name that is near an unknown one, and that the provider can be asked for. */
+  readonly suggestion?: string
 }

@@ -33,13 +33,16 @@ export const UNIFIED_OPTIONS = [
 ] as const
 
 /** Options of a call that its query does not carry. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['integrated_account_id', 'next_cursor', 'include_raw', 'dry_run'])
+export const OPTIONS_ELSEWHERE = ['integrated_account_id', 'next_cursor', 'include_raw', 'dry_run'] as const
+const ELSEWHERE: ReadonlySet<string> = new Set(OPTIONS_ELSEWHERE)
 
 const FILTERS_MAX = 64
 const EXPAND_MAX = 16
 const PAGE_SIZE_MAX = 10_000
 const FIELD = /^[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*$/
 const FIELD_LENGTH_MAX = 128
+/** What is wrong with an option that an address has several times. */
+const REPEATED = 'is given more than once'
 /** Longest part of a name that is repeated to its sender. */
 const NAME_LENGTH_MAX = 200
 /** Operators that compare with a list. */
@@ -155,12 +158,18 @@ function isOption(name: string): boolean {
   return (UNIFIED_OPTIONS as readonly string[]).includes(name)
 }
 
+/** Several values of an option: a repeated name is a list. */
+function isRepeated(value: Json): boolean {
+  return Array.isArray(value) && value.length > 1
+}
+
 function readSort(value: Json | undefined, report: Report): UnifiedQuery['sort'] {
   if (value === undefined || value === null || value === '') return undefined
   const field = typeof value === 'string' ? value.replace(/^-/, '') : ''
   if (typeof value === 'string' && field.length <= FIELD_LENGTH_MAX && FIELD.test(field))
     return { field, direction: value.startsWith('-') ? 'desc' : 'asc' }
-  report('sort_by', 'must be the name of one field, or of one with - before it to sort downward', 'sort_by')
+  if (isRepeated(value)) report('sort_by', REPEATED, 'duplicate_parameter')
+  else report('sort_by', 'must be the name of one field, or of one with - before it to sort downward', 'sort_by')
   return undefined
 }
 
@@ -176,7 +185,8 @@ function readExpand(value: Json | undefined, report: Report): readonly string[] 
 function readFlag(query: JsonObject, name: string, report: Report): boolean {
   const value = query[name] ?? false
   if (typeof value === 'boolean') return value
-  if (value !== 'true' && value !== 'false') report(name, 'must be true or false', 'type')
+  if (isRepeated(value)) report(name, REPEATED, 'duplicate_parameter')
+  else if (value !== 'true' && value !== 'false') report(name, 'must be true or false', 'type')
   return value === 'true'
 }
 
@@ -192,6 +202,7 @@ function readLimit(value: Json | undefined, report: Report): number | undefined 
   const text = String(value)
   const limit = !Array.isArray(value) && /^\d{1,6}$/.test(text) ? Number(text) : 0
   if (limit >= 1 && limit <= PAGE_SIZE_MAX) return limit
-  report('limit', `must be an integer from 1 to ${PAGE_SIZE_MAX}`, 'int32.gte_lte')
+  if (isRepeated(value)) report('limit', REPEATED, 'duplicate_parameter')
+  else report('limit', `must be an integer from 1 to ${PAGE_SIZE_MAX}`, 'int32.gte_lte')
   return undefined
 }

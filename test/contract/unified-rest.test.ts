@@ -88,6 +88,32 @@ describe('/unified', () => {
     expect(status).toBe(200)
   })
 
+  it.each([
+    ['POST', '/crm/contacts?dryrun=true', { first_name: 'Ada' }, 'dryrun', 'did you mean dry_run?'],
+    ['PATCH', '/crm/contacts/1?dry-run=true', { first_name: 'Ada' }, 'dry-run', 'did you mean dry_run?'],
+    ['DELETE', '/crm/contacts/1?dryRun=true', undefined, 'dryRun', 'did you mean dry_run?'],
+    ['DELETE', '/crm/contacts/1?lifecycle_stage=lead', undefined, 'lifecycle_stage', 'not a parameter of delete'],
+    ['POST', '/crm/contacts?first_name=Eve', { last_name: 'B' }, 'first_name', 'are given in the body'],
+    ['POST', '/crm/contacts/1/merge?force=true', { into: '2' }, 'force', 'not a parameter of merge'],
+    ['GET', '/crm/contacts/1?remote_data=true', undefined, 'remote_data', 'did you mean include_remote_data?'],
+    ['GET', '/crm/contacts?cursor=x', undefined, 'cursor', 'did you mean next_cursor?'],
+    ['GET', '/crm/contacts?Limit=3', undefined, 'Limit', 'did you mean limit?'],
+    ['GET', '/crm/contacts?limit=1&limit=2', undefined, 'limit', 'more than once'],
+    ['GET', '/crm/contacts?sort_by=a&sort_by=b', undefined, 'sort_by', 'more than once'],
+  ])('%s %s is an error about the parameter, and sends nothing', async (verb, path, body, field, text) => {
+    const answer = await send(verb, path, { body })
+    expect([answer.status, reasonOf(answer), fieldsOf(answer)]).toEqual([400, 'INVALID_FIELD', [field]])
+    expect(JSON.stringify(answer.json)).toContain(text)
+  })
+
+  it('suggests a filter that is near an unknown one', async () => {
+    upstream.script({ request: 'GET /contacts?page=1&limit=2', answer: { json: { data: [] } } })
+    const { json } = await send('GET', '/crm/contacts?lifecycle_stag=lead')
+    expect(json.ignored_filters).toEqual([
+      { field: 'lifecycle_stag', op: 'eq', reason: 'unknown_field', suggestion: 'lifecycle_stage' },
+    ])
+  })
+
   it('answers HEAD like GET, without the body, and shows the rate limit of the third party', async () => {
     upstream.script({
       request: 'GET /contacts/1',

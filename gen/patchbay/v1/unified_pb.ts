@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/unified.proto.
  */
 export const file_patchbay_v1_unified: GenFile = /*@__PURE__*/
-  fileDesc("ChlwYXRjaGJheS92MS91bmlmaWVkLnByb3RvEgtwYXRjaGJheS52MSJJCg1JZ25vcmVkRmlsdGVyEhIKBWZpZWxkGAEgASgJQgPgQQMSDwoCb3AYAiABKAlCA+BBAxITCgZyZWFzb24YAyABKAlCA+BBAyJNCg5VbmlmaWVkV2FybmluZxISCgVmaWVsZBgBIAEoCUID4EEDEhEKBHJ1bGUYAiABKAlCA+BBAxIUCgdtZXNzYWdlGAMgASgJQgPgQQMi9AEKDlVuaWZpZWRQcmV2aWV3EisKBGNhbGwYASABKAsyGC5wYXRjaGJheS52MS5DYWxsUHJldmlld0ID4EEDEisKBm1hcHBlZBgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUID4EEDEjgKD2lnbm9yZWRfZmlsdGVycxgDIAMoCzIaLnBhdGNoYmF5LnYxLklnbm9yZWRGaWx0ZXJCA+BBAxIyCgh3YXJuaW5ncxgEIAMoCzIbLnBhdGNoYmF5LnYxLlVuaWZpZWRXYXJuaW5nQgPgQQMSGgoNc2tpcHBlZF9zdGVwcxgFIAMoCUID4EEDYgZwcm90bzM", [file_google_api_field_behavior, file_google_protobuf_struct, file_patchbay_v1_proxy]);
+  fileDesc("ChlwYXRjaGJheS92MS91bmlmaWVkLnByb3RvEgtwYXRjaGJheS52MSJ2Cg1JZ25vcmVkRmlsdGVyEhIKBWZpZWxkGAEgASgJQgPgQQMSDwoCb3AYAiABKAlCA+BBAxITCgZyZWFzb24YAyABKAlCA+BBAxIcCgpzdWdnZXN0aW9uGAQgASgJQgPgQQNIAIgBAUINCgtfc3VnZ2VzdGlvbiJNCg5VbmlmaWVkV2FybmluZxISCgVmaWVsZBgBIAEoCUID4EEDEhEKBHJ1bGUYAiABKAlCA+BBAxIUCgdtZXNzYWdlGAMgASgJQgPgQQMi9AEKDlVuaWZpZWRQcmV2aWV3EisKBGNhbGwYASABKAsyGC5wYXRjaGJheS52MS5DYWxsUHJldmlld0ID4EEDEisKBm1hcHBlZBgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUID4EEDEjgKD2lnbm9yZWRfZmlsdGVycxgDIAMoCzIaLnBhdGNoYmF5LnYxLklnbm9yZWRGaWx0ZXJCA+BBAxIyCgh3YXJuaW5ncxgEIAMoCzIbLnBhdGNoYmF5LnYxLlVuaWZpZWRXYXJuaW5nQgPgQQMSGgoNc2tpcHBlZF9zdGVwcxgFIAMoCUID4EEDYgZwcm90bzM", [file_google_api_field_behavior, file_google_protobuf_struct, file_patchbay_v1_proxy]);
 
 /**
  * A condition on a list, or its order, that the third party was not asked for: the records may not satisfy it.
@@ -44,6 +44,13 @@ export type IgnoredFilter = Message<"patchbay.v1.IgnoredFilter"> & {
    * @generated from field: string reason = 3;
    */
   reason: string;
+
+  /**
+   * A name near an unknown one, which the mapping can filter, or sort, by. Absent: none is near.
+   *
+   * @generated from field: optional string suggestion = 4;
+   */
+  suggestion?: string | undefined;
 };
 
 /**

@@ -67,7 +67,8 @@ export type UnifiedServiceCallRequest = Message<"patchbay.v1.UnifiedServiceCallR
   /**
    * Filters and options by the names they have in the query of `/unified/…`, such as `{"status": "open", "updated_at":
    * {"gt": "2026-01-01T00:00:00Z"}, "sort_by": "-updated_at", "expand": ["owner"], "remote_query": {"archived": "false"}}`. Filters
-   * that the mapping does not pass on are in `ignored_filters` of the answer, unless `strict_filters` is true. Absent: none.
+   * that the mapping does not pass on are in `ignored_filters` of a list's answer; with `strict_filters`, and on all other
+   * methods, they are INVALID_FIELD, as unknown names near that of an option always are. Absent: none.
    *
    * @generated from field: google.protobuf.Struct query = 6;
    */
