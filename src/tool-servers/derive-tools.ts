@@ -1,7 +1,7 @@
 import type { ToolDraft } from './draft.ts'
 import { actionTools, proxyTools, type ToolIntegration, undescribedMethods } from './proxy-tools.ts'
 import type { ServerTool, ToolAnnotations } from './tool.ts'
-import { matchesFilter, type ToolServerFilter } from './tool-filter.ts'
+import { findUnknownNames, matchesFilter, type ToolServerFilter } from './tool-filter.ts'
 import { isShortened, numberedName, toolName, toolTitle } from './tool-name.ts'
 import { plainDescription } from './tool-schema.ts'
 import { type UnifiedToolMethod, unifiedTools } from './unified-tools.ts'
@@ -56,22 +56,15 @@ export function deriveTools({ integrations, unified, filter, isReadOnly, isPrefi
   const tools = isReadOnly ? matching.filter(({ target }) => !target.isWrite) : matching
   const shown = new Set(tools.map(({ name }) => name))
   const withheld = new Set(matching.filter(({ name }) => !shown.has(name)).map(({ name }) => name))
-  const known = new Set(names)
   return {
     tools,
     withheld,
     warnings: [
+      ...findUnknownNames(filter, all).map((unknown) => ({ code: 'unknown_name', ...unknown }) as const),
       ...warnings.filter(({ tool }) => shown.has(tool)),
       ...integrations.flatMap(undescribedWarnings),
-      ...[...filter.includeNames, ...filter.excludeNames]
-        .filter((name) => !known.has(name))
-        .map((name) => unknownName(name)),
     ],
   }
-}
-
-function unknownName(tool: string): ToolWarning {
-  return { code: 'unknown_name', tool, message: 'the filter names a tool that does not exist' }
 }
 
 function undescribedWarnings(integration: ToolIntegration): readonly ToolWarning[] {
@@ -80,7 +73,7 @@ function undescribedWarnings(integration: ToolIntegration): readonly ToolWarning
     .map((tool) => ({
       code: 'no_description',
       tool,
-      message: `the definition of ${integration.integrationName} does not describe it, so it is no tool`,
+      message: `the definition of ${integration.integrationName} does not describe ${tool}, so it is no tool`,
     }))
 }
 

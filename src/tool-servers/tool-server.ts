@@ -218,7 +218,7 @@ function assertValid(violations: readonly Violation[]): void {
 /** A tool server without tools is a mistake; that of a tenant without accounts has none yet. @throws Failure INVALID_FIELD */
 function assertHasTools({ tools, withheld, warnings, hasAccounts }: LoadedTools): void {
   if (tools.length > 0 || !hasAccounts) return
-  const [first] = warnings
+  const first = warnings.find(({ code }) => code === 'unknown_name') ?? warnings[0]
   const why =
     withheld.size > 0
       ? 'every tool that it matches changes something: set is_read_only to false'

@@ -144,7 +144,10 @@ function writeSchema({ schema, method }: UnifiedToolMethod): JsonObject {
   }
 }
 
-/** The structured result. Every field may be absent or null: projection leaves fields out, and APIs do. */
+/**
+ * The structured result. Every field may be absent or null: projection leaves fields out, and APIs do. Nothing is required, so that
+ * errors and cut results fit it too: clients check those as well.
+ */
 function outputSchema({ schema, method }: UnifiedToolMethod): JsonObject | undefined {
   if (method !== 'list' && method !== 'get') return undefined
   const record = nullable(schema)
@@ -155,7 +158,6 @@ function outputSchema({ schema, method }: UnifiedToolMethod): JsonObject | undef
       records: { type: 'array', items: record },
       next_cursor: { type: ['string', 'null'] },
     },
-    required: ['records'],
   }
 }
 

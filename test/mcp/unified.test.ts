@@ -1,3 +1,4 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
 import { isJsonObject, type JsonObject } from '../../src/base/index.ts'
 import { findShippedDefinition } from '../../src/catalog/index.ts'
@@ -73,6 +74,21 @@ describe('unified resources as tools', () => {
       error: { type: 'forbidden', status: 403, message: 'no scope' },
     })
   })
+
+  it.each([{ jobs: 'all' }, { limit: 'many' }, { fields: ['nmae'] }, {}])(
+    'answer errors of %j that fit the schema of their result, which clients check',
+    async (args) => {
+      const client = await connectClient(await createServer(UNIFIED), 'modern')
+      const { tools } = await client.listTools()
+      const { outputSchema = {} } = tools.find(({ name }) => name === 'list_ats_jobs') ?? {}
+      if (Object.keys(args).length === 0)
+        upstream.script({ request: 'GET /jobs?limit=20', answer: { status: 403, json: { error: 'no scope' } } })
+      const { structured, isError } = await callTool(client, 'list_ats_jobs', args)
+      expect(isError).toBe(true)
+      const ajv = new Ajv2020({ strict: false })
+      expect(ajv.validate(outputSchema as object, structured), ajv.errorsText()).toBe(true)
+    },
+  )
 
   it('show the request of a write that is not sent', async () => {
     const client = await connectClient(await createServer({ ...UNIFIED, is_read_only: false }), 'modern')

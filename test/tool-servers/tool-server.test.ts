@@ -184,9 +184,23 @@ describe('the listing of tools', () => {
     const estimates = tools.map(({ estimated_tokens: tokens }) => Number(tokens))
     expect(listing.estimated_tokens).toBe(estimates.reduce((sum, each) => sum + each, 0))
     expect(listing.warnings).toEqual([
-      expect.objectContaining({ code: 'no_description', tool: 'merge of contacts' }),
       expect.objectContaining({ code: 'unknown_name', tool: 'nothing' }),
+      expect.objectContaining({ code: 'no_description', tool: 'merge of contacts' }),
     ])
+  })
+
+  it.each([
+    [{ resources: ['contacts', 'contcats'] }, '', 'resources name contcats, which no tool has, did you mean contacts?'],
+    [{ tags: ['people', 'peple'] }, '', 'tags name peple, which no tool has, did you mean people?'],
+    [
+      { include_names: ['headcount', 'headcont'] },
+      'headcont',
+      'name headcont, which no tool has, did you mean headcount?',
+    ],
+  ])('warns of names in %j that no tool has', async (filter, tool, message) => {
+    const { id } = await create({ filter })
+    const { warnings } = await call('GET', `/tool-server/${id}/tools`)
+    expect(warnings).toContainEqual({ code: 'unknown_name', tool, message: expect.stringContaining(message) })
   })
 
   it('shows the tools of the search mode, and which ones they find', async () => {
