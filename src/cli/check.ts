@@ -8,7 +8,7 @@ import {
   secretPaths,
 } from '../definitions/index.ts'
 import type { RunCommand } from './command.ts'
-import { readDefinition, readJsonFile } from './definition-file.ts'
+import { findInvalidName, readDefinition, readJsonFile } from './definition-file.ts'
 
 /** Checks definitions without a server or a database, for editors and builds. Exits with 1 when there is a finding. */
 export const runCheck: RunCommand = async ({ operands: files, options: { override: overrideFile } }) => {
@@ -17,19 +17,11 @@ export const runCheck: RunCommand = async ({ operands: files, options: { overrid
   return counts.some((count) => count > 0) ? 1 : 0
 }
 
-/** Pattern of the contract for the name of an integration. */
-const NAME = /^[a-z0-9_-]{1,128}$/
-const INVALID_NAME: Violation = {
-  field: 'name',
-  description: 'must hold 1 to 128 of a-z, 0-9, "_" and "-"',
-  rule: 'pattern',
-}
-
 /** Prints the findings of one definition, or of an override over it. @returns how many there are */
 function checkDefinition(file: string, blamed: string, override: JsonObject | undefined): number {
   const { name, hasName, config } = readDefinition(file)
   const findings = override === undefined ? findProblems(config) : checkOverride(config, override, '')
-  if (hasName && !NAME.test(name)) findings.unshift(INVALID_NAME)
+  if (hasName) findings.unshift(...findInvalidName(name))
   for (const { field, description, rule } of findings)
     process.stdout.write(`${blamed}: ${field} ${description} [${rule}]\n`)
   const warnings = override === undefined ? findWebhookWarnings(config, '') : []

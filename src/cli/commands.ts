@@ -46,7 +46,11 @@ const ENVIRONMENT: CommandOption = {
   meaning: 'environment to install in',
   fallback: 'the only environment of the first team',
 }
-const OVERRIDE: CommandOption = { flags: '--override <FILE>', meaning: 'JSON object, merged over the definition' }
+const OVERRIDE: CommandOption = {
+  flags: '--override <FILE>',
+  meaning: 'JSON object, merged over the definition; replaces the stored override whole',
+  fallback: 'the stored override is kept',
+}
 
 const MAPPING_OPTIONS: readonly CommandOption[] = [
   { flags: '--fixture <FILE>', meaning: 'cases by resource and name: a method, and what is sent and answered' },
@@ -183,7 +187,7 @@ export const COMMANDS: readonly Command[] = [
     operands: { '<FILES...>': 'definitions: files, or names of shipped ones' },
     summary: 'report every problem of definitions',
     description: 'Prints one line per finding and exits with 1 when there is one. For editors and builds.',
-    options: [{ ...OVERRIDE, meaning: 'check this override merged over the definition instead' }],
+    options: [{ flags: OVERRIDE.flags, meaning: 'check this override merged over the definition instead' }],
     examples: ['patchbay check crm.json', 'patchbay check github --override ours.json'],
     dataDirectory: 'unused',
     load: async () => (await import('./check.ts')).runCheck,
@@ -222,7 +226,7 @@ export const COMMANDS: readonly Command[] = [
     options: [
       ENVIRONMENT,
       OVERRIDE,
-      { flags: '--base-url <URL>', meaning: 'base URL of the API, instead of the one in definition and override' },
+      { flags: '--base-url <URL>', meaning: 'base URL of the API, set in the override, of which all else is kept' },
     ],
     variables: [...FIRST_START, 'egressAllow'],
     examples: ['patchbay install github', 'patchbay install crm.json --override ours.json'],

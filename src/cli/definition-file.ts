@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { basename, extname } from 'node:path'
-import { isJsonObject, type Json, type JsonObject, parseJson, suggest } from '../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, parseJson, suggest, type Violation } from '../base/index.ts'
 import { findShippedDefinition, SHIPPED_NAMES } from '../catalog/index.ts'
 
 /** A definition read from a file or from the catalog. */
@@ -33,6 +33,15 @@ export function readDefinition(argument: string): DefinitionFile {
   if (isJsonObject(config) && typeof name === 'string')
     return { name, hasName: true, category: typeof category === 'string' ? category : '', config }
   return { name: basename(argument, extname(argument)), hasName: false, category: '', config: content }
+}
+
+/** Pattern of the contract for the name of an integration. */
+const NAME = /^[a-z0-9_-]{1,128}$/
+
+/** A finding when the text cannot be the name of an integration. */
+export function findInvalidName(name: string): readonly Violation[] {
+  if (NAME.test(name)) return []
+  return [{ field: 'name', description: 'must hold 1 to 128 of a-z, 0-9, "_" and "-"', rule: 'pattern' }]
 }
 
 /** Reads a JSON object from a file. @throws FileError with line and column of a syntax error */

@@ -1,14 +1,20 @@
-import { Failure, isUuid, type JsonObject } from '../base/index.ts'
+import { Failure, invalidFields, isUuid } from '../base/index.ts'
 import { readConfig } from '../config.ts'
 import { createContainer } from '../container.ts'
 import type { Database } from '../database/index.ts'
-import { upsertDefinition } from '../integrations/index.ts'
+import { checkConfig } from '../definitions/index.ts'
+import { type UpsertDefinitionInput, upsertDefinition } from '../integrations/index.ts'
 import { openStorage } from '../storage.ts'
 import { createLogger } from '../telemetry/index.ts'
 import { type EnvironmentScope, findEnvironment, findOperatorTeam, listEnvironments } from '../tenancy/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
-import { readDefinition, readJsonFile } from './definition-file.ts'
+import { type DefinitionFile, findInvalidName, readDefinition, readJsonFile } from './definition-file.ts'
 import { prepareFirstStart } from './first-start.ts'
+
+/** Environments that an error lists. */
+const ENVIRONMENTS_SHOWN_MAX = 20
+
+type OverrideChange = Pick<UpsertDefinitionInput, 'override' | 'replaceOverride'>
 
 /**
  * Creates an integration from a definition and installs it. Run again after the file has changed, it replaces the
@@ -18,6 +24,7 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
   const { environment: environmentId } = options
   if (environmentId !== undefined && !isUuid(environmentId)) throw new UsageError('install --environment takes an id')
   const definition = readDefinition(argument)
+  assertName(definition)
   const override = readOverride(options)
   const config = readConfig(environment)
   const logger = createLogger(config.logLevel)
@@ -28,7 +35,7 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
   const { database } = storage
   const scope = await resolveScope(database, environmentId)
   const { installation: made, isReplaced } = await database.transaction((tx) =>
-    upsertDefinition(domain.integrations, tx, scope, { ...definition, override }),
+    upsertDefinition(domain.integrations, tx, scope, { ...definition, ...override }),
   )
   process.stdout.write(
     [
@@ -41,10 +48,21 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
   return 0
 }
 
-/** The override file, with `--base-url` over it; absent without both, which keeps the stored override. */
-function readOverride({ override: file, baseUrl }: Invocation['options']): JsonObject | undefined {
-  const override = file === undefined ? undefined : readJsonFile(file)
-  return baseUrl === undefined ? override : { ...override, base_url: baseUrl }
+/**
+ * The override file, with `--base-url` over it, replaces the stored override. Without a file `--base-url` is merged into the
+ * stored one, which keeps its secrets; without both it is unchanged.
+ */
+function readOverride({ override: file, baseUrl }: Invocation['options']): OverrideChange {
+  const changed = baseUrl === undefined ? undefined : { base_url: baseUrl }
+  if (file === undefined) return { override: changed, replaceOverride: false }
+  return { override: { ...readJsonFile(file), ...changed }, replaceOverride: true }
+}
+
+/** @throws Failure DEFINITION_INVALID with every finding of the name and the config, when the name is invalid */
+function assertName({ name, config }: DefinitionFile): void {
+  const findings = findInvalidName(name)
+  if (findings.length > 0)
+    throw invalidFields([...findings, ...checkConfig(config, 'integration', 'config')], 'DEFINITION_INVALID')
 }
 
 /** The given environment, or the only one of the first team. */
@@ -56,8 +74,11 @@ async function resolveScope({ pool }: Database, environmentId: string | undefine
 
 async function onlyEnvironment(tx: Database['pool']) {
   const team = await findOperatorTeam(tx)
-  const [only, another] = team === undefined ? [] : await listEnvironments(tx, team.id, { limit: 2 })
-  if (only === undefined || another !== undefined)
-    throw new Failure('ENVIRONMENT_REQUIRED', 'there are several environments: name one with --environment ID')
-  return only
+  const found = team === undefined ? [] : await listEnvironments(tx, team.id, { limit: ENVIRONMENTS_SHOWN_MAX + 1 })
+  const [only, another] = found
+  if (only === undefined) throw new Failure('ENVIRONMENT_REQUIRED', 'there is no environment to install in')
+  if (another === undefined) return only
+  const shown = found.slice(0, ENVIRONMENTS_SHOWN_MAX).map(({ id, name }) => `${id} (${name})`)
+  const names = [...shown, ...(found.length > ENVIRONMENTS_SHOWN_MAX ? ['…'] : [])].join(', ')
+  throw new Failure('ENVIRONMENT_REQUIRED', `there are several environments: name one with --environment ID: ${names}`)
 }

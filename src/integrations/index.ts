@@ -59,4 +59,4 @@ export {
   type Sharing,
 } from './sql/integrations.ts'
 export type { IntegrationDeps } from './stored-config.ts'
-export { upsertDefinition } from './upsert-definition.ts'
+export { type UpsertDefinitionInput, upsertDefinition } from './upsert-definition.ts'

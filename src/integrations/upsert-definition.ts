@@ -14,8 +14,9 @@ import type { IntegrationDeps } from './stored-config.ts'
 
 /** A definition, and the override of its installation. */
 export interface UpsertDefinitionInput extends IntegrationInput {
-  /** The whole override of the installation; absent: unchanged. */
+  /** A merge patch (RFC 7396) to the override of the installation, or with `replaceOverride` the whole; absent: unchanged. */
   readonly override?: JsonObject | undefined
+  readonly replaceOverride?: boolean | undefined
 }
 
 /** The installation of an upserted definition. */
@@ -36,7 +37,7 @@ export async function upsertDefinition(
   deps: IntegrationDeps,
   tx: Tx,
   scope: EnvironmentScope,
-  { override, ...input }: UpsertDefinitionInput,
+  { override, replaceOverride = false, ...input }: UpsertDefinitionInput,
 ): Promise<UpsertedDefinition> {
   const existing = await findIntegrationByName(tx, scope.teamId, input.name)
   const { id } =
@@ -48,19 +49,20 @@ export async function upsertDefinition(
           version: existing.version,
           replaceConfig: true,
         })
-  return { installation: await upsertInstallation(deps, tx, scope, id, override), isReplaced: existing !== undefined }
+  const installation = await upsertInstallation(deps, tx, scope, { integrationId: id, override, replaceOverride })
+  return { installation, isReplaced: existing !== undefined }
 }
 
 async function upsertInstallation(
   deps: IntegrationDeps,
   tx: Tx,
   scope: EnvironmentScope,
-  integrationId: string,
-  override: JsonObject | undefined,
+  given: Required<Pick<UpsertDefinitionInput, 'override' | 'replaceOverride'>> & { readonly integrationId: string },
 ): Promise<EnvironmentIntegration> {
+  const { integrationId, override, replaceOverride } = given
   const existing = await findEnvironmentIntegrationOf(tx, scope.environmentId, integrationId)
   if (existing === undefined) return await createEnvironmentIntegration(deps, tx, scope, { integrationId, override })
   const { id } = existing
   if (override === undefined) return await getEnvironmentIntegration(tx, scope, id)
-  return await updateEnvironmentIntegration(deps, tx, scope, { id, override, replaceOverride: true })
+  return await updateEnvironmentIntegration(deps, tx, scope, { id, override, replaceOverride })
 }

@@ -6,8 +6,8 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { runCommand } from '../../src/cli/index.ts'
 import { findEnvironmentIntegration } from '../../src/integrations/sql/installations.ts'
 import { findIntegration, findIntegrationByName } from '../../src/integrations/sql/integrations.ts'
-import { generateKeyRingText } from '../../src/secrets/index.ts'
-import { findOperatorTeam, listEnvironments } from '../../src/tenancy/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
+import { createEnvironment, findOperatorTeam, listEnvironments } from '../../src/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'patchbay-cli-'))
@@ -102,6 +102,48 @@ describe('patchbay install', async () => {
     expect(installed?.override).toEqual({ label: 'Ours' })
   })
 
+  test('a base URL is merged into the stored override, whose secrets stay; a file replaces it', async () => {
+    const path = file('kept.json', { name: 'kept', config: CONFIG })
+    const variables = { CLIENT_ID: 'c1', CLIENT_SECRET: 'sesame-1' }
+    await install(path, '--override', file('kept-override.json', { environment_variables: variables, label: 'Ours' }))
+    const { installationId } = await install(path, '--base-url', 'https://sandbox.example.com')
+    const team = await findOperatorTeam(database.pool)
+    const [only] = await listEnvironments(database.pool, team?.id ?? '', { limit: 1 })
+    const environmentId = only?.id ?? ''
+    const stored = async () => ({
+      override: (await findEnvironmentIntegration(database.pool, environmentId, installationId))?.override,
+      secrets: await createSecretStore(parseKeyRing(environment.PATCHBAY_ENCRYPTION_KEYS)).get(database.pool, {
+        ownerId: environmentId,
+        subjectType: 'environment_integration',
+        subjectId: installationId,
+      }),
+    })
+    expect(await stored()).toEqual({
+      override: {
+        environment_variables: { CLIENT_ID: 'c1', CLIENT_SECRET: '***' },
+        label: 'Ours',
+        base_url: 'https://sandbox.example.com',
+      },
+      secrets: { '/environment_variables/CLIENT_SECRET': '"sesame-1"' },
+    })
+    await install(
+      path,
+      '--override',
+      file('kept-other.json', { label: 'Other' }),
+      '--base-url',
+      'https://b.example.com',
+    )
+    expect(await stored()).toEqual({ override: { label: 'Other', base_url: 'https://b.example.com' }, secrets: {} })
+  })
+
+  test('a bad name is rejected as `check` does, with every other finding', async () => {
+    const path = file('misnamed.json', { name: 'Bad Name', config: { base_urll: 'x' } })
+    printed = ''
+    expect(await runCommand(['install', path], environment)).toBe(1)
+    expect(printed).toContain('name must hold 1 to 128 of a-z')
+    expect(printed).toContain('config.base_urll')
+  })
+
   test('an invalid definition is rejected with every finding, and nothing is stored', async () => {
     const path = file('wrong.json', { name: 'wrong', config: { base_url: 'nope', pagination: { format: 'pagee' } } })
     printed = ''
@@ -110,5 +152,13 @@ describe('patchbay install', async () => {
     expect(printed).toContain('config.pagination.format')
     const team = await findOperatorTeam(database.pool)
     expect(await findIntegrationByName(database.pool, team?.id ?? '', 'wrong')).toBeUndefined()
+  })
+
+  test('several environments are listed where one must be named', async () => {
+    const team = await findOperatorTeam(database.pool)
+    const made = await createEnvironment(database.pool, team?.id ?? '', { name: 'Staging' })
+    printed = ''
+    expect(await runCommand(['install', 'github'], environment)).toBe(1)
+    expect(printed).toContain(`${made.id} (Staging)`)
   })
 })
