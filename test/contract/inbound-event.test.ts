@@ -255,4 +255,11 @@ describe.each(clients)('inbound events over $wire', (client) => {
       { field: 'state' },
     ])
   })
+
+  it('are not replayed without a filter, which would send everything again', async () => {
+    const { token } = await freshEnvironment()
+    const { violations } = await client.callError(replayMany, { request_id: newId() }, { token })
+    expect(violations).toMatchObject([{ field: 'request', description: expect.stringMatching(/source_id.*since/) }])
+    expect(await client.ok(replayMany, { since: '2020-01-01T00:00:00Z' }, { token })).toHaveProperty('id')
+  })
 })

@@ -305,7 +305,7 @@ export const InboundEventService: GenService<{
   },
   /**
    * Starts a task that processes again all requests that a filter names, oldest first, such as those that found no
-   * account for a value.
+   * account for a value. At least one field of the filter is needed; `since` alone can name all.
    *
    * Failures: RATE_LIMITED while 20 tasks of the environment have not ended. Not idempotent without `request_id`.
    *

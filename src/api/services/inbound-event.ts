@@ -22,7 +22,7 @@ import {
 import { startTask } from '../../tasks/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { structFrom, valueFrom } from '../messages/struct.ts'
-import { defineService, type ServiceDefinition } from '../operation.ts'
+import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
 import { taskToProto } from './task.ts'
@@ -60,8 +60,19 @@ export function inboundEventService(deps: Pick<ServiceDeps, 'database' | 'secret
       expungeInboundEvent: async ({ id }, context) =>
         detailToProto(await database.transaction((tx) => expungeInboundEvent(tx, environmentIdOf(context), id))),
     },
-    { listInboundEvents: checkRange, replayInboundEvents: checkRange },
+    {
+      listInboundEvents: checkRange,
+      replayInboundEvents: (request) => [...checkRange(request), ...checkFilter(request)],
+    },
   )
+}
+
+/** A finding when a replay has no filter: it would send the events of everything that was ever received again. */
+function checkFilter(request: ReplayInboundEventsRequest): readonly Finding[] {
+  if (Object.keys(replayParams(request)).length > 0) return []
+  const description =
+    'must have at least one of state, source_id, integrated_account_id, lookup_value, since and until; for all requests, give since'
+  return [{ field: 'request', description, rule: 'filter.required' }]
 }
 
 /** The parameters of the task, in the names of the request. */
