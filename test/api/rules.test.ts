@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { create, type DescMessage } from '@bufbuild/protobuf'
 import { expect, it } from 'vitest'
+import { CreateLinkTokenRequestSchema } from '../../gen/patchbay/v1/link_token_service_pb.ts'
 import { CreateSyncJobRequestSchema } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { CreateTeamRequestSchema, ListTeamsRequestSchema } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { expectedType } from '../../src/api/messages/json-shape.ts'
@@ -24,6 +26,37 @@ it('names the characters that a field takes, not a regular expression', () => {
     'integration_name must have 1 to 128 characters: lower-case letters, digits, "_" and "-" only',
   )
   expect(describeRule('does not match regex pattern `^[0-9]{3,3}$`')).toBe('must have 3 to 3 characters: digits only')
+})
+
+it.each([
+  [
+    '^[a-z][a-z0-9_]{0,63}$',
+    'must have 1 to 64 characters: first a lower-case letter, then lower-case letters, digits and "_" only',
+  ],
+  ['^[A-Za-z_][0-9]{2,3}$', 'must have 3 to 4 characters: first a letter or "_", then digits only'],
+  ['^[a-z][a-z0-9_]*$', 'must have first a lower-case letter, then lower-case letters, digits and "_" only'],
+  ['^[*+.]{1,2}$', 'must have 1 to 2 characters: "*", "+" and "." only'],
+])('tells the first character of %s from the others', (pattern, expected) => {
+  expect(describeRule(`does not match regex pattern \`${pattern}\``)).toBe(expected)
+})
+
+it('has words for every pattern of the contract', () => {
+  const folder = new URL('../../proto/patchbay/v1/', import.meta.url)
+  const patterns = readdirSync(folder).flatMap((file) =>
+    Array.from(readFileSync(new URL(file, folder), 'utf8').matchAll(/pattern(?::| =) ("\^.*\$")/g), ([, text = '']) =>
+      JSON.parse(text),
+    ),
+  )
+  expect(patterns.length).toBeGreaterThan(5)
+  const texts = patterns.map((pattern) => describeRule(`does not match regex pattern \`${pattern}\``))
+  expect(texts.filter((text) => text.includes('pattern'))).toEqual([])
+})
+
+it('names the fields of a required oneof, which has no field of its own', () => {
+  const owner = { environmentIntegrationId: '01a1febe-108f-77e8-836b-f40b4a24d381' }
+  expect(breaches(CreateLinkTokenRequestSchema, owner)).toContain(
+    'request must have tenant_id or integrated_account_id',
+  )
 })
 
 it('names the bounds of the contract, not those of the type', () => {

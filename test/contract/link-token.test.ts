@@ -147,7 +147,7 @@ describe.each(clients)('a link over $wire', (client) => {
 })
 
 const WRONG: readonly [string, JsonObject, string, string][] = [
-  ['no subject', { tenant_id: undefined as never }, 'subject', 'INVALID_FIELD'],
+  ['no subject', { tenant_id: undefined as never }, 'request', 'INVALID_FIELD'],
   ['an unknown integration', { integrations: [integrationName, 'none'] }, 'integrations[1]', 'INVALID_FIELD'],
   ['a script as address', { redirect_uri: 'javascript:alert(1)' }, 'redirect_uri', 'INVALID_FIELD'],
   ['a relative address', { redirect_uri: '/done' }, 'redirect_uri', 'INVALID_FIELD'],

@@ -1,4 +1,4 @@
-import { create, type DescMessage, type Message } from '@bufbuild/protobuf'
+import { create, type DescMessage, type DescOneof, type Message } from '@bufbuild/protobuf'
 import type { Path } from '@bufbuild/protobuf/reflect'
 import { createValidator } from '@bufbuild/protovalidate'
 import { formatQuantity } from '../../base/index.ts'
@@ -19,11 +19,12 @@ export function validateRules(desc: DescMessage, message: Message): readonly Fin
     case 'valid':
       return []
     case 'invalid':
-      return result.violations.map(({ field, message: text, ruleId }) => ({
-        field: textOfPath(field),
-        description: describeRule(text),
-        rule: ruleId,
-      }))
+      return result.violations.map(({ field, message: text, ruleId }) => {
+        const oneof = field.at(-1)
+        if (oneof?.kind === 'oneof')
+          return { field: textOfPath(field.slice(0, -1)), description: describeOneof(oneof), rule: ruleId }
+        return { field: textOfPath(field), description: describeRule(text), rule: ruleId }
+      })
     case 'error':
       // The rule itself is invalid; buf lint finds it first.
       throw result.error
@@ -52,6 +53,11 @@ function textOfPath(path: Path): string {
   }, '')
 }
 
+/** A required oneof by the fields of its message in JSON, which has no field of the oneof's own name. */
+function describeOneof({ fields }: DescOneof): string {
+  return `must have ${fields.map(({ name }) => name).join(' or ')}`
+}
+
 /**
  * A rule of the contract in words that follow a field's name. The library's own texts contain regular expressions and
  * "1 characters".
@@ -72,9 +78,14 @@ const PATTERN = /^(?:value )?does not match regex pattern `(.*)`$/s
 const KNOWN_PATTERNS: Readonly<Record<string, string>> = {
   '^(\\*|[a-z_]+:[a-z_]*\\*?)$':
     'must be an event such as sync_job_run:completed, or a beginning such as sync_job_run:*, or *',
+  '^[a-z_]+:[a-z_]+$': 'must be the name of an event such as sync_job_run:completed',
+  '^([*]|[a-z][a-z0-9_]*)$': 'must be a method such as list, or * for what all methods share',
+  '^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}$': 'must be a language such as de or pt-BR',
+  '^[\\t\\x20-\\x7e]*$': 'must have only ASCII characters that can be printed, spaces and tabs',
 }
 
-const CHARACTER_SET = /^\^\[(.+)\]\{(\d+),(\d+)\}\$$/
+/** `[set]{1,64}`, or a set for the first character and one for the others: `[set][set]{0,63}`, `[set][set]*`. */
+const CHARACTER_SETS = /^\^(?:\[([^\]]+)\])?\[([^\]]+)\](?:\{(\d+),(\d+)\}|\*)\$$/
 const RANGES = [
   ['A-Za-z', 'letters'],
   ['a-z', 'lower-case letters'],
@@ -82,10 +93,23 @@ const RANGES = [
   ['0-9', 'digits'],
 ] as const
 
-/** `^[a-z0-9_-]{1,128}$`: `must have 1 to 128 characters: lower-case letters, digits, "_" and "-" only`. */
+/**
+ * `^[a-z0-9_-]{1,128}$`: `must have 1 to 128 characters: lower-case letters, digits, "_" and "-" only`;
+ * `^[a-z][a-z0-9_]{0,63}$`: `must have 1 to 64 characters: first a lower-case letter, then lower-case letters, digits and "_" only`.
+ */
 function describePattern(pattern: string): string {
-  const [, set, least, most] = CHARACTER_SET.exec(pattern) ?? []
-  if (set === undefined) return KNOWN_PATTERNS[pattern] ?? `must match the pattern ${pattern}`
+  const known = KNOWN_PATTERNS[pattern]
+  const [, first, set, least, most] = known === undefined ? (CHARACTER_SETS.exec(pattern) ?? []) : []
+  if (set === undefined) return known ?? `must match the pattern ${pattern}`
+  const all = `${joinWords(describeSet(set), 'and')} only`
+  const before = first === undefined ? '' : `first ${joinWords(describeSet(first).map(singular), 'or')}, then `
+  if (least === undefined) return `must have ${before}${all}`
+  const extra = first === undefined ? 0 : 1
+  return `must have ${Number(least) + extra} to ${Number(most) + extra} characters: ${before}${all}`
+}
+
+/** The characters of a set: `lower-case letters`, `"_"`. */
+function describeSet(set: string): readonly string[] {
   const words: string[] = []
   let rest = set
   for (const [range, word] of RANGES)
@@ -93,7 +117,14 @@ function describePattern(pattern: string): string {
       words.push(word)
       rest = rest.replace(range, '')
     }
-  const all = [...words, ...Array.from(rest, (character) => `"${character}"`)]
-  const last = all.pop()
-  return `must have ${least} to ${most} characters: ${all.length === 0 ? last : `${all.join(', ')} and ${last}`} only`
+  return [...words, ...Array.from(rest, (character) => `"${character}"`)]
+}
+
+/** `lower-case letters`: `a lower-case letter`. */
+function singular(word: string): string {
+  return word.startsWith('"') ? word : `a ${word.replace(/s$/, '')}`
+}
+
+function joinWords(words: readonly string[], conjunction: string): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`
 }
