@@ -34,7 +34,13 @@ export { findReservedKeys } from './context.ts'
 export { createIntegratedAccount, type IntegratedAccountInput } from './create-account.ts'
 export { createCredentialRefresher, refreshCredentials } from './credential-refresher.ts'
 export { authenticationMethodOf, connectPlansOf } from './credentials.ts'
-export type { AccountDependencies, AccountSubscriptions, ActivationChange, LinkSessionPort } from './dependencies.ts'
+export type {
+  AccountDependencies,
+  AccountReader,
+  AccountSubscriptions,
+  ActivationChange,
+  LinkSessionPort,
+} from './dependencies.ts'
 export {
   createAccountReader,
   type DryRunAccount,

@@ -12,7 +12,7 @@ export { callSearchTool, type SearchableTool, searchTools } from './search-tools
 export { deleteToolCallsOfEnvironment, listToolCalls, TOOL_CALL_DAYS, type ToolCallRecord } from './sql/tool-call.ts'
 export { listToolServers, type ToolServerRecord } from './sql/tool-server.ts'
 export type { ServerTool, ToolDescription, ToolResult } from './tool.ts'
-export { createToolEndpoint, type ToolEndpoint } from './tool-endpoint.ts'
+export { createToolEndpoint, type OpenToolServer, type ToolEndpoint } from './tool-endpoint.ts'
 export { errorOfFailure, type ToolError, toolError } from './tool-error.ts'
 export type { ToolServerFilter } from './tool-filter.ts'
 export { errorResult, type PageNames, projectFields, successResult } from './tool-result.ts'

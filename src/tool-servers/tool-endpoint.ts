@@ -1,4 +1,4 @@
-import { loadAccountForCall, loadAccountForDryRun } from '../accounts/index.ts'
+import { type AccountReader, loadAccountForCall, loadAccountForDryRun } from '../accounts/index.ts'
 import { type Clock, Failure, isUuid, readThrough, TtlCache } from '../base/index.ts'
 import { createLinkSession } from '../links/index.ts'
 import { takeRequest } from '../rate-limits/index.ts'
@@ -37,12 +37,17 @@ export interface ToolEndpoint extends AsyncDisposable {
   authenticate(id: string, token: string | undefined): Promise<ToolServerRecord>
   /** Counts a request, in all processes together. @throws Failure RATE_LIMITED */
   takeRequest(server: ToolServerRecord): Promise<void>
-  /** The tools of a server, to be read and called. @throws Failure RESOURCE_NOT_FOUND when its account was deleted a moment ago */
-  open(server: ToolServerRecord): Promise<OpenToolServer>
+  /**
+   * The tools of a server, to be read and called.
+   *
+   * @param isForCall whether a call follows at once: the one account of a server is then read beside its tools
+   * @throws Failure RESOURCE_NOT_FOUND when its account was deleted a moment ago
+   */
+  open(server: ToolServerRecord, isForCall: boolean): Promise<OpenToolServer>
 }
 
 /** A tool server whose tools are derived. */
-interface OpenToolServer {
+export interface OpenToolServer {
   readonly name: string
   readonly instructions: string
   readonly tools: readonly ToolDescription[]
@@ -95,14 +100,22 @@ export function createToolEndpoint(deps: EndpointDeps): ToolEndpoint {
       const message = `this tool server answers ${limit} requests a minute; wait before the next one`
       throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: Math.ceil(waitMs / 1_000) })
     },
-    async open(server) {
+    async open(server, isForCall) {
+      const reader = isForCall ? readAhead(deps.accounts.reader, server) : deps.accounts.reader
       const loaded = await loader.load(database.pool, server, readAccounts)
       const visible = visibleTools(server, loaded)
       return {
         name: server.name,
         instructions: server.instructions === '' ? INSTRUCTIONS : server.instructions,
         tools: visible.tools,
-        call: (call) => dispatch({ ...deps, callDeps, recorder }, server, loaded, visible, call),
+        call: (call) =>
+          dispatch(
+            { ...deps, callDeps: { ...callDeps, ...accountsThrough(deps, reader) }, recorder },
+            server,
+            loaded,
+            visible,
+            call,
+          ),
       }
     },
     [Symbol.asyncDispose]: recorder.settled,
@@ -202,8 +215,34 @@ async function recorded(
   }
 }
 
-function createCallDeps(deps: ToolServerDeps): ToolCallDeps {
-  const { accounts, clock, database, links } = deps
+type LoadAccount = Pick<ToolCallDeps, 'readyAccount' | 'previewAccount'>
+
+function accountsThrough({ accounts }: Pick<ToolServerDeps, 'accounts'>, reader: AccountReader): LoadAccount {
+  const through = { ...accounts, reader }
+  return {
+    readyAccount: (environmentId, id) => loadAccountForCall(through, environmentId, id, 'call'),
+    previewAccount: (environmentId, id) => loadAccountForDryRun(through, environmentId, id),
+  }
+}
+
+/** Starts to read the one account of a server; the first read of it gets that, others are as always. */
+function readAhead(reader: AccountReader, { environmentId, integratedAccountId: id }: ToolServerRecord): AccountReader {
+  if (id === null) return reader
+  let ahead: ReturnType<AccountReader['read']> | undefined = reader.read({ environmentId, id })
+  // A call that is rejected before it needs the account reports no error of reading it.
+  ahead.catch(() => undefined)
+  return {
+    read(account) {
+      const pending = account.id === id ? ahead : undefined
+      if (pending === undefined) return reader.read(account)
+      ahead = undefined
+      return pending
+    },
+  }
+}
+
+function createCallDeps(deps: ToolServerDeps): Omit<ToolCallDeps, keyof LoadAccount> {
+  const { clock, database, links } = deps
   const urls = new TtlCache<Promise<string | undefined>>({
     max: ACCOUNTS_CACHED_MAX,
     ttlMs: CONNECT_URL_TTL_MS,
@@ -211,8 +250,6 @@ function createCallDeps(deps: ToolServerDeps): ToolCallDeps {
   })
   return {
     ...deps,
-    readyAccount: (environmentId, id) => loadAccountForCall(accounts, environmentId, id, 'call'),
-    previewAccount: (environmentId, id) => loadAccountForDryRun(accounts, environmentId, id),
     connectUrl: (environmentId, accountId) =>
       readThrough(urls, `${environmentId} ${accountId}`, async () => {
         try {

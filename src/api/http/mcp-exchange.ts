@@ -52,11 +52,20 @@ function originNotAllowed(header: 'Origin' | 'Host'): Failure {
   return new Failure('ORIGIN_NOT_ALLOWED', message)
 }
 
-/** Serves one request of a client and sends the answer as it comes. @throws Failure REQUEST_TOO_LARGE, REQUEST_STALLED, CANCELLED */
-export async function exchangeMcp(exchange: HttpExchange, tools: McpTools): Promise<void> {
+/**
+ * Serves one request of a client and sends the answer as it comes.
+ *
+ * @param open loads the tools once the body has arrived; it gets the body, absent when that is not JSON
+ * @throws Failure REQUEST_TOO_LARGE, REQUEST_STALLED, CANCELLED; what `open` throws
+ */
+export async function exchangeMcp(
+  exchange: HttpExchange,
+  open: (body: Json | undefined) => McpTools | Promise<McpTools>,
+): Promise<void> {
   const { request, response, context, server } = exchange
   const bytes = await readBody(exchange, server.limits, BODY_BYTES_MAX)
   const json = await jsonOf(bytes)
+  const tools = await open(json)
   const web = new Request(`http://localhost${exchange.path}`, {
     method: 'POST',
     headers: headersOf(request.headers),

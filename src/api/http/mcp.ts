@@ -1,7 +1,9 @@
-import type { ToolEndpoint } from '../../tool-servers/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import type { McpTools } from '../../mcp/index.ts'
+import type { OpenToolServer, ToolEndpoint, ToolResult, ToolServerRecord } from '../../tool-servers/index.ts'
 import { bearerToken, limitAddress, refundAddress } from '../pipeline/authenticate.ts'
 import { assertMcpOrigin, exchangeMcp, type McpOrigins } from './mcp-exchange.ts'
-import type { HttpRoute } from './routes.ts'
+import type { HttpExchange, HttpRoute } from './routes.ts'
 
 const MCP_PREFIX = '/mcp/'
 /** A call of a third party ends after 30 seconds, and an action may make several. */
@@ -35,29 +37,43 @@ export function mcpRoute(deps: McpRouteDeps): HttpRoute {
       limitAddress(exchange)
       const server = await endpoint.authenticate(id, bearerToken(context))
       refundAddress(exchange)
-      const [opened] = await Promise.all([endpoint.open(server), endpoint.takeRequest(server)])
-      await exchangeMcp(exchange, {
-        ...opened,
-        version,
-        async call(name, args, signal) {
-          const startedMs = performance.now()
-          const { result, tool, errorType, accountId } = await opened.call({ name, arguments: args, signal })
-          const fields = {
-            tool_server_id: server.id,
-            // A name that is no tool is text of the client.
-            tool: tool ?? 'unknown',
-            tool_outcome: errorType === '' ? 'ok' : errorType,
-            ...(accountId === undefined ? {} : { integrated_account_id: accountId }),
-          }
-          context.logFields = fields
-          const durationMs = Math.round(performance.now() - startedMs)
-          exchange.server.logger.info(
-            { request_id: context.requestId, ...fields, token_hint: server.tokenHint, duration_ms: durationMs },
-            'a tool was called',
-          )
-          return result
-        },
-      })
+      const counted = endpoint.takeRequest(server)
+      const open = async (body: Json | undefined): Promise<McpTools> => {
+        const [opened] = await Promise.all([endpoint.open(server, isToolCall(body)), counted])
+        return { ...opened, version, call: callLogged.bind(undefined, exchange, server, opened) }
+      }
+      // A request above the limit is answered before its body has arrived.
+      await Promise.all([counted, exchangeMcp(exchange, open)])
     },
   }
+}
+
+function isToolCall(body: Json | undefined): boolean {
+  return isJsonObject(body) && body.method === 'tools/call'
+}
+
+async function callLogged(
+  { context, server: { logger } }: HttpExchange,
+  server: ToolServerRecord,
+  opened: OpenToolServer,
+  name: string,
+  args: JsonObject,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const startedMs = performance.now()
+  const { result, tool, errorType, accountId } = await opened.call({ name, arguments: args, signal })
+  const fields = {
+    tool_server_id: server.id,
+    // A name that is no tool is text of the client.
+    tool: tool ?? 'unknown',
+    tool_outcome: errorType === '' ? 'ok' : errorType,
+    ...(accountId === undefined ? {} : { integrated_account_id: accountId }),
+  }
+  context.logFields = fields
+  const durationMs = Math.round(performance.now() - startedMs)
+  logger.info(
+    { request_id: context.requestId, ...fields, token_hint: server.tokenHint, duration_ms: durationMs },
+    'a tool was called',
+  )
+  return result
 }

@@ -57,13 +57,13 @@ export function managementRoute(deps: ManagementDeps, operations: ReadonlyMap<st
       const settings = readManagementSettings(exchange.query)
       derived ??= deriveManagementTools(operations.values(), deps.openApi)
       const view = viewOf(derived, settings, callerOf(exchange.context))
-      await exchangeMcp(exchange, {
+      await exchangeMcp(exchange, () => ({
         name: 'Patchbay management',
         version: deps.version,
         instructions: INSTRUCTIONS,
         tools: view.isSearch ? searchTools(view.tools.length, view.canWrite) : view.tools,
         call: async (name, args, signal) => await logged(exchange, view, { name, arguments: args, signal }),
-      })
+      }))
     },
   }
 }
