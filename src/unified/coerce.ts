@@ -273,7 +273,7 @@ function countKeys(value: JsonObject): number {
 }
 
 /** The value of a field. Asking first whether the key is the object's own takes three times as long as reading. */
-export function ownValue(object: JsonObject, { key, isInherited }: FieldCoercion): Json | undefined {
+function ownValue(object: JsonObject, { key, isInherited }: FieldCoercion): Json | undefined {
   return isInherited && !Object.hasOwn(object, key) ? undefined : object[key]
 }
 
