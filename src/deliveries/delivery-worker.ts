@@ -59,6 +59,8 @@ interface GroupState {
 const GROUPS = [FIRST_GROUP, RETRY_GROUP] as const
 /** Pause between rounds while there is work, or was a moment ago. */
 const ACTIVE_INTERVAL_MS = 250
+/** The same of dispatch: each event waits half of it. */
+const DISPATCH_INTERVAL_MS = 100
 /** Pauses without work for `ACTIVE_MS`: of dispatch, which wakes the sender, and of the sender. */
 const IDLE_DISPATCH_MS = 1_000
 const IDLE_SEND_MS = 2_000
@@ -148,7 +150,7 @@ export class DeliveryWorker implements AsyncDisposable {
     this.#counts.deliveries += deliveries
     if (events > 0) this.#activeMs = performance.now()
     if (deliveries > 0) this.#claimSoon(FIRST_GROUP)
-    return hasMore || this.#pauseMs(IDLE_DISPATCH_MS)
+    return hasMore || this.#pauseMs(IDLE_DISPATCH_MS, DISPATCH_INTERVAL_MS)
   }
 
   /** Claims as many deliveries as there are free slots and begins to send them. @returns as `PollLoopSpec.runOnce` */
@@ -189,9 +191,9 @@ export class DeliveryWorker implements AsyncDisposable {
   }
 
   /** There is, or was a moment ago, something to do. */
-  #pauseMs(idleMs: number): number {
+  #pauseMs(idleMs: number, activeMs = ACTIVE_INTERVAL_MS): number {
     const isActive = this.#inFlight.count > 0 || performance.now() - this.#activeMs < ACTIVE_MS
-    return (isActive ? ACTIVE_INTERVAL_MS : idleMs) * (1 + 0.1 * this.#deps.random())
+    return (isActive ? activeMs : idleMs) * (1 + 0.1 * this.#deps.random())
   }
 
   #group(name: string): GroupState {

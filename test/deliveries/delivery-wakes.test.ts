@@ -94,3 +94,14 @@ describe('a delivery worker claims without waiting for its next poll', () => {
     await expect.poll(() => bench.worker.stats.outcomes.delivered, TIMEOUT).toBe(1)
   })
 })
+
+describe('the pause of a dispatcher that found nothing', () => {
+  it('is a tenth of a second after events, and a second while there are none', async () => {
+    const { bench } = await openBench(8)
+    await using _ = bench
+    expect(await bench.worker.dispatchOnce()).toBe(1_000)
+    await bench.event()
+    await bench.worker.dispatchOnce()
+    expect(await bench.worker.dispatchOnce()).toBe(100)
+  })
+})
