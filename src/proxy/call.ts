@@ -1,8 +1,9 @@
 import type { Plan } from '../definitions/index.ts'
 import { type CallContext, createCallContext } from './call-context.ts'
+import { encodeCursor, listOf } from './cursor.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { extractResult } from './extract.ts'
-import { encodeCursor, fetchPage, fetchUnpaged, initialState, type ListPageOutcome } from './list-page.ts'
+import { fetchPage, fetchUnpaged, initialState, type ListPageOutcome } from './list-page.ts'
 import type { CallOutcome, ClassifiedResponse } from './outcome.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
 import { sendWithRetries } from './send.ts'
@@ -24,9 +25,9 @@ export async function call(
   const context = createCallContext(plan, account, request)
   const { isList, pagination } = context.target.method
   if (!isList) return singleOutcome(deps, context, await sendWithRetries(deps, context))
-  if (pagination === undefined) return toCallOutcome(await fetchUnpaged(deps, context))
+  if (pagination === undefined) return toCallOutcome(context, await fetchUnpaged(deps, context))
   const state = await initialState(deps, context, pagination)
-  return toCallOutcome(await fetchPage(deps, context, pagination, state))
+  return toCallOutcome(context, await fetchPage(deps, context, pagination, state))
 }
 
 /** The outcome of a call that is no list. @throws Failure EXPRESSION_FAILED */
@@ -50,11 +51,12 @@ export async function singleOutcome(
   }
 }
 
-function toCallOutcome(outcome: ListPageOutcome): CallOutcome {
+function toCallOutcome(context: CallContext, outcome: ListPageOutcome): CallOutcome {
   if (outcome.kind !== 'page') return outcome
+  const list = listOf(context)
   const { page, response, previous } = outcome
   const { records, state, stopReason, rateLimit } = page
-  const nextCursor = state === null ? null : encodeCursor(state)
-  const previousCursor = previous === undefined ? undefined : encodeCursor(previous)
+  const nextCursor = state === null ? null : encodeCursor(list, state)
+  const previousCursor = previous === undefined ? undefined : encodeCursor(list, previous)
   return { kind: 'ok', ...response, result: records, page: { nextCursor, previousCursor, stopReason }, rateLimit }
 }

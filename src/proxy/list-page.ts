@@ -1,13 +1,6 @@
-import { Failure, isJsonObject, type JsonObject, parseJson } from '../base/index.ts'
-import {
-  advancePage,
-  type ListingState,
-  type Pagination,
-  pageParams,
-  parseListingState,
-  startListing,
-} from '../formats/index.ts'
+import { advancePage, type ListingState, type Pagination, pageParams, startListing } from '../formats/index.ts'
 import { type CallContext, paginationContext, templateScope } from './call-context.ts'
+import { decodeCursor, listOf } from './cursor.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { type Extracted, extractRecords } from './extract.ts'
@@ -30,14 +23,14 @@ export interface FetchedPage {
 /** Extraction of a response that only says that the list has ended. */
 const NO_RECORDS: Extracted = { records: [], received: undefined }
 
-/** The state of the page that a caller asks for: from its cursor, else of the first page. @throws Failure PAGE_TOKEN_INVALID */
+/** The state of the page that a caller asks for: from its cursor, which must be of the same list, else of the first page. @throws Failure PAGE_TOKEN_INVALID */
 export async function initialState(
   deps: CallDependencies,
   context: CallContext,
   pagination: Pagination,
 ): Promise<ListingState> {
   const { cursor, limit } = context.request.page ?? {}
-  if (cursor !== undefined) return decodeCursor(pagination, cursor)
+  if (cursor !== undefined) return decodeCursor(listOf(context), pagination, cursor)
   return startListing(pagination, limit, paginationContext(deps, templateScope(context)))
 }
 
@@ -111,29 +104,4 @@ function emptyPageOfError(error: RateLimitedOutcome | UpstreamErrorOutcome, page
 
 function lastPage(response: DecodedResponse, page: RecordsPage<ListingState>): FetchedPage {
   return { kind: 'page', page: { ...page, headers: response.headers }, response, previous: undefined }
-}
-
-/** Longest cursor that is read; states of every format stay far below. */
-const CURSOR_LENGTH_MAX = 16_384
-
-/** A listing's state as one opaque text for callers. It holds no credential. */
-export function encodeCursor(state: ListingState): string {
-  return Buffer.from(JSON.stringify(state)).toString('base64url')
-}
-
-/** The state behind a caller's cursor. @throws Failure PAGE_TOKEN_INVALID */
-export function decodeCursor(pagination: Pagination, cursor: string): ListingState {
-  const state =
-    cursor.length > CURSOR_LENGTH_MAX ? undefined : parseCursorJson(Buffer.from(cursor, 'base64url').toString())
-  if (state === undefined) throw new Failure('PAGE_TOKEN_INVALID', 'the cursor is not one that this service gave out')
-  return parseListingState(pagination, state)
-}
-
-function parseCursorJson(text: string): JsonObject | undefined {
-  try {
-    const value = parseJson(text)
-    return isJsonObject(value) ? value : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -109,8 +109,10 @@ export interface CallLimits {
 interface PageSelection {
   /** Page size; lowered to the API's maximum. Counts for the first page only, later ones keep it. */
   readonly limit?: number | undefined
-  /** The `nextCursor` of the page before. */
+  /** The `nextCursor` of the page before, of the same list. */
   readonly cursor?: string | undefined
+  /** What a cursor is bound to beside account and target. Default: id, query, arguments and body of the request. */
+  readonly list?: JsonObject | undefined
 }
 
 export const RESPONSE_BYTES_MAX = 16 * 1024 * 1024

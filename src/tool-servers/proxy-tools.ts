@@ -28,7 +28,8 @@ export interface ToolIntegration {
 
 /** Roots of placeholders that the caller fills; all others are filled from the account. */
 const CALLER_ROOTS: ReadonlySet<string> = new Set(['id', 'query', 'body', 'args'])
-const HOW_TO_CONTINUE = 'Returns one page of records; pass next_cursor as cursor for the next page.'
+const HOW_TO_CONTINUE =
+  'Returns one page of records; pass next_cursor as cursor, with the same arguments, for the next page.'
 
 /** The tools of the described methods of a definition, by resource and method. */
 export function proxyTools(integration: ToolIntegration, prefix: string | undefined): readonly ToolDraft[] {

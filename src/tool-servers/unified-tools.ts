@@ -29,7 +29,7 @@ export interface UnifiedToolFilter {
   readonly op: FilterOperator
 }
 
-const HOW_TO_CONTINUE = 'Returns one page; pass next_cursor as cursor for the next.'
+const HOW_TO_CONTINUE = 'Returns one page; pass next_cursor as cursor, with the same arguments, for the next.'
 /** The fields that the service itself adds to records. */
 const OWN_FIELDS = ['remote_id', 'created_at', 'updated_at', 'deleted'] as const
 

@@ -1,4 +1,12 @@
-import { Failure, FORBIDDEN_KEYS, invalidFields, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import {
+  canonicalJson,
+  Failure,
+  FORBIDDEN_KEYS,
+  invalidFields,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+} from '../base/index.ts'
 import { hasRecordId, sendsRecord } from '../definitions/index.ts'
 import type { ProxyRequest } from '../proxy/index.ts'
 import { findWrongParameters } from './check-parameters.ts'
@@ -163,8 +171,26 @@ export async function buildCall(
     body: outgoingBody(mapping, request, await value(plan.body, 'body')),
     headers: await headersOf(evaluation, mapping, root),
     args: asObject(await value(plan.args, 'args')),
-    page: request.page,
+    page: { ...request.page, list: listOf(mapping, request) },
     signal: request.signal,
+  }
+}
+
+/**
+ * What a cursor of a unified list is bound to: the request as its caller made it, because what a mapping makes of it may differ from
+ * page to page, as with the time of day.
+ */
+function listOf({ resource, method }: MappingPlan, request: UnifiedRequest): JsonObject {
+  const { id = null, filters = [], sort = null, query = {}, body = null } = request
+  const texts = filters.map(({ field, op, value }) => canonicalJson([field, op, value])).sort()
+  return {
+    resource: `${resource.model}/${resource.name}`,
+    method,
+    id,
+    filters: texts,
+    sort: sort && { ...sort },
+    query,
+    body,
   }
 }
 

@@ -78,6 +78,29 @@ describe('/unified', () => {
     expect(last.json).toEqual({ result: [], stop_reason: 'empty_page' })
   })
 
+  it.each([
+    ['another filter', '/crm/contacts?lifecycle_stage=customer'],
+    ['no filter', '/crm/contacts?'],
+    ['another order', '/crm/contacts?lifecycle_stage=lead&sort_by=updated_at'],
+    ['a further parameter', '/crm/contacts?lifecycle_stage=lead&remote_query[a]=b'],
+  ])('answers a cursor of another list with an error: %s', async (_what, path) => {
+    upstream.script({ request: 'GET /contacts?stage=L&page=1&limit=1', answer: { json: { data: [contact(1)] } } })
+    const first = await send('GET', '/crm/contacts?lifecycle_stage=lead&limit=1')
+    const answer = await send('GET', `${path}&next_cursor=${first.json.next_cursor}`)
+    expect([answer.status, reasonOf(answer), fieldsOf(answer)]).toEqual([400, 'PAGE_TOKEN_INVALID', ['next_cursor']])
+  })
+
+  it('takes a cursor with another page size, and filters in any order', async () => {
+    const answerOf = (id: number) => ({ json: { data: [contact(id)] } })
+    upstream.script(
+      { request: 'GET /contacts?stage=L&since=2026-01-01&page=1&limit=1', answer: answerOf(1) },
+      { request: 'GET /contacts?since=2026-01-01&stage=L&page=2&limit=1', answer: answerOf(2) },
+    )
+    const first = await send('GET', '/crm/contacts?lifecycle_stage=lead&updated_at[gte]=2026-01-01&limit=1')
+    const path = '/crm/contacts?updated_at[gte]=2026-01-01&lifecycle_stage=lead&limit=2'
+    expect((await send('GET', `${path}&next_cursor=${first.json.next_cursor}`)).status).toBe(200)
+  })
+
   it('takes a repeated name for a list of values, and names of its own for no filters', async () => {
     upstream.script({
       request: 'GET /contacts?stage=L&stage=C&page=1&limit=2',

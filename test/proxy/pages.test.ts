@@ -13,6 +13,8 @@ const PAGED = {
   },
 }
 const LIST = on('items', 'list')
+/** Bytes in front of the state in a cursor: the hash of its list. */
+const HASH_BYTES = 9
 
 const recordsOf = (steps: readonly PageStep[]) => steps.flatMap((step) => (step.kind === 'page' ? [step.records] : []))
 
@@ -234,9 +236,11 @@ describe('next links', () => {
     })
     const outcome = await engine.call(linked, LIST, account)
     const cursor = outcome.kind === 'ok' ? (outcome.page?.nextCursor ?? '') : ''
-    const state = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as { position: { url: string } }
+    const bytes = Buffer.from(cursor, 'base64url')
+    const [hash, text] = [bytes.subarray(0, HASH_BYTES), bytes.subarray(HASH_BYTES).toString()]
+    const state = JSON.parse(text) as { position: { url: string } }
     state.position.url = 'http://127.0.0.2:9/steal'
-    const forged = Buffer.from(JSON.stringify(state)).toString('base64url')
+    const forged = Buffer.concat([hash, Buffer.from(JSON.stringify(state))]).toString('base64url')
     expect(await failureOf(engine.call(linked, { ...LIST, page: { cursor: forged } }, account))).toContain(
       'PAGINATION_ORIGIN',
     )
@@ -258,6 +262,22 @@ describe('a caller pages by cursor with every pagination format', () => {
     const cursor = first.kind === 'ok' ? (first.page?.nextCursor ?? '') : ''
     const second = await engine.call(PAGED, { ...LIST, page: { cursor } })
     expect(second).toMatchObject({ result: [], page: { nextCursor: null, stopReason: 'empty_page' } })
+  })
+
+  test.each<[string, Partial<ProxyRequest>]>([
+    ['with another parameter', { query: { tier: 'bronze' } }],
+    ['without the parameter', {}],
+    ['with other arguments', { query: { tier: 'gold' }, args: { a: 1 } }],
+    ['of another resource', { ...on('others', 'list'), query: { tier: 'gold' } }],
+  ])('a cursor is not taken by a list %s', async (_what, other) => {
+    const plan = {
+      ...PAGED,
+      resources: { ...PAGED.resources, others: { list: { path: '/others', response_path: 'data' } } },
+    }
+    engine.upstream.script({ request: 'GET /items?tier=gold&page=1&size=2', answer: { json: { data: [1, 2] } } })
+    const first = await engine.call(plan, { ...LIST, query: { tier: 'gold' } })
+    const cursor = first.kind === 'ok' ? (first.page?.nextCursor ?? '') : ''
+    expect(await failureOf(engine.call(plan, { ...LIST, ...other, page: { cursor } }))).toContain('PAGE_TOKEN_INVALID')
   })
 
   test.each(['', 'nonsense', Buffer.from('[]').toString('base64url'), 'x'.repeat(20_000)])(

@@ -23,8 +23,8 @@ import { compileSignature } from '../../src/formats/signature/index.ts'
 import { readPublicKey } from '../../src/formats/signature/public-key.ts'
 import { decodeExactly } from '../../src/formats/signature/secret.ts'
 import { compileSource, decodeUrl } from '../../src/formats/signature/source.ts'
+import { decodeCursor, encodeCursor } from '../../src/proxy/cursor.ts'
 import { isJsonType } from '../../src/proxy/decode-response.ts'
-import { decodeCursor, encodeCursor } from '../../src/proxy/list-page.ts'
 import { Redactor } from '../../src/redaction/index.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
 
@@ -260,6 +260,10 @@ const MESSAGES_OF_OTHERS: readonly Reader[] = [
 ]
 
 const RANGE = compilePagination({ format: 'range' })
+const LIST = { account: 'a' }
+const RANGE_STATE = parseJson(
+  '{"format":"range","position":{"from":5},"limit":null,"pages":1,"records":5,"empties":0,"loop":{"recent":[],"anchor":"","content":"","steps":0,"span":1}}',
+) as unknown as ListingState
 
 const REDIRECT = {
   codeParameter: 'code',
@@ -316,16 +320,13 @@ const TOKENS: readonly Reader[] = [
   },
   {
     name: 'cursor of a call',
-    covers: ['proxy/list-page.ts#decodeCursor', 'formats/pagination/listing.ts#parseListingState'],
+    covers: ['proxy/cursor.ts#decodeCursor', 'formats/pagination/listing.ts#parseListingState'],
     lengthMax: 16 * KIB,
-    read: (input) => decodeCursor(RANGE, input),
+    read: (input) => decodeCursor(LIST, RANGE, input),
     rejects: withFailure,
-    isFaithful: (_input, state) => isDeepStrictEqual(decodeCursor(RANGE, encodeCursor(state as ListingState)), state),
-    seeds: [
-      Buffer.from(
-        '{"format":"range","position":{"from":5},"limit":null,"pages":1,"records":5,"empties":0,"loop":{"recent":[],"anchor":"","content":"","steps":0,"span":1}}',
-      ).toString('base64url'),
-    ],
+    isFaithful: (_input, state) =>
+      isDeepStrictEqual(decodeCursor(LIST, RANGE, encodeCursor(LIST, state as ListingState)), state),
+    seeds: [encodeCursor(LIST, RANGE_STATE)],
     attacks: { letters: repeated('A'), nesting: (length) => Buffer.from('['.repeat(length / 2)).toString('base64url') },
   },
 ]

@@ -182,7 +182,8 @@ export type PageChoice = Message<"patchbay.v1.PageChoice"> & {
   limit?: number | undefined;
 
   /**
-   * The `next_cursor` or `prev_cursor` of another page. Empty: the first page.
+   * The `next_cursor` or `prev_cursor` of another page of the same list: account, filters and all else that decides on its records are
+   * given again with it, else it is PAGE_TOKEN_INVALID. Empty: the first page.
    *
    * @generated from field: string next_cursor = 2;
    */

@@ -84,7 +84,7 @@ export const CALL_PARAMETERS: JsonObject = {
   NextCursor: {
     name: 'next_cursor',
     in: 'query',
-    description: 'The `next_cursor` or `prev_cursor` of another page.',
+    description: 'The `next_cursor` or `prev_cursor` of another page of the same list, with the same parameters.',
     schema: { type: 'string' },
   },
 }
