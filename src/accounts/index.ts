@@ -60,11 +60,9 @@ export {
   type AccountFilter,
   type AccountRef,
   type AccountStatus,
-  type AccountWithDefinition,
   type ForbiddenError,
   findIntegratedAccount,
   type Region,
-  selectIntegratedAccounts,
 } from './sql/integrated-account.ts'
 export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
 export { readSubscriptionState, updateSubscriptionState } from './subscription-state.ts'

@@ -28,6 +28,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'unified/check-fields.ts#checkFields': 'compares the settings of a checked mapping',
   'unified/filters.ts#findFilterProblems': 'values that checkUnifiedQuery has read',
   'tool-servers/check-fields.ts#checkFields': 'fields that checkArguments has read',
+  'api/mcp-management/check-fields.ts#checkMessageFields': 'fields that checkArguments has read',
   'unified/check-findings.ts#findMappingProblems': 'a part of it is checkMapping, the rest compares a checked mapping',
   'unified/check-requests.ts#checkRequests': 'compares the settings of a checked mapping',
   'unified/check-references.ts#checkReferences': 'compares the settings of a checked mapping',
