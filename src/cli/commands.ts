@@ -218,6 +218,31 @@ export const COMMANDS: readonly Command[] = [
     load: async () => (await import('./unified-try.ts')).runUnifiedTry,
   },
   {
+    name: 'unified push',
+    operands: { '[FILES...]': 'mappings of unified resources' },
+    summary: 'store a unified model and mappings on a server',
+    description:
+      'Creates or replaces each method of the files on the server, and prints what was created, changed or unchanged; what the server has beside them is kept. A method that is rejected is printed with its errors, and the others are stored; it exits with 1 then. A model and the scope base need a team token.',
+    options: [
+      { flags: '--model <FILE>', meaning: 'a unified model to store first' },
+      {
+        flags: '--scope <SCOPE>',
+        meaning: 'where the mappings hold: base (the team), environment, account',
+        fallback: 'environment, with --account account',
+      },
+      { flags: '--account <ID>', meaning: 'account for which they hold' },
+      { flags: '--dry-run', meaning: 'print what would be created and changed, and store nothing' },
+      ...SERVER_OPTIONS,
+    ],
+    variables: LOCAL_SERVER,
+    examples: [
+      'PATCHBAY_TOKEN=… patchbay unified push ours.json --url https://patchbay.example.com',
+      'PATCHBAY_TOKEN=… patchbay unified push ours.json --model model.json --scope base --dry-run',
+    ],
+    dataDirectory: 'unused',
+    load: async () => (await import('./unified-push.ts')).runUnifiedPush,
+  },
+  {
     name: 'install',
     operands: { '<FILE|NAME>': 'a definition: a file, or the name of a shipped one' },
     summary: 'install a definition, or replace an installed one',

@@ -9,7 +9,7 @@ const HELP_COLUMNS_MAX = 100
 const HELP_COLUMNS_DEFAULT = 80
 const COMMAND_GROUPS: Readonly<Record<string, string>> = {
   token: 'administer API tokens without one',
-  unified: 'check and try mappings of unified resources',
+  unified: 'check, try and store mappings of unified resources',
 }
 const TOKEN_MEANING = 'API token of commands that call a server'
 

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from '@connectrpc/connect'
-import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
-import { FAILURE_REASONS, Failure, type FailureReason } from '../base/index.ts'
+import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import { FAILURE_REASONS, Failure, type FailureReason, type Violation } from '../base/index.ts'
 
 /** The server cannot be reached, or cannot serve anything at the moment: the same call may succeed later. */
 export class ServerUnavailable extends Error {
@@ -57,9 +57,17 @@ export function callErrorFrom(error: unknown): unknown {
   if (!isContractReason(info.reason)) return new UnexpectedAnswer(error)
   return new Failure(info.reason, error.rawMessage, {
     metadata: info.metadata,
+    violations: violationsOf(error),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     cause: error,
   })
+}
+
+function violationsOf(error: ConnectError): readonly Violation[] {
+  return error
+    .findDetails(BadRequestSchema)
+    .flatMap(({ fieldViolations }) => fieldViolations)
+    .map(({ field, description, reason }) => ({ field, description, rule: reason }))
 }
 
 /** Tells whether the server rejects every call of this client: the token or the address is wrong. */

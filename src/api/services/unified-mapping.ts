@@ -99,7 +99,8 @@ function writerOf(context: Pick<HandlerContext, 'values'>): MappingWriter {
 /** @throws Failure ENVIRONMENT_REQUIRED for a team token that names none */
 function environmentOf({ environmentId }: MappingWriter): string {
   if (environmentId !== undefined) return environmentId
-  const message = 'a mapping of an environment or account needs one: name it in the header "patchbay-environment"'
+  const message =
+    'a mapping of an environment or account needs one: name it in the header "patchbay-environment", or give the scope base, which holds in all environments'
   throw new Failure('ENVIRONMENT_REQUIRED', message)
 }
 

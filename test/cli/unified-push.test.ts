@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeEach, expect, it, vi } from 'vitest'
+import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
+import type { JsonObject } from '../../src/base/index.ts'
+import { runCommand } from '../../src/cli/index.ts'
+import { startTestApp } from '../support/app.ts'
+import { createApiTenant, EXAMPLE_CONFIG, freshName } from '../support/seeded-tenant.ts'
+
+const app = await startTestApp()
+const tenant = await createApiTenant(app)
+const team = app.client('rest', { token: tenant.teamToken })
+const integration = freshName('integration')
+await team.ok(IntegrationService.method.createIntegration, { name: integration, config: EXAMPLE_CONFIG })
+const dir = mkdtempSync(join(tmpdir(), 'patchbay-push-'))
+afterAll(() => rmSync(dir, { recursive: true }))
+
+let printed = ''
+beforeEach(() => {
+  printed = ''
+  const keep = (text: string | Uint8Array) => {
+    printed += text
+    return true
+  }
+  vi.spyOn(process.stdout, 'write').mockImplementation(keep)
+  vi.spyOn(process.stderr, 'write').mockImplementation(keep)
+  return () => vi.restoreAllMocks()
+})
+
+const MODEL: JsonObject = {
+  label: 'Library',
+  description: 'Books.',
+  resources: {
+    books: {
+      description: 'Books.',
+      methods: ['list', 'create'],
+      schema: { type: 'object', properties: { title: { type: 'string', description: 'Title.' } } },
+    },
+  },
+}
+const SHARED: JsonObject = { resource: 'issues', response: { fields: { id: 'id', title: 'name' } } }
+
+/** Writes a file and returns its path. */
+function file(name: string, content: JsonObject): string {
+  const path = join(dir, name)
+  writeFileSync(path, JSON.stringify(content))
+  return path
+}
+
+const mapping = (model: string, books: JsonObject) => file('mapping.json', { model, integration, resources: { books } })
+
+async function push(args: readonly string[], token = tenant.teamToken): Promise<readonly string[]> {
+  printed = ''
+  const code = await runCommand(['unified', 'push', ...args], { PATCHBAY_TOKEN: token, PATCHBAY_PUBLIC_URL: app.url })
+  return [`exit ${code}`, ...printed.split('\n').filter((line) => line !== '' && !line.startsWith('  '))]
+}
+
+async function storedOf(model: string): Promise<readonly unknown[]> {
+  const page = await app
+    .client('rest', { token: tenant.environmentToken })
+    .ok(UnifiedMappingService.method.listUnifiedMappings, { model })
+  return (page.unified_mappings as readonly JsonObject[]).map(({ scope, method, config }) => ({
+    scope,
+    method,
+    config,
+  }))
+}
+
+it('stores a model and every method of a file, and again only what has changed', async () => {
+  const model = freshName('library').replaceAll('-', '_')
+  const modelFile = file('model.json', MODEL)
+  // In this order `list` has no resource yet.
+  const path = mapping(model, { list: { method: 'list' }, '*': SHARED })
+  const options = ['--model', modelFile, '--scope', 'base']
+  const [model1, all, list] = [
+    `model ${model}`,
+    `${model}/books * of ${integration}`,
+    `${model}/books list of ${integration}`,
+  ]
+
+  expect(await push([path, '--scope', 'base', '--model', modelFile, '--dry-run'])).toEqual([
+    'exit 0',
+    `created   ${model1}`,
+    `created   ${all}`,
+    `created   ${list}`,
+    '3 created; dry run: nothing is stored',
+  ])
+  expect(await storedOf(model)).toEqual([])
+  expect(await push([path, ...options])).toEqual([
+    'exit 0',
+    `created   ${model1}`,
+    `created   ${all}`,
+    `created   ${list}`,
+    '3 created',
+  ])
+  expect(await push([path, ...options])).toContain('3 unchanged')
+
+  mapping(model, { '*': { ...SHARED, enums: {} } })
+  expect(await push([path, ...options])).toEqual([
+    'exit 0',
+    `unchanged ${model1}`,
+    `changed   ${all}`,
+    `kept      ${list} (not in the file)`,
+    '1 changed, 1 unchanged, 1 kept',
+  ])
+  expect(await storedOf(model)).toEqual([
+    { scope: 'base', method: 'list', config: { method: 'list' } },
+    { scope: 'base', method: '*', config: { ...SHARED, enums: {} } },
+  ])
+})
+
+it('prints the errors of a method that is rejected, and stores the others', async () => {
+  const model = freshName('library').replaceAll('-', '_')
+  const path = mapping(model, { '*': SHARED, list: { method: 'list' }, create: { method: 'make' } })
+  const lines = await push([path, '--model', file('model.json', MODEL), '--environment', tenant.environmentId])
+  expect(lines[0]).toBe('exit 1')
+  expect(lines.at(-1)).toBe('3 created, 1 failed')
+  expect(printed).toMatch(/failed +\S+\/books create of [^\n]*config\.method/s)
+  expect(await storedOf(model)).toHaveLength(2)
+})
+
+it('names the scope base where a team token has no environment', async () => {
+  const lines = await push([mapping('crm', { list: { method: 'list' } })])
+  expect(lines.join('\n')).toContain('environment')
+  const { message } = await team.callError(UnifiedMappingService.method.createUnifiedMapping, {
+    model: 'crm',
+    resource: 'contacts',
+    integration_name: integration,
+    config: {},
+  })
+  expect(message).toContain('scope base')
+})
+
+it.each<[string, readonly string[], string]>([
+  ['neither files nor a model', [], 'takes files or --model'],
+  ['an unknown scope', ['F', '--scope', 'all'], '--scope takes one of base, environment, account'],
+  ['an account of another scope', ['F', '--scope', 'base', '--account', tenant.environmentId], '--account ID'],
+  ['the scope account alone', ['F', '--scope', 'account'], '--account ID'],
+])('%s is wrong usage', async (_what, args, said) => {
+  const path = mapping('crm', {})
+  expect((await push(args.map((each) => (each === 'F' ? path : each)))).slice(0, 1)).toEqual(['exit 2'])
+  expect(printed).toContain(said)
+})
+
+it('a file of another shape names what is wrong', async () => {
+  expect(await push([file('flat.json', { model: 'crm', integration, resource: 'contacts' })])).toEqual([
+    'exit 1',
+    expect.stringContaining('must be {model, integration, resources}, without resource'),
+  ])
+  expect((await push([mapping('crm', { list: 'x' })]))[1]).toContain('resources.books.list must be an object')
+})
