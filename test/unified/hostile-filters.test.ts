@@ -11,6 +11,8 @@ afterAll(() => evaluator[Symbol.asyncDispose]())
 
 /** Texts between the quotes of a query language. */
 const SINGLE_BACKSLASH = /'(?:[^'\\]|\\.)*'/gs
+/** Of a language that documents the escape of quotes alone. */
+const SINGLE_QUOTE_ESCAPED = /'(?:[^'\\]|\\')*'/g
 const SINGLE_DOUBLED = /'(?:[^']|'')*'/g
 const DOUBLE_BACKSLASH = /"(?:[^"\\]|\\.)*"/gs
 /** Of languages that have no escape, or an uncertain one. */
@@ -20,6 +22,7 @@ const CRITERION = /(?<=\(\w+(?:\.\w+)?:\w+:)(?:[^\\(),]|\\.)*(?=\))/gs
 
 /** By integration: where its mappings write a query language, and what a value looks like there. */
 const LANGUAGES: Readonly<Record<string, readonly [paths: string | readonly string[], value: RegExp]>> = {
+  'google-workspace': ['query.query', SINGLE_QUOTE_ESCAPED],
   jira: ['query.jql', DOUBLE_BACKSLASH],
   'microsoft-graph': ['query.$filter', SINGLE_DOUBLED],
   netsuite: ['body.q', SINGLE_DOUBLED],

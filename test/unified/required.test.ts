@@ -51,6 +51,12 @@ describe('what an integration requires of a request', () => {
     ['ats/ashby/stages/list', {}, ['job required']],
     ['ats/greenhouse/candidates/create', { body: { last_name: 'Byron' } }, ['body.first_name required']],
     ['ats/workable/candidates/create', { body: { first_name: 'Ada' } }, ['body.last_name required']],
+    [
+      'directory/google-workspace/users/create',
+      { body: { username: 'ada@acme.test' } },
+      ['body.first_name required', 'body.last_name required', 'body.emails required'],
+    ],
+    ['directory/google-workspace/users/list', filter('status', 'invited'), ['status filter']],
     ['directory/okta/users/create', { body: { username: 'ada' } }, ['body.emails required']],
     ['accounting/xero/accounts/create', { body: { name: 'Sales' } }, ['body.type required']],
     [
