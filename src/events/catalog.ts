@@ -1,4 +1,4 @@
-import type { Violation } from '../base/index.ts'
+import { suggest, type Violation } from '../base/index.ts'
 
 /** The event catalog: every event the product sends, by subject. Names are `<subject>:<what happened>`. */
 const EVENT_CATALOG = {
@@ -50,9 +50,20 @@ export const EVENT_TYPES: readonly string[] = Object.entries(EVENT_CATALOG).flat
 export function checkEventTypes(patterns: readonly string[], field: string): Violation[] {
   return patterns.flatMap((pattern, index) => {
     if (EVENT_TYPES.some((event) => matchesEventType(pattern, event))) return []
-    const description = `is not an event or a pattern such as sync_job_run:*; events are ${EVENT_TYPES.join(', ')}`
+    const description = `is not an event or a pattern such as sync_job_run:*${adviceFor(pattern)}`
     return [{ field: `${field}[${index}]`, description, rule: 'event_types.unknown' }]
   })
+}
+
+/** The event that was meant, else those of its subject, else the subjects. */
+function adviceFor(pattern: string): string {
+  const near = suggest(pattern, EVENT_TYPES)
+  if (near !== '') return near
+  const subject = pattern.split(':', 1)[0] ?? ''
+  const own = EVENT_TYPES.filter((event) => event.startsWith(`${subject}:`))
+  return own.length > 0
+    ? `; events of ${subject} are ${own.join(', ')}`
+    : `; subjects are ${Object.keys(EVENT_CATALOG).join(', ')}`
 }
 
 /** The names of the catalog that some of the patterns match. */

@@ -12,7 +12,7 @@ const clients = app.clients()
 const OPTIONS = {
   target_url: 'https://app.example.com/hook',
   description: 'Orders of the shop',
-  filter: { 'payload.amount': { $gte: 10 }, $or: [{ type: 'record:created' }, { type: 'record:updated' }] },
+  filter: { 'payload.attempt': { $gte: 10 }, $or: [{ type: 'record:created' }, { type: 'record:updated' }] },
   headers: { Authorization: 'Bearer s3cret-value', 'x-tenant': 'acme-secret' },
   envelope: 'cloudevents',
   compatibility: 'single_header_hex',
@@ -60,6 +60,7 @@ describe.each(clients)('the options of a webhook over $wire', (client) => {
 describe.each(clients)('an option is rejected over $wire, and nothing is stored', (client) => {
   it.each<[string, JsonObject, string]>([
     ['a filter with an unknown field', { filter: { tenant: 'x' } }, 'filter.tenant'],
+    ['a path that no event has', { filter: { $or: [{ 'payload.resorce': 'x' }] } }, 'filter.$or[0].payload.resorce'],
     ['a filter with an unknown operator', { filter: { type: { $like: 'x' } } }, 'filter.type.$like'],
     ['a header that deliveries set', { headers: { 'Webhook-Id': 'x' } }, 'headers.Webhook-Id'],
     ['a header of the body', { headers: { 'content-type': 'text/plain' } }, 'headers.content-type'],

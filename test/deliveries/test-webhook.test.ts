@@ -16,7 +16,7 @@ const make = (fields = {}) =>
   client.ok(createWebhook, { target_url: 'https://app.example.com/hook', event_types: ['record:deleted'], ...fields })
 
 it('makes one delivery of an example that says test, of every event, and dispatches it to no webhook', async () => {
-  const { id } = await make({ filter: { 'payload.none': 1 } })
+  const { id } = await make({ filter: { 'payload.tenant_id': 'none' } })
   await make({ event_types: [] })
   await execute(app.database.pool, 'delete from event_dispatch')
   for (const event_type of EVENT_TYPES) {

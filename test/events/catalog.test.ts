@@ -16,6 +16,16 @@ describe('event patterns', () => {
     ])
   })
 
+  it.each([
+    ['sync_job_run:complete', ', did you mean sync_job_run:completed?'],
+    ['link_token:used', '; events of link_token are link_token:completed, link_token:connection_error'],
+    ['records*', 'subjects are integrated_account, '],
+  ])('%s is answered with what may be meant', (pattern, said) => {
+    const [violation] = checkEventTypes([pattern], 'event_types')
+    expect(violation?.description).toContain(said)
+    expect(violation?.description.length).toBeLessThan(250)
+  })
+
   it('are described by the contract, name by name', () => {
     const contract = readFileSync(join(import.meta.dirname, '../../proto/patchbay/v1/webhook.proto'), 'utf8')
     expect(EVENT_TYPES.filter((event) => !contract.includes(`\`${event}\``))).toEqual([])

@@ -33,6 +33,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'unified/check-requests.ts#checkRequests': 'compares the settings of a checked mapping',
   'unified/check-references.ts#checkReferences': 'compares the settings of a checked mapping',
   'unified/fixture.ts#parseTriedCall': 'reads a part of what parseFixture reads, by the same schema',
+  'api/services/webhook-filter.ts#checkFilterPaths': 'follows at most 100 paths that tryParseDotPath has read',
   'api/services/time-range.ts#checkRange': 'compares two times',
   'api/mcp-management/settings.ts#readManagementSettings': 'compares what readQuery read with a few words',
   'definitions/check-actions.ts#findActionProblems': 'a part of checkConfig',

@@ -113,10 +113,11 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
   description: string;
 
   /**
-   * Of the events of its types, those that are sent; empty: all of them.
+   * Of the events of its types, those that are sent; empty: all of them. A path into the payload that no event of its types
+   * has is rejected.
    *
    * An object whose members must all hold. A member is a field with a value (`{"payload.resource": "contacts"}`) or with
-   * operators (`{"payload.amount": {"$gte": 10, "$lt": 20}}`), or `$and` or `$or` with a list of filters, or `$not` with
+   * operators (`{"payload.attempt": {"$gte": 10, "$lt": 20}}`), or `$and` or `$or` with a list of filters, or `$not` with
    * one. Fields: `id`, `type`, `created_at`, `integrated_account_id`, and paths into the payload, which begin with
    * `payload.` (a name with dots: `payload["a.b"]`, an item of a list: `payload.items[0].id`). Operators: `$eq`, `$neq`,
    * `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin`, `$startsWith`, `$endsWith`, `$exist`. A condition of a list holds when it

@@ -16,6 +16,7 @@ import { checkRange } from './time-range.ts'
 import { versionFrom } from './values.convert.ts'
 import { webhookChangeFromProto, webhookInputFromProto, webhookToProto } from './webhook.convert.ts'
 import { webhookDeliveryHandlers } from './webhook-delivery.ts'
+import { checkFilterPaths } from './webhook-filter.ts'
 
 /** Administers webhooks. */
 export function webhookService(
@@ -74,6 +75,8 @@ export function webhookService(
         ),
     },
     {
+      createWebhook: ({ filter, eventTypes }) => checkFilterPaths(filter, eventTypes),
+      updateWebhook: ({ filter, eventTypes }) => checkFilterPaths(filter, eventTypes),
       listWebhookDeliveries: checkRange,
       recoverWebhookDeliveries: checkRange,
       replayMissingWebhookDeliveries: checkRange,
