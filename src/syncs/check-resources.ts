@@ -1,4 +1,4 @@
-import { deepMerge, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { deepMerge, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
 import { ACTION_RESOURCE, RESERVED_ACTIONS } from '../definitions/index.ts'
 import { findTemplateProblem, listPlaceholderPaths, type PlaceholderPath } from '../expressions/index.ts'
 import { parentIndex, pathIntoRecord } from './plan.ts'
@@ -157,16 +157,22 @@ export function checkAgainstDefinition(
     const methods = Object.hasOwn(offered, resource) ? offered[resource] : undefined
     const missing = 'is not a resource of the integration'
     if (methods === undefined)
-      return [unknownName(`${path}[${index}].resource`, missing, Object.keys(offered), 'resource')]
+      return [unknownName(resource, `${path}[${index}].resource`, missing, Object.keys(offered), 'resource')]
     if (methods.includes(method)) return []
-    return [unknownName(`${path}[${index}].method`, `is not a method of ${resource}`, methods, 'method')]
+    return [unknownName(method, `${path}[${index}].method`, `is not a method of ${resource}`, methods, 'method')]
   })
 }
 
-function unknownName(field: string, description: string, names: readonly string[], kind: string): Violation {
+function unknownName(
+  given: string,
+  field: string,
+  description: string,
+  names: readonly string[],
+  kind: string,
+): Violation {
   const known = names.slice(0, NAMES_SHOWN_MAX)
   const hint = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`
-  return { field, description: `${description}; ${hint}`, rule: `resources.unknown_${kind}` }
+  return { field, description: `${description}${suggest(given, names)}; ${hint}`, rule: `resources.unknown_${kind}` }
 }
 
 function asObject(value: Json | undefined): JsonObject {

@@ -1,4 +1,4 @@
-import { Failure, invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { Failure, invalidFields, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import {
   checkUnifiedQuery,
@@ -119,6 +119,7 @@ function queryViolations({ query = {} }: SyncResource, mapping: MappingPlan | un
     ...violations,
     ...missing,
     ...wrongValues(mapping, filters, at),
+    ...notExpandable(mapping, read.expand ?? [], at),
     ...(read.strictFilters ? ignoredBy(mapping, read, at) : []),
   ]
 }
@@ -131,12 +132,24 @@ function wrongValues(mapping: MappingPlan, filters: NonNullable<UnifiedQuery['fi
   })
 }
 
+function notExpandable({ expandable }: MappingPlan, expand: readonly string[], at: string): Violation[] {
+  const known = expandable.size === 0 ? 'nothing can be' : `there are ${[...expandable].join(', ')}`
+  return expand
+    .filter((field) => !expandable.has(field))
+    .map((field) => ({
+      field: `${at}.query.expand`,
+      description: `names ${field}, which cannot be expanded${suggest(field, expandable)}; ${known}`,
+      rule: 'expand.not_supported',
+    }))
+}
+
 function ignoredBy(mapping: MappingPlan, { filters = [], sort }: UnifiedQuery, at: string): Violation[] {
   const violations: Violation[] = filters.flatMap(({ field, op }) => {
     const ops = mapping.filters.get(field)
     if (ops?.includes(op)) return []
     const known = ops === undefined ? [...mapping.filters.keys()] : ops.map((each) => `${field}[${each}]`)
-    return [{ field: `${at}.query.${field}`, description: notHonoured(known), rule: 'filter.not_supported' }]
+    const description = notHonoured(known, ops === undefined ? suggest(field, [...known, ...UNIFIED_OPTIONS]) : '')
+    return [{ field: `${at}.query.${field}`, description, rule: 'filter.not_supported' }]
   })
   if (sort !== undefined && !mapping.sorts.has(sort.field))
     violations.push({
@@ -147,9 +160,9 @@ function ignoredBy(mapping: MappingPlan, { filters = [], sort }: UnifiedQuery, a
   return violations
 }
 
-function notHonoured(known: readonly string[]): string {
+function notHonoured(known: readonly string[], near = ''): string {
   const hint = known.length === 0 ? 'none is' : `there are ${known.join(', ')}`
-  return `is not passed on by the mapping, ${hint}; with strict_filters false it is left out`
+  return `is not passed on by the mapping${near || ','} ${hint}; with strict_filters false it is left out`
 }
 
 /** A query without the options that a template decides: their values are known when the node runs. */

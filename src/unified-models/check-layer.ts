@@ -48,7 +48,8 @@ export async function checkLayer(tx: Tx, layer: LayerToCheck, prefix: string): P
   const methods = mergeMethods(listParts(shippedOf(layer), replaced(layers, layer)), layer.resource)
   const isShared = layer.method === ANY_METHOD
   const checked = isShared ? methods : new Map([...methods].filter(([method]) => method === layer.method))
-  if (checked.size === 0) return [...place, withoutTarget(isShared, prefix)]
+  // An unknown method without a target is taken for a slip: what it is near belongs to the errors.
+  if (checked.size === 0) return [...place.map(asError), withoutTarget(isShared, prefix)]
   const references = await readReferences(tx, layer, resource, [...checked.values()])
   const findings = findMappingProblems(
     { resource, methods: checked, siblings: methods, definition, references },
@@ -98,6 +99,10 @@ function checkMethodName({ method, model }: LayerToCheck, resource: UnifiedResou
   if (method === ANY_METHOD || methods.includes(method)) return []
   const message = `${method} is not a method of ${model}/${name}, which has ${methods.join(', ')}${suggest(method, methods)}`
   return [{ path: 'method', rule: 'method.not_in_model', severity: 'hint', message }]
+}
+
+function asError(finding: MappingFinding): MappingFinding {
+  return { ...finding, severity: 'error' }
 }
 
 /** The config of the integration that a mapping is for: as installed, as the team owns it, else as shipped. */

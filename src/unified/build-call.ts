@@ -40,6 +40,9 @@ export interface PreparedRequest {
   readonly warnings: readonly MappingWarning[]
 }
 
+/** Names of fields in a message. */
+const FIELDS_SHOWN_MAX = 6
+
 const NO_BODY: ValidatedBody = { unified: {}, outgoing: {} }
 
 /** Checks a unified request. @throws Failure INVALID_FIELD naming what is wrong */
@@ -57,6 +60,7 @@ export function prepareRequest({ mapping, access }: UnifiedTarget, request: Unif
   if (request.strictFilters === true && ignored.length > 0) throw notHonoured(mapping, ignored)
   assertExpandable(mapping, request)
   const body = sendsRecord(method) ? validateBody(resource, method, request.body, mapping.request) : freeBody(request)
+  if (sendsRecord(method)) assertWrites(mapping, body, request)
   return {
     filters,
     body,
@@ -115,6 +119,16 @@ function assertExpandable({ expandable }: MappingPlan, { expand = [] }: UnifiedR
   throw invalidFields(
     unknown.map((field) => ({ field: 'expand', description: `names ${field}; ${offer}`, rule: 'unknown' })),
   )
+}
+
+/** A write without a field would send a request that writes nothing. */
+function assertWrites({ method, resource }: MappingPlan, { unified }: ValidatedBody, request: UnifiedRequest): void {
+  const { remoteFields, query } = request
+  if (Object.keys({ ...unified, ...remoteFields, ...query }).length > 0) return
+  const writable = [...resource.node.properties].filter(([, { isReadOnly }]) => !isReadOnly).map(([name]) => name)
+  const fields = writable.slice(0, FIELDS_SHOWN_MAX).join(', ')
+  const description = `has nothing to ${method}: it needs a field of the resource, such as ${fields}, or remote_fields`
+  throw invalidFields([{ field: 'body', description, rule: 'required' }])
 }
 
 /** The body of a method of the mapping's own is passed on as it is. */

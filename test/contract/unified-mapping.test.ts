@@ -324,6 +324,13 @@ it.each<[string, JsonObject, string, string]>([
   expect([error.reason, error.violations?.map((each) => each.field)]).toEqual([reason, [field]])
 })
 
+it('a mapping without a target of a method that the model lacks is rejected with the method that it is near', async () => {
+  const request = { ...CONTACTS, integration_name: 'hubspot', method: 'lst', config: NICK }
+  const { violations = [] } = await client.callError(method.createUnifiedMapping, request)
+  expect(violations.map(({ field }) => field)).toEqual(['method', 'config'])
+  expect(violations[0]?.description).toMatch(/did you mean list/)
+})
+
 describe('a place', () => {
   it('has one mapping of a method', async () => {
     const request = { ...CONTACTS, integration_name: await ownIntegration(), config: {} }

@@ -121,6 +121,9 @@ describe('/unified', () => {
     ['GET', '/crm/contacts/1?remote_data=true', undefined, 'remote_data', 'did you mean include_remote_data?'],
     ['GET', '/crm/contacts?cursor=x', undefined, 'cursor', 'did you mean next_cursor?'],
     ['GET', '/crm/contacts?Limit=3', undefined, 'Limit', 'did you mean limit?'],
+    ['POST', '/crm/contacts', {}, 'body', 'has nothing to create: it needs a field of the resource'],
+    ['PATCH', '/crm/contacts/1', {}, 'body', 'has nothing to update'],
+    ['PATCH', '/crm/contacts/1', undefined, 'body', 'has nothing to update'],
     ['GET', '/crm/contacts?limit=1&limit=2', undefined, 'limit', 'more than once'],
     ['GET', '/crm/contacts?sort_by=a&sort_by=b', undefined, 'sort_by', 'more than once'],
   ])('%s %s is an error about the parameter, and sends nothing', async (verb, path, body, field, text) => {

@@ -264,6 +264,17 @@ describe('a caller pages by cursor with every pagination format', () => {
     expect(second).toMatchObject({ result: [], page: { nextCursor: null, stopReason: 'empty_page' } })
   })
 
+  test.each<[unknown, number]>([
+    ['5', 5],
+    [500, 100],
+    ['many', 2],
+    [0, 2],
+  ])('a page size under the name of the API counts as one: %s', async (size, sent) => {
+    engine.upstream.script({ request: `GET /items?size=${sent}&page=1`, answer: { json: { data: [] } } })
+    const query = { size } as JsonObject
+    expect(recordsOf(await collect(engine.pages(PAGED, { ...LIST, query })))).toEqual([[]])
+  })
+
   test.each<[string, Partial<ProxyRequest>]>([
     ['with another parameter', { query: { tier: 'bronze' } }],
     ['without the parameter', {}],

@@ -157,4 +157,11 @@ describe('a definition', () => {
   ])('$resource $method: $field', ({ resource, method, field }) => {
     expect(checkAgainstDefinition([{ resource, method }], offered)[0]?.field).toBe(field)
   })
+
+  it.each([
+    { resource: 'repo', method: 'list', near: 'did you mean repos?' },
+    { resource: 'repos', method: 'lst', near: 'did you mean list?' },
+  ])('suggests a name for $resource $method', ({ resource, method, near }) => {
+    expect(checkAgainstDefinition([{ resource, method }], offered)[0]?.description).toContain(near)
+  })
 })

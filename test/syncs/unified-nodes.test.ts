@@ -27,6 +27,12 @@ describe('a node of a unified resource', () => {
     ['with a known value', 'tickets', { query: { status: 'open' } }, []],
     ['with a template for a value', 'tickets', { query: { status: '{{args.status}}' } }, []],
     ['with a malformed id', 'tickets', { query: { collections: 'hello' } }, ['resources[0].query.collections filter']],
+    [
+      'with an unknown expansion',
+      'tickets',
+      { query: { expand: ['asignees'] } },
+      ['resources[0].query.expand expand.not_supported'],
+    ],
     ['that is not delivered', 'tickets', { persist: false }, ['resources[0].persist resources.persist']],
     ['that is delivered', 'tickets', { persist: true }, []],
   ])('%s (%s)', async (_, resource, node, expected) => {

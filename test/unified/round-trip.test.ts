@@ -23,7 +23,10 @@ test.each(WRITTEN)('%s: a record that is written as it was read stays as it was'
     if (read === undefined) continue
     const exchanges = fixture.exchanges.map(({ response }) => ({ response }))
     const given = requiredBy(place, method, fixture.body)
-    const { body, requests } = await write(writable(place, method, read), (fields) =>
+    const kept = writable(place, method, read)
+    // A write of nothing is rejected.
+    if (Object.keys({ ...given, ...kept }).length === 0) continue
+    const { body, requests } = await write(kept, (fields) =>
       runCase(evaluators, place, { ...fixture, body: { ...given, ...fields }, exchanges }, { anyNumber: true }),
     )
     const sent = requests.find((request) => request.method !== 'GET' && isJsonObject(request.body ?? null))

@@ -72,14 +72,18 @@ const ID_PATH: DotPath = ['id']
 /** Most consecutive empty pages; more mean that the listing does not end. */
 const EMPTY_PAGES_MAX = 1_000
 
-/** The state before the first page. @param limit page size of the caller; absent: that of the definition */
+/**
+ * The state before the first page.
+ *
+ * @param limit page size of the caller; absent: that of its query under the API's own name (`limit_key`), else of the definition
+ */
 export async function startListing(
   pagination: Pagination,
   limit: number | undefined,
   context: ListingContext,
 ): Promise<ListingState> {
   const { rules, paginator, format } = pagination
-  const wish = limit ?? definedLimit(rules, context.scope)
+  const wish = limit ?? queriedLimit(rules, context.scope) ?? definedLimit(rules, context.scope)
   const size = wish === undefined ? null : Math.min(wish, rules.limitMax)
   const position = await paginator.start(context, size ?? undefined)
   return { format, position, limit: size, ...AT_START }
@@ -216,6 +220,13 @@ function definedLimit(rules: PaginationRules, scope: TemplateScope): number | un
   throw new Failure('PLACEHOLDER_UNRESOLVED', 'pagination.config.limit: the page size is not a whole number above 0', {
     metadata: { setting: 'pagination.config.limit' },
   })
+}
+
+/** The page size among the parameters of the caller; a value that is none has no effect, as the parameter is the paging's own. */
+function queriedLimit({ limitKey, location }: PaginationRules, { call }: TemplateScope): number | undefined {
+  if (limitKey === undefined || location !== 'query') return undefined
+  const size = Number(call?.query?.[limitKey] ?? Number.NaN)
+  return Number.isSafeInteger(size) && size > 0 ? size : undefined
 }
 
 function limitParam(rules: PaginationRules, limit: number | undefined): PageParam[] {
