@@ -24,10 +24,13 @@ const endlessPauses: Clock = {
 /** Answers claims and settles results only while it is open. */
 class GatedQueue extends DeliveryQueue {
   claims = Promise.resolve()
+  /** Claims that the database has answered. */
+  found = 0
   settlements = Promise.resolve()
 
   override async claim(...claim: Parameters<DeliveryQueue['claim']>) {
     const claimed = await super.claim(...claim)
+    this.found++
     await this.claims
     return claimed
   }
@@ -87,6 +90,7 @@ describe('a delivery worker claims without waiting for its next poll', () => {
     const gate = Promise.withResolvers<void>()
     queue.claims = gate.promise
     bench.worker.start()
+    await expect.poll(() => queue.found, TIMEOUT).toBe(1)
     await bench.event()
     bench.worker.wakeDispatch()
     await expect.poll(() => bench.worker.stats.deliveries, TIMEOUT).toBe(1)
