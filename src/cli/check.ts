@@ -1,12 +1,5 @@
 import { formatDotPath, formatQuantity, type JsonObject, type Violation } from '../base/index.ts'
-import {
-  checkConfig,
-  checkOverride,
-  compilePlan,
-  findWebhookWarnings,
-  listTools,
-  secretPaths,
-} from '../definitions/index.ts'
+import { checkConfig, checkOverride, compilePlan, findWarnings, listTools, secretPaths } from '../definitions/index.ts'
 import type { RunCommand } from './command.ts'
 import { findInvalidName, readDefinition, readJsonFile } from './definition-file.ts'
 
@@ -24,7 +17,7 @@ function checkDefinition(file: string, blamed: string, override: JsonObject | un
   if (hasName) findings.unshift(...findInvalidName(name))
   for (const { field, description, rule } of findings)
     process.stdout.write(`${blamed}: ${field} ${description} [${rule}]\n`)
-  const warnings = override === undefined ? findWebhookWarnings(config, '') : []
+  const warnings = override === undefined ? findWarnings(config, '') : []
   for (const { field, description, rule } of warnings)
     process.stdout.write(`${blamed}: warning: ${field} ${description} [${rule}]\n`)
   if (findings.length === 0) process.stdout.write(`${blamed}: ${summarize(config)}\n`)

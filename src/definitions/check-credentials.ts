@@ -30,6 +30,37 @@ export function listCredentialsAt(credentials: Json): CredentialAt[] {
   }))
 }
 
+/**
+ * What a customer types in and nothing tries before the account is active. A definition with warnings is valid: the third party
+ * may have no request to try it with.
+ *
+ * @param path prefix of the reported fields: `config`, `override`
+ */
+export function findCredentialWarnings({ credentials, actions }: JsonObject, path: string): Violation[] {
+  const isTried = isJsonObject(actions) && [actions.validation, actions.post_install].some(hasRequest)
+  if (isTried) return []
+  const untried = listCredentialsAt(credentials ?? null).filter(
+    ({ format, settings }) => format === 'api_key' && settings.identity === undefined && needsInput(settings),
+  )
+  const description =
+    'is tried by no request before the account is active, so that a wrong one is noticed by the first call: set identity, or an action validation with a request'
+  return toViolations(
+    untried.map((each) => ({ at: each.path.slice(0, -1), description, rule: 'account.unverified' })),
+    path,
+  )
+}
+
+/** Whether the customer has to fill in a field; without a list there is one, which is required. */
+function needsInput({ fields }: JsonObject): boolean {
+  return !Array.isArray(fields) || fields.some((field) => isJsonObject(field) && field.required === true)
+}
+
+/** Whether an action, one step or several, sends a request. */
+function hasRequest(action: Json | undefined): boolean {
+  if (!isJsonObject(action)) return false
+  return Array.isArray(action.steps) ? action.steps.some(hasRequest) : action.type === 'request'
+}
+
 function findSettingProblems(at: CredentialAt): ConfigFinding[] {
   return [
     ...findSecretParameters(at),

@@ -14,12 +14,12 @@ export {
   checkOverrideAsync,
   isLargeConfig,
 } from './check.ts'
-export { findWebhookWarnings } from './check-webhook.ts'
 export { isClientConfigured } from './client-settings.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
 export { compileAnswer, type WebhookAnswer, type WebhookPlan, type WebhookRate } from './compile-webhook.ts'
 export { integrationConfigSchema } from './config-schema.ts'
 export { findAddressViolations, secretPaths, secretTexts } from './config-values.ts'
+export { findWarnings } from './find-warnings.ts'
 export { findSchemaViolations } from './findings.ts'
 export { labelKeyOf } from './form-fields.ts'
 export { type ResolvedConfig, resolveConfig } from './merge.ts'

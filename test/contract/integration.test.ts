@@ -139,7 +139,7 @@ describe.each(clients)('checking a definition over $wire', (client) => {
     expect(await client.ok(check, { config: EXAMPLE_CONFIG })).toEqual({
       valid: true,
       findings: [],
-      warnings: [],
+      warnings: [expect.objectContaining({ path: 'credentials.api_key', rule: 'account.unverified' })],
       redirect_uri: `${app.url}/connect/callback`,
     })
   })
@@ -158,7 +158,10 @@ describe.each(clients)('checking a definition over $wire', (client) => {
   it('warns of what is accepted but may not be meant', async () => {
     expect(await client.ok(check, { config: { ...EXAMPLE_CONFIG, webhook: {} } })).toMatchObject({
       valid: true,
-      warnings: [{ path: 'webhook.signature_verification', rule: 'webhook.unsigned' }],
+      warnings: [
+        { path: 'webhook.signature_verification', rule: 'webhook.unsigned' },
+        { path: 'credentials.api_key', rule: 'account.unverified' },
+      ],
     })
   })
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import { secretPaths } from '../../src/definitions/config-values.ts'
-import { checkConfig } from '../../src/definitions/index.ts'
+import { checkConfig, findWarnings } from '../../src/definitions/index.ts'
 
 /** `field rule` of every finding about one credential format. */
 function lines(config: JsonObject, format = 'oauth2'): string[] {
@@ -100,4 +100,36 @@ test('the end of a client secret is no secret itself', () => {
   expect(secretPaths({ credentials: { format: 'oauth2', config } })).toEqual([
     ['credentials', 'config', 'client', 'secret'],
   ])
+})
+
+describe('what a customer types in', () => {
+  const REQUEST = { type: 'request', config: { path: '/me' } }
+  const KEY = { api_key: {} }
+  const warnings = (config: JsonObject) => findWarnings(config, 'c').map(({ field, rule }) => `${field} ${rule}`)
+
+  test.each<[string, JsonObject]>([
+    ['tells who the account is', { credentials: { api_key: { config: { identity: { request: REQUEST.config } } } } }],
+    ['is tried by an action', { credentials: KEY, actions: { validation: REQUEST } }],
+    [
+      'is tried by a step',
+      { credentials: KEY, actions: { post_install: { steps: [{ type: 'transform' }, REQUEST] } } },
+    ],
+    ['may be left empty', { credentials: { api_key: { config: { fields: [{ name: 'key' }] } } } }],
+    ['is asked of a token endpoint', { credentials: { oauth2: {} } }],
+  ])('needs no warning when it %s', (_what, config) => {
+    expect(warnings(config)).toEqual([])
+  })
+
+  test.each<[string, JsonObject, string]>([
+    ['by default', { credentials: KEY }, 'c.credentials.api_key'],
+    ['as the only way', { credentials: { format: 'api_key', config: {} } }, 'c.credentials'],
+    ['by an action of another purpose', { credentials: KEY, actions: { sites: REQUEST } }, 'c.credentials.api_key'],
+    [
+      'by steps that send nothing',
+      { credentials: KEY, actions: { validation: { type: 'x' } } },
+      'c.credentials.api_key',
+    ],
+  ])('is warned of when nothing tries it: %s', (_what, config, field) => {
+    expect(warnings(config)).toEqual([`${field} account.unverified`])
+  })
 })

@@ -1,7 +1,7 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import { IntegrationService } from '../../../gen/patchbay/v1/integration_service_pb.ts'
 import { decodePageToken, listQuery, type PageCursor, pageById, readPageSize, toPage } from '../../database/index.ts'
-import { findWebhookWarnings, listTools } from '../../definitions/index.ts'
+import { findWarnings, listTools } from '../../definitions/index.ts'
 import {
   checkDefinition,
   createIntegration,
@@ -64,7 +64,7 @@ export function integrationService(
     },
     checkIntegration: async ({ config = {}, kind }) => {
       const findings = await checkDefinition(integrations, config, kind === 'override' ? 'override' : 'integration')
-      const warnings = kind === 'override' ? [] : findWebhookWarnings(config, '').map(findingToProto)
+      const warnings = kind === 'override' ? [] : findWarnings(config, '').map(findingToProto)
       const redirectUri = callbackUriOf(deps.links)
       return { valid: findings.length === 0, findings: findings.map(findingToProto), warnings, redirectUri }
     },
