@@ -142,6 +142,14 @@ export async function stopRun(tx: Tx, environmentId: string, id: string): Promis
   throw new Failure('RUN_STATE_CONFLICT', `run ${id} is changing right now; try again`, { retryAfterSeconds: 1 })
 }
 
+/** What to do instead of a retry, by the status of the run. */
+const RETRY_ADVICE: Readonly<Partial<Record<RunRecord['status'], string>>> = {
+  completed: 'it has read everything; start another run to read again',
+  partially_completed:
+    'only failed and stopped runs are retried; the next run of the job for the account reads again what it passed over: start one, or wait for its trigger',
+  skipped: 'nothing was read; start a run instead',
+}
+
 /**
  * Queues a failed or stopped run again, from its last checkpoint and with a full set of attempts. Needs a transaction.
  *
@@ -155,7 +163,8 @@ export async function retryRun(deps: RunActionDeps, tx: Tx, environmentId: strin
   assertRunnable(state)
   await assertCapacity(deps, tx, environmentId, run.destination)
   const again = await requeueRun(tx, run)
-  if (again === undefined) throw stateConflict(run, 'only failed and stopped runs are retried')
+  if (again === undefined)
+    throw stateConflict(run, RETRY_ADVICE[run.status] ?? 'only failed and stopped runs are retried')
   await deps.queue.enqueue(tx, [again])
   await recordRunEvents(tx, [{ ...again, type: STATUS_EVENTS.created }])
   if (again.triggerId !== null) await updateLastRunStatus(tx, again.triggerId, id, 'created')

@@ -62,6 +62,15 @@ test('an old delivery says by how much, and that its signature is right', async 
   })
 })
 
+test.each([
+  ['seconds', `${SECONDS}000`, 'looks like milliseconds, but is read as seconds: set the unit'],
+  ['milliseconds', SECONDS, 'looks like seconds, but is read as milliseconds: set the unit'],
+])('a time in another unit than %s is named', async (unit, sent, problem) => {
+  const config = { ...TIMED, timestamp: { value: '$header.x-timestamp', unit } }
+  const delivery = deliver({ 'x-timestamp': sent, 'x-signature': mac(`${sent}.${BODY}`) })
+  expect(await explain('hmac', config, delivery)).toMatchObject({ timestamp: { problem } })
+})
+
 test('a missing signature is named', async () => {
   expect(await explain('hmac', HMAC, deliver({}))).toMatchObject({
     signatures: [{ source: '$header.x-signature', problem: 'the header x-signature is missing' }],

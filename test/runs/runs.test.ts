@@ -453,6 +453,12 @@ describe('retrying a run', () => {
     expect(await reasonOf(retry(id))).toBe('RUN_STATE_CONFLICT')
   })
 
+  it('says what reads again what a run passed over', async () => {
+    const { id } = await create()
+    await queue.settle([{ ...(await claimOne()), outcome: { kind: 'partially_completed' } }])
+    await expect(retry(id)).rejects.toThrow('the next run of the job for the account reads again what it passed over')
+  })
+
   it('by two callers at the same moment lets it wait once', async () => {
     const { id } = await create()
     await stop(id)

@@ -50,11 +50,13 @@ interface ExplainedTimestamp {
   readonly toleranceSeconds: number
   /** Seconds by which the clock of the service is ahead of the time of sending; negative: behind. */
   readonly offBySeconds?: number
-  /** Why there is no time. */
+  /** Why there is no time, or that it seems to be of another unit. */
   readonly problem?: string
 }
 
 const HASH_PREFIX_LENGTH = 12
+/** Units of times that are numbers. */
+const UNITS = ['seconds', 'milliseconds'] as const
 
 /**
  * Explains why a checked `{format, config}` rejects a request; `undefined` when it accepts it.
@@ -137,7 +139,13 @@ function explainTimestamp(
   if (text.kind === 'invalid') return { ...base, problem: text.reason }
   const sentMs = TIMESTAMP_READERS[keys.unit](asText(text.value))
   if (Number.isNaN(sentMs)) return { ...base, problem: `is not a time in ${keys.unit}` }
-  return { ...base, offBySeconds: Math.round((now.getTime() - sentMs) / 1000) }
+  const offBySeconds = Math.round((now.getTime() - sentMs) / 1000)
+  const [meant] = UNITS.filter((unit) => {
+    const offMs = Math.abs(now.getTime() - TIMESTAMP_READERS[unit](asText(text.value)))
+    return unit !== keys.unit && offMs <= keys.tolerance_seconds * 1000
+  })
+  if (Math.abs(offBySeconds) <= keys.tolerance_seconds || meant === undefined) return { ...base, offBySeconds }
+  return { ...base, offBySeconds, problem: `looks like ${meant}, but is read as ${keys.unit}: set the unit` }
 }
 
 /** The names of the variations under which the request is valid. */
