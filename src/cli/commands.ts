@@ -247,7 +247,7 @@ export const COMMANDS: readonly Command[] = [
     operands: { '<FILE|NAME>': 'a definition: a file, or the name of a shipped one' },
     summary: 'install a definition, or replace an installed one',
     description:
-      'Prints the ids of the integration and of its installation. Run again after the file has changed, it replaces the definition and keeps the accounts.',
+      'Prints the ids of the integration and of its installation. Run again after the file has changed, it replaces the definition and keeps the accounts, and warns of sync jobs that read what it no longer has.',
     options: [
       ENVIRONMENT,
       OVERRIDE,

@@ -5,6 +5,7 @@ import type { Database } from '../database/index.ts'
 import { checkConfig } from '../definitions/index.ts'
 import { type UpsertDefinitionInput, upsertDefinition } from '../integrations/index.ts'
 import { openStorage } from '../storage.ts'
+import { findBrokenJobs } from '../syncs/index.ts'
 import { createLogger } from '../telemetry/index.ts'
 import { type EnvironmentScope, findEnvironment, findOperatorTeam, listEnvironments } from '../tenancy/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
@@ -37,11 +38,17 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
   const { installation: made, isReplaced } = await database.transaction((tx) =>
     upsertDefinition(domain.integrations, tx, scope, { ...definition, ...override }),
   )
+  const broken = await findBrokenJobs(database.pool, scope.environmentId, definition.name)
   process.stdout.write(
     [
       `${definition.name} is ${isReplaced ? 'replaced' : 'installed'}`,
       `integration             ${made.integrationId}`,
       `environment_integration ${made.id}`,
+      ...broken.flatMap(({ job, violations }) =>
+        violations.map(
+          ({ field, description }) => `warning: sync job ${job.id} (${job.label}): ${field} ${description}`,
+        ),
+      ),
       '',
     ].join('\n'),
   )

@@ -20,7 +20,7 @@ export interface PushPlace {
 export type RemoteMapping = Pick<UnifiedMapping, 'id' | 'resource' | 'method' | 'config' | 'etag' | 'warnings'>
 
 /** What the server stores of a model. */
-export interface RemoteModel {
+interface RemoteModel {
   readonly config: JsonObject
   readonly etag: string
 }

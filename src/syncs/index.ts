@@ -10,6 +10,7 @@ export {
   checkTriggerResources,
   createSyncJob,
   deleteSyncJob,
+  findBrokenJobs,
   getSyncJob,
   listSyncJobs,
   type SyncJobInput,

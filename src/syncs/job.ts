@@ -149,6 +149,28 @@ export async function checkTriggerResources(
   return await findResourceViolations(mappings, tx, environmentId, { ...job, resources })
 }
 
+/** Jobs that `findBrokenJobs` looks at, newest first. */
+const CHECKED_JOBS_MAX = 1_000
+
+/**
+ * Jobs of an environment that read what the installed definition of their integration does not have (any more), with the
+ * violations of their resources: among the newest 1 000 jobs.
+ */
+export async function findBrokenJobs(
+  tx: Tx,
+  environmentId: string,
+  integrationName: string,
+): Promise<readonly { readonly job: SyncJobRecord; readonly violations: readonly Violation[] }[]> {
+  const [installed] = await listInstalledConfigs(tx, environmentId, integrationName)
+  if (installed === undefined) return []
+  const offered = methodNamesOf(installed.config, installed.override)
+  const jobs = await listSyncJobRows(tx, environmentId, undefined, CHECKED_JOBS_MAX)
+  return jobs
+    .filter((job) => job.integrationName === integrationName)
+    .map((job) => ({ job, violations: checkAgainstDefinition(readSyncResources(job.resources), offered) }))
+    .filter(({ violations }) => violations.length > 0)
+}
+
 async function assertValidJob(mappings: MappingFinder, tx: Tx, environmentId: string, job: CheckedJob): Promise<void> {
   const byReason: readonly (readonly [FailureReason, readonly Violation[]])[] = [
     ['RESOURCES_INVALID', await findResourceViolations(mappings, tx, environmentId, job)],

@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
 import { runCommand } from '../../src/cli/index.ts'
 import { findEnvironmentIntegration } from '../../src/integrations/sql/installations.ts'
 import { findIntegration, findIntegrationByName } from '../../src/integrations/sql/integrations.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
+import { insertSyncJob } from '../../src/syncs/sql.ts'
 import { createEnvironment, findOperatorTeam, listEnvironments } from '../../src/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -134,6 +135,30 @@ describe('patchbay install', async () => {
       'https://b.example.com',
     )
     expect(await stored()).toEqual({ override: { label: 'Other', base_url: 'https://b.example.com' }, secrets: {} })
+  })
+
+  test('a sync job that reads a method which is gone is named', async () => {
+    const path = file('shrunk.json', { name: 'shrunk', config: CONFIG })
+    const { said } = await install(path)
+    expect(said).not.toContain('warning')
+    const team = await findOperatorTeam(database.pool)
+    const [only] = await listEnvironments(database.pool, team?.id ?? '', { limit: 1 })
+    const made = await insertSyncJob(database.pool, {
+      id: newId(),
+      environmentId: only?.id ?? '',
+      label: 'Everything',
+      integrationName: 'shrunk',
+      resources: [{ resource: 'items', method: 'list' }],
+      argsSchema: {},
+      argsValidation: '',
+      errorHandling: 'ignore',
+    })
+    file('shrunk.json', {
+      name: 'shrunk',
+      config: { ...CONFIG, resources: { items: { get: { path: '/items/{{id}}' } } } },
+    })
+    const replaced = await install(path)
+    expect(replaced.said).toContain(`warning: sync job ${made.id} (Everything): resources[0].method`)
   })
 
   test('a bad name is rejected as `check` does, with every other finding', async () => {
