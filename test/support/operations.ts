@@ -23,6 +23,9 @@ import type { JsonObject } from '../../src/base/index.ts'
 import type { Client } from './client.ts'
 import { EXAMPLE_CONFIG, freshName, idOf, NEVER_FIRES, type SeededTenant } from './seeded-tenant.ts'
 
+/** A mapping of which a check finds nothing: warnings are answered to writes alone. */
+const LISTS_REPOS = { resource: 'repos', method: 'list', response: { fields: { id: 'id', name: 'name' } } }
+
 /** Every service of the contract, in the order of its table. */
 export const SERVICES: readonly DescService[] = [
   TeamService,
@@ -253,7 +256,8 @@ export const KINDS: readonly ResourceKind[] = [
         model: 'crm',
         resource: 'contacts',
         integration_name: name,
-        config: { custom_fields: { omit: ['internal_*'] } },
+        method: 'list',
+        config: LISTS_REPOS,
       }
     },
     otherCreate: { resource: 'accounts' },
@@ -262,7 +266,7 @@ export const KINDS: readonly ResourceKind[] = [
     items: 'unified_mappings',
     update: {
       method: UnifiedMappingService.method.updateUnifiedMapping,
-      change: () => ({ config: { custom_fields: { mode: 'none' } } }),
+      change: () => ({ config: { ...LISTS_REPOS, custom_fields: { mode: 'none' } } }),
     },
     delete: UnifiedMappingService.method.deleteUnifiedMapping,
   },
