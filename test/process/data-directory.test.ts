@@ -10,6 +10,7 @@ const WAIT = { timeout: 20_000, interval: 20 }
 /** Commands that call a server find none: a free port of now may be another test's server a moment later. */
 const NO_SERVER_PORT = 1
 const FIXTURE = join(import.meta.dirname, '../unified/fixtures/crm/hubspot.json')
+const MAPPING = join(import.meta.dirname, '../../src/catalog/unified/mappings/crm/hubspot.json')
 const ID = '01a1febe-108f-77e8-836b-f40b4a24d381'
 
 /** Operands and options with which each command runs, and what a command that stays says when it is ready. */
@@ -26,6 +27,7 @@ const CALLS: Readonly<Record<string, { readonly args: readonly string[]; readonl
   check: { args: ['github'] },
   'unified check': { args: ['crm/hubspot'] },
   'unified try': { args: ['crm/hubspot', '--fixture', FIXTURE] },
+  'unified push': { args: [MAPPING, '--account', ID] },
   install: { args: ['github'] },
   run: { args: [ID] },
 }
