@@ -21,8 +21,8 @@ interface PathStep {
   apply(frame: EvaluationFrame, value: Json): Value
   /** Gas of one application. */
   readonly cost: number
-  /** JSONata applies the first step also when there is no context. */
-  readonly isComputed: boolean
+  /** As the first step it is applied, and may fail, also when there is no context. */
+  readonly appliesToMissing: boolean
 }
 
 /**
@@ -46,7 +46,7 @@ export function compilePath(scope: CompileScope, node: AstNode): CompiledNode {
   if (names !== undefined) return compileNames(names, steps)
   return (frame) => {
     let current = start(frame)
-    if (current === undefined && !isAbsolute && steps[0]?.isComputed === true) bailOut()
+    if (current === undefined && !isAbsolute && steps[0]?.appliesToMissing === true) bailOut()
     for (let at = 0; at < steps.length; at++) {
       if (isArray(current)) return mapSteps(frame, current, steps, at, keepsArray)
       const step = steps[at]
@@ -155,11 +155,12 @@ function compileStep(scope: CompileScope, node: AstNode, before: readonly AstNod
   if (typeof node.value !== 'string') return bailOut()
   const name = node.value
   const property = propertyReader(name)
-  const plain = { isComputed: false, cost: 1, apply: (_frame: EvaluationFrame, value: Json) => property(value) }
+  const plain = { appliesToMissing: false, cost: 1, apply: (_frame: EvaluationFrame, value: Json) => property(value) }
   if (node.stages === undefined) return plain
   const unfiltered = { ...node, stages: undefined }
   const filters = compileFilters(scope, node.stages, [...before, unfiltered])
-  return { ...plain, apply: (frame, value) => selectAll(frame, property(value), filters) }
+  const appliesToMissing = filters.some(({ kind }) => kind !== 'index')
+  return { ...plain, appliesToMissing, apply: (frame, value) => selectAll(frame, property(value), filters) }
 }
 
 /** An object constructor, a block or a call as a step: names inside are looked up in the element. */
@@ -171,7 +172,7 @@ function computedStep(scope: CompileScope, node: AstNode, before: readonly AstNo
   const { evaluate, cost } = compileBody(contextScope(scope, before), { ...node, stages: undefined })
   return {
     cost,
-    isComputed: true,
+    appliesToMissing: true,
     apply(frame, value) {
       assertUnmarked(value)
       const outer = frame.context

@@ -159,6 +159,7 @@ describe('the inline evaluator', () => {
     ['two objects compared', 'a = b', { a: {}, b: {} }],
     ['values of two types ordered', 'a < b', { a: 1, b: 'x' }],
     ['a missing list that a predicate takes', 'a[1 = 1]', {}],
+    ['a predicate that fails within one of a missing list', 'a[a[$uppercase(5)].b]', {}],
     ['an element that poses as a stream', 'a.{"b": c}', { a: [{ tupleStream: true }] }],
     ['a text as a number', 'a + 1', { a: 'x' }],
     ['a number out of range', 'a * a', { a: 1e200 }],
