@@ -1,4 +1,4 @@
-import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
+import { canonicalJson, deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { checkOverrideAsync, type ResolvedConfig, resolveConfig } from '../definitions/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
@@ -33,22 +33,28 @@ export interface EnvironmentIntegration extends EnvironmentIntegrationRecord {
 /** A new installation. */
 export interface EnvironmentIntegrationInput {
   readonly integrationId: string
-  /** Absent: false. */
+  /** Absent: false, and for an integration that is installed: as it is. */
   readonly showInCatalog?: boolean | undefined
-  /** Absent: true. */
+  /** Absent: true, and for an integration that is installed: as it is. */
   readonly isEnabled?: boolean | undefined
-  /** Deep-merged over the integration's config at request time; absent: nothing is overridden. */
+  /**
+   * Deep-merged over the integration's config at request time. Absent: nothing is overridden, and for an integration that is
+   * installed: what is.
+   */
   readonly override?: JsonObject | undefined
 }
 
 /**
- * Installs an integration in an environment. `tx` is a transaction.
+ * Installs an integration in an environment, or returns the installation that is there when the input asks for nothing else.
+ * `tx` is a transaction.
  *
  * A team may install its own integrations, those shared with all, and those shared on request (`ask`) that it has a grant for.
+ * Two overrides are the same when their values are, in any order of keys, secrets included; the mask stands for the stored
+ * secret.
  *
  * @throws Failure RESOURCE_NOT_FOUND also for an integration that its owner does not share, INTEGRATION_GRANT_REQUIRED,
  * DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every finding of the override, ALREADY_INSTALLED naming the
- * existing installation
+ * existing installation when something of it would have to change
  */
 export async function createEnvironmentIntegration(
   deps: IntegrationDeps,
@@ -58,13 +64,37 @@ export async function createEnvironmentIntegration(
 ): Promise<EnvironmentIntegration> {
   const { integrationId, showInCatalog = false, isEnabled = true, override = {} } = input
   const integration = await getInstallable(tx, scope, integrationId)
-  const { masked, storeSecrets } = await prepareOverride(deps, scope, integration, override, undefined)
+  const before = await findEnvironmentIntegrationOf(tx, scope.environmentId, integrationId)
+  const prepared = await prepareOverride(deps, scope, integration, override, before?.override)
   const ids = { environmentId: scope.environmentId, id: newId(), integrationId }
-  const record = await insertEnvironmentIntegration(tx, ids, { showInCatalog, isEnabled, override: masked })
-  if (record === undefined) throw await alreadyInstalled(tx, scope, integrationId)
-  await storeSecrets(tx, overrideSecretRef(record))
+  const fields = { showInCatalog, isEnabled, override: prepared.masked }
+  const record = before === undefined ? await insertEnvironmentIntegration(tx, ids, fields) : undefined
+  if (record === undefined) {
+    // A concurrent first installation is found only now.
+    const existing = before ?? (await findEnvironmentIntegrationOf(tx, scope.environmentId, integrationId))
+    if (existing === undefined || !(await isInstalledAs(deps, tx, existing, input, prepared)))
+      throw alreadyInstalled(existing)
+    return await withIntegration(tx, scope, existing)
+  }
+  await prepared.storeSecrets(tx, overrideSecretRef(record))
   await recordInstallationEvent(tx, 'environment_integration:created', record)
   return await withIntegration(tx, scope, record)
+}
+
+/** Whether an installation has everything that is given. @param prepared the given override */
+async function isInstalledAs(
+  { secrets }: Pick<IntegrationDeps, 'secrets'>,
+  tx: Tx,
+  existing: EnvironmentIntegrationRecord,
+  { showInCatalog, isEnabled, override }: EnvironmentIntegrationInput,
+  { masked, given }: ConfigToStore,
+): Promise<boolean> {
+  if ((showInCatalog ?? existing.showInCatalog) !== existing.showInCatalog) return false
+  if ((isEnabled ?? existing.isEnabled) !== existing.isEnabled) return false
+  if (override === undefined) return true
+  if (canonicalJson(masked) !== canonicalJson(existing.override)) return false
+  const stored = await secrets.get(tx, overrideSecretRef(existing))
+  return Object.entries(given).every(([name, text]) => stored[name] === text)
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */
@@ -195,9 +225,10 @@ async function mergeOverride(
   return masked
 }
 
-async function alreadyInstalled(tx: Tx, { environmentId }: EnvironmentScope, integrationId: string): Promise<Failure> {
-  const existing = await findEnvironmentIntegrationOf(tx, environmentId, integrationId)
-  const message = 'the integration is installed in this environment already: change that installation instead'
+/** @param existing absent: it was deleted this moment */
+function alreadyInstalled(existing: EnvironmentIntegrationRecord | undefined): Failure {
+  const message =
+    'the integration is installed in this environment with other settings: change that installation instead'
   const resource = { type: 'environment_integration', id: existing?.id ?? '' }
   return new Failure('ALREADY_INSTALLED', message, { resource })
 }

@@ -18,7 +18,7 @@ import type { IntegrationRecord } from './sql/integrations.ts'
 
 /** What storing integrations and installations needs. */
 export interface IntegrationDeps {
-  readonly secrets: Pick<SecretStore, 'put' | 'remove'>
+  readonly secrets: Pick<SecretStore, 'get' | 'put' | 'remove'>
   readonly checkUrls: CheckUrls
 }
 
@@ -26,6 +26,8 @@ export interface IntegrationDeps {
 export interface ConfigToStore {
   /** The config with the mask in place of every secret. */
   readonly masked: JsonObject
+  /** Its secrets that are no masks: JSON texts by name, which is their path. */
+  readonly given: SeparatedConfig['given']
   /** Stores the secrets that were given and removes those whose paths are gone from the config. */
   storeSecrets(tx: Tx, ref: SecretRef): Promise<void>
 }
@@ -50,6 +52,7 @@ export function prepareConfig(
   const removed = stored.filter((name) => !keptNames.has(name) && !Object.hasOwn(given, name))
   return {
     masked,
+    given,
     async storeSecrets(tx, ref) {
       if (removed.length > 0) await secrets.remove(tx, ref, removed)
       await secrets.put(tx, ref, given)

@@ -134,7 +134,14 @@ describe.each(clients)('installing an integration over $wire', (client) => {
 })
 
 describe.each(clients)('installing twice over $wire', (client) => {
-  it('is rejected with the id of the installation there is', async () => {
+  it('answers the installation there is, as it is, when nothing else is asked for', async () => {
+    const { integration, ...installation } = await install(client, { override: { label: 'Ours' }, is_enabled: false })
+    const integration_id = installation.integration_id ?? ''
+    for (const request of [{ integration_id }, { integration_id, override: { label: 'Ours' }, is_enabled: false }])
+      expect(await client.ok(create, request)).toEqual({ ...installation, integration })
+  })
+
+  it('is rejected with the id of the installation there is when it asks for something else', async () => {
     const { id, integration_id } = await install(client)
 
     const rejection = await client.callError(create, { integration_id: integration_id ?? '', is_enabled: false })

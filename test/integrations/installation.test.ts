@@ -7,6 +7,7 @@ import {
   deleteEnvironmentIntegration,
   deleteInstallationsOfEnvironment,
   type EnvironmentIntegrationChange,
+  type EnvironmentIntegrationInput,
   getEnvironmentIntegration,
   listEnvironmentIntegrations,
   resolveEnvironmentIntegration,
@@ -55,14 +56,56 @@ describe('createEnvironmentIntegration', () => {
     expect(await secretsOf(made)).toEqual({ '/environment_variables/API_TOKEN': '"variable-secret"' })
   })
 
-  it('rejects a second installation, naming the first, and leaves the transaction usable', async () => {
+  const fields = { showInCatalog: true, isEnabled: false, override: OVERRIDE }
+  const reordered = Object.fromEntries(Object.entries(OVERRIDE).reverse())
+  const withKey = (token: string) => ({ ...OVERRIDE, environment_variables: { API_TOKEN: token, REGION: 'eu' } })
+
+  it.each<[string, Omit<EnvironmentIntegrationInput, 'integrationId'>]>([
+    ['nothing else', {}],
+    ['everything again', fields],
+    ['its flags', { showInCatalog: true, isEnabled: false }],
+    ['its override with keys in another order', { override: reordered }],
+    ['its override as it reads, with masks', { override: MASKED }],
+  ])('returns the installation to a second one that asks for %s, and changes nothing', async (_, again) => {
     const { id: integrationId } = await addIntegration()
-    const there = await install({ integrationId, override: { label: 'first' } })
-    await expect(install({ integrationId, override: { label: 'second' } })).rejects.toMatchObject({
+    const there = await install({ integrationId, ...fields })
+    expect(await install({ integrationId, ...again })).toEqual(there)
+    expect(await getEnvironmentIntegration(tx, own, there.id)).toEqual(there)
+    expect(await secretsOf(there)).toEqual({ '/environment_variables/API_TOKEN': '"variable-secret"' })
+  })
+
+  it.each<[string, Omit<EnvironmentIntegrationInput, 'integrationId'>]>([
+    ['another flag', { isEnabled: true }],
+    ['another flag beside the same override', { ...fields, showInCatalog: false }],
+    ['no override at all', { override: {} }],
+    ['one key more', { override: { ...OVERRIDE, label: 'ours' } }],
+    ['one key less', { override: { environment_variables: OVERRIDE.environment_variables ?? null } }],
+    ['another value', { override: { ...OVERRIDE, description: 'theirs' } }],
+    ['another secret', { override: withKey('another-secret') }],
+  ])('rejects a second one that asks for %s, naming the first, and changes nothing', async (_, again) => {
+    const { id: integrationId } = await addIntegration()
+    const there = await install({ integrationId, ...fields })
+    await expect(install({ integrationId, ...again })).rejects.toMatchObject({
       reason: 'ALREADY_INSTALLED',
       resource: { type: 'environment_integration', id: there.id },
     })
     expect(await getEnvironmentIntegration(tx, own, there.id)).toEqual(there)
+    expect(await secretsOf(there)).toEqual({ '/environment_variables/API_TOKEN': '"variable-secret"' })
+  })
+
+  it.each([
+    ['the same: both get the one installation', { override: OVERRIDE }, 'fulfilled'],
+    ['something else: the later one is rejected', { override: withKey('another-secret') }, 'rejected'],
+  ])('installs once when two first installations ask for %s', async (_, second, outcome) => {
+    const { id: integrationId } = await addIntegration()
+    const installs = [{ override: OVERRIDE }, second].map((each) => () => install({ integrationId, ...each }))
+    const results = await contendForRows(database, 'integration', [integrationId], installs)
+    expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', outcome].toSorted())
+    const made = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.id] : []))
+    const page = { before: undefined, limit: 10, view: 'basic' } as const
+    const listed = await listEnvironmentIntegrations(tx, own, { integrationId }, page)
+    expect(new Set(made)).toEqual(new Set(listed.map(({ id }) => id)))
+    expect(listed).toHaveLength(1)
   })
 
   it('lets two environments install one integration', async () => {

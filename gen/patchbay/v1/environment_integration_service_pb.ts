@@ -337,12 +337,14 @@ export const ResolveEnvironmentIntegrationResponseSchema: GenMessage<ResolveEnvi
  */
 export const EnvironmentIntegrationService: GenService<{
   /**
-   * Installs an integration in the environment.
+   * Installs an integration in the environment. One that is installed there already is answered as it is when the
+   * request gives nothing that differs from it: absent fields ask for nothing, the values of `override` are compared
+   * in any order of keys and with their secrets, and `***` stands for the stored secret.
    *
    * Failures: RESOURCE_NOT_FOUND for an unknown integration or one that its owner does not share,
-   * INTEGRATION_GRANT_REQUIRED, ALREADY_INSTALLED with the existing id in `ResourceInfo`, DEFINITION_INVALID with every
-   * finding of the override, SECRET_MASKED, URL_NOT_ALLOWED. Nothing is stored then. Not idempotent without
-   * `request_id`.
+   * INTEGRATION_GRANT_REQUIRED, ALREADY_INSTALLED with the existing id in `ResourceInfo` when the installation differs,
+   * DEFINITION_INVALID with every finding of the override, SECRET_MASKED, URL_NOT_ALLOWED. Nothing is stored then.
+   * Idempotent in effect; with `request_id` a repetition gets the first answer also after a change.
    *
    * @generated from rpc patchbay.v1.EnvironmentIntegrationService.CreateEnvironmentIntegration
    */

@@ -211,7 +211,8 @@ export const ErrorReason = {
   RESOURCE_NOT_FOUND: 24,
 
   /**
-   * The integration is installed in this environment already; `ResourceInfo` names the installation. ALREADY_EXISTS.
+   * The integration is installed in this environment already, with other settings than the request gives; `ResourceInfo`
+   * names the installation. ALREADY_EXISTS.
    *
    * @generated from enum value: ERROR_REASON_ALREADY_INSTALLED = 25;
    */
