@@ -2,7 +2,7 @@ import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { type Json, parseJson, toJsonbText } from '../base/index.ts'
 import { isCachedPlanInvalid, isRetryable } from './errors.ts'
-import { bindParameters, forgetStatement, preparedStatement, type SqlParameters } from './prepared-statements.ts'
+import { bindParameters, type SqlParameters, StatementCache } from './prepared-statements.ts'
 
 /** Where the database is: a URL, or the embedded server's socket. */
 export type DatabaseTarget =
@@ -61,6 +61,8 @@ export class Database {
       // Knex prints to the console what it also throws; the caller logs it once, where it decides what it means.
       log: { debug() {}, warn() {}, error() {}, deprecate() {} },
     })
+    // Knex hands these on to the transactions of the pool.
+    this.pool.userParams.statements = new StatementCache()
   }
 
   /**
@@ -110,12 +112,13 @@ export function jsonb(value: Json): string {
 }
 
 async function run<Result>(tx: Tx, sql: string, parameters: SqlParameters): Promise<Result> {
-  const { text, keys, name } = preparedStatement(sql)
+  const statements: StatementCache = tx.userParams.statements
+  const { text, keys, name } = statements.get(sql)
   try {
     // Knex merges the options into the configuration of the driver's `query()`, which knows prepared statements.
     return await tx.raw(text).options({ name, values: bindParameters(keys, parameters) })
   } catch (error) {
-    if (isCachedPlanInvalid(error)) forgetStatement(sql)
+    if (isCachedPlanInvalid(error)) statements.forget(sql)
     throw error
   }
 }

@@ -25,23 +25,26 @@ const STATEMENTS_MAX = 500
 /** Literals, quoted names and comments, whose colons mean nothing; casts; then the placeholders, and question marks, which Knex would take for some. */
 const TOKEN = /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|::|:([a-z]\w*)|\\?\?/gi
 
-const statements = new Map<string, PreparedStatement>()
-let namesGiven = 0
+/** The prepared statements of one pool, whose connections all know them under the same names. */
+export class StatementCache {
+  readonly #statements = new Map<string, PreparedStatement>()
+  #namesGiven = 0
 
-/** The prepared statement of a text, compiled once. */
-export function preparedStatement(sql: string): PreparedStatement {
-  const known = statements.get(sql)
-  if (known !== undefined) return known
-  const { text, keys } = compile(sql)
-  if (statements.size >= STATEMENTS_MAX) return { text, keys, name: undefined }
-  const statement = { text, keys, name: keys.length === 0 ? undefined : `pb${namesGiven++}` }
-  statements.set(sql, statement)
-  return statement
-}
+  /** The prepared statement of a text, compiled once. */
+  get(sql: string): PreparedStatement {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    const { text, keys } = compile(sql)
+    if (this.#statements.size >= STATEMENTS_MAX) return { text, keys, name: undefined }
+    const statement = { text, keys, name: keys.length === 0 ? undefined : `pb${this.#namesGiven++}` }
+    this.#statements.set(sql, statement)
+    return statement
+  }
 
-/** Makes the next use of a text prepare it anew, under another name. */
-export function forgetStatement(sql: string): void {
-  statements.delete(sql)
+  /** Makes the next use of a text prepare it anew, under another name. */
+  forget(sql: string): void {
+    this.#statements.delete(sql)
+  }
 }
 
 /**

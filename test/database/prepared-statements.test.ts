@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { execute, query, queryOne } from '../../src/database/index.ts'
-import { arrayLiteral } from '../../src/database/prepared-statements.ts'
+import { arrayLiteral, StatementCache } from '../../src/database/prepared-statements.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -46,6 +46,13 @@ describe('a statement', () => {
       await query(connection, 'select 1 as never_prepared')
       expect(await query(connection, prepared, { pattern: '%never_prepared' })).toEqual([])
     })
+  })
+
+  it('is not prepared beyond 500 texts of its pool, whatever other pools run', () => {
+    const [full, other] = [new StatementCache(), new StatementCache()]
+    const texts = Array.from({ length: 501 }, (_, at) => `select :a + ${at}`)
+    expect(texts.map((text) => full.get(text).name).lastIndexOf(undefined)).toBe(500)
+    expect([full.get('select :a + 0').name, other.get('select :a + 500').name]).toEqual(['pb0', 'pb0'])
   })
 
   it('fails at most once after the type of a column has changed', async () => {
