@@ -119,14 +119,18 @@ export function cronExpression(text: string): CronExpression {
   return parsed
 }
 
-/** Caches the last computed tick: triggers with the same text mostly come due at the same moment. */
+/** Caches the last computed tick, which is the next one of every moment between: triggers with the same text mostly come due at once. */
 function memoizeLastTick(cron: CronExpression): CronExpression {
-  let latest: { readonly afterMs: number; readonly tick: Date | undefined } | undefined
+  let latest: { readonly fromMs: number; readonly tick: Date | undefined } | undefined
   return {
     previous: cron.previous,
     next(after) {
       const afterMs = after.getTime()
-      if (latest?.afterMs !== afterMs) latest = { afterMs, tick: cron.next(after) }
+      const isKnown =
+        latest !== undefined &&
+        (afterMs === latest.fromMs ||
+          (latest.tick !== undefined && afterMs > latest.fromMs && afterMs < latest.tick.getTime()))
+      if (latest === undefined || !isKnown) latest = { fromMs: afterMs, tick: cron.next(after) }
       return latest.tick
     },
   }
@@ -138,9 +142,11 @@ function memoizeLastTick(cron: CronExpression): CronExpression {
  * @throws Error for text that is no expression
  */
 export function parseCron(text: string): CronExpression {
-  const parts = dedupeCronLists(text).map(parseWithLibrary)
-  const [only] = parts
-  if (only !== undefined && parts.length === 1) return only
+  const parsed = dedupeCronLists(text).map(parseWithLibrary)
+  const [only] = parsed
+  if (only !== undefined && parsed.length === 1) return only
+  // A weekday that is decades away costs milliseconds to find: it is not looked for again at each tick of the others.
+  const parts = parsed.map(memoizeLastTick)
   return {
     next: (after) => earliestTick(parts.flatMap((part) => part.next(after) ?? [])),
     previous: (before) =>
@@ -181,25 +187,23 @@ function tickOrUndefined(take: () => { toDate(): Date }): Date | undefined {
 
 /** An expression whose next tick is further away than this is a mistake, not a schedule. */
 export const HORIZON_YEARS = 20
-/** Time one preview or check may spend on ticks that are dear to find. */
-const SEARCH_BUDGET_MS = 50
 
 /**
- * The next `count` ticks after a moment; fewer when there are no more within HORIZON_YEARS of it, or when finding them
- * takes longer than SEARCH_BUDGET_MS (a tick every few decades costs milliseconds). The first is always looked for.
+ * The next `count` ticks after a moment; fewer when there are no more within HORIZON_YEARS of it.
+ *
+ * The horizon bounds the search: each of at most NTH_WEEKDAYS_MAX + 1 parsed parts passes over these years once, about a
+ * millisecond a year at worst.
  */
 export function nextTicks(expression: string, from: Date, count: number): readonly Date[] {
   const cron = parseCron(expression)
   const horizon = new Date(from)
   horizon.setUTCFullYear(from.getUTCFullYear() + HORIZON_YEARS)
-  const deadline = performance.now() + SEARCH_BUDGET_MS
   const ticks: Date[] = []
   for (let after = from; ticks.length < count; ) {
     const tick = cron.next(after)
     if (tick === undefined || tick > horizon) break
     ticks.push(tick)
     after = tick
-    if (performance.now() > deadline) break
   }
   return ticks
 }

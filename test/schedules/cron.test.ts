@@ -202,6 +202,14 @@ describe('next ticks', () => {
     expect(iso(nextTicks('0 0 * 2 1#5', FROM, 5))).toEqual(['2044-02-29T00:00:00.000Z'])
   })
 
+  it.each([
+    ['59 23 31 12 *', 20],
+    ['0 0 * 2 1#1,2#5', 21],
+    ['0 0 * 2 0#5,1#5,2#5,3#5,5#1', 24],
+  ])('are all of the twenty years, however dear they are to find: %s', (text, count) => {
+    expect(nextTicks(text, FROM, 100)).toHaveLength(count)
+  })
+
   it('are the same twice, although the parsed expression is shared', () => {
     const shared = cronExpression('*/7 * * * *')
     shared.next(new Date('2030-01-01T00:00:00Z'))
