@@ -57,6 +57,7 @@ export {
 export { parseJsonInSlices, yieldToEventLoop } from './json-parse-sliced.ts'
 export { chunkJson, stringifyJson } from './json-stringify.ts'
 export { findUnstorable, findUnstorableText, isStorableNumber, type JsonFinding, toJsonbText } from './jsonb.ts'
+export { LazyMap } from './lazy-map.ts'
 export { LongPollHub } from './long-poll-hub.ts'
 export { MicroBatcher } from './micro-batcher.ts'
 export { PollLoop, type PollLoopDeps, type PollLoopSpec } from './poll-loop.ts'

@@ -6,6 +6,7 @@ import {
   formatDotPath,
   getAtPath,
   isUuid,
+  LazyMap,
   newId,
   parseDotPath,
   suggest,
@@ -13,6 +14,26 @@ import {
   trimEnd,
   tryParseDotPath,
 } from '../../src/base/index.ts'
+
+describe('LazyMap', () => {
+  it('computes the value of a key when it is asked for, once', () => {
+    const computed: string[] = []
+    const map = new LazyMap({ a: 1, b: 2 }, (key, source) => {
+      computed.push(key)
+      return source * 10
+    })
+    expect([map.size, map.has('a'), map.has('toString'), [...map.keys()]]).toEqual([2, true, false, ['a', 'b']])
+    expect([map.get('b'), map.get('b'), map.get('toString')]).toEqual([20, 20, undefined])
+    expect(computed).toEqual(['b'])
+  })
+
+  it('throws the error of a value each time', () => {
+    const map = new LazyMap({ a: 1 }, () => {
+      throw new Error('no value')
+    })
+    for (let time = 0; time < 2; time++) expect(() => map.get('a')).toThrow('no value')
+  })
+})
 
 describe('newId', () => {
   it('makes UUIDs of version 7 that sort by the moment they were made', () => {
