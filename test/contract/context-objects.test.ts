@@ -8,6 +8,7 @@ import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
+import { EVENTUALLY } from '../support/eventually.ts'
 import { statusOver } from '../support/matchers.ts'
 import { S3_BUCKET, S3_KEY, startS3Server } from '../support/s3-server.ts'
 import { firstTenant, idOf } from '../support/seeded-tenant.ts'
@@ -53,7 +54,7 @@ async function connectStored(): Promise<string> {
   const sql =
     'select count(content) as count from context_object where integrated_account_id = :id and delete_at is null'
   const isStored = async () => expect(await readOne(app.database, sql, { id: accountId })).toEqual({ count: 0 })
-  await vi.waitFor(isStored, { timeout: 20_000, interval: 100 })
+  await vi.waitFor(isStored, EVENTUALLY)
   return accountId
 }
 

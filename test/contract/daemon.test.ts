@@ -272,7 +272,7 @@ describe.each(clients)('claiming over $wire', (client) => {
     expect((await waiting).map((each) => each.run.id)).toEqual([id])
   })
 
-  it('ends the wait of a daemon that begins to drain, and hands it nothing', { timeout: 10_000 }, async () => {
+  it('ends the wait of a daemon that begins to drain, and hands it nothing', async () => {
     const world = await makeOwnWorld()
     const own = speakFor(client, world)
     const daemonId = await registered(own, 'g')

@@ -446,7 +446,7 @@ describe('mappings end with what they are for', () => {
     })
     app.startWorker()
     await client.ok(IntegratedAccountService.method.deleteIntegratedAccount, { id: doomed.accountId })
-    await expect.poll(() => count(id), { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => count(id)).toBe(0)
   })
 
   it('an environment, by force alone, and a team', async () => {

@@ -6,6 +6,7 @@ import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { appendEvents, examplePayload } from '../../src/events/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { EVENTUALLY } from '../support/eventually.ts'
 import { TIME } from '../support/matchers.ts'
 import { createApiEnvironment, idOf } from '../support/seeded-tenant.ts'
 import { startReceiver } from '../support/webhook-receiver.ts'
@@ -35,27 +36,21 @@ async function record(): Promise<string> {
 
 /** The deliveries of an event once there are so many and each has what is expected, newest first. */
 async function deliveriesOf(eventId: string, expected: readonly JsonObject[]): Promise<readonly JsonObject[]> {
-  return await vi.waitFor(
-    async () => {
-      const page = await client.ok(list, { event_id: eventId })
-      const found = page.webhook_deliveries as unknown as readonly JsonObject[]
-      expect(found).toMatchObject(expected as object[])
-      expect(found).toHaveLength(expected.length)
-      return found
-    },
-    { timeout: 15_000 },
-  )
+  return await vi.waitFor(async () => {
+    const page = await client.ok(list, { event_id: eventId })
+    const found = page.webhook_deliveries as unknown as readonly JsonObject[]
+    expect(found).toMatchObject(expected as object[])
+    expect(found).toHaveLength(expected.length)
+    return found
+  }, EVENTUALLY)
 }
 
 async function finished(taskId: string): Promise<JsonObject> {
-  return await vi.waitFor(
-    async () => {
-      const task = await client.ok(TaskService.method.getTask, { id: taskId })
-      expect(task).toMatchObject({ state: 'completed' })
-      return task
-    },
-    { timeout: 15_000 },
-  )
+  return await vi.waitFor(async () => {
+    const task = await client.ok(TaskService.method.getTask, { id: taskId })
+    expect(task).toMatchObject({ state: 'completed' })
+    return task
+  }, EVENTUALLY)
 }
 
 it('shows each attempt as it was, and sends again by a replay, a recovery, and what was never sent', async () => {
@@ -105,7 +100,7 @@ it('shows each attempt as it was, and sends again by a replay, a recovery, and w
   await vi.waitFor(async () => {
     const { rows } = await app.database.pool.raw('select from event_dispatch')
     expect(rows).toEqual([])
-  })
+  }, EVENTUALLY)
   await client.ok(updateWebhook, { id: webhookId, is_active: true })
   const missing = await client.ok(replayMissing, { id: webhookId, since: SINCE })
   expect(await finished(missing.id)).toMatchObject({ kind: 'replay_missing_deliveries', result: { deliveries: 1 } })

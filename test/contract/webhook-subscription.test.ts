@@ -2,6 +2,7 @@ import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { EVENTUALLY } from '../support/eventually.ts'
 import { TIME } from '../support/matchers.ts'
 import { firstTenant } from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -37,7 +38,7 @@ describe.each(app.clients())('webhook subscriptions over $wire', (client) => {
           expect(await client.ok(get, { id })).toMatchObject({
             webhook_subscriptions: [{ external_id: externalId, status: 'active' }],
           }),
-        10_000,
+        EVENTUALLY,
       )
     }
     await shown('first')
@@ -48,7 +49,7 @@ describe.each(app.clients())('webhook subscriptions over $wire', (client) => {
     upstream.script(created('second'), { request: 'DELETE /hooks/first', answer: { status: 204 } })
     expect(await client.ok(recreate, { id })).toMatchObject({ id, webhook_subscriptions: [{ external_id: 'first' }] })
     await shown('second')
-    await vi.waitFor(() => expect(upstream.requests.map(({ method }) => method)).toContain('DELETE'), 10_000)
+    await vi.waitFor(() => expect(upstream.requests.map(({ method }) => method)).toContain('DELETE'), EVENTUALLY)
   })
 
   it('are an error for an account that has none, and for an unknown one', async () => {

@@ -9,7 +9,6 @@ import { DeliveryBench } from './delivery-bench.ts'
 
 const { database } = await testDatabase()
 const WEBHOOKS = 4
-const TIMEOUT = { timeout: 10_000 }
 
 /** Its pauses end when they are interrupted, and never by themselves. */
 const endlessPauses: Clock = {
@@ -64,9 +63,9 @@ describe('a delivery worker claims without waiting for its next poll', () => {
     const gate = Promise.withResolvers<void>()
     queue.settlements = gate.promise
     bench.worker.start()
-    await expect.poll(() => receiver.received.length, TIMEOUT).toBe(WEBHOOKS * IN_FLIGHT_PER_WEBHOOK_MAX)
+    await expect.poll(() => receiver.received.length).toBe(WEBHOOKS * IN_FLIGHT_PER_WEBHOOK_MAX)
     gate.resolve()
-    await expect.poll(() => bench.worker.stats.outcomes.delivered, TIMEOUT).toBe(WEBHOOKS * 60)
+    await expect.poll(() => bench.worker.stats.outcomes.delivered).toBe(WEBHOOKS * 60)
   })
 
   it('when settlements that were late have caught up', async () => {
@@ -77,9 +76,9 @@ describe('a delivery worker claims without waiting for its next poll', () => {
     const gate = Promise.withResolvers<void>()
     queue.settlements = gate.promise
     bench.worker.start()
-    await expect.poll(() => receiver.received.length, TIMEOUT).toBeGreaterThan(32)
+    await expect.poll(() => receiver.received.length).toBeGreaterThan(32)
     gate.resolve()
-    await expect.poll(() => bench.worker.stats.outcomes.delivered, TIMEOUT).toBe(WEBHOOKS * 40)
+    await expect.poll(() => bench.worker.stats.outcomes.delivered).toBe(WEBHOOKS * 40)
   })
 
   it('when deliveries were created during a claim that did not see them', async () => {
@@ -90,12 +89,12 @@ describe('a delivery worker claims without waiting for its next poll', () => {
     const gate = Promise.withResolvers<void>()
     queue.claims = gate.promise
     bench.worker.start()
-    await expect.poll(() => queue.found, TIMEOUT).toBe(1)
+    await expect.poll(() => queue.found).toBe(1)
     await bench.event()
     bench.worker.wakeDispatch()
-    await expect.poll(() => bench.worker.stats.deliveries, TIMEOUT).toBe(1)
+    await expect.poll(() => bench.worker.stats.deliveries).toBe(1)
     gate.resolve()
-    await expect.poll(() => bench.worker.stats.outcomes.delivered, TIMEOUT).toBe(1)
+    await expect.poll(() => bench.worker.stats.outcomes.delivered).toBe(1)
   })
 })
 

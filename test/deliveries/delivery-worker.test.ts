@@ -315,7 +315,7 @@ describe('the slots of a worker', () => {
     const eventId = await bench.event()
     await bench.worker.dispatchOnce()
     await bench.worker.sendOnce()
-    await expect.poll(() => bench.worker.stats.outcomes.delivered, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => bench.worker.stats.outcomes.delivered).toBe(1)
     expect(receiver.received.map(({ headers }) => headers['webhook-id'])).toEqual([eventId])
     await bench.worker[Symbol.asyncDispose]()
     expect((await bench.deliveries()).filter(({ attempts }) => attempts === 0)).toHaveLength(101)

@@ -9,6 +9,7 @@ import {
   createHttpClient,
   type RequestTimings,
 } from '../../src/egress/index.ts'
+import { EVENTUALLY } from '../support/eventually.ts'
 import { startRawUpstream } from './upstream.ts'
 
 const RESOLVE_MS = 30
@@ -69,7 +70,7 @@ describe('the timings of a request', () => {
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const [first, fast, second, more] = ['/slow', '/', '/slow', '/'].map((path) => timingsOf(`${origin}${path}`))
     const quick = await Promise.all([fast, more])
-    await vi.waitUntil(() => held.length === 2)
+    await vi.waitUntil(() => held.length === 2, EVENTUALLY)
     for (const response of held) response.end('ok')
     const slow = await Promise.all([first, second])
     const firstBytes = (all: readonly (RequestTimings | undefined)[]) =>

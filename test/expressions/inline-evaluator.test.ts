@@ -30,7 +30,7 @@ function doublings(count: number, operator?: string): string {
 }
 
 describe('the inline evaluator', () => {
-  it('gives the results of JSONata, or none', { timeout: 60_000 }, async () => {
+  it('gives the results of JSONata, or none', async () => {
     let answered = 0
     let mapped = 0
     await fc.assert(
@@ -51,9 +51,7 @@ describe('the inline evaluator', () => {
     expect(mapped).toBeGreaterThan(1_000)
   })
 
-  it('computes with doubles and returns numbers of the input with their digits', {
-    timeout: 60_000,
-  }, async () => {
+  it('computes with doubles and returns numbers of the input with their digits', async () => {
     let answered = 0
     await fc.assert(
       fc.asyncProperty(expressionText, roots, async (text, input) => {

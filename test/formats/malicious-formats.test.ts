@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isJsonObject, type Json } from '../../src/base/index.ts'
 import { bodyFormat, responseFormat } from '../../src/formats/index.ts'
 import { isXmlText } from '../../src/formats/response/xml.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 
 const readXml = (text: string) => responseFormat('xml').decode(Buffer.from(text))
 const readCsv = (text: string) => responseFormat('csv').decode(Buffer.from(text))
@@ -31,9 +32,8 @@ describe('a malicious document is rejected before it costs anything', () => {
     ['document types', '<!DOCTYPE a ['.repeat(400_000), 'not well-formed'],
     ['ampersands', `<a>${'&'.repeat(5_000_000)}</a>`, 'not well-formed'],
   ])('%s', (_what, document, message) => {
-    const start = performance.now()
-    expect(() => readXml(document)).toThrow(message)
-    expect(performance.now() - start).toBeLessThan(MILLISECONDS_MAX)
+    const cpuMs = cpuMsOf(() => expect(() => readXml(document)).toThrow(message))
+    expect(cpuMs).toBeLessThan(MILLISECONDS_MAX)
   })
 
   test('a table that does not end', () => {

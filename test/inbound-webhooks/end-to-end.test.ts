@@ -83,8 +83,8 @@ async function countWaiting(): Promise<number> {
 
 /** All events that the receiver gets, verified as its customer would: once nothing waits, none can follow. */
 async function receivedEvents(receiver: Receiver, secret: string, count: number) {
-  await expect.poll(() => receiver.received.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(count)
-  await expect.poll(countWaiting, { timeout: 20_000 }).toBe(0)
+  await expect.poll(() => receiver.received.length).toBeGreaterThanOrEqual(count)
+  await expect.poll(countWaiting).toBe(0)
   expect(receiver.received.length).toBe(count)
   return receiver.received.map(({ body, headers }) => {
     const event = new Webhook(secret).verify(body, headers as Record<string, string>) as JsonObject

@@ -24,11 +24,9 @@ async function callMcp(url: string, token: string | undefined, { headers, ...ini
   })
 }
 
-/** Waits until a request is answered with a status: caches of tokens live half a second. */
-async function untilStatus(url: string, token: string, status: number): Promise<number> {
-  const startedMs = performance.now()
-  while ((await post(url, token)).status !== status) await systemClock.sleep(20)
-  return performance.now() - startedMs
+/** Waits until a request is answered with a status: a server may know a token for a moment longer. */
+async function untilStatus(url: string, token: string, status: number): Promise<void> {
+  await expect.poll(async () => (await post(url, token)).status).toBe(status)
 }
 
 describe('the token of a tool server', () => {
@@ -60,22 +58,22 @@ describe('the token of a tool server', () => {
       expect((await callRest('GET', app.url + path, token)).status).toBe(401)
   })
 
-  it('stops being accepted within a second of its rotation, of turning the server off, of its expiry and deletion', async () => {
+  it('is no longer accepted after its rotation, after turning the server off, after its expiry and deletion', async () => {
     const rotated = await createServer()
     await post(rotated.url, rotated.token)
     const { token } = await fixture.call('POST', `/tool-server/${rotated.id}/rotate-token`, {})
-    expect(await untilStatus(rotated.url, rotated.token, 401)).toBeLessThan(1_000)
+    await untilStatus(rotated.url, rotated.token, 401)
     expect((await post(rotated.url, String(token))).status).toBe(200)
     await fixture.call('PATCH', `/tool-server/${rotated.id}`, { is_enabled: false })
-    expect(await untilStatus(rotated.url, String(token), 401)).toBeLessThan(1_000)
+    await untilStatus(rotated.url, String(token), 401)
     const expired = await createServer()
     await post(expired.url, expired.token)
     await execute(app.database.pool, 'update tool_server set expires_at = now() where id = :id', { id: expired.id })
-    expect(await untilStatus(expired.url, expired.token, 401)).toBeLessThan(1_000)
+    await untilStatus(expired.url, expired.token, 401)
     const deleted = await createServer()
     await post(deleted.url, deleted.token)
     await callRest('DELETE', `${app.url}/tool-server/${deleted.id}`, app.first.environmentToken)
-    expect(await untilStatus(deleted.url, deleted.token, 401)).toBeLessThan(1_000)
+    await untilStatus(deleted.url, deleted.token, 401)
   })
 })
 

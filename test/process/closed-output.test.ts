@@ -19,7 +19,7 @@ it.each([
   expect(await runUnread(line.split(' '))).toMatchObject({ exitCode: 141, stderr: '' })
 })
 
-it('a server stops in order when its output is closed', { timeout: 60_000 }, async () => {
+it('a server stops in order when its output is closed', async () => {
   const dataDir = temporaryDataDir()
   onTestFinished(() => removeDataDir(dataDir))
   const settings = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(await freePort()), PATCHBAY_LOG_LEVEL: 'warn' }

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import type { Command } from '../../src/cli/command.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { CommandProcess, type CommandResult, runToExit } from '../support/command.ts'
+import { EVENTUALLY } from '../support/eventually.ts'
 import { freePort, removeDataDir, temporaryDataDir } from '../support/product.ts'
 
-const WAIT = { timeout: 20_000, interval: 20 }
 /** Commands that call a server find none: a free port of now may be another test's server a moment later. */
 const NO_SERVER_PORT = 1
 const FIXTURE = join(import.meta.dirname, '../unified/fixtures/crm/hubspot.json')
@@ -83,29 +83,25 @@ describe.each(staying)('while `$name` uses a data directory', (first) => {
     expect(exitCode).toBe(0)
   }, 60_000)
 
-  it.each(COMMANDS)(
-    '`$name` shares it or is rejected, and never stops its database',
-    { timeout: 60_000 },
-    async (second) => {
-      const holder = await started.promise
-      const pid = postmaster(dataDir)
-      await using other = begin(second, dataDir)
-      if (first.dataDirectory === 'start' && second.dataDirectory === 'start') {
-        expectOneLine(await other.ended, dataDir, `process ${holder.child.pid}`, 'PATCHBAY_DATA_DIR')
-      } else {
-        const ready = CALLS[second.name]?.ready
-        if (ready !== undefined) await other.wrote(ready)
-        const { exitCode, stderr } = ready === undefined ? await other.ended : await other.stop()
-        expect(stderr).not.toMatch(/in use|^\s+at /m)
-        expect(exitCode, stderr).toBe(CALLS[second.name]?.args.includes(ID) ? 1 : 0)
-      }
-      expect([holder.child.exitCode, postmaster(dataDir)]).toEqual([null, pid])
-    },
-  )
+  it.each(COMMANDS)('`$name` shares it or is rejected, and never stops its database', async (second) => {
+    const holder = await started.promise
+    const pid = postmaster(dataDir)
+    await using other = begin(second, dataDir)
+    if (first.dataDirectory === 'start' && second.dataDirectory === 'start') {
+      expectOneLine(await other.ended, dataDir, `process ${holder.child.pid}`, 'PATCHBAY_DATA_DIR')
+    } else {
+      const ready = CALLS[second.name]?.ready
+      if (ready !== undefined) await other.wrote(ready)
+      const { exitCode, stderr } = ready === undefined ? await other.ended : await other.stop()
+      expect(stderr).not.toMatch(/in use|^\s+at /m)
+      expect(exitCode, stderr).toBe(CALLS[second.name]?.args.includes(ID) ? 1 : 0)
+    }
+    expect([holder.child.exitCode, postmaster(dataDir)]).toEqual([null, pid])
+  })
 })
 
 describe('the database of a data directory', () => {
-  it('survives the process that started it while another one uses it', { timeout: 60_000 }, async () => {
+  it('survives the process that started it while another one uses it', async () => {
     const dataDir = newDataDir()
     const named = (name: string) => COMMANDS.find((each) => each.name === name) as Command
     const server = begin(named('serve'), dataDir)
@@ -120,7 +116,7 @@ describe('the database of a data directory', () => {
     expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false)
   })
 
-  it('of a killed start is adopted by the next one, and stopped at its end', { timeout: 60_000 }, async () => {
+  it('of a killed start is adopted by the next one, and stopped at its end', async () => {
     const dataDir = newDataDir()
     const [start] = COMMANDS
     if (start === undefined) throw new Error('no commands')
@@ -136,7 +132,7 @@ describe('the database of a data directory', () => {
     expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false)
   })
 
-  it('is reported by the health check when it is gone, and is started again', { timeout: 60_000 }, async () => {
+  it('is reported by the health check when it is gone, and is started again', async () => {
     const dataDir = newDataDir()
     const port = await freePort()
     const [start] = COMMANDS
@@ -160,11 +156,11 @@ describe('the database of a data directory', () => {
     const backends = backendsOf(pid)
     for (const backend of backends) process.kill(backend, 'SIGSTOP')
     const gone = { status: 'NOT_SERVING', reason: 'the database is not reachable' }
-    await vi.waitFor(async () => expect(await probe('/healthz')).toEqual(gone), WAIT)
+    await vi.waitFor(async () => expect(await probe('/healthz')).toEqual(gone), EVENTUALLY)
     expect(await probe('/healthz/scheduler')).toEqual(gone)
     expect(await check()).toEqual({ status: 'NOT_SERVING' })
     for (const process_ of [...backends, pid]) process.kill(process_, 'SIGKILL')
-    await vi.waitFor(async () => expect(await probe('/healthz')).toEqual({ status: 'SERVING' }), WAIT)
+    await vi.waitFor(async () => expect(await probe('/healthz')).toEqual({ status: 'SERVING' }), EVENTUALLY)
     expect(await check()).toEqual({ status: 'SERVING' })
     expect(postmaster(dataDir)).not.toBe(pid)
     const token = JSON.parse(readFileSync(join(dataDir, 'bootstrap.json'), 'utf8')).environment_token

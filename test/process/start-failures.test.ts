@@ -91,7 +91,7 @@ describe('a start that cannot succeed exits within seconds, with one line that n
 })
 
 describe('the first start', () => {
-  it('prints no token when its output is not a terminal', { timeout: 60_000 }, async () => {
+  it('prints no token when its output is not a terminal', async () => {
     const kept = temporaryDataDir()
     const product = await startProduct({ dataDir: kept })
     await product.stop()

@@ -21,7 +21,7 @@ describe('stopping', () => {
     60_000,
   )
 
-  it('answers the long poll of a daemon with no runs, long before its time', { timeout: 30_000 }, async () => {
+  it('answers the long poll of a daemon with no runs, long before its time', async () => {
     const dataDir = temporaryDataDir()
     onTestFinished(() => removeDataDir(dataDir))
     const product = await startProduct({ dataDir })
@@ -37,6 +37,6 @@ describe('stopping', () => {
 
     expect(await waiting).toEqual({ runs: [] })
     expect(await exited).toBe(0)
-    expect(performance.now() - startedMs).toBeLessThan(10_000)
+    expect(performance.now() - startedMs).toBeLessThan(25_000)
   })
 })

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { EVENTUALLY } from '../support/eventually.ts'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { expectJson } from '../support/rest.ts'
 import { seedChain } from '../support/seed.ts'
@@ -14,7 +15,6 @@ const RESOURCES = [
   { resource: 'notes', method: 'list', depends_on: 'contacts', persist: true },
 ]
 /** The quick repetitions of one delivery and the first wait of a run take up to 12 s. */
-const WAIT = { timeout: 30_000, interval: 20 }
 
 /** Contacts with a total, and one note of each. */
 async function startUpstream() {
@@ -61,18 +61,18 @@ describe('a triggered sync whose receiver fails in the middle', () => {
     await rest('PATCH', `/environment-integration/${seed.environmentIntegrationId}`, { override })
     await rest('PATCH', `/sync-job/${seed.syncJobId}`, { resources: RESOURCES })
     const account = () => rest('GET', `/integrated-account/${seed.integratedAccountId}`)
-    await vi.waitFor(async () => expect(await account()).toMatchObject({ status: 'active' }), WAIT)
+    await vi.waitFor(async () => expect(await account()).toMatchObject({ status: 'active' }), EVENTUALLY)
 
     const { id } = await rest('POST', `/sync-job-cron-trigger/${seed.triggerId}/run`, {})
     const run = () => rest('GET', `/sync-job-run/${id}`)
-    await vi.waitFor(async () => expect(await run()).toMatchObject({ status: 'rate_limited' }), WAIT)
+    await vi.waitFor(async () => expect(await run()).toMatchObject({ status: 'rate_limited' }), EVENTUALLY)
     expect(await run()).toMatchObject({
       attempt: 0,
       error: { reason: 'UPSTREAM_UNREACHABLE', message: expect.stringContaining('the webhook') },
       resource_stats: [{ delivered: 2 }, { delivered: 1 }],
     })
     isDown = false
-    await vi.waitFor(async () => expect(await run()).toMatchObject({ status: 'completed' }), WAIT)
+    await vi.waitFor(async () => expect(await run()).toMatchObject({ status: 'completed' }), EVENTUALLY)
 
     const webhook = new Webhook(seed.webhookSecret)
     for (const { headers, body } of receiver.received) webhook.verify(body, headers as Record<string, string>)

@@ -29,7 +29,7 @@ async function create(account: number): Promise<Run> {
 const claim = (holder: string) => queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder, limit: 1 })
 const read = (id: string) => getRun(durable.database.pool, tenant.environmentId, id)
 
-describe('a crash of the database', { timeout: 60_000 }, () => {
+describe('a crash of the database', () => {
   it('right after a claim undoes neither the lease nor the attempt, and frees no account', async () => {
     const { id } = await create(0)
     const second = await create(0)

@@ -4,6 +4,7 @@ import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_accou
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { EVENTUALLY } from '../support/eventually.ts'
 import { firstTenant, freshName, idOf } from '../support/seeded-tenant.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 
@@ -65,7 +66,7 @@ export async function startScenario(): Promise<Scenario> {
       const account = { environment_integration_id: installationId, tenant_id: 'acme', credentials }
       const id = await idOf(environment, IntegratedAccountService.method.createIntegratedAccount, account)
       const read = async () => (await rest('GET', `/integrated-account/${id}`)).json
-      await vi.waitFor(async () => expect((await read()).status).toBe(status), { timeout: 10_000 })
+      await vi.waitFor(async () => expect((await read()).status).toBe(status), EVENTUALLY)
       const at = (path: string) => `${path}${path.includes('?') ? '&' : '?'}integrated_account_id=${id}`
       return { id, read, request: rest, call: (verb, path, body) => rest(verb, at(path), body) }
     },

@@ -133,9 +133,7 @@ function contentOf({ body }: Received): {
 }
 
 describe('a run whose process dies', () => {
-  it('anywhere delivers everything, and twice only the page in flight, under the same sequence numbers', {
-    timeout: 60_000,
-  }, async () => {
+  it('anywhere delivers everything, and twice only the page in flight, under the same sequence numbers', async () => {
     const whole = await attempt(null)
     expect(whole.isDone).toBe(true)
     const expected = whole.events.map(contentOf)

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Json, type JsonObject, parseJson } from '../../src/base/index.ts'
 import { type FilteredEvent, parseFilter } from '../../src/webhooks/filter.ts'
+import { cpuMsOf } from '../support/cpu-time.ts'
 
 const EVENT: FilteredEvent = {
   id: '019a0000-0000-7000-8000-000000000001',
@@ -160,9 +161,8 @@ describe('100 conditions on the largest lists take less than 200 ms', () => {
     ['of one long number, $eq', parseJson(`[1.${'7'.repeat(900_000)}]`), { $eq: -1 }],
   ])('%s', (_, items, condition) => {
     const { passes: test } = parseFilter({ $or: Array(50).fill({ 'payload.items': condition }) }, 'filter')
-    const started = performance.now()
-    expect(test({ ...EVENT, payload: { items } })).toBe(false)
-    expect(performance.now() - started).toBeLessThan(200)
+    const cpuMs = cpuMsOf(() => expect(test({ ...EVENT, payload: { items } })).toBe(false))
+    expect(cpuMs).toBeLessThan(200)
   })
 })
 

@@ -9,11 +9,11 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { connectAccount, LOCAL_UPSTREAM } from '../contract/calls.ts'
 import { startTestApp } from '../support/app.ts'
+import { EVENTUALLY } from '../support/eventually.ts'
 import { firstTenant, idOf } from '../support/seeded-tenant.ts'
 import { readOne } from '../support/tenant.ts'
 import { type Received, startReceiver } from '../support/webhook-receiver.ts'
 
-const WAIT = { timeout: 40_000, interval: 100 }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 /** A token endpoint, an API and a webhook receiver. */
@@ -97,7 +97,7 @@ async function addWork({ accountId, integrationName }: Awaited<ReturnType<typeof
           status: 'completed',
         })
         expect(await tokenVersionOf(accountId)).toBe(2)
-      }, WAIT)
+      }, EVENTUALLY)
     },
     async expectUntouched() {
       expect((await listRuns(triggerId)).runs).toEqual([])
@@ -118,13 +118,13 @@ async function listRuns(trigger_id: string) {
 it('workers of different regions activate, refresh, tick and run for the accounts of their regions alone', async () => {
   const [eu, wnam] = [await connectIn('eu'), await connectIn('wnam')]
   const euWorker = app.startWorker({ PATCHBAY_REGION: 'eu,apac' })
-  await vi.waitFor(async () => expect(await statusOf(eu.accountId)).toBe('active'), WAIT)
+  await vi.waitFor(async () => expect(await statusOf(eu.accountId)).toBe('active'), EVENTUALLY)
   expect(await statusOf(wnam.accountId)).toBe('connecting')
   expect(requestsOf('wnam')).toEqual([])
   await euWorker.drain()
 
   const wnamWorker = app.startWorker({ PATCHBAY_REGION: 'wnam' })
-  await vi.waitFor(async () => expect(await statusOf(wnam.accountId)).toBe('active'), WAIT)
+  await vi.waitFor(async () => expect(await statusOf(wnam.accountId)).toBe('active'), EVENTUALLY)
   expect(requestsOf('wnam')).toEqual(['/token', '/me'])
   await wnamWorker.drain()
 
