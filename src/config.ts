@@ -23,7 +23,7 @@ export const REGIONS = ['wnam', 'enam', 'apac', 'eu'] as const satisfies readonl
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** The table of settings; the README's is printed from it. */
+/** The table of settings; that of cli/GUIDE.md is printed from it. */
 export const SETTINGS = {
   host: setting('PATCHBAY_HOST', 'Address to listen on.', z.string().prefault('127.0.0.1')),
   port: setting('PATCHBAY_PORT', 'Port to listen on; 0 takes any free one.', integer(0, 65_535).prefault('8080')),

@@ -1,5 +1,5 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { getOption } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { Access, access } from '../gen/patchbay/v1/access_pb.ts'
@@ -10,6 +10,7 @@ import { EVENT_CAUSES } from '../src/events/causes.ts'
 import { listPlaceholderPaths } from '../src/expressions/index.ts'
 import { listCredentials } from '../src/formats/index.ts'
 import { METRICS } from '../src/telemetry/metric-table.ts'
+import { GUIDES, stepsOf } from './support/documented-steps.ts'
 import { readJourneys } from './support/journeys.ts'
 import { markdownTable } from './support/markdown.ts'
 import { SERVICES } from './support/operations.ts'
@@ -18,9 +19,11 @@ import { MODEL_FIELDS } from './unified-schemas/model-fields.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const README = join(ROOT, 'README.md')
+const README_LINES_MAX = 250
+const OPERATIONS = join(ROOT, 'src/cli/GUIDE.md')
 const TABLE = /(<!-- settings -->\n)[\s\S]*?(\n<!-- \/settings -->)/
 
-/** The settings as the README shows them. */
+/** The settings as the guide for operations shows them. */
 function settingsTable(): string {
   const rows = Object.values(SETTINGS).map(({ variable, defaultText = '', description }) => {
     const shown = defaultText === '' ? '–' : `\`${defaultText}\``
@@ -31,7 +34,7 @@ function settingsTable(): string {
 
 const COMMANDS_TABLE = /(<!-- commands -->\n)[\s\S]*?(<!-- \/commands -->)/
 
-/** The commands as the README shows them. */
+/** The commands as the guide for operations shows them. */
 function commandsTable(): string {
   const rows = COMMANDS.map(({ name, operands = {}, summary }) => {
     const words = [name, ...Object.keys(operands)].join(' ').replaceAll('|', '\\|')
@@ -174,26 +177,64 @@ describe('the README of the metrics', () => {
   })
 })
 
-describe('the README', () => {
+describe('the guide for operations', () => {
   it('lists every setting as the code reads it (npm run docs writes the table anew)', () => {
-    const text = readFileSync(README, 'utf8')
+    const text = readFileSync(OPERATIONS, 'utf8')
+    expect(text).toMatch(TABLE)
     const fresh = text.replace(TABLE, (_, open, close) => `${open}${settingsTable()}${close}`)
-    if (process.env.WRITE_DOCS === '1') writeFileSync(README, fresh)
+    if (process.env.WRITE_DOCS === '1') writeFileSync(OPERATIONS, fresh)
     else expect(text).toBe(fresh)
   })
 
   it('lists every command as it is parsed (npm run docs writes the table anew)', () => {
-    const text = readFileSync(README, 'utf8')
+    const text = readFileSync(OPERATIONS, 'utf8')
+    expect(text).toMatch(COMMANDS_TABLE)
     const fresh = text.replace(COMMANDS_TABLE, (_, open, close) => `${open}${commandsTable()}${close}`)
-    if (process.env.WRITE_DOCS === '1') writeFileSync(README, fresh)
+    if (process.env.WRITE_DOCS === '1') writeFileSync(OPERATIONS, fresh)
     else expect(text).toBe(fresh)
   })
+})
 
-  it('has a place for the tables', () => {
-    expect(readFileSync(README, 'utf8')).toMatch(TABLE)
-    expect(readFileSync(README, 'utf8')).toMatch(COMMANDS_TABLE)
+describe('the README', () => {
+  it(`is read in one sitting: at most ${README_LINES_MAX} lines`, () => {
+    expect(readFileSync(README, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(README_LINES_MAX)
+  })
+
+  it('names every guide', () => {
+    const text = readFileSync(README, 'utf8')
+    expect(GUIDES.filter((page) => page !== 'README.md' && !text.includes(`](${page})`))).toEqual([])
   })
 })
+
+describe('steps and links of the documents', () => {
+  const pages = globSync('{*.md,{proto,src,test,clients}/**/*.md}', { cwd: ROOT }).filter(
+    (page) => !page.includes('node_modules'),
+  )
+
+  it('stand only where a test runs them', () => {
+    expect(pages.filter((page) => !GUIDES.includes(page) && stepsOf(page).length > 0)).toEqual([])
+  })
+
+  it.each(pages)('%s links to files and headings that exist', (page) => {
+    const text = readFileSync(join(ROOT, page), 'utf8').replaceAll(/^```[\s\S]*?^```/gm, '')
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+    const broken = links.filter(([, path = '', heading]) => {
+      const target = path === '' ? join(ROOT, page) : join(ROOT, dirname(page), path)
+      return !existsSync(target) || (heading !== undefined && !anchorsOf(target).includes(heading))
+    })
+    expect(broken.map(([link]) => link)).toEqual([])
+  })
+})
+
+/** The anchors of the headings of a page, as GitHub derives them. */
+function anchorsOf(file: string): readonly string[] {
+  return [...readFileSync(file, 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
 
 describe('the README of the sources', () => {
   const journeys = readJourneys(ROOT)

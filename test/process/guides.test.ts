@@ -1,0 +1,87 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { BROWSER_STEPS, chaptersWithSteps, FIRST_STEPS, GUIDES, stepsOf } from '../support/documented-steps.ts'
+import { freePort, type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
+import { ShellSession } from '../support/shell-session.ts'
+
+/** What the output of a guide has to have, beside no error. */
+const EXPECTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
+  'A definition of your own': [
+    /tracker\.json: .*2 resources with 2 methods/,
+    'projects: 4 read, 4 delivered, 1 page, complete',
+    'tickets: 11 read, 11 delivered, 4 pages, complete',
+  ],
+  'src/daemon-runner/GUIDE.md': ['repositories: 4 read, 4 delivered', '"full_name":"octocat/hello-world"'],
+  'src/deliveries/GUIDE.md': ['"state":"delivered"', '"attempts":[{', '"kind":"replay_missing_deliveries"'],
+  'src/inbound-webhooks/GUIDE.md': [
+    /^HTTP\/1.1 200[\s\S]*^HTTP\/1.1 200/m,
+    '"event":"record:created"',
+    /"state":"processed".*"state":"routed"|"state":"routed".*"state":"processed"/,
+    '"state":"delivered"',
+  ],
+  'src/tool-servers/GUIDE.md': ['"mcpServers"', '"list_repositories"', '/mcp/management'],
+  'src/unified/GUIDE.md': [
+    '"name":"octocat/hello-world"',
+    /"stars":\d/,
+    '"response.fields.stars":"account"',
+    'crm/contacts list of hubspot: list',
+    'crm/hubspot: ',
+  ],
+  'src/webhooks/GUIDE.md': ['"event_types":["record:*"]', '"secret":"whsec_'],
+}
+
+const OWN_DEFINITION = 'A definition of your own'
+const GUIDES_HERE = GUIDES.filter((page) => page !== 'README.md' && page !== BROWSER_STEPS.guide).filter(
+  (page) => stepsOf(page).length > 0,
+)
+
+let product: RunningProduct
+let shell: ShellSession
+const dataDir = temporaryDataDir()
+
+beforeAll(async () => {
+  product = await startProduct({ dataDir, environment: { PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' } })
+  const folder = join(dataDir, 'client')
+  mkdirSync(folder)
+  shell = new ShellSession(
+    { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(product.port) },
+    {
+      'localhost:8080': `127.0.0.1:${product.port}`,
+      './.patchbay': dataDir,
+      '.mcp.json': join(folder, 'mcp.json'),
+      '9000': String(await freePort()),
+    },
+  )
+})
+
+afterAll(async () => {
+  shell[Symbol.dispose]()
+  await product.stop()
+  removeDataDir(dataDir)
+})
+
+it('the first steps of the README work in order against the local GitHub', { timeout: 120_000 }, async () => {
+  const steps = stepsOf('README.md', FIRST_STEPS).join('\n')
+  expect(steps).toContain('eval "$(npm run -s github-stand-in)"')
+  const { exitCode, output } = await shell.run(`trap 'kill $STAND_IN_PID' EXIT\n${steps}`)
+  expect(exitCode, output).toBe(0)
+  expect(output).not.toContain('"error"')
+  expect(output).toMatch(/run \S+ completed/)
+  expect(output).toContain('"cronExpression": "0 6 * * *"')
+})
+
+it('every chapter and guide with steps is run', () => {
+  expect(chaptersWithSteps('README.md')).toEqual([FIRST_STEPS, BROWSER_STEPS.chapter, OWN_DEFINITION])
+  expect(Object.keys(EXPECTED)).toEqual([OWN_DEFINITION, ...GUIDES_HERE])
+})
+
+describe.concurrent('after the first steps', () => {
+  it.each(Object.keys(EXPECTED))('those of %s work', { timeout: 120_000 }, async (name) => {
+    const steps = name.endsWith('.md') ? stepsOf(name) : stepsOf('README.md', name)
+    const { exitCode, output } = await shell.runApart(steps.join('\n'))
+    expect(exitCode, output).toBe(0)
+    expect(output).not.toMatch(/"error":\{"code"/)
+    for (const expected of EXPECTED[name] ?? []) expect(output).toMatch(expected)
+  })
+})
