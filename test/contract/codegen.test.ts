@@ -204,6 +204,13 @@ describe('the OpenAPI document', () => {
     expect(ids.filter((id) => !raw.includes(id)).toSorted()).toEqual(bound.map((method) => method.name).toSorted())
   })
 
+  it('names every status of an answer, never a range of them, for which generators write code that does not parse', () => {
+    const operations = Object.values(at('paths') as Record<string, JsonObject>).flatMap((item) => Object.values(item))
+    const statuses = operations.flatMap((operation) => Object.keys((operation as JsonObject).responses as JsonObject))
+    expect(statuses.filter((status) => !/^(?:\d{3}|default)$/.test(status))).toEqual([])
+    expect(Object.keys(at('paths', '/custom/{path}', 'get', 'responses') as JsonObject)).toContain('201')
+  })
+
   it('refers only to what it defines', () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path = '']) => path)
     expect(references.length).toBeGreaterThan(100)
