@@ -1,6 +1,11 @@
 import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
-import { findIntegrations, type IntegrationCache, type IntegrationRecord } from '../integrations/index.ts'
+import {
+  findIntegrations,
+  type IntegrationCache,
+  type IntegrationRecord,
+  listInstallationIds,
+} from '../integrations/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
 import { appendEventOf } from './account-events.ts'
 import { scheduleRemoval } from './account-remover.ts'
@@ -8,7 +13,7 @@ import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { type AccountHistoryRecord, listAccountHistory } from './sql/account-history.ts'
 import {
-  type AccountFilter,
+  type AccountRowFilter,
   type AccountWithDefinition,
   deleteIntegratedAccountRow,
   findIntegratedAccount,
@@ -32,22 +37,29 @@ export async function getIntegratedAccount(
   return await withIntegration(integrations, tx, await getAccount(tx, scope, id))
 }
 
+/** Which accounts to list; an undefined field does not restrict. */
+export interface AccountFilter extends Omit<AccountRowFilter, 'installationIds'> {
+  readonly integrationName?: string | undefined
+}
+
 /**
- * At most `limit` accounts of the environment below the id `before`, newest first.
+ * At most `limit` accounts of the environment below the id `before`, newest first; none when no integration of the name is
+ * installed.
  *
  * @param page.view `basic` leaves `integration.config` undefined
  */
 export async function listIntegratedAccounts(
   tx: Tx,
   { environmentId }: EnvironmentRef,
-  filter: AccountFilter,
+  { integrationName, ...filter }: AccountFilter,
   page: { readonly before: string | undefined; readonly limit: number; readonly view: 'basic' | 'full' },
 ): Promise<readonly IntegratedAccount[]> {
-  return await withIntegrations(
-    tx,
-    await selectIntegratedAccounts(tx, environmentId, filter, page),
-    page.view === 'full',
-  )
+  // Read first: as part of the statement they would hide from the planner that one installation is one range of the index.
+  const installationIds =
+    integrationName === undefined ? undefined : await listInstallationIds(tx, environmentId, integrationName)
+  if (installationIds?.length === 0) return []
+  const accounts = await selectIntegratedAccounts(tx, environmentId, { ...filter, installationIds }, page)
+  return await withIntegrations(tx, accounts, page.view === 'full')
 }
 
 /** Changes to an account; what is undefined keeps its value. */

@@ -7,6 +7,7 @@
  */
 
 export {
+  type AccountFilter,
   deleteAccountsByInstallation,
   deleteIntegratedAccount,
   getIntegratedAccount,
@@ -57,7 +58,6 @@ export type { ResolvedAccount } from './resolved-account.ts'
 export type { AccountHistoryRecord } from './sql/account-history.ts'
 export { type AccountOfValue, findAccountsByContext } from './sql/context-lookup.ts'
 export {
-  type AccountFilter,
   type AccountRef,
   type AccountStatus,
   type ForbiddenError,

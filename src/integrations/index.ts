@@ -49,6 +49,7 @@ export {
   type EnvironmentIntegrationFilter,
   type InstallationChoice,
   listInstallationChoices,
+  listInstallationIds,
 } from './sql/installations.ts'
 export {
   findIntegrations,

@@ -18,10 +18,11 @@ import { updateEnvironmentIntegration } from '../../src/integrations/index.ts'
 import type { EnvironmentScope } from '../../src/tenancy/index.ts'
 import { FIRST_PAGE } from '../integrations/fixture.ts'
 import { contendForRows } from '../support/row-contention.ts'
-import { accountsFixture, triggersOfTests } from './fixture.ts'
+import { accountsFixture, FIELDS_CONFIG, triggersOfTests } from './fixture.ts'
 
 const fixture = await accountsFixture()
 const { database, tx, secrets, own, other, deps, accountDeps, addInstallation, connect, update, newScope } = fixture
+const { addIntegration, install } = fixture
 const removalDeps = { ...accountDeps, triggers: triggersOfTests }
 
 const get = (id: string, scope: EnvironmentScope = own) => getIntegratedAccount(accountDeps, tx, scope, id)
@@ -58,6 +59,7 @@ describe('listIntegratedAccounts', () => {
       { tenantId: 'one' },
       { status: 'active' },
       { environmentIntegrationId },
+      { integrationName: one.integration.name },
       { isSandbox: false },
       { region: 'eu' },
     ] as const)
@@ -66,6 +68,25 @@ describe('listIntegratedAccounts', () => {
       await ids({ tenantId: 'one', status: 'active', environmentIntegrationId, isSandbox: false, region: 'eu' }),
     ).toEqual([one.id])
     expect(await ids({ tenantId: 'one', isSandbox: true })).toEqual([])
+    expect(await ids({ environmentIntegrationId, integrationName: two.integration.name })).toEqual([])
+    expect(await ids({ integrationName: 'not-installed' })).toEqual([])
+  })
+
+  it('finds the accounts of every installed integration of a name, whichever team shares it', async () => {
+    const scope = await newScope()
+    const owners = [scope, await newScope()]
+    const accounts = []
+    for (const owner of owners) {
+      const { id: integrationId } = await addIntegration(
+        { name: 'shared', sharing: 'allow', config: FIELDS_CONFIG },
+        owner,
+      )
+      const { id } = await install({ integrationId }, scope)
+      accounts.push(await connect({ environmentIntegrationId: id }, scope))
+    }
+    const filter = { integrationName: 'shared' }
+    const found = await listIntegratedAccounts(tx, scope, filter, { ...FIRST_PAGE, view: 'basic' })
+    expect(found.map(({ id }) => id)).toEqual(accounts.map(({ id }) => id).toReversed())
   })
 
   it('pages the newest first, and leaves configs out unless asked', async () => {

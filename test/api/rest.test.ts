@@ -25,6 +25,7 @@ describe('a request', () => {
     ['query parameters', '/widget?page_size=7&is_on=true', { page_size: 7, is_on: true }],
     ['camel-case query parameters', '/widget?pageSize=7&isOn=false', { page_size: 7, is_on: false }],
     ['repeated query parameters', '/widget?tags=a&tags=b%20c', { tags: ['a', 'b c'] }],
+    ['a dotted query parameter', '/widget?page.size=7&is.on=true', { page_size: 7, is_on: true }],
     ['nested query parameters', '/widget?part.name=x&part.count=3', { part: { name: 'x', count: 3 } }],
     ['a time in the query', '/widget?made_after=2027-01-15T08:00:00Z', { made_after: '2027-01-15T08:00:00Z' }],
     ['a field mask in the query', '/widget?read_mask=name,is_on', { read_mask: 'name,isOn' }],
@@ -169,6 +170,12 @@ describe('a request is rejected', () => {
   it.each([
     ['an unknown query parameter', 'GET', '/widget?pagesize=7', ['pagesize unknown_parameter']],
     ['a query parameter given twice', 'GET', '/widget?page_size=7&page_size=8', ['page_size duplicate_parameter']],
+    [
+      'a query parameter given in two spellings',
+      'GET',
+      '/widget?page_size=7&page.size=7',
+      ['page_size duplicate_parameter'],
+    ],
     ['a query parameter of the wrong type', 'GET', '/widget?is_on=yes&page_size=x', ['is_on type', 'page_size type']],
     ['a query parameter that breaks a rule', 'GET', '/widget?page_size=-1', ['page_size int32.gte']],
     ['JSON of another type as a query parameter', 'GET', '/widget?attributes=1', ['attributes type']],

@@ -258,10 +258,19 @@ describe.each(clients)('listing accounts over $wire', (client) => {
     { filter: { status: 'active' }, expected: [2, 1, 0] },
     { filter: { status: 'needs_reauth' }, expected: [] },
     { filter: { environment_integration_id: newId() }, expected: [] },
+    { filter: { integration_name: 'not-installed' }, expected: [] },
   ])('filters by $filter', async ({ filter, expected }) => {
     const { integrated_accounts } = await client.ok(list, filter, { token: world.environmentToken })
     const found = integrated_accounts as unknown as readonly JsonObject[]
     expect(found.map(({ id }) => id)).toEqual(expected.map((index) => ids[index]))
+  })
+
+  it('filters by the name of the integration', async () => {
+    const token = world.environmentToken
+    const { integration } = await client.ok(get, { id: world.integratedAccountId }, { token })
+    const { name = '' } = integration as JsonObject
+    const { integrated_accounts } = await client.ok(list, { integration_name: name }, { token })
+    expect(integrated_accounts).toHaveLength(3)
   })
 
   it('shows the integration’s config with view=full alone', async () => {

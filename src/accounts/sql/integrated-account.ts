@@ -68,11 +68,13 @@ export type NewIntegratedAccount = Omit<
   | 'version'
 >
 
-/** Which accounts to list; an undefined field does not restrict. */
-export interface AccountFilter {
+/** Which rows to list; an undefined field does not restrict. */
+export interface AccountRowFilter {
   readonly tenantId?: string | undefined
   readonly status?: AccountStatus | undefined
   readonly environmentIntegrationId?: string | undefined
+  /** Any of these installations. */
+  readonly installationIds?: readonly string[] | undefined
   readonly isSandbox?: boolean | undefined
   readonly region?: Region | undefined
 }
@@ -179,7 +181,7 @@ export async function findAccountsWithSecrets(
 export async function selectIntegratedAccounts(
   tx: Tx,
   environmentId: string,
-  filter: AccountFilter,
+  filter: AccountRowFilter,
   { before, limit }: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly AccountWithDefinition[]> {
   const equal = {
@@ -193,6 +195,8 @@ export async function selectIntegratedAccounts(
   const accounts = tx(tx.raw(`integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}`))
   for (const [column, value] of Object.entries(equal))
     if (value !== undefined) accounts.where(`account.${column}`, value)
+  if (filter.installationIds !== undefined)
+    accounts.whereIn('account.environment_integration_id', filter.installationIds)
   if (before !== undefined) accounts.where('account.id', '<', before)
   return await accounts
     .select(tx.raw(`${COLUMNS}, ${VERSIONS}`))

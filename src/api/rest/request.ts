@@ -161,15 +161,19 @@ function addQuery(json: JsonDraft, request: RestRequest, findings: Finding[]): v
   for (const field of given.values()) addGivenField(json, field, findings)
 }
 
-/** The fields that a query parameter names; undefined when it names none, or one that body or path give. */
+/**
+ * The fields that a query parameter names; undefined when it names none, or one that body or path give. Dots lead into nested
+ * messages; where there is none, `integration.name` is the filter `integration_name`.
+ */
 function queryField({ binding, variables }: RestRequest, name: string): readonly DescField[] | undefined {
   const { operation, hasBody } = binding
   if (hasBody) return undefined
-  const fields = fieldsAt(operation.input, name.split('.'))
+  const path = name.split('.')
+  const fields = fieldsAt(operation.input, path) ?? fieldsAt(operation.input, [path.join('_')])
   const last = fields?.at(-1)
   if (fields === undefined || last === undefined || !isTextual(last)) return undefined
-  const path = nameOfPath(fields)
-  return variables.some(({ field }) => field === path) ? undefined : fields
+  const field = nameOfPath(fields)
+  return variables.some((variable) => variable.field === field) ? undefined : fields
 }
 
 function addGivenField(json: JsonDraft, { name, fields, texts }: GivenField, findings: Finding[]): void {

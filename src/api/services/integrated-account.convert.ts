@@ -156,9 +156,10 @@ export function credentialsChangeFromProto(request: UpdateIntegratedAccountCrede
 
 /** The filter of a list of accounts; absent fields do not restrict. */
 export function integratedAccountFilterFromProto(request: ListIntegratedAccountsRequest): AccountFilter {
-  const { tenantId, environmentIntegrationId, isSandbox } = request
+  const { tenantId, environmentIntegrationId, integrationName, isSandbox } = request
   const status = parseEnum(STATUSES, request.status)
-  return { tenantId, status, environmentIntegrationId, isSandbox, region: parseEnum(REGIONS, request.region) }
+  const region = parseEnum(REGIONS, request.region)
+  return { tenantId, status, environmentIntegrationId, integrationName, isSandbox, region }
 }
 
 /** One change of status; the first entry has no status before it. */

@@ -147,6 +147,25 @@ export async function listInstallationChoices(
   )
 }
 
+/**
+ * Ids of an environment's installations of integrations of a name: one, or more when teams share integrations of one name.
+ * Uses primary keys.
+ */
+export async function listInstallationIds(
+  tx: Tx,
+  environmentId: string,
+  integrationName: string,
+): Promise<readonly string[]> {
+  const found = await query<{ readonly id: string }>(
+    tx,
+    `select installation.id
+     from environment_integration installation join integration on integration.id = installation.integration_id
+     where installation.environment_id = :environmentId and integration.name = :integrationName`,
+    { environmentId, integrationName },
+  )
+  return found.map(({ id }) => id)
+}
+
 /** A page of the environment's installations. Uses the primary key backwards. */
 export async function selectEnvironmentIntegrations(
   tx: Tx,
