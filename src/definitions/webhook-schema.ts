@@ -95,7 +95,7 @@ export const webhookSchema = z.strictObject({
   handle_verification: expressionText(HANDSHAKE_ROOTS)
     .optional()
     .describe(
-      'JSONata that returns {type: verify | payload | meta, verification_response?: {status_code, body, headers}, verification_request?: {url}, update_context?}. Nothing means payload. Beside the request it reads raw_body, context, credentials.<name>, environment_variables.<name> and connection.',
+      'JSONata that returns {type: verify (answered, no event) | payload | meta (stored, no event), verification_response?: {status_code, body, headers}, verification_request?: {url}, update_context?}. Nothing means payload. Beside the request it reads raw_body, context, credentials.<name>, environment_variables.<name> and connection.',
     ),
   signature_verification: signatureSchema.optional().describe('How requests are authenticated. Default: not at all.'),
   body_stage: z
@@ -105,7 +105,7 @@ export const webhookSchema = z.strictObject({
   events: expressionText(EVENT_ROOTS)
     .optional()
     .describe(
-      'JSONata that maps an accepted payload to one or many {event: created | updated | deleted | meta, resource, id?, data?, account?, occurred_at?} or {type: sync_hint, resource, since?, account?}.',
+      'JSONata that maps an accepted payload to one or many {event: created | updated | deleted | unmapped | meta, resource, id?, data?, account?, occurred_at?} or {type: sync_hint, resource, since?, account?}. unmapped is for what is no change of a record; meta goes only to webhooks that name record:meta.',
     ),
   context_lookup: z
     .strictObject({

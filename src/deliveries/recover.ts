@@ -1,8 +1,8 @@
 import { Failure, type Json, lowestIdAt } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import { findEvents, matchesEventType } from '../events/index.ts'
+import { findEvents, isAskedFor } from '../events/index.ts'
 import type { TaskKind, TaskRecord, TaskStep } from '../tasks/index.ts'
-import { listSubscribers, matchesWebhook, type WebhookSubscriber } from '../webhooks/index.ts'
+import { listSubscribers, type WebhookSubscriber } from '../webhooks/index.ts'
 import type { DeliveryTrigger } from './delivery.ts'
 import { enqueueDeliveries } from './enqueue.ts'
 import {
@@ -46,17 +46,17 @@ const replayMissingDeliveries: TaskKind = {
   kind: MISSING_KIND,
   async step(tx, task) {
     const { webhookId, range } = rangeOf(task)
-    const subscriber = await getSubscriber(tx, task.environmentId, webhookId)
+    const { eventTypes, passesFilter } = await getSubscriber(tx, task.environmentId, webhookId)
     const total = task.cursor === null ? await countEventsBetween(tx, range, COUNTED_MAX) : undefined
     const found = await scanEvents(tx, range, webhookId, SCANNED_PER_STEP)
-    const asksFor = (event: ScannedEvent) => event.isUnsent && asksForType(subscriber, event.type)
+    const asksFor = (event: ScannedEvent) => event.isUnsent && isAskedFor(eventTypes, event.type)
     const scanned = found.slice(0, countWithin(found, asksFor))
     const events = await findEvents(
       tx,
       task.environmentId,
       scanned.filter(asksFor).map(({ id }) => id),
     )
-    const eventIds = events.filter((event) => matchesWebhook(subscriber, event)).map(({ id }) => id)
+    const eventIds = events.filter((event) => passesFilter?.(event) ?? true).map(({ id }) => id)
     const deliveries = await enqueue(tx, task.environmentId, webhookId, eventIds.toReversed(), 'missing')
     const hasMore = scanned.length < found.length || found.length === SCANNED_PER_STEP
     return { ...stepOver(scanned, hasMore), total, counts: { deliveries } }
@@ -98,10 +98,6 @@ async function getSubscriber(tx: Tx, environmentId: string, webhookId: string): 
   if (subscriber === undefined)
     throw new Failure('WEBHOOK_INACTIVE', 'the webhook has been turned off or deleted meanwhile')
   return subscriber
-}
-
-function asksForType({ eventTypes }: WebhookSubscriber, type: string): boolean {
-  return eventTypes.length === 0 || eventTypes.some((pattern) => matchesEventType(pattern, type))
 }
 
 /** @returns how many deliveries were made: none of an event that no longer exists */

@@ -31,7 +31,7 @@ const EVENT_CATALOG = {
     'deleted',
   ],
   sync_job_cron_trigger: ['failed'],
-  record: ['created', 'updated', 'deleted', 'meta'],
+  record: ['created', 'updated', 'deleted', 'unmapped', 'meta'],
   api_token: ['created', 'deleted'],
   webhook: ['failing', 'disabled', 'recovered'],
 } as const satisfies Record<string, readonly string[]>
@@ -45,6 +45,9 @@ export type EventType = {
 export const EVENT_TYPES: readonly string[] = Object.entries(EVENT_CATALOG).flatMap(([subject, names]) =>
   names.map((name) => `${subject}:${name}`),
 )
+
+/** Events that a webhook gets only when it names them: neither a pattern nor asking for all events includes them. */
+const NAMED_ONLY: ReadonlySet<string> = new Set<EventType>(['record:meta'])
 
 /** A violation for every pattern (a name, or a prefix and `*`) that no event of the catalog matches. */
 export function checkEventTypes(patterns: readonly string[], field: string): Violation[] {
@@ -74,6 +77,28 @@ export function eventTypesOf(patterns: readonly string[]): readonly string[] {
 /** The event type of that name; undefined when the catalog has none. */
 export function findEventType(name: string): EventType | undefined {
   return EVENT_TYPES.find((type): type is EventType => type === name)
+}
+
+/** Whether a webhook with these event types (names and patterns; none: all) is sent an event. */
+export function isAskedFor(eventTypes: readonly string[], event: string): boolean {
+  if (NAMED_ONLY.has(event)) return eventTypes.includes(event)
+  return eventTypes.length === 0 || eventTypes.some((pattern) => matchesEventType(pattern, event))
+}
+
+/** The names of the catalog that a webhook with these event types is sent. */
+export function eventTypesAskedFor(eventTypes: readonly string[]): readonly string[] {
+  return EVENT_TYPES.filter((event) => isAskedFor(eventTypes, event))
+}
+
+/** A violation for every pattern of a webhook by which it would be sent nothing. */
+export function checkAskedEventTypes(patterns: readonly string[], field: string): Violation[] {
+  const unnamed = patterns.flatMap((pattern, index): Violation[] => {
+    const [event, ...others] = eventTypesOf([pattern])
+    if (event === undefined || others.length > 0 || isAskedFor([pattern], event)) return []
+    const description = `matches ${event} alone, which is sent only to webhooks that name it: write ${event}`
+    return [{ field: `${field}[${index}]`, description, rule: 'event_types.named_only' }]
+  })
+  return [...checkEventTypes(patterns, field), ...unnamed]
 }
 
 /** Whether an event type is meant by a pattern: a name, or a prefix and `*`. */

@@ -121,7 +121,8 @@ export const EVENT_CAUSES: Readonly<Record<EventType, readonly EventCause[]>> = 
   'record:created': [cause('an inbound webhook is mapped to it, or processed again', ...PROCESSED)],
   'record:updated': [cause('an inbound webhook is mapped to it, or processed again', ...PROCESSED)],
   'record:deleted': [cause('an inbound webhook is mapped to it, or processed again', ...PROCESSED)],
-  'record:meta': [cause('an inbound webhook is mapped to it, or is of the kind `meta`', ...PROCESSED)],
+  'record:unmapped': [cause('an inbound webhook has no mapping, is mapped to it, or is processed again', ...PROCESSED)],
+  'record:meta': [cause('an inbound webhook is mapped to it, or processed again', ...PROCESSED)],
   'api_token:created': [
     cause('a caller creates a token of the environment', 'tenancy/api-tokens.ts', 'createApiToken'),
     cause('the first start creates one', 'tenancy/bootstrap.ts', 'insertBootstrapToken'),

@@ -187,6 +187,7 @@ const EXAMPLES: Readonly<Record<EventType, JsonObject>> = {
   'record:created': RECORD,
   'record:updated': RECORD,
   'record:deleted': { ...RECORD, data: null },
+  'record:unmapped': { ...RECORD, resource: null, record_id: null, data: { type: 'reaction_added', user: 'U2' } },
   'record:meta': { ...RECORD, resource: 'webhooks', record_id: null, data: { type: 'ping' } },
   'api_token:created': API_TOKEN,
   'api_token:deleted': API_TOKEN,

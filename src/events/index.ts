@@ -6,7 +6,15 @@
  */
 
 export { appendEvents, type NewEvent } from './append-events.ts'
-export { checkEventTypes, type EventType, eventTypesOf, findEventType, matchesEventType } from './catalog.ts'
+export {
+  checkAskedEventTypes,
+  checkEventTypes,
+  type EventType,
+  eventTypesAskedFor,
+  eventTypesOf,
+  findEventType,
+  isAskedFor,
+} from './catalog.ts'
 export { examplePayload } from './examples.ts'
 export { listEvents } from './list-events.ts'
 export {

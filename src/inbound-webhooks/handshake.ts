@@ -6,7 +6,7 @@ import type { InboundSource } from './source.ts'
 
 /** What `handle_verification` says about a request. */
 export interface Handshake {
-  /** `verify`: it is answered here and is no event. `meta`: an event that says nothing about a record. */
+  /** `verify`: it is answered here and is no event. `meta`: it is stored and leads to no event. */
   readonly type: 'verify' | 'payload' | 'meta'
   /** Absent: that of the definition. */
   readonly answer: WebhookAnswer | undefined

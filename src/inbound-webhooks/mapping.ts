@@ -10,12 +10,12 @@ import {
 } from '../base/index.ts'
 
 /** What happened to a record: the part after the colon of its event. */
-type RecordChange = 'created' | 'updated' | 'deleted' | 'meta'
+type RecordChange = 'created' | 'updated' | 'deleted' | 'unmapped' | 'meta'
 
 /** One thing that a request says, as the mapping of the definition returns it. */
 export type InboundItem = RecordItem | SyncHintItem
 
-/** Something happened to a record; `meta`: something else happened. */
+/** Something happened to a record; `unmapped`: something else happened; `meta`: it is for receivers that ask for it by name. */
 export interface RecordItem {
   readonly kind: 'record'
   readonly event: RecordChange
@@ -45,7 +45,15 @@ const LENGTH_MAX = 16 * 1024 * 1024
 const NAME_LENGTH_MAX = 255
 const ACCOUNTS_MAX = 100
 
-const CHANGES: readonly string[] = ['created', 'updated', 'deleted', 'meta'] satisfies readonly RecordChange[]
+const CHANGES: readonly string[] = [
+  'created',
+  'updated',
+  'deleted',
+  'unmapped',
+  'meta',
+] satisfies readonly RecordChange[]
+/** Those that may name no resource. */
+const WITHOUT_RESOURCE: readonly RecordChange[] = ['unmapped', 'meta']
 /** Events may be written with their whole names. */
 const RECORD_PREFIX = 'record:'
 
@@ -65,18 +73,18 @@ export function readItems(result: Json | undefined): readonly InboundItem[] {
 
 /**
  * The items of a payload that the definition does not map. A payload (or each element of a list) with the fields
- * `event_type`, `resource_type`, `resource_id` and `raw`, as `payload_transform` may make it, is an event of a record; any
- * other is handed on whole, as one item `meta`.
+ * `event_type`, `resource_type`, `resource_id` and `raw`, as `payload_transform` may make it, is an event of a record; with
+ * another `event_type` than those of `record:` it is `unmapped`, and its data is the whole of it. Any other payload is one item
+ * `unmapped`, without a resource.
  */
 export function defaultItems(payload: Json): readonly InboundItem[] {
   const parts: readonly Json[] = Array.isArray(payload) ? payload : [payload]
   const events = parts.map(eventShape)
-  return parts.length > 0 && events.every((event) => event !== undefined) ? readItems(events) : [metaItem(payload)]
+  return parts.length > 0 && events.every((event) => event !== undefined) ? readItems(events) : [unmappedItem(payload)]
 }
 
-/** The item of a request that is about the connection, not about a record (`meta` of `handle_verification`). */
-export function metaItem(payload: Json): RecordItem {
-  return { kind: 'record', event: 'meta', resource: null, id: null, data: payload, accounts: [], occurredAt: null }
+function unmappedItem(payload: Json): RecordItem {
+  return { kind: 'record', event: 'unmapped', resource: null, id: null, data: payload, accounts: [], occurredAt: null }
 }
 
 /**
@@ -95,10 +103,13 @@ export function readLookupValues(value: Json | undefined, name: string): readonl
 }
 
 function eventShape(part: Json): JsonObject | undefined {
-  if (!isJsonObject(part) || typeof part.event_type !== 'string' || typeof part.resource_type !== 'string') return
-  if (!CHANGES.includes(withoutPrefix(part.event_type))) return
+  if (!isJsonObject(part)) return undefined
   const { event_type: event, resource_type: resource, resource_id: id = null, raw = null } = part
-  return { event, resource, id, data: raw }
+  if (typeof event !== 'string' || typeof resource !== 'string') return undefined
+  if (CHANGES.includes(withoutPrefix(event))) return { event, resource, id, data: raw }
+  // Other vocabularies have these names too, with other types of values.
+  const isUsable = isName(resource) && (id === null || typeof id === 'number' || isName(id))
+  return isUsable ? { event: 'unmapped', resource, id, data: part } : undefined
 }
 
 function readItem(item: Json, at: string): InboundItem {
@@ -114,7 +125,7 @@ function readItem(item: Json, at: string): InboundItem {
   const event = typeof item.event === 'string' ? withoutPrefix(item.event) : undefined
   if (event === undefined || !isRecordChange(event))
     throw wrong(`events${at}.event must be one of ${CHANGES.join(', ')}, or events${at}.type must be sync_hint`)
-  const hasResource = event !== 'meta' || (item.resource ?? null) !== null
+  const hasResource = !WITHOUT_RESOURCE.includes(event) || (item.resource ?? null) !== null
   return {
     kind: 'record',
     event,
@@ -136,8 +147,12 @@ function withoutPrefix(event: string): string {
 
 function readName(item: JsonObject, field: string, at: string): string {
   const value = getAtPath(item, [field])
-  if (typeof value === 'string' && value !== '' && value.length <= NAME_LENGTH_MAX) return value
+  if (isName(value)) return value
   throw wrong(`events${at}.${field} must be a text of 1 to ${NAME_LENGTH_MAX} characters`)
+}
+
+function isName(value: Json | undefined): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= NAME_LENGTH_MAX
 }
 
 function optionalText(value: Json | undefined, at: string): string | null {

@@ -14,7 +14,7 @@ import {
 import { type ExpressionDeps, evaluateHandshake, type Handshake, transformPayload } from './handshake.ts'
 import type { InboundContent, InboundEventRecord } from './inbound-event.ts'
 import type { LeasedEvent } from './inbound-queue.ts'
-import { defaultItems, type InboundItem, metaItem, readItems, readLookupValues } from './mapping.ts'
+import { defaultItems, type InboundItem, readItems, readLookupValues } from './mapping.ts'
 import { expressionInput, type ParsedRequest, parseRequest } from './parsed-request.ts'
 import { groupByValue, LOOKUP_ACCOUNTS_MAX, listLookupValues, type RoutingSource, routeItems } from './routing.ts'
 import type { InboundSource, SourceReader } from './source.ts'
@@ -85,7 +85,11 @@ async function runSteps(
     () => evaluateHandshake(deps, source, request, payload, false),
     handshakeFacts,
   )
-  const items = await steps.run('mapping', () => mapItems(deps, processing, handshake), mappingFacts)
+  const items = await steps.run(
+    'mapping',
+    () => mapItems(deps, processing, handshake),
+    (mapped) => mappingFacts(mapped, handshake),
+  )
   const { routed, accountIds } = await steps.run('routing', () => route(deps, processing, items), routingFacts)
   const update = contextEffect(source, handshake, accountIds)
   const skipped = whyNoUpdate(lease, event)
@@ -135,8 +139,7 @@ async function mapItems(
   { source, request, payload }: Processing,
   { type }: Handshake,
 ): Promise<readonly InboundItem[]> {
-  if (type === 'verify') return []
-  if (type === 'meta') return [metaItem(payload)]
+  if (type !== 'payload') return []
   const { events } = source.webhook
   if (events === undefined) return defaultItems(payload)
   const options = { owner: source.environmentId, resultBytesMax: EVENTS_BYTES_MAX, inputBytesMax: EVENTS_BYTES_MAX }
@@ -230,7 +233,8 @@ function handshakeFacts({ type }: Handshake) {
   return { type }
 }
 
-function mappingFacts(items: readonly InboundItem[]) {
+function mappingFacts(items: readonly InboundItem[], { type }: Handshake): JsonObject {
+  if (type !== 'payload') return { items: 0, skipped: `a request of type ${type} leads to no event` }
   const kinds = Map.groupBy(items, (item) => (item.kind === 'record' ? item.event : item.kind))
   return { items: items.length, by_event: Object.fromEntries([...kinds].map(([kind, some]) => [kind, some.length])) }
 }

@@ -20,7 +20,6 @@ export {
   type LoadWebhookDeps,
   listSubscribers,
   loadWebhooks,
-  matchesWebhook,
   type WebhookSubscriber,
 } from './load-webhooks.ts'
 export { buildDeliveryRequest, type DeliveryRequest, type WebhookTarget } from './request.ts'

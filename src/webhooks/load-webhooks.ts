@@ -1,8 +1,7 @@
 import type { Clock } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import { matchesEventType } from '../events/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
-import { type EventPredicate, type FilteredEvent, parseFilter } from './filter.ts'
+import { type EventPredicate, parseFilter } from './filter.ts'
 import { headersFromSecrets } from './headers.ts'
 import type { WebhookTarget } from './request.ts'
 import { signingSecretRef, validSecrets } from './signing.ts'
@@ -11,7 +10,7 @@ import { type WebhookState, webhookState } from './state.ts'
 
 /** Which events a webhook asks for. */
 export interface WebhookSubscriber extends WebhookRef {
-  /** Names and `*` patterns of the event catalog; empty: all events. */
+  /** Names and `*` patterns of the event catalog, as `isAskedFor` reads them. */
   readonly eventTypes: readonly string[]
   /** Null: every event of the types. */
   readonly passesFilter: EventPredicate | null
@@ -34,15 +33,6 @@ export interface LoadedWebhook extends WebhookTarget {
 export interface LoadWebhookDeps {
   readonly secrets: Pick<SecretStore, 'decryptAll'>
   readonly clock: Clock
-}
-
-/** Whether a webhook asks for the event. Pure. */
-export function matchesWebhook(
-  { eventTypes, passesFilter }: Pick<WebhookSubscriber, 'eventTypes' | 'passesFilter'>,
-  event: FilteredEvent,
-): boolean {
-  if (eventTypes.length > 0 && !eventTypes.some((pattern) => matchesEventType(pattern, event.type))) return false
-  return passesFilter === null || passesFilter(event)
 }
 
 /** The webhooks of the environments that may be sent deliveries (state `active` or `failing`), in one statement. */

@@ -9,7 +9,7 @@ import {
   type Violation,
 } from '../base/index.ts'
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
-import { checkEventTypes } from '../events/index.ts'
+import { checkAskedEventTypes } from '../events/index.ts'
 import { deleteTriggersOf } from '../runs/index.ts'
 import type { SecretRef } from '../secrets/index.ts'
 import type { WebhookEnvelope } from './envelope.ts'
@@ -204,7 +204,7 @@ function assertValidWebhook(deps: WebhookDeps, input: WebhookChange): void {
   const violations: Violation[] = []
   if (urlProblem !== undefined)
     violations.push({ field: 'target_url', description: urlProblem, rule: 'url.not_allowed' })
-  violations.push(...checkEventTypes(input.eventTypes ?? [], 'event_types'))
+  violations.push(...checkAskedEventTypes(input.eventTypes ?? [], 'event_types'))
   violations.push(...parseFilter(input.filter ?? {}, 'filter').violations)
   violations.push(...checkHeaders(input.headers ?? {}, 'headers'))
   if (violations.length > 0)

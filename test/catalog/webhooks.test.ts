@@ -85,7 +85,7 @@ describe.each(definitions)('webhooks of $name', ({ name, plan, webhook }) => {
       for (const item of [events].flat() as readonly Json[]) {
         if (!isJsonObject(item)) continue
         const isNamed = typeof item.resource === 'string' && plan.resources.has(item.resource)
-        expect(isNamed || item.event === 'meta' || UNREAD_RESOURCES.includes(`${name} ${item.resource}`)).toBe(true)
+        expect(isNamed || item.event === 'unmapped' || UNREAD_RESOURCES.includes(`${name} ${item.resource}`)).toBe(true)
       }
     }
   })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkEventTypes, EVENT_TYPES } from '../../src/events/catalog.ts'
+import { checkAskedEventTypes, checkEventTypes, EVENT_TYPES, isAskedFor } from '../../src/events/catalog.ts'
 
 describe('event patterns', () => {
   it.each(['*', 'sync_job_run:*', 'sync_job_run:rec*', 'record:created'])('may be %s', (pattern) => {
@@ -35,4 +35,40 @@ describe('event patterns', () => {
     expect(new Set(EVENT_TYPES).size).toBe(EVENT_TYPES.length)
     expect(EVENT_TYPES).toContain('webhook:disabled')
   })
+})
+
+/** Events that only a webhook gets that names them. */
+const NAMED_ONLY = ['record:meta']
+
+describe.each(EVENT_TYPES)('%s', (event) => {
+  const isNamedOnly = NAMED_ONLY.includes(event)
+  const prefixes = Array.from({ length: event.length + 1 }, (_, length) => `${event.slice(0, length)}*`)
+
+  it.each([[], ...prefixes.map((pattern) => [pattern]), prefixes])(
+    'is sent for %s unless it has to be named',
+    (...patterns) => {
+      expect(isAskedFor(patterns, event)).toBe(!isNamedOnly)
+    },
+  )
+
+  it('is sent to a webhook that names it, beside whatever else', () => {
+    expect(isAskedFor([event], event)).toBe(true)
+    expect(isAskedFor(['*', 'webhook:disabled', event], event)).toBe(true)
+    expect(checkAskedEventTypes([event, '*'], 'event_types')).toEqual([])
+  })
+
+  it('is sent to no webhook that asks for another', () => {
+    const others = EVENT_TYPES.filter((other) => other !== event)
+    expect(isAskedFor(others, event)).toBe(false)
+  })
+})
+
+it('a pattern by which a webhook would get nothing is rejected with the name to write', () => {
+  expect(checkAskedEventTypes(['record:*', 'record:me*'], 'event_types')).toEqual([
+    {
+      field: 'event_types[1]',
+      description: 'matches record:meta alone, which is sent only to webhooks that name it: write record:meta',
+      rule: 'event_types.named_only',
+    },
+  ])
 })

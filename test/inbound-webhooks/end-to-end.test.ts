@@ -39,9 +39,9 @@ const CONFIG = {
   },
 }
 
-/** An installation with two accounts, and a customer's receiver of every event of a record. */
+/** An installation with two accounts, and two receivers of a customer: of the events of records, and of `meta`. */
 async function world(name: string) {
-  const receiver = await startReceiver()
+  const [receiver, metaReceiver] = [await startReceiver(), await startReceiver()]
   const integration = await asTeam('/integration', { name, config: CONFIG })
   const installation = await asEnvironment('/environment-integration', { integration_id: integration.id })
   const connect = (tenant_id: string, context: object) =>
@@ -54,7 +54,8 @@ async function world(name: string) {
   const first = await connect('acme', { team: 'T1' })
   const second = await connect('globex', { team: 'T2' })
   const webhook = await asEnvironment('/webhook', { target_url: receiver.url, event_types: ['record:*'] })
-  return { receiver, secret: String(webhook.secret), installation, first, second }
+  await asEnvironment('/webhook', { target_url: metaReceiver.url, event_types: ['record:meta'] })
+  return { receiver, metaReceiver, secret: String(webhook.secret), installation, first, second }
 }
 
 /** Sends what a third party would. */
@@ -119,33 +120,42 @@ describe('from the webhook of a third party to the receiver of a customer', () =
   beforeAll(() => POLLING.abort())
 
   it('a record is delivered once, signed, although the third party repeats itself', async () => {
-    const { receiver, secret, first } = await world('crm-account')
+    const { receiver, metaReceiver, secret, first } = await world('crm-account')
     const path = `/integrated-account-webhook/${first.id}`
     const body = { changes: { action: 'created', id: 5, name: 'Ada' } }
     const statuses = await Promise.all([1, 2, 3].map(() => deliver(path, 'd-1', body)))
     expect(statuses).toEqual([200, 200, 200])
     expect(await deliver(path, 'd-2', body, 'forged')).toBe(401)
-    expect(await deliver(path, 'd-3', { kind: 'ping' })).toBe(200)
-    const events = await receivedEvents(receiver, secret, 2)
-    expect(events).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({
-          event: 'record:created',
-          payload: expect.objectContaining({
-            integrated_account_id: first.id,
-            tenant_id: 'acme',
-            resource: 'contacts',
-            record_id: '5',
-            data: body.changes,
-            replay: false,
-          }),
+    expect(await deliver(path, 'd-3', { kind: 'ping', changes: { action: 'created', id: 6 } })).toBe(200)
+    expect(await deliver(path, 'd-4', { changes: { action: 'meta', id: 7 } })).toBe(200)
+    const events = await receivedEvents(receiver, secret, 1)
+    expect(events).toEqual([
+      expect.objectContaining({
+        event: 'record:created',
+        payload: expect.objectContaining({
+          integrated_account_id: first.id,
+          tenant_id: 'acme',
+          resource: 'contacts',
+          record_id: '5',
+          data: body.changes,
+          replay: false,
         }),
-        expect.objectContaining({
-          event: 'record:meta',
-          payload: expect.objectContaining({ resource: null, record_id: null, data: { kind: 'ping' } }),
-        }),
-      ]),
-    )
+      }),
+    ])
+    expect(metaReceiver.received.map((request) => JSON.parse(request.body))).toEqual([
+      expect.objectContaining({ event: 'record:meta', payload: expect.objectContaining({ record_id: '7' }) }),
+    ])
+    const list = await expectJson('GET', `${app.url}/inbound-event`, environmentToken)
+    const listed = list.inbound_events as readonly { readonly id: string; readonly dedupe_key: string }[]
+    const ping = listed.find(({ dedupe_key }) => dedupe_key === 'd-3')
+    expect(await expectJson('GET', `${app.url}/inbound-event/${ping?.id}`, environmentToken)).toMatchObject({
+      state: 'processed',
+      items: [],
+      trace: {
+        handshake: { type: 'meta' },
+        mapping: { items: 0, skipped: 'a request of type meta leads to no event' },
+      },
+    })
     const account = await expectJson('GET', `${app.url}/integrated-account/${first.id}`, environmentToken)
     expect(account.context).toMatchObject({ seen: 'ping' })
   })

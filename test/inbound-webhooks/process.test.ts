@@ -87,7 +87,25 @@ describe('processing a received webhook', () => {
   })
 
   it.each([
-    ['without a mapping hands the payload on', {}, { a: [1] }, [['record:meta', null, null, { a: [1] }]]],
+    ['without a mapping hands the payload on', {}, { a: [1] }, [['record:unmapped', null, null, { a: [1] }]]],
+    [
+      'without a mapping names the record of another event type',
+      {},
+      { event_type: 'archived', resource_type: 'deals', resource_id: 5 },
+      [['record:unmapped', 'deals', '5', { event_type: 'archived', resource_type: 'deals', resource_id: 5 }]],
+    ],
+    [
+      'whose fields only look like those of an event is handed on',
+      {},
+      { event_type: 'archived', resource_type: 'deals', resource_id: {} },
+      [['record:unmapped', null, null, { event_type: 'archived', resource_type: 'deals', resource_id: {} }]],
+    ],
+    [
+      'may be mapped to meta, without a resource',
+      { events: '{"event": "meta", "data": body.a}' },
+      { a: 1 },
+      [['record:meta', null, null, 1]],
+    ],
     [
       'without a mapping reads events as payload_transform makes them',
       { payload_transform: 'body.list' },
@@ -95,10 +113,10 @@ describe('processing a received webhook', () => {
       [['record:updated', 'deals', '5', { x: 1 }]],
     ],
     [
-      'of type meta hands the payload on and maps no records',
+      'of type meta leads to nothing, whatever the mapping',
       { handle_verification: '{"type": "meta"}', events: EVENTS },
       { changes: [{ kind: 'created', id: 1 }] },
-      [['record:meta', null, null, { changes: [{ kind: 'created', id: 1 }] }]],
+      [],
     ],
     ['of type verify leads to nothing', { handle_verification: '{"type": "verify"}' }, { a: 1 }, []],
     ['whose mapping returns nothing leads to nothing', { events: 'body.none' }, { a: 1 }, []],
@@ -174,7 +192,7 @@ describe('the context of an account', () => {
   it('takes what a webhook says, secret keys encrypted and masked in what is handed on', async () => {
     const { address, id: accountId } = await accountWith({
       handle_verification:
-        '{"type": "meta", "update_context": {"installation": body.installation, "hook_secret": body.secret}}',
+        '{"type": "payload", "update_context": {"installation": body.installation, "hook_secret": body.secret}}',
       secret_context: ['hook_secret'],
     })
     const id = await receive(address, { installation: 42, secret: 'the-secret-of-the-hook' }, { signature: 'valid' })

@@ -45,7 +45,7 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
   targetUrl: string;
 
   /**
-   * The events sent to it, by name or by a pattern that ends in `*`. Empty: all.
+   * The events sent to it, by name or by a pattern that ends in `*`. Empty: all but `record:meta`.
    *
    * The catalogue: `integrated_account:created`, `integrated_account:updated`, `integrated_account:deleted`,
    * `integrated_account:active`, `integrated_account:post_connect_form_submitted`,
@@ -58,9 +58,10 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
    * `environment_integration:client_secret_expiring`, `sync_job_run:created`,
    * `sync_job_run:updated`, `sync_job_run:started`, `sync_job_run:record`, `sync_job_run:record_error`,
    * `sync_job_run:rate_limited`, `sync_job_run:completed`, `sync_job_run:failed`, `sync_job_run:deleted`,
-   * `sync_job_cron_trigger:failed`, `record:created`, `record:updated`, `record:deleted`, `record:meta`,
-   * `api_token:created`, `api_token:deleted`, `webhook:failing`,
-   * `webhook:disabled`, `webhook:recovered`. A webhook that is the destination of a run gets
+   * `sync_job_cron_trigger:failed`, `record:created`, `record:updated`, `record:deleted`,
+   * `record:unmapped`, `record:meta`, `api_token:created`, `api_token:deleted`, `webhook:failing`,
+   * `webhook:disabled`, `webhook:recovered`. `record:meta` is sent only where it is named: no pattern and no empty list
+   * includes it. A webhook that is the destination of a run gets
    * `sync_job_run:started`, `record`, `record_error`, `completed` and `failed` of that run from the run itself, in order,
    * independent of this list. Events of runs and of skipped ticks are recorded while an active webhook asks for them.
    *

@@ -39,8 +39,8 @@ export type CreateWebhookRequest = Message<"patchbay.v1.CreateWebhookRequest"> &
 
   /**
    * The events to send: names of the catalogue in `Webhook.event_types`, or patterns that end in `*` such as
-   * `sync_job_run:*`. Absent, empty or `*`: all, future ones included. Runs that the webhook is the destination of send
-   * it all of their events nevertheless.
+   * `sync_job_run:*`. Absent, empty or `*`: all, future ones included; `record:meta` has to be named. Runs that the
+   * webhook is the destination of send it all of their events nevertheless.
    *
    * @generated from field: repeated string event_types = 2;
    */
@@ -211,7 +211,7 @@ export type UpdateWebhookRequest = Message<"patchbay.v1.UpdateWebhookRequest"> &
   targetUrl?: string | undefined;
 
   /**
-   * Replaces the events to send; `*` for all. Absent or empty: unchanged.
+   * Replaces the events to send; `*` for all but `record:meta`. Absent or empty: unchanged.
    *
    * @generated from field: repeated string event_types = 3;
    */

@@ -11,7 +11,7 @@ import {
   suggest,
   tryParseDotPath,
 } from '../../base/index.ts'
-import { eventTypesOf } from '../../events/index.ts'
+import { eventTypesAskedFor } from '../../events/index.ts'
 import type { Finding } from '../operation.ts'
 
 /** Deeper filters and further paths are not looked at. */
@@ -32,8 +32,7 @@ const PAYLOADS: ReadonlyMap<string, DescMessage> = new Map(
  * @param eventTypes patterns; empty: all events
  */
 export function checkFilterPaths(filter: JsonObject | undefined, eventTypes: readonly string[]): readonly Finding[] {
-  const types = eventTypesOf(eventTypes.length === 0 ? ['*'] : eventTypes)
-  const messages = [...new Set(types.flatMap((type) => PAYLOADS.get(type) ?? []))]
+  const messages = [...new Set(eventTypesAskedFor(eventTypes).flatMap((type) => PAYLOADS.get(type) ?? []))]
   if (filter === undefined || messages.length === 0) return []
   const findings: Finding[] = []
   let count = 0

@@ -90,7 +90,7 @@ export const HANDSHAKE_ROWS: Readonly<Record<string, HandshakeRow>> = {
   'A parameter of a POST request is sent back as text': {
     providers: 'Microsoft Graph',
     explanation:
-      'The request that creates the subscription waits for this answer. Notifications about the subscription itself say nothing about a record.',
+      'The request that creates the subscription waits for this answer. Notifications about the subscription itself are stored and lead to no event (`meta`).',
     webhook: {
       handle_verification:
         '$exists(query.validationToken) ? {"type": "verify", "verification_response": {"body": query.validationToken}} : $exists(body.value.lifecycleEvent) ? {"type": "meta"}',
