@@ -102,6 +102,6 @@ export function checkAskedEventTypes(patterns: readonly string[], field: string)
 }
 
 /** Whether an event type is meant by a pattern: a name, or a prefix and `*`. */
-export function matchesEventType(pattern: string, event: string): boolean {
+function matchesEventType(pattern: string, event: string): boolean {
   return pattern.endsWith('*') ? event.startsWith(pattern.slice(0, -1)) : pattern === event
 }

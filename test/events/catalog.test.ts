@@ -44,12 +44,10 @@ describe.each(EVENT_TYPES)('%s', (event) => {
   const isNamedOnly = NAMED_ONLY.includes(event)
   const prefixes = Array.from({ length: event.length + 1 }, (_, length) => `${event.slice(0, length)}*`)
 
-  it.each([[], ...prefixes.map((pattern) => [pattern]), prefixes])(
-    'is sent for %s unless it has to be named',
-    (...patterns) => {
-      expect(isAskedFor(patterns, event)).toBe(!isNamedOnly)
-    },
-  )
+  it(`is sent for ${isNamedOnly ? 'no' : 'every'} pattern that matches it, and without any`, () => {
+    for (const patterns of [[], ...prefixes.map((pattern) => [pattern]), prefixes])
+      expect(isAskedFor(patterns, event), `event_types ${patterns}`).toBe(!isNamedOnly)
+  })
 
   it('is sent to a webhook that names it, beside whatever else', () => {
     expect(isAskedFor([event], event)).toBe(true)
