@@ -3,12 +3,12 @@ import type { MethodPlan } from '../definitions/index.ts'
 import { isTransientStatus } from '../egress/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
-import type { CallDependencies, ExpressionEvaluator } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import type { AttemptResult, ClassifiedResponse, ErrorAction, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { detectRateLimit, rateLimitedOutcome, readRateLimit } from './rate-limit-headers.ts'
 import { redactOutcome, redactRateLimit } from './redaction.ts'
 import { retryAfterHeaderSeconds } from './retry.ts'
-import { evaluateSetting, responseInput } from './setting-expression.ts'
+import { type ExpressionDependencies, evaluateSetting, responseInput } from './setting-expression.ts'
 
 /**
  * Classifies a decoded response: rate limit, end of the list, error or success. An error response may quote the credentials it
@@ -18,7 +18,7 @@ import { evaluateSetting, responseInput } from './setting-expression.ts'
  * @throws Failure EXPRESSION_FAILED
  */
 export async function classifyResponse(
-  deps: Pick<CallDependencies, 'evaluator' | 'clock' | 'redaction'>,
+  deps: ExpressionDependencies & Pick<CallDependencies, 'clock' | 'redaction'>,
   method: MethodPlan,
   response: DecodedResponse,
   url: string,
@@ -28,7 +28,7 @@ export async function classifyResponse(
   if (limited !== undefined) return { outcome: redactOutcome(deps.redaction, limited) }
   if (response.status === method.pagination?.paginator.endStatus)
     return { outcome: { kind: 'success', response, rateLimit, url, isPastEnd: true } }
-  const classified = await classifyError(deps.evaluator, method, response, rateLimit)
+  const classified = await classifyError(deps, method, response, rateLimit)
   switch (classified.kind) {
     case 'success':
       return { outcome: { kind: 'success', response: classified.response, rateLimit, url, isPastEnd: false } }
@@ -85,7 +85,7 @@ const MESSAGE_PATHS = [
  * @throws Failure EXPRESSION_FAILED
  */
 async function classifyError(
-  evaluator: ExpressionEvaluator,
+  deps: ExpressionDependencies,
   { errorExpression }: Pick<MethodPlan, 'errorExpression'>,
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,
@@ -93,7 +93,7 @@ async function classifyError(
   const computed =
     errorExpression === undefined
       ? undefined
-      : await evaluateSetting(evaluator, 'error_expression', errorExpression, responseInput(response))
+      : await evaluateSetting(deps, 'error_expression', errorExpression, responseInput(response))
   if (!isJsonObject(computed) && !isTruthy(computed))
     return response.status < 400 ? { kind: 'success', response } : toErrorClassification(response, {}, rateLimit)
   return classifyNormalized(response, isJsonObject(computed) ? computed : { message: computed ?? null }, rateLimit)
