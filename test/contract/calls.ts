@@ -31,8 +31,8 @@ export function callDefinition(baseUrl: string): JsonObject {
         delete: { method: 'DELETE', path: '/contacts/{{id}}' },
         merge: { method: 'POST', path: '/contacts/{{id}}/merge' },
         whoami: { path: '/me', headers: { accept: 'application/json' } },
-      /** Its expression forgets every status. */
-      peek: { path: '/peek', error_expression: 'body.fault ? {"status": 400}', retry: { max_attempts: 1 } },
+        /** Its expression forgets every status. */
+        peek: { path: '/peek', error_expression: 'body.fault ? {"status": 400}', retry: { max_attempts: 1 } },
         import: { method: 'POST', path: '/contacts/import', query: { mode: '{{args.mode?:all}}' } },
       },
       counted: {
