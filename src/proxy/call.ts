@@ -52,7 +52,7 @@ export async function singleOutcome(
 }
 
 /**
- * The answer that whoever called the method itself gets where the status alone says that it is an error (`isPassedOn`): status,
+ * The answer that the caller of the method itself gets where the status alone says that it is an error (`isPassedOn`): status,
  * headers and body of the third party, credentials masked. `undefined` for any other outcome.
  */
 export function findPassedOn(outcome: CallOutcome): SuccessOutcome | undefined {

@@ -17,7 +17,7 @@ import { type ExpressionDependencies, evaluateSetting, responseInput } from './s
  * An error expression that finds nothing means that there is no error, whatever the status. For a status of 400 or more that
  * counts where a caller asked for this very answer (`/proxy`, `/custom`, the RPC `Call`): it gets status and body as they are
  * (`isPassedOn`). What this service does with an answer goes by the status, since a silent expression knows nothing of it: retries,
- * the refresh of credentials, the status of the account; and whoever reads something from the body takes it for an error: pages of
+ * the refresh of credentials, the status of the account; and everything that reads from the body takes it for an error: pages of
  * lists, steps of actions, verifications and identities, subscriptions, options of forms, tools, unified calls. For them only a
  * result with a status below 400 makes a success of it.
  *

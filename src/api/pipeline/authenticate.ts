@@ -109,7 +109,7 @@ function consumeAddressLimit(exchange: LimitedExchange, address: string): void {
 
 /**
  * Routes and services whose answers are those of a third party: `RateLimit-*` there are the third party's, and this service's
- * own limit is told as `Patchbay-RateLimit-*`.
+ * own limit is `Patchbay-RateLimit-*`.
  */
 const PROXIED = /^\/(?:proxy|custom|unified|patchbay\.v1\.(?:ProxyService|UnifiedService))\//
 
