@@ -1,21 +1,11 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { runCommand } from '../../src/cli/index.ts'
 import { SETTINGS } from '../../src/config.ts'
+import { runInProcess } from '../support/command.ts'
 
-/** Runs the command line here; nothing it loads may start anything. */
+/** Runs the command line; nothing it loads may start anything. */
 async function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
-  const [stdout, stderr] = [process.stdout, process.stderr].map((stream) =>
-    vi.spyOn(stream, 'write').mockReturnValue(true),
-  )
-  const restore = () => {
-    stdout?.mockRestore()
-    stderr?.mockRestore()
-  }
-  onTestFinished(restore)
-  const exitCode = await runCommand(args, environment)
-  const [out = '', err = ''] = [stdout, stderr].map((each) => each?.mock.calls.map(([text]) => text).join(''))
-  restore()
+  const { exitCode, stdout: out, stderr: err } = await runInProcess(args, environment)
   return { exitCode, out, err }
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Command } from '../../src/cli/command.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { CommandProcess, type CommandResult, runToExit } from '../support/command.ts'
+import { CommandProcess, type CommandResult, runInProcess } from '../support/command.ts'
 import { EVENTUALLY } from '../support/eventually.ts'
 import { freePort, removeDataDir, temporaryDataDir } from '../support/product.ts'
 
@@ -32,15 +32,31 @@ const CALLS: Readonly<Record<string, { readonly args: readonly string[]; readonl
   run: { args: [ID] },
 }
 
-const staying = COMMANDS.filter(
-  ({ name, dataDirectory }) => CALLS[name]?.ready !== undefined && dataDirectory !== 'unused',
+const stays = ({ name }: Command) => CALLS[name]?.ready !== undefined
+const kindOf = (command: Command) => `${command.dataDirectory}, ${stays(command) ? 'stays' : 'ends'}`
+const holding = COMMANDS.filter((command) => command.dataDirectory !== 'unused' && stays(command))
+/** One command of each kind. */
+const REPRESENTATIVES = COMMANDS.filter(
+  (command, index) => COMMANDS.findIndex((other) => kindOf(other) === kindOf(command)) === index,
 )
+/** What holds a data directory, and what comes to it: every command to a start, and each kind to what shares it. */
+const PAIRS = holding
+  .filter((command) => REPRESENTATIVES.includes(command))
+  .map((first) => ({ first, seconds: first.dataDirectory === 'start' ? COMMANDS : REPRESENTATIVES }))
 
-function begin({ name }: Command, dataDir: string, port?: number): CommandProcess {
+function callOf({ name }: Command, dataDir: string, port?: number) {
   const { args = [] } = CALLS[name] ?? {}
   const unused = name === 'start' || name === 'serve' ? 0 : NO_SERVER_PORT
-  const environment = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(port ?? unused) }
-  return new CommandProcess([...name.split(' '), ...args], { ...environment, PATCHBAY_LOG_LEVEL: 'warn' })
+  const environment = {
+    PATCHBAY_DATA_DIR: dataDir,
+    PATCHBAY_PORT: String(port ?? unused),
+    PATCHBAY_LOG_LEVEL: 'warn',
+  }
+  return [[...name.split(' '), ...args], environment] as const
+}
+
+function begin(command: Command, dataDir: string, port?: number): CommandProcess {
+  return new CommandProcess(...callOf(command, dataDir, port))
 }
 
 function newDataDir(): string {
@@ -60,11 +76,16 @@ function expectOneLine({ exitCode, stderr, stdout }: CommandResult, ...words: re
   for (const word of words) expect(stderr).toMatch(word)
 }
 
+function expectNotRejected({ exitCode, stderr }: CommandResult, expected: number): void {
+  expect(stderr).not.toMatch(/in use|^\s+at /m)
+  expect(exitCode, stderr).toBe(expected)
+}
+
 it('every command of the table is called here', () => {
   expect(Object.keys(CALLS).sort()).toEqual(COMMANDS.map(({ name }) => name).sort())
 })
 
-describe.each(staying)('while `$name` uses a data directory', (first) => {
+describe.each(PAIRS)('while `$first.name` uses a data directory', ({ first, seconds }) => {
   const dataDir = temporaryDataDir()
   const started = Promise.withResolvers<CommandProcess>()
 
@@ -75,29 +96,37 @@ describe.each(staying)('while `$name` uses a data directory', (first) => {
     if (!existsSync(join(dataDir, 'bootstrap.json')))
       writeFileSync(join(dataDir, 'bootstrap.json'), '{"environment_token":"none"}')
     started.resolve(holder)
-  }, 60_000)
+  })
 
   afterAll(async () => {
     const { exitCode } = await (await started.promise).stop()
     removeDataDir(dataDir)
     expect(exitCode).toBe(0)
-  }, 60_000)
+  })
 
-  it.each(COMMANDS)('`$name` shares it or is rejected, and never stops its database', async (second) => {
+  async function expectUndisturbed(act: (holder: CommandProcess) => Promise<void>): Promise<void> {
     const holder = await started.promise
     const pid = postmaster(dataDir)
-    await using other = begin(second, dataDir)
-    if (first.dataDirectory === 'start' && second.dataDirectory === 'start') {
-      expectOneLine(await other.ended, dataDir, `process ${holder.child.pid}`, 'PATCHBAY_DATA_DIR')
-    } else {
-      const ready = CALLS[second.name]?.ready
-      if (ready !== undefined) await other.wrote(ready)
-      const { exitCode, stderr } = ready === undefined ? await other.ended : await other.stop()
-      expect(stderr).not.toMatch(/in use|^\s+at /m)
-      expect(exitCode, stderr).toBe(CALLS[second.name]?.args.includes(ID) ? 1 : 0)
-    }
+    await act(holder)
     expect([holder.child.exitCode, postmaster(dataDir)]).toEqual([null, pid])
-  })
+  }
+
+  it.each(seconds.filter(stays))('`$name` shares it or is rejected, and never stops its database', (second) =>
+    expectUndisturbed(async (holder) => {
+      await using other = begin(second, dataDir)
+      if (first.dataDirectory === 'start' && second.dataDirectory === 'start')
+        return expectOneLine(await other.ended, dataDir, `process ${holder.child.pid}`, 'PATCHBAY_DATA_DIR')
+      await other.wrote(CALLS[second.name]?.ready ?? '')
+      expectNotRejected(await other.stop(), 0)
+    }),
+  )
+
+  it.each(seconds.filter((command) => !stays(command)))('`$name` shares it, and never stops its database', (second) =>
+    expectUndisturbed(async () => {
+      const isRefusedByServer = CALLS[second.name]?.args.includes(ID)
+      expectNotRejected(await runInProcess(...callOf(second, dataDir)), isRefusedByServer ? 1 : 0)
+    }),
+  )
 })
 
 describe('the database of a data directory', () => {
@@ -111,7 +140,7 @@ describe('the database of a data directory', () => {
     const pid = postmaster(dataDir)
     await server.stop()
     expect(postmaster(dataDir)).toBe(pid)
-    expect((await runToExit(['token', 'list'], { PATCHBAY_DATA_DIR: dataDir })).exitCode).toBe(0)
+    expect((await runInProcess(['token', 'list'], { PATCHBAY_DATA_DIR: dataDir })).exitCode).toBe(0)
     await worker.stop()
     expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false)
   })

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { TLS_KEYS } from '../api/support/tls-keys.ts'
-import { runToExit } from '../support/command.ts'
+import { runInProcess, runToExit } from '../support/command.ts'
 import { freePort, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 
 const dataDir = temporaryDataDir()
@@ -32,7 +32,7 @@ const postgres = (port: number) => ({
   PATCHBAY_ENCRYPTION_KEYS: KEYS,
 })
 
-describe('a start that cannot succeed exits within seconds, with one line that names the setting', () => {
+describe('a start that cannot succeed ends with one line that names the setting', () => {
   it.each<[string, NodeJS.ProcessEnv, RegExp]>([
     ['a data directory that is a file', { PATCHBAY_DATA_DIR: file }, /PATCHBAY_DATA_DIR .*\/file is a file/],
     ['a data directory below a file', { PATCHBAY_DATA_DIR: join(file, 'x') }, /PATCHBAY_DATA_DIR .*\/file is a file/],
@@ -58,10 +58,23 @@ describe('a start that cannot succeed exits within seconds, with one line that n
     ['a certificate that is none', tls(file, certificate), /PATCHBAY_TLS_CERT and PATCHBAY_TLS_KEY/],
     ['a key that is none', tls(certificate, certificate), /PATCHBAY_TLS_CERT and PATCHBAY_TLS_KEY/],
     ['a misspelt variable', { PATCHBAY_PROT: '9' }, /PATCHBAY_PROT is no setting, did you mean PATCHBAY_PORT\?/],
-  ])('%s', { timeout: 90_000 }, async (_, environment, line) => {
+  ])('%s', async (_, environment, line) => {
+    await expectRejected(runInProcess, environment, line)
+  })
+
+  // Nothing that was begun by then may keep a process alive.
+  it.each<[string, NodeJS.ProcessEnv, RegExp]>([
+    ['a setting', { PATCHBAY_PROT: '9' }, /PATCHBAY_PROT/],
+    ['its address', { PATCHBAY_PORT: String(silentPort) }, /in use/],
+    ['its database', postgres(silentPort), /does not answer/],
+  ])('as a process too, which exits, where it fails at %s', async (_, environment, line) => {
+    await expectRejected(runToExit, environment, line)
+  })
+
+  async function expectRejected(run: typeof runToExit, environment: NodeJS.ProcessEnv, line: RegExp): Promise<void> {
     const unused = join(other, 'unused')
     const settings = { PATCHBAY_PORT: String(await freePort()), PATCHBAY_DATA_DIR: unused, ...environment }
-    const { exitCode, stdout, stderr } = await runToExit(['start'], settings)
+    const { exitCode, stdout, stderr } = await run(['start'], settings)
     expect({ exitCode, stdout, lines: stderr.trimEnd().split('\n').length }, stderr).toEqual({
       exitCode: 1,
       stdout: '',
@@ -69,15 +82,17 @@ describe('a start that cannot succeed exits within seconds, with one line that n
     })
     expect(stderr).toMatch(line)
     expect([existsSync(unused), readdirSync(other)]).toEqual([false, []])
-  })
+  }
 
-  it('keys of another data directory', { timeout: 90_000 }, async () => {
+  it('keys of another data directory', async () => {
     const kept = temporaryDataDir()
     const environment = { PATCHBAY_DATA_DIR: kept, PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }
     const override = join(kept, 'override.json')
     writeFileSync(override, JSON.stringify({ environment_variables: { SIGNING_SECRET: 'hidden' } }))
-    expect(await runToExit(['install', 'github', '--override', override], environment)).toMatchObject({ exitCode: 0 })
-    const { exitCode, stderr } = await runToExit(['start'], {
+    expect(await runInProcess(['install', 'github', '--override', override], environment)).toMatchObject({
+      exitCode: 0,
+    })
+    const { exitCode, stderr } = await runInProcess(['start'], {
       ...environment,
       PATCHBAY_PORT: String(await freePort()),
       PATCHBAY_ENCRYPTION_KEYS: KEYS,

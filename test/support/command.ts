@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
+import { vi } from 'vitest'
+import { runCommand } from '../../src/cli/index.ts'
 import { bareEnvironment } from './product.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -63,4 +65,23 @@ export class CommandProcess implements AsyncDisposable {
 /** Runs a command to its end. */
 export function runToExit(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<CommandResult> {
   return new CommandProcess(args, environment).ended
+}
+
+/** Runs a command to its end within this process: in a tenth of the time, for promises that are not about processes. */
+export async function runInProcess(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<CommandResult> {
+  const begun = performance.now()
+  const [stdout, stderr] = [process.stdout, process.stderr].map((stream) =>
+    vi.spyOn(stream, 'write').mockReturnValue(true),
+  )
+  try {
+    const exitCode = await runCommand(args, { ...bareEnvironment(), ...environment })
+    const [out = '', err = ''] = [stdout, stderr].map((each) => each?.mock.calls.map(([text]) => text).join(''))
+    return { exitCode, stdout: out, stderr: err, ms: performance.now() - begun }
+  } finally {
+    stdout?.mockRestore()
+    stderr?.mockRestore()
+  }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '../..')
-const HEALTHY_DEADLINE_MS = 30_000
+const HEALTHY_DEADLINE_MS = 90_000
 const POLL_MS = 10
 
 /** What the first start writes. */
@@ -54,7 +54,7 @@ export async function startProduct(options: {
   readonly command?: readonly string[]
   /** Default: any free one. */
   readonly port?: number
-  /** Default: 30 s. */
+  /** Default: 90 s, for a busy machine. */
   readonly healthyWithinMs?: number
 }): Promise<RunningProduct> {
   const port = options.port ?? (await freePort())

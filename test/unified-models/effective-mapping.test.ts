@@ -147,7 +147,8 @@ describe('the effective mapping', () => {
         },
       },
     }))
-    const stored = { raw: () => ({ options: async () => ({ rows }) }) } as unknown as typeof tx
+    const answer = { raw: () => ({ options: async () => ({ rows }) }) }
+    const stored = { ...answer, userParams: tx.userParams } as unknown as typeof tx
     await createUnifiedMappings({ clock: manualClock() }).find(stored, account(own, 'lazy'), CANDIDATES)
     expect([reads.get('get')! > 1, reads.get('list')]).toEqual([true, 1])
   })
