@@ -41,7 +41,7 @@ function textFiles(dir: string): Map<string, string> {
 }
 
 /** Runs the generators of `buf.gen.yaml` into `outDir`, without the network. */
-export function generateInto(outDir: string): void {
+function generateInto(outDir: string): void {
   execFileSync(join(BINARIES, 'buf'), ['generate', '--output', outDir], {
     cwd: ROOT,
     env: { ...process.env, PATH: `${BINARIES}${delimiter}${process.env.PATH ?? ''}` },

@@ -167,11 +167,7 @@ async function laterRequests(
   token: TokenSet,
 ): Promise<Pick<OAuthGoldenFile, 'refresh' | 'revoke'>> {
   const sent: EgressRequest[] = []
-  const context = createTokenContext(
-    depsAnswering(sent, {}),
-    { environmentId: 'e', environmentVariables: {} },
-    () => {},
-  )
+  const context = createTokenContext(depsAnswering(sent, {}), { environmentId: 'e' }, () => {})
   if (rules?.canRequestToken(token)) await rules.requestToken(context, scope, token)
   const [refresh] = sent.splice(0)
   await rules?.revokeToken?.(context, scope, token)

@@ -8,6 +8,7 @@ import { shipped } from './shipped.ts'
 afterAll(closeEvaluator)
 
 const NAMES = SHIPPED_NAMES.filter((name) => redirectPlan(name) !== undefined)
+const SETTINGS = new Map(NAMES.map((name) => [name, redirectSettings(name)]))
 
 test('every definition with a redirect has a golden file, and no other', () => {
   expect(OAUTH_GOLDEN_NAMES).toEqual(NAMES)
@@ -20,7 +21,7 @@ test.each(NAMES)('%s sends what its golden file shows', async (name) => {
 
 describe.each(NAMES)('%s', (name) => {
   const golden = readOAuthGoldenFile(name)
-  const settings = redirectSettings(name)
+  const settings = SETTINGS.get(name) ?? {}
 
   test('goes to https addresses without a secret in the consent page', () => {
     for (const url of [golden.authorize, golden.exchange.url]) expect(url).toMatch(/^https:\/\//)
@@ -90,7 +91,7 @@ const QUIRK_ROWS = QUIRKS.map(([quirk, setting, isUnusual = isGiven]) => [quirk,
 
 test.each(QUIRK_ROWS)('at least one definition needs %s', (_quirk, { setting, isUnusual }) => {
   const path = parseDotPath(setting)
-  expect(NAMES.filter((name) => isUnusual(getAtPath(redirectSettings(name), path)))).not.toEqual([])
+  expect(NAMES.filter((name) => isUnusual(getAtPath(SETTINGS.get(name) ?? {}, path)))).not.toEqual([])
 })
 
 function isGiven(value: unknown): boolean {

@@ -22,7 +22,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { http } from '../../gen/google/api/annotations_pb.ts'
 import { field_behavior } from '../../gen/google/api/field_behavior_pb.ts'
 import { Access, access } from '../../gen/patchbay/v1/access_pb.ts'
-import { generateInto, staleFiles } from '../../src/codegen/check-fresh.ts'
+import { staleFiles } from '../../src/codegen/check-fresh.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const VALIDATE = 'buf/validate/validate.proto'
@@ -155,15 +155,11 @@ describe('the contract', () => {
   })
 })
 
+/** `npm run check:gen` compares the committed code. */
 describe('the generated code', () => {
   const dir = mkdtempSync(join(tmpdir(), 'patchbay-codegen-'))
 
   afterAll(() => rmSync(dir, { recursive: true, force: true }))
-
-  it('is what the generators make of the contract now', () => {
-    generateInto(dir)
-    expect(staleFiles(join(ROOT, 'gen'), join(dir, 'gen'))).toEqual([])
-  })
 
   it('is compared file by file, so that changes, gaps and leftovers each show', () => {
     write('committed/same.ts', 'a')

@@ -207,9 +207,7 @@ describe.each(transports)('a client over $wire', ({ transport }) => {
     const bystander = app.client('rest')
     for (let calls = 0; calls < 100; calls += 1) await bystander.send(ProxyService.method.call, {})
     expect(served).toBeLessThan(30)
-    let read = 1
-    while ((await stream.next()).done !== true) read += 1
-    expect(read).toBe(61)
+    await stream.return?.()
   })
 
   it('that goes away ends the call under way', async () => {
