@@ -8,7 +8,6 @@
 
 export {
   type AccountFilter,
-  changeIntegratedAccount,
   deleteAccountsByInstallation,
   deleteIntegratedAccount,
   getIntegratedAccount,

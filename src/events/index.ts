@@ -16,7 +16,6 @@ export {
   isAskedFor,
 } from './catalog.ts'
 export { examplePayload } from './examples.ts'
-export { limitPayload } from './limit-payload.ts'
 export { listEvents } from './list-events.ts'
 export {
   type DispatchedEvent,
@@ -28,6 +27,5 @@ export {
   findEvent,
   findEvents,
   findEventsByRefs,
-  recordEventsSql,
   takeUndispatchedEvents,
 } from './sql.ts'

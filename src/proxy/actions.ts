@@ -24,8 +24,7 @@ export async function callAction(
   assertNotReserved(request.target.action)
   const { outcome } = await runAction(deps, plan, account, request)
   if (outcome.kind === 'failed') throw outcome.failure
-  // The caller did not ask for the answer to this step.
-  return outcome.kind === 'upstream_error' ? { ...outcome, isPassedOn: false } : outcome
+  return outcome
 }
 
 /**

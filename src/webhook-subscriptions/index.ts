@@ -7,6 +7,11 @@
 
 export { InboundActivity, silenceMonitor } from './activity.ts'
 export { withoutReports } from './request.ts'
-export { isSubscribing, readWebhookOverview, type WebhookOverview } from './sql/subscription.ts'
-export { createAccountSubscriptions, recreateSubscriptions } from './subscription.ts'
+export { isSubscribing } from './sql/subscription.ts'
+export {
+  createAccountSubscriptions,
+  readWebhookOverview,
+  recreateSubscriptions,
+  type WebhookOverview,
+} from './subscription.ts'
 export { subscriptionLoops } from './work.ts'

@@ -5,6 +5,7 @@ import { decodeJson, encodeJson } from '../../src/api/messages/codec.ts'
 import { parseRequestJson, parseRequestJsonInSlices } from '../../src/api/messages/json-text.ts'
 import { findUnstorableFields, isStorable } from '../../src/api/messages/storable.ts'
 import { FORBIDDEN_KEYS, findUnstorable, type Json } from '../../src/base/index.ts'
+import { caseCount } from '../support/case-count.ts'
 import { turnsDuring } from '../support/event-loop-turns.ts'
 import { message } from './support/contract.ts'
 
@@ -97,7 +98,7 @@ describe('what can be stored', () => {
       fc.property(tree, fc.integer({ min: 26, max: 33 }), (value, depth) => {
         expect(isStorable(value, depth)).toBe(findUnstorable(value, '', depth).length === 0)
       }),
-      { numRuns: 2_000 },
+      { numRuns: caseCount(200, 2_000) },
     )
   })
 

@@ -1,10 +1,11 @@
 import { Agent, request as httpRequest, type OutgoingHttpHeaders } from 'node:http'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { caseCount } from '../support/case-count.ts'
 import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT } from './support/http.ts'
 
-const RUNS = 1_000
+const RUNS = caseCount(100, 1_000)
 
 const VERBS = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS', 'HEAD']
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { exceedsJsonSize, type Json, parseJson, stringifyJson } from '../../src/base/index.ts'
+import { caseCount } from '../support/case-count.ts'
 import { turnsDuring } from '../support/event-loop-turns.ts'
 
 /** Characters that are printed at once. */
@@ -42,7 +43,7 @@ describe('a large value', () => {
       ),
     }))
     const isAlike = async (json: Json) => String(await stringifyJson(json)) === JSON.stringify(json)
-    await fc.assert(fc.asyncProperty(value, isAlike), { numRuns: 20 })
+    await fc.assert(fc.asyncProperty(value, isAlike), { numRuns: caseCount(4, 20) })
   })
 })
 

@@ -1,9 +1,15 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { ProgressReporter } from '../support/progress-reporter.ts'
+
+/** Where CI wants the results as JSON. */
+const { TEST_REPORT } = process.env
+const progress = new ProgressReporter()
 
 export default defineConfig({
   test: {
     root: join(import.meta.dirname, '../..'),
+    reporters: TEST_REPORT ? ['minimal', progress, ['json', { outputFile: TEST_REPORT }]] : ['minimal', progress],
     include: ['test/browser/**/*.test.ts'],
     globalSetup: ['test/browser/support/global-product.ts'],
     // Each file has a Chromium of its own.

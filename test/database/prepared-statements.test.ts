@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { execute, query, queryOne } from '../../src/database/index.ts'
 import { arrayLiteral, StatementCache } from '../../src/database/prepared-statements.ts'
+import { caseCount } from '../support/case-count.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -104,7 +105,7 @@ describe('an array', () => {
         const found = await queryOne<{ texts: string[] }>(database.pool, 'select :values::text[] as texts', { values })
         expect(found?.texts).toEqual(values)
       }),
-      { numRuns: 200 },
+      { numRuns: caseCount(30, 200) },
     )
   })
 })

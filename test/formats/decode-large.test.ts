@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { JsonTextError, parseJson, parseJsonInSlices } from '../../src/base/index.ts'
 import { CharsetError, decodeLarge, responseFormat } from '../../src/formats/index.ts'
+import { caseCount } from '../support/case-count.ts'
 import { turnsDuring } from '../support/event-loop-turns.ts'
 
 const SLICE = 64 * 1024
@@ -45,7 +46,7 @@ describe('JSON in slices', () => {
       fc.asyncProperty(json, async (text) => {
         expect(await inSlices(text)).toEqual(await atOnce(text))
       }),
-      { numRuns: 100 },
+      { numRuns: caseCount(10, 100) },
     )
   })
 
@@ -57,7 +58,7 @@ describe('JSON in slices', () => {
         const damaged = text.slice(0, at) + replacement + text.slice(at + 1)
         expect(await inSlices(damaged)).toEqual(await atOnce(damaged))
       }),
-      { numRuns: 150 },
+      { numRuns: caseCount(15, 150) },
     )
   })
 

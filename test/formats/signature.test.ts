@@ -4,6 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.t
 import { signatureSchema } from '../../src/formats/index.ts'
 import { compileSignature, SIGNATURE_FORMATS } from '../../src/formats/signature/index.ts'
 import { createKeySource } from '../../src/formats/signature/key-source.ts'
+import { caseCount } from '../support/case-count.ts'
 import { NOW, type SignatureRow } from './rows/delivery.ts'
 import { SIGNATURE_ROWS } from './rows/signature.ts'
 import { SIGNATURE_CONFIG_ROWS } from './rows/signature-config.ts'
@@ -126,7 +127,7 @@ describe.each(validRows)('%s', (_name, format, row) => {
 })
 
 /** Positions of a text that are changed, spread over it. */
-const POSITIONS = 16
+const POSITIONS = caseCount(4, 16)
 
 type Mutation<T> = readonly [what: string, changed: T]
 

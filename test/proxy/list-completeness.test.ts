@@ -7,6 +7,7 @@ import type { HttpClient } from '../../src/egress/index.ts'
 import type { EgressRequest } from '../../src/egress/request.ts'
 import { PAGINATION_FORMATS } from '../../src/formats/pagination/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
+import { caseCount } from '../support/case-count.ts'
 import { on } from './engine.ts'
 
 /** No list ends early in silence: whatever an upstream does, its records are read, or an error or the verdict says that some are missing. */
@@ -51,7 +52,7 @@ interface Scenario {
 const BASE = 'https://api.example.com'
 const SIZE = 3
 /** Listings per format. */
-const RUNS = 300
+const RUNS = caseCount(40, 300)
 const HOUR_S = 3_600
 const NAMES = [
   'next',

@@ -11,6 +11,7 @@ import {
   retryRun,
   stopRun,
 } from '../../src/runs/index.ts'
+import { caseCount } from '../support/case-count.ts'
 import { beforeCommit, clockedDatabase } from '../support/database.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 import { QueueModel } from './queue-model.ts'
@@ -299,7 +300,7 @@ describe('in any order of events', () => {
         await at.finish()
         await at.compare()
       }),
-      { numRuns: 60 },
+      { numRuns: caseCount(10, 60) },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { query } from '../../src/database/database.ts'
 import { pauseTrigger, resumeTrigger, updateTrigger } from '../../src/schedules/index.ts'
+import { caseCount } from '../support/case-count.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { createTenant } from '../support/tenant.ts'
 import { ScheduleModel } from './schedule-model.ts'
@@ -10,7 +11,7 @@ import { clearTriggers, TriggerFixture } from './trigger-fixture.ts'
 const { database, clock: testClock } = await clockedDatabase()
 const EXPRESSIONS = ['*/10 * * * * *', '*/7 * * * * *', '*/1 * * * *', '30 * * * * *', '0 0 1 1 *'] as const
 const START = '2026-11-05T12:00:00Z'
-const ROUNDS = 50
+const ROUNDS = caseCount(10, 50)
 
 type Step =
   | { readonly kind: 'clock'; readonly seconds: number }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { caseCount } from '../support/case-count.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { commands } from './incremental-model.ts'
 import { World } from './incremental-world.ts'
@@ -10,8 +11,8 @@ const SEED = 20_261_122
 
 describe('once the third party answers and executors live', () => {
   it.each([
-    { kind: 'webhook', numRuns: 25 },
-    { kind: 'daemon', numRuns: 10 },
+    { kind: 'webhook', numRuns: caseCount(5, 25) },
+    { kind: 'daemon', numRuns: caseCount(3, 10) },
   ] as const)(
     'every change was delivered by incremental syncs ($kind)',
     { timeout: 120_000 },

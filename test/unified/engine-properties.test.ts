@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Json, JsonNumber, type JsonObject, parseJson } from '../../src/base/index.ts'
 import { createEvaluator, type Evaluator } from '../../src/expressions/index.ts'
 import { bodySchema, type MappingPart, mapRecords, mergeMappings, recordSchema } from '../../src/unified/index.ts'
+import { caseCount } from '../support/case-count.ts'
 import { customers, planOf } from './engine-support.ts'
 
-const RUNS = 300
+const RUNS = caseCount(40, 300)
 const SCOPE = { context: {} }
 
 let evaluator: Evaluator
@@ -155,7 +156,7 @@ describe('layers', () => {
         const removed: MappingPart = { layer: 'account', config: {} }
         expect(await output([shipped, removed])).toBe(before)
       }),
-      { numRuns: 100 },
+      { numRuns: caseCount(20, 100) },
     )
   })
 })

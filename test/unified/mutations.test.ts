@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
 import type { InputPath } from '../../src/expressions/input-paths.ts'
+import { caseCount } from '../support/case-count.ts'
 import { canonical, createInlineEvaluator, type Evaluators } from './harness.ts'
 import {
   MAPPED_RESOURCES,
@@ -64,7 +65,7 @@ describe.each(MAPPED_RESOURCES)('%s', (_title, place) => {
           expect(validate(mapped), `${path.join('.')}: ${JSON.stringify(validate.errors)}`).toBe(true)
         },
       ),
-      { numRuns: 40 },
+      { numRuns: caseCount(6, 40) },
     )
   })
 })

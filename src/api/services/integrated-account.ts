@@ -1,6 +1,5 @@
 import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import {
-  changeIntegratedAccount,
   createIntegratedAccount,
   deleteIntegratedAccount,
   findReservedKeys,
@@ -11,6 +10,7 @@ import {
   refreshCredentials,
   runAccountActions,
   updateCredentials,
+  updateIntegratedAccount,
   withWholeContext,
   withWholeContexts,
 } from '../../accounts/index.ts'
@@ -75,7 +75,11 @@ export function integratedAccountService(
       },
       updateIntegratedAccount: async (request, context) => {
         const change = integratedAccountChangeFromProto(request)
-        return shown(await changeIntegratedAccount(accounts, database, environmentCallerOf(context), change))
+        return shown(
+          await database.transaction((tx) =>
+            updateIntegratedAccount(accounts, tx, environmentCallerOf(context), change),
+          ),
+        )
       },
       updateIntegratedAccountCredentials: async (request, context) => {
         const change = credentialsChangeFromProto(request)

@@ -81,9 +81,17 @@ async function computeValues(
   now: Date,
 ): Promise<JsonObject> {
   const values: Record<string, Json> = {}
-  const { credentials, context } = account
+  const { credentials, context, environmentVariables } = account
   for (const [name, expression] of Object.entries(token?.values ?? {})) {
-    const value = await evaluate(expression, { params, credentials, context, values, now: now.getTime() })
+    const roots = {
+      params,
+      credentials,
+      context,
+      environment_variables: environmentVariables,
+      values,
+      now: now.getTime(),
+    }
+    const value = await evaluate(expression, roots)
     if (value !== undefined) values[name] = value
   }
   return values
