@@ -180,6 +180,11 @@ export const FAILURE_REASONS = {
   CANCELLED: { code: 'CANCELLED' },
   SHUTTING_DOWN: { code: 'UNAVAILABLE' },
   DATABASE_UNAVAILABLE: { code: 'UNAVAILABLE' },
+  DATABASE_OVERLOADED: { code: 'UNAVAILABLE' },
+  DATABASE_DISK_FULL: { code: 'UNAVAILABLE' },
+  DATABASE_READ_ONLY: { code: 'UNAVAILABLE' },
+  DATABASE_ACCESS_DENIED: { code: 'UNAVAILABLE' },
+  DATABASE_DAMAGED: { code: 'UNAVAILABLE' },
   OBJECT_STORE_UNAVAILABLE: { code: 'UNAVAILABLE' },
   SECRET_UNREADABLE: { code: 'INTERNAL' },
   INTERNAL: { code: 'INTERNAL' },
@@ -187,15 +192,25 @@ export const FAILURE_REASONS = {
 
 export type FailureReason = keyof typeof FAILURE_REASONS
 
+/** Conditions of the database, under which every call fails. */
+export const DATABASE_REASONS = [
+  'DATABASE_UNAVAILABLE',
+  'DATABASE_OVERLOADED',
+  'DATABASE_DISK_FULL',
+  'DATABASE_READ_ONLY',
+  'DATABASE_ACCESS_DENIED',
+  'DATABASE_DAMAGED',
+] as const satisfies readonly FailureReason[]
+
 /** Reasons that say nothing about the request, account or integration: a later attempt may succeed. */
 const TRANSIENT_REASONS: ReadonlySet<FailureReason> = new Set([
+  ...DATABASE_REASONS,
   'UPSTREAM_UNREACHABLE',
   'UPSTREAM_INVALID_RESPONSE',
   'TOKEN_REQUEST_FAILED',
   'RATE_LIMITED',
   'DEADLINE_EXCEEDED',
   'CANCELLED',
-  'DATABASE_UNAVAILABLE',
   'OBJECT_STORE_UNAVAILABLE',
   'SHUTTING_DOWN',
   'INTERNAL',

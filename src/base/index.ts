@@ -12,6 +12,7 @@ export {
   accountNotActive,
   assertNever,
   catchFailure,
+  DATABASE_REASONS,
   etagMismatch,
   FAILURE_REASONS,
   Failure,

@@ -33,18 +33,20 @@ export async function runCommand(args: readonly string[], environment: NodeJS.Pr
   } catch (error) {
     // Its text is printed already; help and version arrive here too.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
-    process.stderr.write(`patchbay: ${errorText(error)}\n`)
+    process.stderr.write(`patchbay: ${await errorText(error)}\n`)
     return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED
   }
 }
 
 /** Expected errors in one line; anything else is a defect and printed with its stack. */
-function errorText(error: unknown): string {
+async function errorText(error: unknown): Promise<string> {
   if (error instanceof Failure) return failureText(error)
   if (error instanceof ServerUnavailable) return `the server is unavailable: ${error.message}`
+  if (!(error instanceof Error)) return String(error)
   const isExpected = [UsageError, ConfigError, FileError, UnexpectedAnswer].some((each) => error instanceof each)
-  if (error instanceof Error && isExpected) return error.message
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+  if (isExpected) return error.message
+  const { mapDatabaseError } = await import('../database/index.ts')
+  return mapDatabaseError(error)?.publicMessage ?? error.stack ?? error.message
 }
 
 function failureText({ publicMessage, violations }: Failure): string {

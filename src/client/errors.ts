@@ -1,6 +1,6 @@
 import { Code, ConnectError } from '@connectrpc/connect'
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
-import { FAILURE_REASONS, Failure, type FailureReason, type Violation } from '../base/index.ts'
+import { DATABASE_REASONS, FAILURE_REASONS, Failure, type FailureReason, type Violation } from '../base/index.ts'
 
 /** The server cannot be reached, or cannot serve anything at the moment: the same call may succeed later. */
 export class ServerUnavailable extends Error {
@@ -30,7 +30,7 @@ const UNAVAILABLE_REASONS: ReadonlySet<string> = new Set([
   'RATE_LIMITED',
   'REQUEST_STALLED',
   'SHUTTING_DOWN',
-  'DATABASE_UNAVAILABLE',
+  ...DATABASE_REASONS,
 ])
 /** Codes of answers without a reason that come from a wrong address, such as a proxy; any other is a broken connection. */
 const WRONG_ADDRESS_CODES: ReadonlySet<Code> = new Set([

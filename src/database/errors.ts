@@ -1,5 +1,6 @@
 import { Failure, type PollLoopDeps } from '../base/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
+import { findDatabaseProblem, isSqlState, sqlState, textOf } from './problems.ts'
 
 /** SQLSTATE codes, PostgreSQL manual appendix A. */
 const UNIQUE_VIOLATION = '23505'
@@ -13,43 +14,15 @@ const FEATURE_NOT_SUPPORTED = '0A000'
 /** Classes 22 (data exception) and 23 (integrity constraint violation). */
 const DATA_OR_CONSTRAINT = /^2[1-3]/
 
-/** SQLSTATE and system error codes of a server that is stopping, starting, full or unreachable. */
-const UNAVAILABLE_CODES: ReadonlySet<string> = new Set([
-  '57P01',
-  '57P02',
-  '57P03',
-  '53300',
-  '25P03',
-  '08000',
-  '08001',
-  '08003',
-  '08004',
-  '08006',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOENT',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-])
-/** Messages of pg and of Knex's pool, which give these errors no code. */
-const LOST_CONNECTION =
-  /Connection terminated|timeout expired|Timeout acquiring a connection|Unable to acquire a connection|not queryable/
-
-/** Seconds a client should wait while the database restarts. */
-const RETRY_AFTER_SECONDS = 1
-
 /** True for a deadlock or serialization failure (40P01, 40001): running the whole transaction again may succeed. */
 export function isRetryable(error: unknown): boolean {
   const code = sqlState(error)
   return code === SERIALIZATION_FAILURE || code === DEADLOCK_DETECTED
 }
 
-/** True when the database is unreachable rather than the statement wrong: loops retry, calls answer UNAVAILABLE. */
+/** True when the database does not work, rather than the statement being wrong: loops retry, calls answer UNAVAILABLE. */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  if (error instanceof Failure) return error.reason === 'DATABASE_UNAVAILABLE'
-  return UNAVAILABLE_CODES.has(sqlState(error)) || (error instanceof Error && LOST_CONNECTION.test(error.message))
+  return findDatabaseProblem(error) !== undefined
 }
 
 /** True for `lock_timeout` (55P03). */
@@ -88,11 +61,12 @@ export function isDataError(error: unknown): boolean {
 export function mapDatabaseError(error: unknown): Failure | undefined {
   if (isStatementTimeout(error) || isLockTimeout(error))
     return new Failure('DEADLINE_EXCEEDED', 'the database did not answer in time', { cause: error })
-  if (!isDatabaseUnavailable(error)) return undefined
-  return new Failure('DATABASE_UNAVAILABLE', 'the database is not reachable at the moment, try again', {
-    cause: error,
-    retryAfterSeconds: RETRY_AFTER_SECONDS,
-  })
+  const problem = findDatabaseProblem(error)
+  if (problem === undefined) return undefined
+  const { reason, message, retryAfterSeconds } = problem
+  const state = sqlState(error)
+  const metadata = isSqlState(state) ? { sqlstate: state } : {}
+  return new Failure(reason, message, { cause: error, retryAfterSeconds, metadata })
 }
 
 /**
@@ -114,19 +88,16 @@ export async function mapForeignKeyToInUse<Result>(
   }
 }
 
-/** Logs failed rounds of poll loops on the database: an outage once per loop as a warning, everything else with its stack. */
-export function logLoopErrors(logger: Pick<Logger, 'warn' | 'error'>): PollLoopDeps['onError'] {
-  return (error, loop, failures) => {
-    if (!isDatabaseUnavailable(error)) logger.error({ loop, ...describeError(error) }, 'a round failed')
-    else if (failures === 1) logger.warn({ loop }, 'the database is unavailable, the loop waits')
+/** Logs failed rounds of poll loops with their stack; a condition of the database is logged once per process, by its health check. */
+export function logLoopErrors(logger: Pick<Logger, 'debug' | 'error'>): PollLoopDeps['onError'] {
+  return (error, loop) => {
+    const problem = findDatabaseProblem(error)
+    if (problem === undefined) logger.error({ loop, ...describeError(error) }, 'a round failed')
+    else logger.debug({ loop, reason: problem.reason }, 'the loop waits for the database')
     return undefined
   }
 }
 
-function sqlState(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
-}
-
 function violatedConstraint(error: unknown): string {
-  return error instanceof Error && 'constraint' in error ? String(error.constraint) : ''
+  return textOf(error, 'constraint')
 }

@@ -41,3 +41,4 @@ export {
   toPage,
 } from './keyset-pages.ts'
 export { migrate } from './migrate.ts'
+export { findDatabaseProblem } from './problems.ts'

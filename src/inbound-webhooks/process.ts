@@ -1,6 +1,6 @@
 import { findAccountsByContext } from '../accounts/index.ts'
 import { Failure, type Json, type JsonObject } from '../base/index.ts'
-import { type Database, isDatabaseUnavailable } from '../database/index.ts'
+import { type Database, findDatabaseProblem } from '../database/index.ts'
 import { accountSecrets } from '../proxy/index.ts'
 import { Redactor } from '../redaction/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
@@ -51,8 +51,8 @@ export async function processInboundEvent(deps: ProcessingDeps, lease: LeasedEve
       const message = redactor.redactText(error.publicMessage)
       return failedAt(steps.current, error, steps.trace, message)
     }
-    if (isDatabaseUnavailable(error))
-      return failedAt(steps.current, new Failure('DATABASE_UNAVAILABLE', 'the database was not reachable'), steps.trace)
+    const problem = findDatabaseProblem(error)
+    if (problem !== undefined) return failedAt(steps.current, new Failure(problem.reason, problem.message), steps.trace)
     deps.logger.error(
       { inbound_event_id: lease.id, ...describeError(error) },
       'processing a webhook failed unexpectedly',

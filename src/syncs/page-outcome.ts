@@ -1,4 +1,4 @@
-import { Failure, type FailureReason } from '../base/index.ts'
+import { DATABASE_REASONS, Failure, type FailureReason } from '../base/index.ts'
 import { isRetryableStatus, type RecordsPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
 import type { RunError, RunOutcome } from '../runs/index.ts'
 
@@ -35,7 +35,7 @@ const OUTCOMES: Partial<Record<FailureReason, 'wait' | 'transient_listing_error'
   DEADLINE_EXCEEDED: 'transient_listing_error',
   REQUEST_STALLED: 'retry',
   TOKEN_REQUEST_FAILED: 'retry',
-  DATABASE_UNAVAILABLE: 'retry',
+  ...Object.fromEntries(DATABASE_REASONS.map((reason) => [reason, 'retry'])),
   SHUTTING_DOWN: 'retry',
   CANCELLED: 'retry',
   PLACEHOLDER_UNRESOLVED: 'listing_error',
