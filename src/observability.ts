@@ -5,7 +5,7 @@ import { countDeliveryBacklog } from './deliveries/index.ts'
 import { countQueueDepth, findUnservedWork } from './runs/index.ts'
 import { SchedulerMonitor, STALLED_AFTER_SECONDS } from './schedules/index.ts'
 import type { Storage } from './storage.ts'
-import { Metrics, MetricsServer } from './telemetry/index.ts'
+import { type HealthProblem, Metrics, MetricsServer } from './telemetry/index.ts'
 
 /** What a process shows to its operator, shared by the API and the worker in it. */
 export interface Observability extends AsyncDisposable {
@@ -13,7 +13,7 @@ export interface Observability extends AsyncDisposable {
   /** Undefined without a port for them; nothing is counted then. */
   readonly metrics: Metrics | undefined
   /** Calls the listener now and at every change: why the process is not healthy, `undefined` when it is. */
-  onHealthChange(listener: (problem: string | undefined) => void): void
+  onHealthChange(listener: (problem: HealthProblem | undefined) => void): void
   /**
    * Starts the health checks and the metrics server; resolves with its address, undefined without a port.
    *
@@ -22,8 +22,10 @@ export interface Observability extends AsyncDisposable {
   start(port?: BoundPort): Promise<{ readonly url: string } | undefined>
 }
 
-const DATABASE_PROBLEM = 'the database is not reachable'
-export const SCHEDULER_PROBLEM = `no tick fires: the oldest one has waited for more than ${STALLED_AFTER_SECONDS} s`
+export const SCHEDULER_PROBLEM: HealthProblem = {
+  reason: 'SCHEDULER_STALLED',
+  message: `no tick fires: the oldest one has waited for more than ${STALLED_AFTER_SECONDS} s`,
+}
 
 /** Builds the metrics, the monitor of the scheduler, and the server that shows both. */
 export function createObservability(
@@ -37,15 +39,16 @@ export function createObservability(
   metrics?.readQueue(() => countQueueDepth(database.pool))
   metrics?.readDeliveryBacklog(() => countDeliveryBacklog(database.pool))
   metrics?.readUnservedWork(() => findUnservedWork(database.pool))
-  const findProblem = () => (databaseWatch?.isReachable === false ? DATABASE_PROBLEM : undefined)
+  if (databaseWatch !== undefined) metrics?.readHealth(databaseWatch)
+  const findProblem = () => databaseWatch?.problem
   const findSchedulerProblem = () => findProblem() ?? (schedulerMonitor.isStalled ? SCHEDULER_PROBLEM : undefined)
   const server = metrics && new MetricsServer({ metrics, findProblem, findSchedulerProblem })
   return {
     schedulerMonitor,
     metrics,
-    onHealthChange: (listener) => databaseWatch?.onChange(() => listener(findProblem())),
+    onHealthChange: (listener) => databaseWatch?.onChange(listener),
     async start(port) {
-      databaseWatch?.start()
+      await databaseWatch?.start()
       await schedulerMonitor.poll()
       schedulerMonitor.start()
       if (server === undefined || metricsPort === undefined) return undefined

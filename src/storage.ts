@@ -22,7 +22,7 @@ import {
   parseKeyRing,
   type SecretStore,
 } from './secrets/index.ts'
-import { describeError, type Logger } from './telemetry/index.ts'
+import type { Logger } from './telemetry/index.ts'
 
 const KEY_FILE = 'encryption.key'
 const KEY_ID = 'local'
@@ -67,6 +67,7 @@ export async function openStorage(config: Config, options: StorageOptions): Prom
   await migrate(database)
   await checkKeys(config, database, keyRing)
   const databaseWatch = opened.use(watchDatabase(config, connection, options.logger))
+  databaseWatch.attach(database)
   const resources = opened.move()
   return {
     database,
@@ -101,17 +102,13 @@ function watchDatabase(config: Config, connection: DatabaseOptions, logger: Logg
     const { pid } = await startEmbeddedServer({ dataDir })
     logger.warn({ pid }, 'the embedded PostgreSQL died and was restarted')
   }
-  const watch = new DatabaseHealthCheck({
+  return new DatabaseHealthCheck({
     connection: { ...connection, applicationName: `${connection.applicationName} health` },
     clock: systemClock,
     random: Math.random,
+    logger,
     restart: databaseUrl === undefined ? restart : undefined,
-    onRestartError: (error) => logger.warn(describeError(error), 'the embedded PostgreSQL could not be restarted'),
   })
-  watch.onChange((isReachable) => {
-    if (!isReachable) logger.warn({}, 'the database is not reachable')
-  })
-  return watch
 }
 
 /** @throws ConfigError when the first connection fails, or the server is too old */

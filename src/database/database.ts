@@ -49,12 +49,24 @@ export type Tx = Knex
 export class Database {
   /** Runs each statement in its own transaction. */
   readonly pool: Tx
+  /** The generation in which each connection was opened; the pool closes those of earlier ones. */
+  readonly #generations = new WeakMap<object, number>()
+  #generation = 0
 
   constructor(options: DatabaseOptions) {
     this.pool = knex({
       client: 'pg',
       connection: toConnectionConfig(options),
-      pool: { min: 0, max: options.poolMax ?? POOL_MAX_DEFAULT, idleTimeoutMillis: POOL_IDLE_MS },
+      pool: {
+        min: 0,
+        max: options.poolMax ?? POOL_MAX_DEFAULT,
+        idleTimeoutMillis: POOL_IDLE_MS,
+        afterCreate: (connection: object, done: (error: null, connection: object) => void) => {
+          this.#generations.set(connection, this.#generation)
+          done(null, connection)
+        },
+        validate: (connection: object) => this.#generations.get(connection) === this.#generation,
+      },
       acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
       // An error's message keeps the placeholders: the values could be secrets, and messages are logged.
       compileSqlOnError: false,
@@ -63,6 +75,17 @@ export class Database {
     })
     // Knex hands these on to the transactions of the pool.
     this.pool.userParams.statements = new StatementCache()
+  }
+
+  /** Calls back with the error of every statement that fails, also within transactions, and of every connection that cannot be opened. */
+  onError(listener: (error: unknown) => void): void {
+    this.pool.on('query-error', listener)
+    this.pool.client.pool.on('createFail', (_event: number, error: unknown) => listener(error))
+  }
+
+  /** Replaces every connection that is open now before it is used again; work on them goes on. */
+  renewConnections(): void {
+    this.#generation++
   }
 
   /**

@@ -12,6 +12,7 @@ import {
 const START_DEADLINE_MS = 30_000
 const STOP_DEADLINE_MS = 20_000
 const STOP_POLL_MS = 20
+const LOG_TAIL_CHARACTERS = 8_192
 
 /** A running embedded PostgreSQL, shared by the processes of one data directory. */
 export interface EmbeddedServer {
@@ -57,7 +58,7 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions): Promi
   // Of two simultaneous starts one server exits, while the other is about to answer on the same socket.
   const isGone = () => child.exitCode !== null && !hasLivePostmaster(placement)
   const answered = await waitForServer(placement.socketDir, START_DEADLINE_MS, isGone)
-  if (!answered) throw new Error(`the embedded PostgreSQL did not start, see ${join(placement.root, 'postgres.log')}`)
+  if (!answered) throw new Error(`the embedded PostgreSQL did not start${lastFatalLine(placement.root)}`)
   return toHandle(placement, postmasterPid(placement.dataDir) !== child.pid)
 }
 
@@ -116,6 +117,14 @@ function launch(
   })
   child.unref()
   return child
+}
+
+/** What the server's log says about its end, and where the log is. */
+function lastFatalLine(root: string): string {
+  const file = join(root, 'postgres.log')
+  const text = existsSync(file) ? readFileSync(file, 'utf8').slice(-LOG_TAIL_CHARACTERS) : ''
+  const last = [...text.matchAll(/^.*(?:FATAL|PANIC): +(.*)$/gm)].at(-1)?.[1]
+  return `${last === undefined ? '' : `: ${last}`}, see ${file}`
 }
 
 function toHandle(placement: EmbeddedPlacement, adopted: boolean): EmbeddedServer {

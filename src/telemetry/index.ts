@@ -6,4 +6,4 @@
 
 export { createLogger, describeError, type Logger, summariseError } from './logger.ts'
 export { Metrics } from './metrics.ts'
-export { MetricsServer } from './metrics-server.ts'
+export { type HealthProblem, MetricsServer } from './metrics-server.ts'

@@ -13,6 +13,24 @@ export interface MetricSpec {
  * that a customer chose, or text of a request.
  */
 export const METRICS = {
+  healthProblem: {
+    name: 'patchbay_health_problem',
+    type: 'gauge',
+    labels: ['reason'],
+    help: '1 while this process is not healthy, by the reason that `/healthz` gives: a condition of the database, or `CLOCK_WRONG`. Absent while it is.',
+  },
+  databaseErrors: {
+    name: 'patchbay_database_errors_total',
+    type: 'counter',
+    labels: ['reason'],
+    help: 'Statements and connections of this process that failed under a condition of the database, such as `DATABASE_DISK_FULL`.',
+  },
+  clockOffset: {
+    name: 'patchbay_clock_offset_seconds',
+    type: 'gauge',
+    labels: [],
+    help: "By how much the clock of this process is ahead of the database's; negative: behind.",
+  },
   oldestDueAge: {
     name: 'patchbay_oldest_due_age_seconds',
     type: 'gauge',

@@ -1,14 +1,22 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+/** Why a process, or a part of it, is not healthy. */
+export interface HealthProblem {
+  /** For machines, e.g. `DATABASE_DISK_FULL`. */
+  readonly reason: string
+  /** What is wrong and what to do. */
+  readonly message: string
+}
+
 /** What the server shows. */
 export interface MetricsServerSources {
   /** Metrics as text, and the content type of that text. */
   readonly metrics: { readonly contentType: string; text(): Promise<string> }
   /** Why the process is not healthy; `undefined` when it is. */
-  readonly findProblem: () => string | undefined
+  readonly findProblem: () => HealthProblem | undefined
   /** Why the scheduler is not healthy, in any process; `undefined` when it is. */
-  readonly findSchedulerProblem: () => string | undefined
+  readonly findSchedulerProblem: () => HealthProblem | undefined
 }
 
 /** More than scrapers and probes need. */
@@ -63,8 +71,9 @@ export class MetricsServer implements AsyncDisposable {
   }
 }
 
-function health(problem: string | undefined): PlainReply {
-  return problem === undefined ? plain(200, 'SERVING\n') : plain(503, `NOT_SERVING: ${problem}\n`)
+function health(problem: HealthProblem | undefined): PlainReply {
+  if (problem === undefined) return plain(200, 'SERVING\n')
+  return plain(503, `NOT_SERVING: ${problem.reason}: ${problem.message}\n`)
 }
 
 function plain(status: number, body: string): PlainReply {

@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { METRICS, type MetricSpec } from './metric-table.ts'
+import type { HealthProblem } from './metrics-server.ts'
 
 /** How often a value is read. */
 export interface ReadThrottle {
@@ -53,6 +54,14 @@ export interface WorkerCounters {
     readonly records: number
   }
   readonly leasesExpired: number
+}
+
+/** What the health check of a process knows, read at each scrape. */
+export interface HealthFigures {
+  readonly problem: HealthProblem | undefined
+  /** By condition of the database. */
+  readonly errorCounts: ReadonlyMap<string, number>
+  readonly clockOffsetSeconds: number
 }
 
 /** How many runs of one kind of group are in one state. */
@@ -133,6 +142,18 @@ export class Metrics {
   /** Counts ticks that have their run or skip, by how late each was, in seconds. */
   readonly observeTicks = (latenessSeconds: readonly number[]): void => {
     for (const seconds of latenessSeconds) this.#lateness.observe(Math.max(0, seconds))
+  }
+
+  /** Shows the health of the process. */
+  readHealth(health: HealthFigures): void {
+    this.#gauge(METRICS.healthProblem, (gauge) => {
+      gauge.reset()
+      if (health.problem !== undefined) gauge.set({ reason: health.problem.reason }, 1)
+    })
+    this.#externalCounter(METRICS.databaseErrors, () =>
+      [...health.errorCounts].map(([reason, count]) => [{ reason }, count]),
+    )
+    this.#gauge(METRICS.clockOffset, (gauge) => gauge.set(health.clockOffsetSeconds))
   }
 
   /** Shows the age of the oldest due tick. */

@@ -113,7 +113,7 @@ describe('health', () => {
     expect((await check('')).json).toEqual({ status: 'SERVING' })
     expect((await check('widget.v1.WidgetService')).json).toEqual({ status: 'SERVING' })
     expect((await check('nothing')).json).toMatchObject({ code: 'not_found' })
-    harness.health.set('widget.v1.WidgetService', 'its upstream is gone')
+    harness.health.set('widget.v1.WidgetService', { reason: 'GONE', message: 'its upstream is gone' })
     expect((await check('widget.v1.WidgetService')).json).toEqual({ status: 'NOT_SERVING' })
     expect((await check('')).json).toEqual({ status: 'SERVING' })
   })
@@ -132,7 +132,7 @@ describe('health', () => {
     for await (const { status } of client.watch({ service: 'later' })) {
       seen.push(status)
       if (seen.length === 3) break
-      harness.health.set('later', seen.length === 1 ? undefined : 'closed')
+      harness.health.set('later', seen.length === 1 ? undefined : { reason: 'CLOSED', message: 'closed' })
     }
     expect(seen).toEqual([ServingStatus.SERVICE_UNKNOWN, ServingStatus.SERVING, ServingStatus.NOT_SERVING])
   })

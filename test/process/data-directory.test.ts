@@ -184,7 +184,11 @@ describe('the database of a data directory', () => {
     process.kill(pid, 'SIGSTOP')
     const backends = backendsOf(pid)
     for (const backend of backends) process.kill(backend, 'SIGSTOP')
-    const gone = { status: 'NOT_SERVING', reason: 'the database is not reachable' }
+    const gone = {
+      status: 'NOT_SERVING',
+      reason: 'DATABASE_UNAVAILABLE',
+      message: 'the database is not reachable at the moment, try again',
+    }
     await vi.waitFor(async () => expect(await probe('/healthz')).toEqual(gone), EVENTUALLY)
     expect(await probe('/healthz/scheduler')).toEqual(gone)
     expect(await check()).toEqual({ status: 'NOT_SERVING' })

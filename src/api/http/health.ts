@@ -15,12 +15,13 @@ export function healthzRoutes(health: Pick<Health, 'problemOf'>): readonly HttpR
     access: 'public',
     async handle({ request, response, context }) {
       const problem = health.problemOf(service)
-      const isServing = problem === undefined
-      const body = Buffer.from(
-        JSON.stringify(isServing ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason: problem }),
-      )
+      const state =
+        problem === undefined
+          ? { status: 'SERVING' }
+          : { status: 'NOT_SERVING', reason: problem.reason, message: problem.message }
+      const body = Buffer.from(JSON.stringify(state))
       const headers = { 'content-type': 'application/json', 'content-length': body.length, 'cache-control': 'no-store' }
-      response.writeHead(isServing ? 200 : 503, { ...context.responseHeaders, ...headers })
+      response.writeHead(problem === undefined ? 200 : 503, { ...context.responseHeaders, ...headers })
       response.end(request.method === 'HEAD' ? undefined : body)
     },
   }))

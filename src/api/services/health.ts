@@ -4,10 +4,12 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../../gen/grpc/health/v1/health_pb.ts'
 import { Failure } from '../../base/index.ts'
+import type { HealthProblem } from '../../telemetry/index.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 
 const SERVING = ServingStatus.SERVING
 const NOT_SERVING = ServingStatus.NOT_SERVING
+const DRAINING: HealthProblem = { reason: 'SHUTTING_DOWN', message: 'the server is shutting down' }
 
 /**
  * Health of each service, as in `grpc.health.v1`: the empty name is the whole server. All are SERVING at start; a drain sets all to
@@ -15,7 +17,7 @@ const NOT_SERVING = ServingStatus.NOT_SERVING
  */
 export class Health {
   /** The problem of each service that does not serve. */
-  readonly #problems = new Map<string, string | undefined>()
+  readonly #problems = new Map<string, HealthProblem | undefined>()
   readonly #changes = new EventTarget()
   #isDraining = false
 
@@ -29,7 +31,7 @@ export class Health {
    * Sets the problem of a service; undefined: it serves. A problem of the whole server is one of every service. Unknown
    * names are added.
    */
-  set(service: string, problem: string | undefined): void {
+  set(service: string, problem: HealthProblem | undefined): void {
     this.#problems.set(service, problem)
     this.#changes.dispatchEvent(new Event('change'))
   }
@@ -41,8 +43,8 @@ export class Health {
   }
 
   /** Why the service does not serve; `undefined` when it does. */
-  problemOf(service: string): string | undefined {
-    if (this.#isDraining) return 'the server is shutting down'
+  problemOf(service: string): HealthProblem | undefined {
+    if (this.#isDraining) return DRAINING
     return this.#problems.get('') ?? this.#problems.get(service)
   }
 
