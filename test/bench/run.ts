@@ -1,5 +1,6 @@
 /**
- * `npm run bench [name…]`: measures the named figures, all when none is named.
+ * `npm run bench [name…]`: measures the named figures, all when none is named. `npm run bench compare <commit> [name…]`: see
+ * `compare.ts`.
  *
  * Each figure is one JSON line `{name, value, unit, target, ok}`; speed is a ratio to a floor measured in the same run.
  */
@@ -26,11 +27,16 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }
   'ticks-growth': () => import('./ticks-growth.ts'),
 }
 
-const asked = process.argv.slice(2)
+const [first, commit, ...compared] = process.argv.slice(2)
+const isCompared = first === 'compare'
+const asked = isCompared ? compared : process.argv.slice(2)
 const unknown = asked.filter((name) => !Object.hasOwn(BENCHMARKS, name))
 if (unknown.length > 0) {
   process.stderr.write(`no benchmark ${unknown.join(', ')}; there are ${Object.keys(BENCHMARKS).join(', ')}\n`)
   process.exitCode = 2
+} else if (isCompared) {
+  const { run } = await import('./compare.ts')
+  await run(commit, asked)
 } else {
   for (const [name, load] of Object.entries(BENCHMARKS)) {
     if (asked.length > 0 && !asked.includes(name)) continue
