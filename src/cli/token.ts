@@ -1,11 +1,10 @@
 import { isUuid } from '../base/index.ts'
-import { readConfig } from '../config.ts'
-import { openStorage, type Storage } from '../storage.ts'
-import { createLogger } from '../telemetry/index.ts'
-import { createApiToken, findOperatorTeam, listApiTokens, revokeApiToken, type TeamActor } from '../tenancy/index.ts'
+import { createApiToken, listApiTokens, revokeApiToken } from '../tenancy/index.ts'
+import { asOperator } from './as-operator.ts'
 import { type RunCommand, UsageError } from './command.ts'
-import { prepareFirstStart } from './first-start.ts'
 
+/** As the database sees the connections. */
+const COMMAND = 'patchbay token'
 const LISTED_MAX = 1_000
 
 /** Creates a token of the first team, another team or an environment, and prints it. */
@@ -20,7 +19,7 @@ export const runTokenCreate: RunCommand = ({ options, environment }) => {
     environmentId === undefined
       ? ({ kind: 'team', teamId: team } as const)
       : ({ kind: 'environment', environmentId } as const)
-  return asOperator(environment, async ({ database }, actor) => {
+  return asOperator(environment, COMMAND, async ({ database }, actor) => {
     const { token } = await database.transaction((tx) => createApiToken(tx, actor, { ...subject, name }))
     process.stdout.write(`${token}\n`)
   })
@@ -28,7 +27,7 @@ export const runTokenCreate: RunCommand = ({ options, environment }) => {
 
 /** Lists the tokens of the first team. */
 export const runTokenList: RunCommand = ({ environment }) =>
-  asOperator(environment, async ({ database }, { teamId }) => {
+  asOperator(environment, COMMAND, async ({ database }, { teamId }) => {
     const tokens = await listApiTokens(database.pool, teamId, { before: undefined, limit: LISTED_MAX })
     for (const { id, kind, hint, name, revokedAt, expiresAt } of tokens) {
       const state = revokedAt !== null ? 'revoked' : expiresAt === null ? 'valid' : `until ${expiresAt.toISOString()}`
@@ -39,27 +38,8 @@ export const runTokenList: RunCommand = ({ environment }) =>
 /** Revokes a token of the first team. */
 export const runTokenRevoke: RunCommand = ({ operands: [id = ''], environment }) => {
   if (!isUuid(id)) throw new UsageError('token revoke takes the id of a token, as token list shows it')
-  return asOperator(environment, async ({ database }, { teamId }) => {
+  return asOperator(environment, COMMAND, async ({ database }, { teamId }) => {
     await revokeApiToken(database.pool, teamId, id)
     process.stdout.write(`${id} is revoked\n`)
   })
-}
-
-/** Acts for the operator's team without a token, through the database: for a lost first token, or scripts on this machine. */
-async function asOperator(
-  environment: NodeJS.ProcessEnv,
-  act: (storage: Storage, actor: TeamActor) => Promise<void>,
-): Promise<number> {
-  const config = readConfig(environment)
-  const options = { applicationName: 'patchbay token', isStart: false, logger: createLogger(config.logLevel) }
-  await using storage = await openStorage(config, options)
-  await prepareFirstStart(config, storage)
-  await act(storage, await getOperatorTeam(storage))
-  return 0
-}
-
-async function getOperatorTeam({ database }: Storage): Promise<TeamActor> {
-  const team = await findOperatorTeam(database.pool)
-  if (team === undefined) throw new Error('the first team is missing right after it was made')
-  return { teamId: team.id, isOperator: true }
 }

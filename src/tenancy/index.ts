@@ -42,6 +42,14 @@ export {
   insertIdempotencyKey,
   storeIdempotentResponse,
 } from './sql/idempotency-keys.ts'
-export { findOperatorTeam, findTeam, findTeams, type TeamChange, type TeamRecord } from './sql/teams.ts'
+export {
+  findOperatorTeam,
+  findTeam,
+  findTeams,
+  findTermsOfEnvironment,
+  setTeamVerified,
+  type TeamChange,
+  type TeamRecord,
+} from './sql/teams.ts'
 export { createTeam, deleteTeam, getTeam, listTeams, updateTeam } from './teams.ts'
 export { checkedRandomText, isCheckedRandomText } from './token-format.ts'

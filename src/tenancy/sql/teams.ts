@@ -1,4 +1,4 @@
-import { type IdPage, newestFirst, nextVersion, type Tx, whereVersion } from '../../database/index.ts'
+import { type IdPage, newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 
 /** A team as it is stored. `tosLink` is empty when there is none. */
 export interface TeamRecord {
@@ -101,6 +101,24 @@ export async function updateTeamRow(
     .update({ ...toColumns(change), ...nextVersion(tx) })
     .returning(COLUMNS)
   return team
+}
+
+/** Marks a team as verified or not; `undefined` when there is no such team. The same mark changes nothing. Uses the primary key. */
+export async function setTeamVerified(tx: Tx, id: string, isVerified: boolean): Promise<TeamRecord | undefined> {
+  await tx('team')
+    .where({ id, is_verified: !isVerified })
+    .update({ is_verified: isVerified, ...nextVersion(tx) })
+  return await findTeam(tx, id)
+}
+
+/** Address of the terms of service of the team that an environment belongs to; empty without any. Uses primary keys. */
+export async function findTermsOfEnvironment(tx: Tx, environmentId: string): Promise<string> {
+  const found = await queryOne<{ readonly tosLink: string }>(
+    tx,
+    'select tos_link as "tosLink" from environment join team on team.id = team_id where environment.id = :environmentId',
+    { environmentId },
+  )
+  return found?.tosLink ?? ''
 }
 
 /**

@@ -1,0 +1,25 @@
+import { readConfig } from '../config.ts'
+import { openStorage, type Storage } from '../storage.ts'
+import { createLogger } from '../telemetry/index.ts'
+import { findOperatorTeam, type TeamActor } from '../tenancy/index.ts'
+import { prepareFirstStart } from './first-start.ts'
+
+/** Acts for the operator's team without a token, through the database: for a lost first token, or scripts on this machine. */
+export async function asOperator(
+  environment: NodeJS.ProcessEnv,
+  applicationName: string,
+  act: (storage: Storage, actor: TeamActor) => Promise<void>,
+): Promise<number> {
+  const config = readConfig(environment)
+  const options = { applicationName, isStart: false, logger: createLogger(config.logLevel) }
+  await using storage = await openStorage(config, options)
+  await prepareFirstStart(config, storage)
+  await act(storage, await getOperatorTeam(storage))
+  return 0
+}
+
+async function getOperatorTeam({ database }: Storage): Promise<TeamActor> {
+  const team = await findOperatorTeam(database.pool)
+  if (team === undefined) throw new Error('the first team is missing right after it was made')
+  return { teamId: team.id, isOperator: true }
+}

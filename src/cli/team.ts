@@ -1,0 +1,37 @@
+import { isUuid, notFound } from '../base/index.ts'
+import { listTeams, setTeamVerified } from '../tenancy/index.ts'
+import { asOperator } from './as-operator.ts'
+import { type RunCommand, UsageError } from './command.ts'
+
+/** As the database sees the connections. */
+const COMMAND = 'patchbay team'
+const LISTED_MAX = 1_000
+
+/** Lists all teams. */
+export const runTeamList: RunCommand = ({ environment }) =>
+  asOperator(environment, COMMAND, async ({ database }, actor) => {
+    const teams = await listTeams(database.pool, actor, { before: undefined, limit: LISTED_MAX })
+    for (const { id, isVerified, name, domain } of teams) {
+      const names = [name, domain].filter((text) => text !== '').join('  ')
+      process.stdout.write(`${id}  ${isVerified ? 'verified  ' : 'unverified'}  ${names}\n`)
+    }
+  })
+
+/** Marks a team as verified. */
+export const runTeamVerify: RunCommand = (given) => changeMark(given, true)
+
+/** Takes the mark away. */
+export const runTeamUnverify: RunCommand = (given) => changeMark(given, false)
+
+async function changeMark(
+  { operands: [id = ''], environment }: Parameters<RunCommand>[0],
+  isVerified: boolean,
+): Promise<number> {
+  if (!isUuid(id))
+    throw new UsageError(`team ${isVerified ? 'verify' : 'unverify'} takes the id of a team, as team list shows it`)
+  return await asOperator(environment, COMMAND, async ({ database }) => {
+    const team = await setTeamVerified(database.pool, id, isVerified)
+    if (team === undefined) throw notFound('team', id)
+    process.stdout.write(`${team.name} (${team.id}) is ${isVerified ? 'verified' : 'not verified'}\n`)
+  })
+}
