@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { JsonObject } from '../base/index.ts'
 
+export { findShippedLogo, hasShippedLogo } from './logos.ts'
 export { findShippedMapping, findShippedModel, listMappedIntegrations, SHIPPED_MODEL_NAMES } from './unified.ts'
 
 /** A shipped definition: the body of a request that creates an integration. */
