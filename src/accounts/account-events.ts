@@ -57,7 +57,7 @@ function identityPayload(account: AccountWithDefinition): JsonObject {
  * The payload of all other events: the account in the names of the contract, times in RFC 3339, without credentials.
  *
  * `{id, environment_id, environment_integration_id, integration: {id, name}, tenant_id, authentication_method, status,
- * last_error, last_action_result, last_forbidden_error, reauthorization_due_at, context, region, is_sandbox,
+ * last_error, last_action_result, last_forbidden_error, reauthorization_due_at, terms_url, terms_accepted_at, context, region, is_sandbox,
  * object_store_context_fields, created_at, updated_at}`. Context keys in the object store are left out, and a context of more
  * than 64 KiB is left out whole: read the account.
  */
@@ -71,6 +71,8 @@ function accountEventPayload(account: AccountWithDefinition): JsonObject {
     last_action_result: account.lastActionResult,
     last_forbidden_error: account.lastForbiddenError === null ? null : { ...account.lastForbiddenError },
     reauthorization_due_at: account.reauthorizationDueAt?.toISOString() ?? null,
+    terms_url: account.termsUrl,
+    terms_accepted_at: account.termsAcceptedAt?.toISOString() ?? null,
     ...(exceedsJsonSize(context, CONTEXT_LENGTH_MAX) ? {} : { context }),
     region: account.region,
     is_sandbox: account.isSandbox,

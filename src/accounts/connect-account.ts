@@ -12,7 +12,7 @@ import {
 import { type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
 import { integrationDisabled } from './load-account.ts'
 import { type ReplaceDependencies, replaceCredentials } from './replace-credentials.ts'
-import { findIntegratedAccount } from './sql/integrated-account.ts'
+import { type AcceptedTerms, findIntegratedAccount } from './sql/integrated-account.ts'
 
 const NO_RULES = { contextFromToken: [] }
 
@@ -33,6 +33,8 @@ export interface ConnectAccountInput
   readonly grant?: ConnectionGrant | undefined
   /** Context of the link session; takes precedence over the fields. What the grant brings takes precedence over both. */
   readonly context: JsonObject
+  /** That the customer accepted in the link session; absent: there were none to accept. */
+  readonly terms?: AcceptedTerms | undefined
 }
 
 /**
@@ -74,6 +76,8 @@ export interface ReconnectAccountInput {
   readonly grant?: ConnectionGrant | undefined
   /** As in `ConnectAccountInput`; null removes a key. */
   readonly context: JsonObject
+  /** That the customer accepted in the link session; absent: those that were accepted before stay. */
+  readonly terms?: AcceptedTerms | undefined
 }
 
 /**
@@ -89,7 +93,7 @@ export async function reconnectAccount(
   { environmentId }: EnvironmentRef,
   input: ReconnectAccountInput,
 ): Promise<IntegratedAccount> {
-  const { id, authenticationMethod, fields: credentials, grant } = input
+  const { id, authenticationMethod, fields: credentials, grant, terms } = input
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
   if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
@@ -99,6 +103,7 @@ export async function reconnectAccount(
     token: grant?.token,
     contextOf: (collected) => contextOf(collected, input),
     isFromCustomer: true,
+    terms,
   })
 }
 

@@ -10,6 +10,7 @@ import type { AccountDependencies } from './dependencies.ts'
 import { integrationDisabled } from './load-account.ts'
 import { insertAccountHistory } from './sql/account-history.ts'
 import {
+  type AcceptedTerms,
   findIntegratedAccount,
   insertIntegratedAccount,
   type NewIntegratedAccount,
@@ -95,6 +96,8 @@ export interface CollectedAccount extends Omit<IntegratedAccountInput, 'authenti
   readonly token: TokenSet | undefined
   /** Whole: visible fields included. */
   readonly context: JsonObject
+  /** Absent: the customer was not asked. */
+  readonly terms?: AcceptedTerms | undefined
 }
 
 /** Stores a new account with credentials, token, history and events. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND */
@@ -117,6 +120,8 @@ export async function storeNewAccount(
     isSandbox: input.isSandbox ?? false,
     region: input.region ?? 'wnam',
     objectStoreContextFields: input.objectStoreContextFields ?? [],
+    termsUrl: input.terms?.url ?? '',
+    termsAcceptedAt: input.terms?.acceptedAt ?? null,
   }
   const { inline, stored } = splitContext(account, input.context)
   await insertAccount(tx, { ...account, context: inline })

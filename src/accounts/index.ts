@@ -58,6 +58,7 @@ export type { ResolvedAccount } from './resolved-account.ts'
 export type { AccountHistoryRecord } from './sql/account-history.ts'
 export { type AccountOfValue, findAccountsByContext } from './sql/context-lookup.ts'
 export {
+  type AcceptedTerms,
   type AccountRef,
   type AccountStatus,
   type ForbiddenError,

@@ -8,7 +8,12 @@ import { authenticationMethodOf, type CollectedCredentials, chooseMethod, collec
 import type { AccountDependencies } from './dependencies.ts'
 import { forgetExternalId, storeReauthorization } from './sql/account-state.ts'
 import { resetToken } from './sql/account-token.ts'
-import { type AccountWithDefinition, findIntegratedAccount } from './sql/integrated-account.ts'
+import {
+  type AcceptedTerms,
+  type AccountWithDefinition,
+  findIntegratedAccount,
+  storeAcceptedTerms,
+} from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { updateAccount, withContextForCall } from './stored-context.ts'
 import { accountSecretRef, isFieldName, storeGrantedToken, TOKEN_SECRET, tokenPolicyOf } from './stored-credentials.ts'
@@ -65,6 +70,8 @@ export interface CredentialsReplacement {
    * sent to, none of them is kept.
    */
   readonly isFromCustomer?: boolean
+  /** That the customer accepted with them. Absent: those that were accepted before stay. */
+  readonly terms?: AcceptedTerms | undefined
   readonly version?: number | undefined
 }
 
@@ -86,6 +93,7 @@ export async function replaceCredentials(
   await replaceToken(deps, tx, account, replacement)
   await replaceFields(deps, tx, account, replacement)
   if (given.isIdentityChangeConfirmed === true) await forgetExternalId(tx, account)
+  if (given.terms !== undefined) await storeAcceptedTerms(tx, account, given.terms)
   await changeAccountStatus(tx, account, 'reconnected')
   const changed = await findIntegratedAccount(tx, account.environmentId, account.id)
   if (changed === undefined) throw notFound('integrated_account', account.id)

@@ -22,6 +22,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
     '0003-sync-hints.sql',
   ],
   '0004-unified': ['0004-unified.sql', '0004-tool-servers.sql'],
+  '0005-catalog': ['0005-catalog.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

@@ -39,6 +39,9 @@ export interface LinkSession {
   readonly locale: string
   readonly persistPreviousContext: boolean
   readonly skipPostConnectForm: boolean
+  /** Address of the terms of service that the customer accepted; empty until then. */
+  readonly termsUrl: string
+  readonly termsAcceptedAt: Date | null
   /** Forms that were submitted. */
   readonly attempts: number
   /** Of the last attempt, when it failed. */
@@ -73,7 +76,13 @@ export type LinkStepResult =
   /** Show the session's present step; it may be another one than before, also because of another tab. */
   | { readonly kind: 'progress'; readonly session: LinkSession }
   /** Values are wrong; nothing was changed. Fields are names of the form. */
-  | { readonly kind: 'invalid'; readonly session: LinkSession; readonly violations: readonly Violation[] }
+  | {
+      readonly kind: 'invalid'
+      readonly session: LinkSession
+      readonly violations: readonly Violation[]
+      /** The terms of service have to be accepted. */
+      readonly needsTerms: boolean
+    }
   /** Go to the third party's consent page, always in the top window. */
   | { readonly kind: 'redirect'; readonly session: LinkSession; readonly url: string }
   /** No session with that id for that browser. */

@@ -113,7 +113,12 @@ async function rejectedSettings(
   failure: Failure,
 ): Promise<LinkStepResult> {
   if (failure.violations.length > 0)
-    return { kind: 'invalid', session: toLinkSession(session), violations: failure.violations.map(withoutFormPath) }
+    return {
+      kind: 'invalid',
+      session: toLinkSession(session),
+      violations: failure.violations.map(withoutFormPath),
+      needsTerms: false,
+    }
   // The session was deleted with its account.
   if (failure.reason === 'RESOURCE_NOT_FOUND') return { kind: 'unknown' }
   const error = linkError('form_source_error', failure.publicMessage)

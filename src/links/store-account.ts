@@ -1,4 +1,10 @@
-import { type ConnectionGrant, connectAccount, findIntegratedAccount, reconnectAccount } from '../accounts/index.ts'
+import {
+  type AcceptedTerms,
+  type ConnectionGrant,
+  connectAccount,
+  findIntegratedAccount,
+  reconnectAccount,
+} from '../accounts/index.ts'
 import { Failure, type JsonObject } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { causeOfActive } from './activation.ts'
@@ -96,6 +102,7 @@ async function writeAccount(
 ) {
   const { environmentId, integratedAccountId: id } = session
   const { authenticationMethod } = target.method
+  const terms = acceptedTermsOf(session)
   if (id === null) {
     const { tenantId, context, region, isSandbox, objectStoreContextFields } = session
     const { environmentIntegrationId } = target.choice
@@ -104,12 +111,16 @@ async function writeAccount(
       accounts,
       tx,
       { environmentId },
-      { ...input, authenticationMethod, fields, grant, context },
+      { ...input, authenticationMethod, fields, grant, context, terms },
     )
   }
   const context = await contextForReconnect(tx, session, id, fields)
-  const input = { id, authenticationMethod, fields, grant, context }
+  const input = { id, authenticationMethod, fields, grant, context, terms }
   return await reconnectAccount(accounts, tx, { environmentId }, input)
+}
+
+function acceptedTermsOf({ termsUrl, termsAcceptedAt }: LinkSessionRecord): AcceptedTerms | undefined {
+  return termsAcceptedAt === null ? undefined : { url: termsUrl, acceptedAt: termsAcceptedAt }
 }
 
 /** The session's context; without `persist_previous_context` the account's other keys are removed. */

@@ -12,6 +12,7 @@ import type { LinkStepResult } from './session.ts'
 import type { LinkSessionRecord } from './sql/link-session.ts'
 import { failWithoutChoice, unchanged } from './steps.ts'
 import { reloadSession, storeAccount } from './store-account.ts'
+import { findTermsToAccept } from './terms.ts'
 
 /** Forms that may be submitted in one session, so that it is no way of trying out passwords. */
 const ATTEMPTS_MAX = 30
@@ -23,11 +24,13 @@ const STATE_TTL_MS = 10 * 60_000
  * the authorisation so far ends.
  *
  * @param values by field name, as texts of a form or of the fields' types
+ * @param acceptedTerms address of the terms of service that the customer accepts with it; needed where `findTermsToAccept` has some
  */
 export async function submitForm(
   deps: LinkDependencies,
   ref: LinkSessionRef,
   values: JsonObject,
+  acceptedTerms?: string,
 ): Promise<LinkStepResult> {
   const session = await loadForBrowser(deps, ref)
   if (session === undefined) return { kind: 'unknown' }
@@ -40,9 +43,13 @@ export async function submitForm(
     supplied: suppliedValues(target.connect, session),
     isFromCustomer: true,
   })
-  if (collected.kind === 'invalid')
-    return { kind: 'invalid', session: toLinkSession(session), violations: collected.violations.map(withoutFormPath) }
-  const submitted = { target, visible: collected.visible, secrets: collected.secrets }
+  const terms = await findTermsToAccept(deps, session)
+  const needsTerms = terms !== undefined && terms !== acceptedTerms
+  if (collected.kind === 'invalid' || needsTerms) {
+    const violations = collected.kind === 'invalid' ? collected.violations.map(withoutFormPath) : []
+    return { kind: 'invalid', session: toLinkSession(session), violations, needsTerms }
+  }
+  const submitted = { target, visible: collected.visible, secrets: collected.secrets, acceptedTerms: terms }
   return target.method.hasConsent
     ? await requestConsent(deps, session, submitted)
     : progress(await connectDirectly(deps, session, submitted))
@@ -62,16 +69,18 @@ interface SubmittedForm {
   readonly target: ConnectTarget
   readonly visible: JsonObject
   readonly secrets: JsonObject
+  /** Of the terms of service, where there were some to accept. */
+  readonly acceptedTerms: string | undefined
 }
 
 /** Connects the account with what was entered. Of several submits at once one does. */
 async function connectDirectly(
   deps: LinkDependencies,
   session: LinkSessionRecord,
-  { target, visible, secrets }: SubmittedForm,
+  { target, visible, secrets, acceptedTerms }: SubmittedForm,
 ): Promise<LinkSessionRecord> {
   const exchangeId = newId()
-  const patch = { exchangeId, attempts: 1, formValues: visible }
+  const patch = { exchangeId, attempts: 1, formValues: visible, acceptedTerms }
   const exchanging = await commitLinkStatus(deps, session, 'form_submitted', { patch, guard: unchanged(session) })
   if (exchanging === undefined) return await reloadSession(deps, session)
   return await storeAccount(deps, exchanging, exchangeId, { target, fields: { ...visible, ...secrets } })
@@ -81,13 +90,13 @@ async function connectDirectly(
 async function requestConsent(
   deps: LinkDependencies,
   session: LinkSessionRecord,
-  { target, visible, secrets }: SubmittedForm,
+  { target, visible, secrets, acceptedTerms }: SubmittedForm,
 ): Promise<LinkStepResult> {
   const state = randomSecret()
   const redirectUri = callbackUriOf(deps)
   const authorization = authorizationTarget(session, target, { ...visible, ...secrets })
   const begun = await beginAuthorization(deps.accounts, authorization, { redirectUri, state, scopes: session.scopes })
-  const attempt = { attempts: 1, formValues: visible }
+  const attempt = { attempts: 1, formValues: visible, acceptedTerms }
   if (begun.kind === 'failed') {
     const error = linkError(begun.code, begun.message)
     const failed = await commitLinkStatus(deps, session, causeOfError(error), {

@@ -126,6 +126,7 @@ describe('PATCH /integrated-account/{id}', () => {
         'context_errors',
         'webhook_subscriptions',
         'external_id',
+        'terms_url',
         'etag',
       ].toSorted(),
     )

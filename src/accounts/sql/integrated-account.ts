@@ -34,12 +34,21 @@ export interface IntegratedAccountRecord {
   readonly externalId: string | null
   /** When the customer has to connect the account again at the latest; null: never, as far as is known. */
   readonly reauthorizationDueAt: Date | null
+  /** Address of the terms of service that the customer accepted when it was last connected on the connect page; empty: none. */
+  readonly termsUrl: string
+  readonly termsAcceptedAt: Date | null
   readonly isSandbox: boolean
   readonly region: Region
   readonly objectStoreContextFields: readonly string[]
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly version: number
+}
+
+/** The terms of service that a customer accepted, by their address. */
+export interface AcceptedTerms {
+  readonly url: string
+  readonly acceptedAt: Date
 }
 
 /** The last 403 of the third party; it does not change the status. */
@@ -108,6 +117,7 @@ const COLUMNS = `account.id, account.environment_id as "environmentId",
   case when account.status = 'connecting' and account.connecting_lease_id is null
     then account.connecting_due_at end as "nextAttemptAt",
   account.external_id as "externalId", account.reauthorization_due_at as "reauthorizationDueAt",
+  account.terms_url as "termsUrl", account.terms_accepted_at as "termsAcceptedAt",
   account.is_sandbox as "isSandbox", account.region,
   account.object_store_context_fields as "objectStoreContextFields",
   account.created_at as "createdAt", account.updated_at as "updatedAt", account.version`
@@ -131,7 +141,20 @@ export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAcco
     is_sandbox: account.isSandbox,
     region: account.region,
     object_store_context_fields: account.objectStoreContextFields,
+    terms_url: account.termsUrl,
+    terms_accepted_at: account.termsAcceptedAt,
   })
+}
+
+/** Notes the terms of service that the customer accepted; of an account whose row is locked. Uses the primary key. */
+export async function storeAcceptedTerms(
+  tx: Tx,
+  { environmentId, id }: AccountRef,
+  { url, acceptedAt }: AcceptedTerms,
+): Promise<void> {
+  await tx('integrated_account')
+    .where({ environment_id: environmentId, id })
+    .update({ terms_url: url, terms_accepted_at: acceptedAt })
 }
 
 /** Uses primary keys. */

@@ -80,6 +80,8 @@ export function integratedAccountToProto(
     reauthorizationDueAt:
       account.reauthorizationDueAt === null ? undefined : timestampFrom(account.reauthorizationDueAt),
     externalId: account.externalId ?? '',
+    termsUrl: account.termsUrl,
+    termsAcceptedAt: account.termsAcceptedAt === null ? undefined : timestampFrom(account.termsAcceptedAt),
     nextAttemptAt: account.nextAttemptAt === null ? undefined : timestampFrom(account.nextAttemptAt),
     webhookSubscriptions: (webhooks?.subscriptions ?? []).map(subscriptionToProto),
     webhookActivity: webhooks?.activity === undefined ? undefined : activityToProto(webhooks.activity),

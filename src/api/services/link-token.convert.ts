@@ -47,6 +47,8 @@ export function linkTokenToProto({
     createdAt: timestampFrom(session.createdAt),
     updatedAt: timestampFrom(session.updatedAt),
     objectStoreContextFields: [...session.objectStoreContextFields],
+    termsUrl: session.termsUrl,
+    termsAcceptedAt: session.termsAcceptedAt === null ? undefined : timestampFrom(session.termsAcceptedAt),
   }
 }
 

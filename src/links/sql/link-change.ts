@@ -19,6 +19,8 @@ export interface LinkPatch {
   readonly environmentIntegrationId?: string | null
   readonly authenticationMethod?: AuthenticationMethod | null
   readonly formValues?: JsonObject
+  /** Address of the terms of service that the customer accepts now. */
+  readonly acceptedTerms?: string | undefined
   /** To be added. */
   readonly attempts?: number
   readonly browserKeyHash?: Uint8Array
@@ -55,6 +57,7 @@ const ASSIGNMENTS: Readonly<Record<keyof LinkPatch, string>> = {
   environmentIntegrationId: 'environment_integration_id = :environmentIntegrationId::uuid',
   authenticationMethod: 'authentication_method = :authenticationMethod::text',
   formValues: 'form_values = :formValues::jsonb',
+  acceptedTerms: 'terms_url = :acceptedTerms::text, terms_accepted_at = now()',
   attempts: 'attempts = attempts + :attempts::integer',
   browserKeyHash: 'browser_key_hash = :browserKeyHash::bytea',
   stateHash: 'state_hash = :stateHash::bytea',
@@ -164,10 +167,14 @@ function conditionsOf(guard: LinkGuard): string {
     .join(' ')
 }
 
-function parametersOf({ formValues, ...patch }: LinkPatch, { exchangeId, stateHash, version }: LinkGuard) {
+function parametersOf(
+  { formValues, acceptedTerms, ...patch }: LinkPatch,
+  { exchangeId, stateHash, version }: LinkGuard,
+) {
   return {
     ...patch,
     ...(formValues === undefined ? {} : { formValues: jsonb(formValues) }),
+    ...(acceptedTerms === undefined ? {} : { acceptedTerms }),
     ...(exchangeId === undefined ? {} : { guardExchangeId: exchangeId }),
     ...(stateHash === undefined ? {} : { guardStateHash: stateHash }),
     ...(version === undefined ? {} : { guardVersion: version }),

@@ -82,7 +82,7 @@ export const SESSION_COLUMNS = `session.id, session.environment_id as "environme
   session.skip_post_connect_form as "skipPostConnectForm", session.expires_at as "expiresAt",
   session.environment_integration_id as "environmentIntegrationId", integration.name as "integrationName",
   session.authentication_method as "authenticationMethod", session.form_values as "formValues",
-  session.attempts,
+  session.terms_url as "termsUrl", session.terms_accepted_at as "termsAcceptedAt", session.attempts,
   session.browser_key_hash as "browserKeyHash", session.callback_uri as "callbackUri",
   session.granted_scopes as "grantedScopes",
   session.missing_scopes as "missingScopes", session.sealed_values as "sealedValues", session.is_popup as "isPopup",
