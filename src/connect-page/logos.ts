@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type HttpExchange, limitAddress, sendResponse } from '../api/index.ts'
 import type { TtlCache } from '../base/index.ts'
+import { findShippedLogo } from '../catalog/index.ts'
 import type { Database } from '../database/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import { COMMON_HEADERS, LOGO_POLICY } from './page-headers.ts'
@@ -54,20 +55,48 @@ export async function registerLogos(deps: LogoDeps, urls: readonly string[]): Pr
   return new Map(logos.map(({ url, hash }) => [url, `/connect/logo/${hash.toString('hex')}`]))
 }
 
-/** `GET /connect/logo/{hash}`: a registered picture; 404 while there is none, and the page then shows initials. */
+/** Path of the logo of a shipped definition. */
+export function shippedLogoPath(name: string): string {
+  return `/connect/logo/${name}.svg`
+}
+
+/**
+ * `GET /connect/logo/{name}.svg`: the logo of a shipped definition, which pages of other origins may show; `{hash}`: a registered
+ * picture. While there is none the answer is 204, at which the page shows initials: browsers report a 404 as an error.
+ */
 export async function serveLogo(deps: LogoDeps, exchange: HttpExchange): Promise<void> {
-  const key = /^\/connect\/logo\/([0-9a-f]{64})$/.exec(exchange.path)?.[1]
-  if (key === undefined) return sendRequestError(exchange, 404, 'request.not_found')
-  const logo = deps.logos.get(key) ?? (await loadLogo(deps, exchange, Buffer.from(key, 'hex')))
-  if (logo === undefined) return sendRequestError(exchange, 404, 'request.not_found')
-  deps.logos.set(key, logo)
+  const [, name, hash] = /^\/connect\/logo\/(?:([a-z0-9-]+)\.svg|([0-9a-f]{64}))$/.exec(exchange.path) ?? []
+  if (name !== undefined) return sendLogo(exchange, shippedLogo(name), 'cross-origin')
+  if (hash === undefined) return sendRequestError(exchange, 404, 'request.not_found')
+  const found = deps.logos.get(hash) ?? (await loadLogo(deps, exchange, Buffer.from(hash, 'hex')))
+  if (found === 'unknown') return sendRequestError(exchange, 404, 'request.not_found')
+  if (found !== 'unavailable') deps.logos.set(hash, found)
+  sendLogo(exchange, found === 'unavailable' ? undefined : found, 'same-origin')
+}
+
+function shippedLogo(name: string): Logo | undefined {
+  const body = findShippedLogo(name)
+  return body && { contentType: 'image/svg+xml', body }
+}
+
+function sendLogo(
+  exchange: HttpExchange,
+  logo: Logo | undefined,
+  resourcePolicy: 'same-origin' | 'cross-origin',
+): void {
+  const { context, response } = exchange
   const headers = {
     ...COMMON_HEADERS,
-    'cache-control': BROWSER_CACHE,
+    'cache-control': logo === undefined ? 'no-store' : BROWSER_CACHE,
     'content-security-policy': LOGO_POLICY,
-    'cross-origin-resource-policy': 'same-origin',
+    'cross-origin-resource-policy': resourcePolicy,
   }
-  for (const [name, value] of Object.entries(headers)) exchange.context.setHeader(name, value)
+  for (const [name, value] of Object.entries(headers)) context.setHeader(name, value)
+  if (logo === undefined) {
+    response.writeHead(204, context.responseHeaders)
+    response.end()
+    return
+  }
   sendResponse(exchange, 200, logo.contentType, logo.body)
 }
 
@@ -75,13 +104,17 @@ export async function serveLogo(deps: LogoDeps, exchange: HttpExchange): Promise
  * The stored picture, fetched anew once a week; else the one at its address, at most once an hour. One process fetches it, the
  * others have the stored one meanwhile, as all have it when it cannot be fetched.
  */
-async function loadLogo(deps: LogoDeps, exchange: HttpExchange, hash: Buffer): Promise<Logo | undefined> {
+async function loadLogo(
+  deps: LogoDeps,
+  exchange: HttpExchange,
+  hash: Buffer,
+): Promise<Logo | 'unknown' | 'unavailable'> {
   limitAddress(exchange)
   const { pool } = deps.database
   const stored = await findLogo(pool, hash)
-  if (stored === undefined) return undefined
+  if (stored === undefined) return 'unknown'
   const { url, contentType, body, isDue } = stored
-  const present = contentType === null || body === null ? undefined : { contentType, body }
+  const present = contentType === null || body === null ? 'unavailable' : { contentType, body }
   if (!isDue || !(await claimLogo(pool, hash))) return present
   const fetched = await fetchLogo(deps, url)
   if (fetched !== undefined) await storeLogo(pool, hash, fetched)

@@ -1,21 +1,28 @@
-import type { JsonObject, Violation } from '../base/index.ts'
-import { createConnectForm, getLinkSession, type LinkPageStep } from '../links/index.ts'
+import { foldText, type JsonObject, type Violation } from '../base/index.ts'
+import { createConnectForm, findTermsToAccept, getLinkSession, type LinkPageStep } from '../links/index.ts'
 import { destinationOf, outcomeOf } from './destination.ts'
 import { progressOf, revisionOf } from './progress.ts'
 import { sendRedirect } from './send-page.ts'
 import { settingsContent } from './settings-step.ts'
-import { textAbout } from './texts.ts'
+import { categoryName, textAbout } from './texts.ts'
 import { chooseIntegrationPage, chooseMethodPage } from './views/choose.ts'
 import { donePage, failedPage } from './views/end.ts'
 import { consentPage, credentialsPage } from './views/form.ts'
 import type { PageContent } from './views/layout.ts'
 import { progressPage, waitingPage } from './views/progress.ts'
+import type { TermsModel } from './views/terms.ts'
 import { alertOf, errorAlert, type PageVisit, sendStep, stepPath } from './visit.ts'
+
+/** Longest search; the input has the same limit. */
+const QUERY_LENGTH_MAX = 256
 
 /** What the customer has just submitted, where the page shows it again. */
 export interface Submitted {
   readonly values: JsonObject
   readonly violations: readonly Violation[]
+  /** Address of the terms of service whose box was checked. */
+  readonly acceptedTerms: string | undefined
+  readonly needsTerms: boolean
 }
 
 /** Shows a step, or the session's own step when the session has passed or not reached the asked one. */
@@ -71,16 +78,26 @@ async function stepContent(visit: PageVisit, step: LinkPageStep): Promise<PageCo
   }
 }
 
-function integrationContent({ frame, session, choices, logoPaths }: PageVisit): PageContent {
+function integrationContent({ frame, exchange, session, choices, logoPathOf }: PageVisit): PageContent {
   return chooseIntegrationPage(
     { ...frame, integration: undefined },
     {
       action: stepPath(session, 'integration'),
-      choices: choices.map(({ environmentIntegrationId, label, logoUrl }) => ({
-        value: environmentIntegrationId,
-        name: label,
-        logoPath: logoPaths.get(logoUrl ?? ''),
-      })),
+      choices: choices.map((choice) => {
+        const { label: name, text, tags, searchText } = choice.description
+        const category = categoryName(frame.texts, choice.category)
+        return {
+          value: choice.environmentIntegrationId,
+          name,
+          logoPath: logoPathOf(choice),
+          text,
+          category,
+          tags,
+          isBeta: choice.isBeta,
+          searchText: `${searchText} ${foldText(category)}`,
+        }
+      }),
+      query: (new URLSearchParams(exchange.query).get('q') ?? '').slice(0, QUERY_LENGTH_MAX),
       cancelPath: stepPath(session, 'cancel'),
     },
   )
@@ -108,12 +125,15 @@ async function formContent(visit: PageVisit, submitted?: Submitted): Promise<Pag
   const common = {
     action: stepPath(session, 'form'),
     alert: submitted === undefined ? alertOf(visit) : undefined,
+    terms: await termsModel(visit, submitted),
+    isSandbox: session.isSandbox,
+    isBeta: form.choice.isBeta,
     cancelPath: stepPath(session, 'cancel'),
     backPath: backFromForm(visit),
   }
   const { hasConsent } = form.method
   if (hasConsent && fields.every(({ isHidden }) => isHidden))
-    return consentPage(frame, { ...common, scopes: form.scopes, isSandbox: session.isSandbox })
+    return consentPage(frame, { ...common, scopes: form.scopes })
   return credentialsPage(frame, {
     ...common,
     fields,
@@ -121,8 +141,16 @@ async function formContent(visit: PageVisit, submitted?: Submitted): Promise<Pag
     violations: submitted?.violations ?? [],
     hasConsent,
     isReconnect: session.isReconnect,
-    isSandbox: session.isSandbox,
   })
+}
+
+async function termsModel(
+  { deps, session }: PageVisit,
+  submitted: Submitted | undefined,
+): Promise<TermsModel | undefined> {
+  const url = await findTermsToAccept(deps.links, session)
+  if (url === undefined) return undefined
+  return { url, isChecked: submitted?.acceptedTerms === url, isMissing: submitted?.needsTerms === true }
 }
 
 function backFromForm({ session, choices, choice }: PageVisit): string | undefined {

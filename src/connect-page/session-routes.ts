@@ -1,5 +1,5 @@
 import type { HttpExchange } from '../api/index.ts'
-import { isUuid, type JsonObject } from '../base/index.ts'
+import { isUuid } from '../base/index.ts'
 import {
   cancelByBrowser,
   chooseIntegration,
@@ -17,9 +17,10 @@ import { linkUrl } from './html.ts'
 import { revisionOf } from './progress.ts'
 import { isSameOrigin } from './same-origin.ts'
 import { sendJson, sendRedirect, sendRequestError } from './send-page.ts'
-import { showRejectedForm, showStep, waitingContent } from './session-pages.ts'
+import { type Submitted, showRejectedForm, showStep, waitingContent } from './session-pages.ts'
 import { serveOptions, takeSettings } from './settings-step.ts'
 import { hopPage } from './views/form.ts'
+import { TERMS_INPUT } from './views/terms.ts'
 import { continueVisit, openVisit, type PageVisit, sendStep, stepPath } from './visit.ts'
 
 /** `/connect/{id}` and everything below it. */
@@ -87,11 +88,16 @@ async function submit(visit: PageVisit, form: URLSearchParams): Promise<void> {
   const connectForm = await createConnectForm(deps.links, session)
   if (connectForm === undefined) return sendRedirect(exchange, stepPath(session, session.step))
   const values = fieldValues(form, connectForm.fields)
-  await respond(visit, await submitForm(deps.links, ref, values), values)
+  const acceptedTerms = form.get(TERMS_INPUT) ?? undefined
+  await respond(visit, await submitForm(deps.links, ref, values, acceptedTerms), { values, acceptedTerms })
 }
 
-/** Sends the browser where a step has led. @param values what was submitted, to show it again */
-async function respond(visit: PageVisit, result: LinkStepResult, values: JsonObject = {}): Promise<void> {
+/** Sends the browser where a step has led. @param submitted to show it again */
+async function respond(
+  visit: PageVisit,
+  result: LinkStepResult,
+  submitted: Pick<Submitted, 'values' | 'acceptedTerms'> = { values: {}, acceptedTerms: undefined },
+): Promise<void> {
   const { exchange } = visit
   switch (result.kind) {
     case 'unknown':
@@ -100,8 +106,9 @@ async function respond(visit: PageVisit, result: LinkStepResult, values: JsonObj
       return sendRedirect(exchange, stepPath(result.session, result.session.step))
     case 'invalid':
       return await showRejectedForm(await continueVisit(visit, result.session), {
-        values,
+        ...submitted,
         violations: result.violations,
+        needsTerms: result.needsTerms,
       })
     case 'redirect':
       return await leave(await continueVisit(visit, result.session), result.url)

@@ -59,6 +59,14 @@ export function textAbout(
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
+/** The name of a category in the language of the page; one that the page does not know as its words. */
+export function categoryName(texts: Texts, category: string): string {
+  const key = `category.${category}`
+  if (texts.has(key)) return texts.text(key)
+  const words = category.replace(/[_-]+/g, ' ').trim()
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
 /** Most languages of an `Accept-Language` that are looked at. */
 const ACCEPTED_MAX = 20
 

@@ -9,7 +9,7 @@ import {
 } from '../links/index.ts'
 import { findBranding } from '../tenancy/index.ts'
 import type { ConnectPageDeps } from './dependencies.ts'
-import { registerLogos } from './logos.ts'
+import { registerLogos, shippedLogoPath } from './logos.ts'
 import { neutralFrame, sendPage } from './send-page.ts'
 import {
   cookieSeconds,
@@ -41,8 +41,8 @@ export interface PageVisit {
   readonly choices: readonly LinkChoice[]
   /** The chosen one; undefined until then. */
   readonly choice: LinkChoice | undefined
-  /** Paths of pictures on this server, by their addresses. */
-  readonly logoPaths: ReadonlyMap<string, string>
+  /** Path of a choice's logo on this server; undefined without one. */
+  readonly logoPathOf: (choice: LinkChoice) => string | undefined
   readonly frame: PageFrame
   readonly mode: OpenMode | 'iframe'
   readonly browser: Browser
@@ -156,7 +156,10 @@ async function visitOf(
 ): Promise<PageVisit> {
   const choices = await listChoices(deps.links, session)
   const branding = await findBranding(deps.database.pool, session.environmentId)
-  const logoPaths = await registerLogos(deps, [branding.logoUrl, ...choices.map(({ logoUrl }) => logoUrl ?? '')])
+  const logoUrls = choices.map(({ description }) => description.logoUrl ?? '')
+  const logoPaths = await registerLogos(deps, [branding.logoUrl, ...logoUrls])
+  const logoPathOf = ({ name, description: { logoUrl, hasShippedLogo } }: LinkChoice) =>
+    hasShippedLogo ? shippedLogoPath(name) : logoPaths.get(logoUrl ?? '')
   const choice = choices.find((each) => each.environmentIntegrationId === session.environmentIntegrationId)
   const texts = textsFor([
     ...[browser.locale, session.locale].filter((tag) => tag !== ''),
@@ -169,11 +172,11 @@ async function visitOf(
         ? undefined
         : { name: branding.displayName, logoPath: logoPaths.get(branding.logoUrl) },
     accentColor: branding.accentColor === '' ? undefined : branding.accentColor,
-    integration: choice && { name: choice.label, logoPath: logoPaths.get(choice.logoUrl ?? '') },
+    integration: choice && { name: choice.description.label, logoPath: logoPathOf(choice) },
     isFramed: browser.mode === 'iframe',
     theme: browser.theme,
   }
-  return { deps, exchange, ref, session, choices, choice, logoPaths, frame, mode: browser.mode, browser }
+  return { deps, exchange, ref, session, choices, choice, logoPathOf, frame, mode: browser.mode, browser }
 }
 
 type Browser = Omit<SessionCookie, 'mode'> & { readonly mode: OpenMode | 'iframe' }

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { RIGHT_KEY } from './peers/provider.ts'
 import { findAccessibilityProblems } from './support/accessibility.ts'
 import { closeContext } from './support/chromium.ts'
+import { keyDefinition } from './support/definitions.ts'
 import { compareScreenshots } from './support/screenshots.ts'
 import { createStates } from './support/states.ts'
 import { fillKeyForm } from './support/steps.ts'
@@ -58,6 +59,29 @@ describe('with the branding of an environment', () => {
     await checkAppearance(page, name, [page])
     await closeContext(page.context())
     await world.setBranding({ display_name: '', accent_color: '', logo_url: '' })
+  })
+})
+
+describe('with terms of service', () => {
+  const TERMS = `${world.provider.url}/terms`
+
+  it.each([
+    ['terms', 'en', 'Continue to Acme CRM', 'plain'],
+    ['terms-de', 'de', 'Verbinden', 'keys'],
+  ])('%s: the box is accessible, and what is missing is said', async (name, locale, submit, kind) => {
+    await world.setTerms(TERMS)
+    await world.setBranding({ display_name: 'Northwind Traders' })
+    const keys = () => world.install('acme-keys', keyDefinition(world.provider.url))
+    const integration = kind === 'plain' ? await world.installProfile('plain') : await keys()
+    const link = await world.createLink({ integrations: [integration], locale })
+    const page = await world.newPage()
+    await page.goto(link.url)
+    await page.getByRole('button', { name: submit }).click()
+    await page.getByRole('alert').waitFor()
+    await checkAppearance(page, name, [page])
+    await closeContext(page.context())
+    await world.setBranding({ display_name: '' })
+    await world.setTerms('')
   })
 })
 

@@ -58,6 +58,20 @@ describe.concurrent('a form', () => {
     await closeContext(page.context())
   })
 
+  it('takes back what was wrong with a field once its value changes', async () => {
+    const { page } = await openLink([keys])
+    await submitKeyForm(page)
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Subdomain').fill('acme')
+    expect(await alertTitle(page)).toBe('There is 1 problem with your entries')
+    expect(await page.locator('.problem').count()).toBe(1)
+    expect(await page.getByLabel('Subdomain').getAttribute('aria-invalid')).toBeNull()
+    await page.getByLabel('API key', { exact: true }).fill('k')
+    expect(await page.locator('.problem, .alert, [aria-invalid]').count()).toBe(0)
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('type'))).toBe('password')
+    await closeContext(page.context())
+  })
+
   it('that is sent twice connects one account', async () => {
     const tenant_id = 'double-submit'
     const { page } = await openLink([slowKeys], { tenant_id })
@@ -245,6 +259,46 @@ describe.concurrent('the form after the connection', () => {
     await page.getByRole('radio', { name: 'Workspace 7', exact: true }).check()
     await page.getByRole('button', { name: 'Save and finish' }).click()
     await untilConnected(page, 'Acme Settings')
+    await closeContext(page.context())
+  })
+})
+
+describe.concurrent('the list of services', () => {
+  const names = ['Ableton', 'Basecamp', 'Clockify', 'Dovetail', 'Evernote', 'Gusto', 'Harvest']
+  const install = () =>
+    Promise.all(
+      names.map((label) =>
+        world.install(
+          `list-${label.toLowerCase()}`,
+          { ...keyDefinition(world.provider.url), label },
+          { tags: [`${label} tag`] },
+        ),
+      ),
+    )
+
+  it('is filtered while one types, by tags too, and chosen by Enter when one is left', async () => {
+    const { page } = await openLink(await install())
+    await page.getByRole('searchbox').fill('TAG')
+    await page.getByText('7 services').waitFor()
+    await page.getByRole('searchbox').fill('tag gust')
+    await page.getByText('1 service', { exact: true }).waitFor()
+    expect(await page.getByRole('listitem').count()).toBe(1)
+    await page.getByRole('searchbox').fill('nothing')
+    await page.getByText('No service matches “nothing”.').waitFor()
+    await page.getByRole('searchbox').fill('harvest')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { level: 1, name: 'Connect Harvest' }).waitFor()
+    await closeContext(page.context())
+  })
+
+  it('is searched without script by a button', async () => {
+    const { page } = await openLink(await install(), {}, { javaScriptEnabled: false })
+    await page.getByRole('searchbox').fill('éver')
+    await page.getByRole('button', { name: 'Search' }).click()
+    await page.getByText('1 service', { exact: true }).waitFor()
+    expect(await page.getByRole('listitem').count()).toBe(1)
+    await page.getByRole('button', { name: 'Evernote' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Connect Evernote' }).waitFor()
     await closeContext(page.context())
   })
 })

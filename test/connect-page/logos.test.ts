@@ -64,7 +64,7 @@ describe('a logo', () => {
     upstream.script({ request, answer })
     for (let visit = 0; visit < 2; visit += 1) {
       const { status, headers } = await get(path)
-      expect([status, headers.get('cache-control')]).toEqual([404, 'no-store'])
+      expect([status, headers.get('cache-control')]).toEqual([204, 'no-store'])
     }
   })
 
@@ -88,7 +88,7 @@ describe('a logo', () => {
     const { url } = await link({ integrations: [integration] })
     const { html } = await browser().get(url)
     const path = /<img class="logo" src="([^"]+)"/.exec(html)?.[1] ?? ''
-    expect((await get(path)).status).toBe(404)
+    expect((await get(path)).status).toBe(204)
   })
 
   it('that no page has shown for thirty days is deleted', async () => {
@@ -109,6 +109,38 @@ describe('a logo', () => {
     expect((await get(`/connect/logo/${'ab'.repeat(32)}`)).status).toBe(404)
     const { pool } = app.database
     expect(await query(pool, `select 1 from connect_logo where encode(hash, 'hex') like 'abab%'`, {})).toEqual([])
+  })
+})
+
+describe('the logo of a shipped definition', () => {
+  it('is shown for an integration of its name that has none of its own, without a request to anyone', async () => {
+    const { url } = await link({ integrations: [await install({ ...KEY_CONFIG, label: 'Ours' }, 'hubspot')] })
+    const { html } = await browser().get(url)
+    expect(html).toContain('<img class="logo" src="/connect/logo/hubspot.svg"')
+    const { status, headers } = await get('/connect/logo/hubspot.svg')
+    expect(status).toBe(200)
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': 'image/svg+xml',
+      'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+      'cross-origin-resource-policy': 'cross-origin',
+      'cache-control': 'public, max-age=86400',
+    })
+  })
+
+  it('gives way to a logo that the definition has', async () => {
+    const own = { ...KEY_CONFIG, logo: `${upstream.url}/own.svg` }
+    const { url } = await link({ integrations: [await install(own, 'salesforce')] })
+    expect((await browser().get(url)).html).not.toContain('salesforce.svg')
+  })
+
+  it.each([
+    '/connect/logo/unknown.svg',
+    '/connect/logo/hibob',
+    '/connect/logo/..%2Findex.ts',
+    '/connect/logo/HUBSPOT.svg',
+  ])('is at no other address: %s', async (path) => {
+    expect([204, 404]).toContain((await get(path)).status)
+    expect((await get(path)).body.toString()).not.toContain('<svg')
   })
 })
 

@@ -43,7 +43,8 @@ describe('the keys', () => {
     const isUsed = (key: string) => {
       const [stem = '', last = ''] = [key.slice(0, key.lastIndexOf('.')), key.slice(key.lastIndexOf('.') + 1)]
       const isDerived = ['title', 'advice', 'one', 'other'].includes(last) && sources.includes(`'${stem}'`)
-      const isTable = /^(?:error|request|violation)\.|^progress\.(?:state|exchanging|post_install|validating)/.test(key)
+      const isTable =
+        /^(?:category|error|request|violation)\.|^progress\.(?:state|exchanging|post_install|validating)/.test(key)
       const isKind = ['pending.title', 'waiting.title'].includes(key)
       return isDerived || isTable || isKind || sources.includes(`'${key}'`)
     }

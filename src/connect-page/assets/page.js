@@ -194,6 +194,7 @@ function sessionStorageRemove() {
 // Forms
 
 addEventListener('submit', (event) => {
+  if (event.defaultPrevented) return
   const form = event.target
   if (isBusy) return event.preventDefault()
   const isHop = form.matches('[data-hop]')
@@ -224,9 +225,26 @@ addEventListener('click', (event) => {
   void load(link.getAttribute('href'))
 })
 
-addEventListener('input', (event) => {
-  if (event.target.closest('form[data-guard]')) setDirty(true)
+addEventListener('input', ({ target }) => {
+  if (!target.closest('form[data-guard]')) return
+  setDirty(true)
+  const field = target.closest('.field')
+  if (field?.querySelector('.problem')) clearProblem(field)
 })
+
+/** What was wrong with a field was said of a value that is no longer there; the server looks at the new one. */
+function clearProblem(field) {
+  field.querySelector('.problem').remove()
+  for (const input of field.querySelectorAll('[aria-invalid]')) input.removeAttribute('aria-invalid')
+  const summary = main().querySelector('.alert')
+  const links = [...(summary?.querySelectorAll('li > a') ?? [])]
+  for (const link of links) if (field.contains(document.getElementById(link.hash.slice(1)))) link.closest('li').remove()
+  const count = summary?.querySelectorAll('li').length ?? 0
+  const title = summary?.querySelector('[data-one]')
+  if (!title) return
+  if (count === 0) return summary.remove()
+  title.textContent = count === 1 ? title.dataset.one : title.dataset.other.replace('{count}', String(count))
+}
 
 /** The browser restores a page with a disabled form when the customer comes back to it. */
 addEventListener('pageshow', (event) => {
@@ -262,15 +280,17 @@ addEventListener('keydown', (event) => {
 // Fields
 
 function enhanceSearch(content) {
-  const box = content.querySelector('[data-search-empty]')
+  const box = content.querySelector('form[data-search-empty]')
   if (!box) return
   const { searchEmpty, searchOne, searchOther } = box.dataset
   const [input, found] = [box.querySelector('input'), box.querySelector('[role="status"]')]
   const items = [...content.querySelectorAll('#choices > li')]
-  box.hidden = false
+  box.querySelector('button').hidden = true
+  box.addEventListener('submit', (event) => event.preventDefault())
   input.addEventListener('input', () => {
     const query = fold(input.value)
-    for (const item of items) item.hidden = !fold(item.firstElementChild.dataset.label).includes(query)
+    const words = query.split(/\s+/)
+    for (const item of items) item.hidden = !words.every((word) => item.firstElementChild.dataset.search.includes(word))
     const count = items.filter((item) => !item.hidden).length
     const text = count === 0 ? searchEmpty : count === 1 ? searchOne : searchOther
     found.textContent = query === '' ? '' : text.replace('{count}', String(count)).replace('{query}', input.value)
@@ -318,7 +338,7 @@ function valuesOf(input) {
   return [isRemote ? JSON.parse(value).value : value]
 }
 
-/** A picture that this server does not have is replaced by initials. */
+/** A picture that this server cannot fetch, which it answers with 204, is replaced by initials. */
 function enhanceLogo(logo) {
   const replace = () => {
     const initials = Object.assign(document.createElement('span'), {

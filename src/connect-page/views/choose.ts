@@ -1,49 +1,81 @@
+import { searchWords } from '../../base/index.ts'
 import { type Html, html } from '../html.ts'
+import type { Texts } from '../texts.ts'
 import { brandedText, logoOf, type NamedLogo, type PageContent, type PageFrame } from './layout.ts'
 
 /** A service in the list. */
 export interface ServiceChoice extends NamedLogo {
   /** Value that the form submits. */
   readonly value: string
+  /** What it is for; empty without. */
+  readonly text: string
+  /** Category in the language of the page; empty without. */
+  readonly category: string
+  readonly tags: readonly string[]
+  readonly isBeta: boolean
+  /** What the search looks at, as `foldText` gives it. */
+  readonly searchText: string
 }
 
-/** Above this many services a search box is shown, and the list scrolls. */
-const SEARCH_FROM = 8
+/** The services, and what was searched for. */
+interface ServiceList {
+  readonly action: string
+  readonly choices: readonly ServiceChoice[]
+  /** Empty: all are shown. */
+  readonly query: string
+  readonly cancelPath: string
+}
 
-/** The list of services. Works without script: each entry is a button; the search is added by the script. */
-export function chooseIntegrationPage(
-  frame: PageFrame,
-  { action, choices, cancelPath }: { action: string; choices: readonly ServiceChoice[]; cancelPath: string },
-): PageContent {
+/** Above this many services a search is shown, and the list scrolls. */
+const SEARCH_FROM = 6
+/** Tags that are shown of a service; the search finds all. */
+const TAGS_SHOWN_MAX = 4
+
+/** The list of services. Works without script: each entry is a button, the search a form; the script filters while one types. */
+export function chooseIntegrationPage(frame: PageFrame, list: ServiceList): PageContent {
   const { texts } = frame
-  const isMany = choices.length > SEARCH_FROM
+  const { choices, query } = list
+  const words = searchWords(query)
+  const isFound = ({ searchText }: ServiceChoice) => words.every((word) => searchText.includes(word))
   const intro =
     choices.length === 0
       ? texts.text('integration.none')
       : brandedText(frame, { plain: 'integration.intro', branded: 'integration.intro.brand' })
-  const items = choices.map(
-    (choice) =>
-      html`<li><button class="choice" name="integration" value="${choice.value}" data-label="${choice.name}">${logoOf(choice)}<span class="text"><span class="label">${choice.name}</span></span></button></li>\n`,
-  )
+  const isMany = choices.length > SEARCH_FROM
+  const hasBeta = choices.some(({ isBeta }) => isBeta)
   return {
     title: texts.text('integration.title'),
-    cancelPath,
+    cancelPath: list.cancelPath,
     data: { step: 'integration' },
     body: html`<p class="intro">${intro}</p>
-<form class="body" method="post" action="${action}">
-${isMany && searchBox(texts)}<ul class="choices${isMany && ' many'}" id="choices">
-${items}</ul>
-</form>`,
+<div class="body">
+${isMany && searchForm(texts, list, choices.filter(isFound).length)}<form method="post" action="${list.action}">
+<ul class="choices${isMany && ' many'}" id="choices">
+${choices.map((choice) => serviceItem(texts, choice, isFound(choice)))}</ul>
+</form>
+${hasBeta && html`<p class="note">${texts.text('integration.beta.meaning')}</p>\n`}</div>`,
   }
 }
 
-/** Hidden without script, which alone can filter the list. */
-function searchBox(texts: PageFrame['texts']): Html {
-  return html`<div class="field search" hidden data-search-empty="${texts.text('integration.empty')}" data-search-one="${texts.text('integration.found.one')}" data-search-other="${texts.text('integration.found.other')}">
+function serviceItem(texts: Texts, choice: ServiceChoice, isFound: boolean): Html {
+  const { value, name, text, category, tags, isBeta, searchText } = choice
+  const hint = text === '' ? category : text
+  return html`<li${!isFound && html` hidden`}><button class="choice" name="integration" value="${value}" data-search="${searchText}">${logoOf(choice)}<span class="text"><span class="label">${name}${isBeta && html` <span class="badge">${texts.text('integration.beta')}</span>`}</span>${hint !== '' && html` <span class="hint">${hint}</span>`}${tags.length > 0 && html` <span class="tags">${tags.slice(0, TAGS_SHOWN_MAX).map((tag) => html`<span class="tag">${tag}</span> `)}</span>`}</span></button></li>\n`
+}
+
+/** A GET of the same page; the script makes it unnecessary, and hides the button. */
+function searchForm(texts: Texts, { action, query }: ServiceList, count: number): Html {
+  const found =
+    query === ''
+      ? ''
+      : count === 0
+        ? texts.text('integration.empty', { query })
+        : texts.plural('integration.found', count)
+  return html`<form class="field search" role="search" method="get" action="${action}" data-search-empty="${texts.text('integration.empty')}" data-search-one="${texts.text('integration.found.one')}" data-search-other="${texts.text('integration.found.other')}">
 <label for="search">${texts.text('integration.search')}</label>
-<input class="input" type="search" id="search" autocomplete="off" spellcheck="false" aria-controls="choices" aria-describedby="found">
-<p class="tools" id="found" role="status"></p>
-</div>
+<div class="search-row"><input class="input" type="search" id="search" name="q" value="${query}" maxlength="256" autocomplete="off" spellcheck="false" aria-controls="choices" aria-describedby="found"><button class="button secondary" type="submit">${texts.text('integration.search.submit')}</button></div>
+<p class="tools" id="found" role="status">${found}</p>
+</form>
 `
 }
 

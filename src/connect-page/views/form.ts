@@ -4,6 +4,7 @@ import { type Html, html } from '../html.ts'
 import type { Texts } from '../texts.ts'
 import { inputId, renderField, violationText } from './fields.ts'
 import { brandedText, detailsOf, type PageContent, type PageFrame } from './layout.ts'
+import { TERMS_ID, type TermsModel, termsField } from './terms.ts'
 
 /** A form and what the customer has entered in it. */
 export interface FormModel {
@@ -14,6 +15,8 @@ export interface FormModel {
   readonly violations: readonly Violation[]
   /** Of the last attempt. */
   readonly alert: AlertModel | undefined
+  /** To be accepted with it; absent: none. */
+  readonly terms?: TermsModel | undefined
   readonly cancelPath: string
   readonly backPath: string | undefined
 }
@@ -31,7 +34,7 @@ export interface AlertModel {
 /** The form with the credentials of an account. */
 export function credentialsPage(
   frame: PageFrame,
-  model: FormModel & { readonly hasConsent: boolean; readonly isReconnect: boolean; readonly isSandbox: boolean },
+  model: FormModel & ConnectionNotes & { readonly hasConsent: boolean; readonly isReconnect: boolean },
 ): PageContent {
   const { texts } = frame
   const integration = frame.integration?.name ?? ''
@@ -45,30 +48,47 @@ export function credentialsPage(
     cancelPath: model.cancelPath,
     data: { step: 'form' },
     body: html`<p class="intro">${intro}</p>
-${sandboxNote(frame, model)}${problemsOf(frame, model)}<form class="body" method="post" action="${model.action}" novalidate data-guard${model.hasConsent && html` data-hop`}>
+${notesOf(frame, model)}${problemsOf(frame, model)}<form class="body" method="post" action="${model.action}" novalidate data-guard${model.hasConsent && html` data-hop`}>
 ${renderFields(texts, model)}
-${submitActions(texts, submit, model.backPath)}
+${termsField(frame, model.terms)}${submitActions(texts, submit, model.backPath)}
 </form>`,
   }
 }
 
-function sandboxNote({ texts, integration }: PageFrame, { isSandbox }: { readonly isSandbox: boolean }): Html | false {
-  return (
-    isSandbox && html`<p class="note">${texts.text('page.sandbox', { integration: integration?.name ?? '' })}</p>\n`
-  )
+/** What a customer has to know about a connection before it is made. */
+interface ConnectionNotes {
+  readonly isSandbox: boolean
+  readonly isBeta: boolean
+}
+
+function notesOf({ texts, integration }: PageFrame, { isSandbox, isBeta }: ConnectionNotes): readonly (Html | false)[] {
+  const parameters = { integration: integration?.name ?? '' }
+  return [
+    isBeta && html`<p class="note">${texts.text('page.beta', parameters)}</p>\n`,
+    isSandbox && html`<p class="note">${texts.text('page.sandbox', parameters)}</p>\n`,
+  ]
 }
 
 /** The summary of what is wrong, which gets the focus, or the error of the last attempt. */
-export function problemsOf(frame: PageFrame, { fields, violations, alert }: FormModel): Html | false {
+export function problemsOf(frame: PageFrame, { fields, violations, terms, alert }: FormModel): Html | false {
   const { texts } = frame
-  if (violations.length === 0) return alertBox(frame, alert)
-  const items = violations.map((violation) => {
-    const field = fields.find(({ name }) => name === violation.field)
-    if (field === undefined) return html`<li>${violation.field}: ${violation.description}</li>`
-    const text = violationText(texts, field, violation.rule, violation.description)
-    return html`<li><a href="#${inputId(field.name)}">${field.label}</a>: ${text}</li>`
-  })
-  return html`<div class="alert" role="alert" tabindex="-1" data-focus><h2>${texts.plural('errors.summary', violations.length)}</h2><ul>${items}</ul></div>\n`
+  const items: readonly Html[] = [
+    ...violations.map((violation) => problemItem(texts, fields, violation)),
+    ...(terms?.isMissing === true ? [html`<li><a href="#${TERMS_ID}">${texts.text('violation.terms')}</a></li>`] : []),
+  ]
+  return items.length === 0 ? alertBox(frame, alert) : problemSummary(texts, items)
+}
+
+/** The script takes items from it whose fields were changed, and counts the others. */
+function problemSummary(texts: Texts, items: readonly Html[]): Html {
+  return html`<div class="alert" role="alert" tabindex="-1" data-focus><h2 data-one="${texts.text('errors.summary.one')}" data-other="${texts.text('errors.summary.other')}">${texts.plural('errors.summary', items.length)}</h2><ul>${items}</ul></div>\n`
+}
+
+function problemItem(texts: Texts, fields: readonly FormField[], violation: Violation): Html {
+  const field = fields.find(({ name }) => name === violation.field)
+  if (field === undefined) return html`<li>${violation.field}: ${violation.description}</li>`
+  const text = violationText(texts, field, violation.rule, violation.description)
+  return html`<li><a href="#${inputId(field.name)}">${field.label}</a>: ${text}</li>`
 }
 
 /** An error with its advice, and what the third party said. */
@@ -103,15 +123,18 @@ export function submitActions(texts: Texts, submit: string, backPath: string | u
 }
 
 /** What a customer sees before signing in at the third party when there is nothing to fill in, or while that is under way. */
-export interface ConsentModel {
+export interface ConsentModel extends ConnectionNotes {
   readonly action: string
   /** All that will be requested. */
   readonly scopes: readonly string[]
-  readonly isSandbox: boolean
+  /** To be accepted with it; absent: none. */
+  readonly terms?: TermsModel | undefined
   readonly alert: AlertModel | undefined
   readonly cancelPath: string
   readonly backPath: string | undefined
 }
+
+const NO_FIELDS = { fields: [], values: {}, violations: [] }
 
 /** The last step before the third party's consent page. */
 export function consentPage(frame: PageFrame, model: ConsentModel): PageContent {
@@ -123,9 +146,9 @@ export function consentPage(frame: PageFrame, model: ConsentModel): PageContent 
     backPath: model.backPath,
     data: { step: 'consent' },
     body: html`<p class="intro">${brandedText(frame, { plain: 'consent.intro', branded: 'consent.intro.brand' }, { integration })}</p>
-${sandboxNote(frame, model)}${alertBox(frame, model.alert)}${scopeList(texts, model.scopes)}<form class="body" method="post" action="${model.action}" data-guard data-hop>
+${notesOf(frame, model)}${problemsOf(frame, { ...model, ...NO_FIELDS })}${scopeList(texts, model.scopes)}<form class="body" method="post" action="${model.action}" novalidate data-guard data-hop>
 ${frame.isFramed && html`<p class="note">${texts.text('consent.popup')}</p>`}
-${submitActions(texts, texts.text('consent.submit', { integration }), model.backPath)}
+${termsField(frame, model.terms)}${submitActions(texts, texts.text('consent.submit', { integration }), model.backPath)}
 </form>`,
   }
 }

@@ -142,12 +142,31 @@ function footOf(texts: Texts, { cancelPath, isEnd }: PageContent): Html {
   return html`<footer class="foot">${security}${cancel}</footer>`
 }
 
+/** Most initials that fit into the place of a logo. */
+const INITIALS_MAX = 2
+const GRAPHEMES = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+
+/** First letters of the first two words, or the first two of the only one; what is in brackets counts where there is nothing else. */
 function initials(name: string): string {
-  const words = name.split(/[\s._-]+/u).filter((word) => word !== '')
-  const letters = words.length > 1 ? words.slice(0, 2).map(firstCharacter) : [...(words[0] ?? '?')].slice(0, 2)
-  return letters.join('').toLocaleUpperCase()
+  const words = wordsOf(name.replace(/\([^)]*\)?/gu, ' '))
+  const [first, ...others] = words.length > 0 ? words : wordsOf(name)
+  if (first === undefined) return '?'
+  const count = others.length > 0 ? 1 : INITIALS_MAX
+  return [first, ...others]
+    .slice(0, INITIALS_MAX)
+    .map((word) => firstGraphemes(word, count))
+    .join('')
+    .toLocaleUpperCase()
 }
 
-function firstCharacter(word: string): string {
-  return [...word][0] ?? ''
+/** Letters and digits with their marks: no punctuation, no symbols. */
+function wordsOf(text: string): readonly string[] {
+  return text.match(/[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu) ?? []
+}
+
+/** What a reader sees as characters: a letter with its marks is one. */
+function firstGraphemes(word: string, count: number): string {
+  return Array.from(GRAPHEMES.segment(word), ({ segment }) => segment)
+    .slice(0, count)
+    .join('')
 }

@@ -19,8 +19,24 @@ export interface State {
 }
 
 const CALLBACK = '/connect/callback?state=unknown&code=unknown'
-/** More than these are shown with a search box. */
-const SERVICES = ['Ableton', 'Basecamp', 'Clockify', 'Dovetail', 'Evernote', 'Figma', 'Gusto', 'Harvest', 'Intercom']
+/** With a search, since they are many; some of them have the name of a shipped definition, and so its logo. */
+const SERVICES = [
+  { name: 'slack', label: 'Slack', category: 'communication', description: 'Messages and channels of your workspace.' },
+  { name: 'hubspot', label: 'HubSpot', description: 'Contacts, companies and deals.', tags: ['Sales', 'Marketing'] },
+  { name: 'notion', label: 'Notion', category: 'knowledge', isBeta: true },
+  { name: 'ableton', label: 'Ableton', tags: ['Music'] },
+  { name: 'clockify', label: 'Clockify', category: 'time_tracking' },
+  { name: 'ledger', label: 'Ledger (our internal API)', description: 'Bookings since 2019, read once a day.' },
+  {
+    name: 'jira',
+    label: 'Jira Cloud',
+    category: 'project_management',
+    isBeta: true,
+    tags: ['Agile', 'Tickets', 'Software'],
+  },
+  { name: 'zendesk', label: 'Zendesk', category: 'support' },
+  { name: 'gusto', label: 'Gusto' },
+]
 
 /** Every step and error state of the page. */
 export async function createStates(world: World): Promise<readonly State[]> {
@@ -37,7 +53,7 @@ export async function createStates(world: World): Promise<readonly State[]> {
     issuer: await world.install('acme-issuer', withAuth('wrong-issuer', url, { issuer: 'https://acme.example' })),
   }
   const many = await Promise.all(
-    SERVICES.map((label) => world.install(label.toLowerCase(), { ...keyDefinition(url), label })),
+    SERVICES.map(({ name, label, ...listing }) => world.install(name, { ...keyDefinition(url), label }, listing)),
   )
   const failing = (name: string, integration: string): State => ({
     name,
@@ -56,6 +72,14 @@ export async function createStates(world: World): Promise<readonly State[]> {
   return [
     { name: 'integration', title: 'Choose what to connect', link: { integrations: [plain, keys, installed.either] } },
     { name: 'integration-many', title: 'Choose what to connect', link: { integrations: many } },
+    { name: 'integration-many-de', title: 'Was möchten Sie verbinden?', link: { integrations: many, locale: 'de' } },
+    {
+      name: 'integration-search',
+      title: 'Choose what to connect',
+      link: { integrations: many },
+      reach: async (page) => await page.getByRole('searchbox').fill('SALES'),
+    },
+    { name: 'form-beta', title: 'Connect Notion', link: { integrations: ['notion'] } },
     { name: 'method', title: 'How do you want to connect?', link: { integrations: [installed.either] } },
     { name: 'form', title: 'Connect Acme Keys', link: { integrations: [keys], is_sandbox: true } },
     { name: 'form-de', title: 'Acme Keys verbinden', link: { integrations: [keys], locale: 'de' } },

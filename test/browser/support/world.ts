@@ -16,7 +16,15 @@ export interface Link {
   readonly url: string
 }
 
-/** An environment of its own, its third party and its application, and a browser. */
+/** How a catalogue lists an integration. */
+interface Listing {
+  readonly category?: string
+  readonly isBeta?: boolean
+  readonly description?: string
+  readonly tags?: readonly string[]
+}
+
+/** A team and environment of its own, its third party and its application, and a browser. */
 export interface World {
   readonly productUrl: string
   readonly environmentToken: string
@@ -29,8 +37,10 @@ export interface World {
   call(method: string, path: string, body?: object): Promise<JsonAnswer>
   /** Sets name, logo and colour of the environment's pages. */
   setBranding(branding: object): Promise<void>
+  /** Sets the terms of service of the environment's team; empty: none. */
+  setTerms(url: string): Promise<void>
   /** Installs a definition once. @returns the name of the integration */
-  install(name: string, definition: object): Promise<string>
+  install(name: string, definition: object, listing?: Listing): Promise<string>
   /** Installs a profile of the provider. @returns the name of the integration */
   installProfile(profile: Profile): Promise<string>
   /** A link for a new account of an integration, unless the body says otherwise. */
@@ -54,18 +64,18 @@ export async function createWorld(): Promise<World> {
     { kind: 'form password', value: RIGHT_KEY },
     { kind: 'form password', value: WRONG_KEY },
   ]
-  const environment = await createEnvironment(product.url, product.teamToken)
+  const team = await createTeam(product.url, product.teamToken)
+  const environment = await createEnvironment(product.url, team.token)
   const call: World['call'] = (method, path, body) =>
     expectJson(method, `${product.url}${path}`, environment.token, body)
   const installed = new Map<string, Promise<string>>()
-  const installNew = async (name: string, definition: object): Promise<string> => {
-    const unique = `${name}-${host.port}`
-    const integration = await expectJson('POST', `${product.url}/integration`, product.teamToken, {
-      name: unique,
-      config: definition,
-    })
-    await call('POST', '/environment-integration', { integration_id: integration.id, show_in_catalog: true })
-    return unique
+  const installNew = async (name: string, definition: object, listing: Listing): Promise<string> => {
+    const { category = '', isBeta: is_beta = false, ...override } = listing
+    const body = { name, config: definition, category, is_beta }
+    const integration = await expectJson('POST', `${product.url}/integration`, team.token, body)
+    const installation = { integration_id: integration.id, show_in_catalog: true, override }
+    await call('POST', '/environment-integration', installation)
+    return name
   }
   const world: World = {
     productUrl: product.url,
@@ -77,10 +87,13 @@ export async function createWorld(): Promise<World> {
     canaries,
     call,
     async setBranding(branding) {
-      await expectJson('PATCH', `${product.url}/environment/${environment.id}`, product.teamToken, { branding })
+      await expectJson('PATCH', `${product.url}/environment/${environment.id}`, team.token, { branding })
     },
-    install(name, definition) {
-      const known = installed.get(name) ?? installNew(name, definition)
+    async setTerms(tos_link) {
+      await expectJson('PATCH', `${product.url}/team/${team.id}`, team.token, { tos_link })
+    },
+    install(name, definition, listing = {}) {
+      const known = installed.get(name) ?? installNew(name, definition, listing)
       installed.set(name, known)
       return known
     },
@@ -122,6 +135,16 @@ async function newContext(
   context.setDefaultTimeout(20_000)
   await observer.watch(context)
   return context
+}
+
+async function createTeam(
+  url: string,
+  operatorToken: string,
+): Promise<{ readonly id: string; readonly token: string }> {
+  const name = `browser-${crypto.randomUUID().slice(0, 8)}`
+  const { id } = await expectJson('POST', `${url}/team`, operatorToken, { name })
+  const { token } = await expectJson('POST', `${url}/api-token`, operatorToken, { kind: 'team', name, team_id: id })
+  return { id, token }
 }
 
 async function createEnvironment(
