@@ -46,7 +46,13 @@ import {
   deleteInstallationsOfEnvironment,
   deleteIntegrationsOfTeam,
 } from './integrations/index.ts'
-import { callbackUriOf, createFormOptionsCache, createLinkSessionPort } from './links/index.ts'
+import {
+  authenticateLinkToken,
+  callbackUriOf,
+  createCatalogCache,
+  createFormOptionsCache,
+  createLinkSessionPort,
+} from './links/index.ts'
 import { createContextValueStore, type ObjectStore } from './object-store/index.ts'
 import { openObjectStore } from './objects.ts'
 import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
@@ -223,6 +229,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
       accounts,
       proxy,
       formOptions: createFormOptionsCache(clock),
+      catalog: createCatalogCache(definitions),
       publicUrl,
     },
     publicAddress,
@@ -336,6 +343,7 @@ export function createApi(deps: ApiDeps): Api {
   const server = createApiServer({
     services,
     authenticator,
+    authenticateLink: authenticateLinkToken.bind(undefined, domain.links),
     clock: systemClock,
     logger,
     health,

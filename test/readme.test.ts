@@ -57,7 +57,7 @@ function metricsTable(): string {
 
 const CONTRACT_README = join(import.meta.dirname, '../proto/README.md')
 const ACCESS_TABLE = /(<!-- access -->\n)[\s\S]*?(\n<!-- \/access -->)/
-const ACCESS_COLUMNS = [Access.TEAM, Access.ENVIRONMENT, Access.TOKEN, Access.PUBLIC]
+const ACCESS_COLUMNS = [Access.TEAM, Access.ENVIRONMENT, Access.ENVIRONMENT_OR_LINK, Access.TOKEN, Access.PUBLIC]
 
 /** Which RPCs each kind of caller may call, as the contract's README shows it. */
 function accessTable(): string {
@@ -69,8 +69,10 @@ function accessTable(): string {
     })
     return `| \`${name}\` | ${cells.join(' | ')} |`
   })
-  const head = ['| service | team token | environment token or header | either kind of token | no token |']
-  return [...head, '| --- | --- | --- | --- | --- |', ...rows].join('\n')
+  const head = [
+    '| service | team token | environment token or header | or link token | either kind of token | no token |',
+  ]
+  return [...head, '| --- | --- | --- | --- | --- | --- |', ...rows].join('\n')
 }
 
 const CATALOG_README = join(import.meta.dirname, '../src/catalog/README.md')

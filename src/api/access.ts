@@ -1,13 +1,14 @@
 import { type DescMethod, getOption } from '@bufbuild/protobuf'
 import { Access as AccessRule, access as accessOption } from '../../gen/patchbay/v1/access_pb.ts'
 
-/** Who may call an operation: anybody, any token, a caller in an environment, or a team token. */
-export type Access = 'public' | 'token' | 'environment' | 'team'
+/** Who may call an operation: anybody, any API token, a caller in an environment, that or a link token, or a team token. */
+export type Access = 'public' | 'token' | 'environment' | 'environment_or_link' | 'team'
 
 const ACCESS: Readonly<Record<number, Access>> = {
   [AccessRule.PUBLIC]: 'public',
   [AccessRule.TOKEN]: 'token',
   [AccessRule.ENVIRONMENT]: 'environment',
+  [AccessRule.ENVIRONMENT_OR_LINK]: 'environment_or_link',
   [AccessRule.TEAM]: 'team',
 }
 
@@ -24,4 +25,9 @@ export function accessOf(method: DescMethod): Access {
   const access = ACCESS[getOption(method, accessOption)]
   if (access === undefined) throw new Error(`${method.parent.typeName}/${method.name} has no option patchbay.v1.access`)
   return access
+}
+
+/** Whether an operation acts in one environment, which its caller has to name. */
+export function concernsEnvironment(access: Access): boolean {
+  return access === 'environment' || access === 'environment_or_link'
 }

@@ -26,6 +26,8 @@ import { reflectionServices } from './services/reflection.ts'
 export interface ApiServerOptions {
   readonly services: readonly ServiceDefinition[]
   readonly authenticator: AccessControl['authenticator']
+  /** Authenticates link tokens, for the operations that accept them; absent: no link token is valid. */
+  readonly authenticateLink?: AccessControl['authenticateLink']
   readonly clock: Clock
   readonly logger: Logger
   /** Reported by `grpc.health.v1`; a drain turns it off. */
@@ -117,6 +119,7 @@ function createServerContext(options: ApiServerOptions): ServerContext {
   return {
     accessControl: {
       authenticator,
+      authenticateLink: options.authenticateLink ?? (async () => undefined),
       clock,
       tokenLimiter: new RateLimiter(limits.rateRequestsMax, limits.rateWindowMs),
       addressLimiter: new RateLimiter(limits.rateAddressMax, limits.rateWindowMs),

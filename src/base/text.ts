@@ -83,3 +83,15 @@ export function trimEnd(text: string, character: string): string {
   while (end > 0 && text[end - 1] === character) end -= 1
   return text.slice(0, end)
 }
+
+/** A text for comparison in a search: without case and accents. */
+export function foldText(text: string): string {
+  return text.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()
+}
+
+/** The words of a search as `foldText` gives them; empty for a text without any. */
+export function searchWords(text: string): readonly string[] {
+  return foldText(text)
+    .split(/\s+/u)
+    .filter((word) => word !== '')
+}

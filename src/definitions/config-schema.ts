@@ -32,6 +32,8 @@ import { webhookSchema } from './webhook-schema.ts'
 /** Keys of an integration config. The same objects validate, give the types and are published as JSON Schema. */
 const configKeys = {
   label: plainText().optional().describe('Human-readable name.'),
+  description: plainText().optional().describe('What it is for, in a sentence or two, for the catalog.'),
+  tags: listOf(rawText()).optional().describe('Words to find and group it by in the catalog.'),
   logo: webAddress().optional().describe('URL of the logo; square, 256x256 recommended.'),
   icon: webAddress().optional().describe('URL of a smaller monochrome icon.'),
   base_url: urlText()
@@ -74,8 +76,6 @@ export const configSchema = z.strictObject(configKeys).meta({ title: 'Integratio
 
 /** Keys of an override only. */
 const overrideOnlyKeys = {
-  description: plainText().optional().describe('Environment-specific description shown in the catalog.'),
-  tags: listOf(rawText()).optional().describe('Environment-specific tags shown in the catalog.'),
   environment_variables: mapOf(nameText(), anyJson())
     .optional()
     .describe('Values of {{environment_variables.<KEY>}} and {{env.<KEY>}}.'),

@@ -1,8 +1,9 @@
 import { authenticationMethodOf, connectPlansOf, findIntegratedAccount } from '../accounts/index.ts'
 import { catchFailure, Failure, isUuid, type JsonObject } from '../base/index.ts'
-import { type ConnectPlan, isClientConfigured } from '../definitions/index.ts'
+import type { ConnectPlan } from '../definitions/index.ts'
 import { type AuthenticationMethod, type FormField, isSecretField, listFormFields } from '../formats/index.ts'
 import { type EffectiveDefinition, type InstallationChoice, listInstallationChoices } from '../integrations/index.ts'
+import { type CatalogDescription, describeDefinition, isConnectable } from './catalog-entry.ts'
 import { callbackUriOf, type LinkDependencies } from './dependencies.ts'
 import type { LinkSession } from './session.ts'
 
@@ -11,12 +12,11 @@ export interface LinkChoice {
   readonly environmentIntegrationId: string
   /** Name of the integration, such as `hubspot`. */
   readonly name: string
-  /** For people; the name where the definition has none. */
-  readonly label: string
   /** Category of the integration; empty where it has none. */
   readonly category: string
-  /** Address at the third party, for the page to fetch and serve; absent where the definition has none. */
-  readonly logoUrl: string | undefined
+  readonly isBeta: boolean
+  /** What the catalogue shows of it. */
+  readonly description: CatalogDescription
   /** At least one. */
   readonly methods: readonly LinkMethod[]
 }
@@ -66,7 +66,7 @@ export async function listChoices(deps: ChoiceDependencies, session: LinkSession
   const offered = await listOffered(deps, session, fixedInstallations(session))
   return offered
     .map(({ choice }) => choice)
-    .toSorted((one, other) => one.label.localeCompare(other.label, session.locale || 'en'))
+    .toSorted((one, other) => one.description.label.localeCompare(other.description.label, session.locale || 'en'))
 }
 
 /** The installation, when the session offers it. */
@@ -138,7 +138,7 @@ function pickVisible(fields: ConnectPlan['fields'], values: JsonObject): JsonObj
 }
 
 /** Installations that alone are possible; `undefined`: every one that the catalogue shows. */
-function fixedInstallations(session: LinkSession): readonly string[] | undefined {
+export function fixedInstallations(session: LinkSession): readonly string[] | undefined {
   const { integratedAccountId, environmentIntegrationId, allowedInstallationIds } = session
   // An account never changes its installation.
   if (integratedAccountId !== null && environmentIntegrationId !== null) return [environmentIntegrationId]
@@ -170,22 +170,16 @@ async function toOffered(
   if (definition instanceof Failure) return undefined
   const plans = connectPlansOf(definition.plan).filter((connect) => isConnectable(connect, definition.config))
   if (plans.length === 0) return undefined
-  const { environmentIntegrationId, integrationName: name, category } = installation
-  const { label, logo } = definition.config
+  const { environmentIntegrationId, integrationName: name, category, isBeta } = installation
   const choice = {
     environmentIntegrationId,
     name,
-    label: typeof label === 'string' && label !== '' ? label : name,
     category,
-    logoUrl: typeof logo === 'string' && logo !== '' ? logo : undefined,
+    isBeta,
+    description: describeDefinition({ name, category }, definition),
     methods: plans.map(toMethod),
   }
   return { choice, definition, plans }
-}
-
-/** Whether a customer can connect by it: a token by consent needs a redirect, and that a client which is set up. */
-function isConnectable({ format, authorization, isTokenImported }: ConnectPlan, config: JsonObject): boolean {
-  return authorization === undefined ? isTokenImported !== true : isClientConfigured(config, format)
 }
 
 function toMethod(connect: ConnectPlan): LinkMethod {

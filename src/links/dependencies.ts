@@ -2,6 +2,7 @@ import type { AccountDependencies } from '../accounts/index.ts'
 import type { Database } from '../database/index.ts'
 import type { ApiProxy } from '../proxy/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
+import type { CatalogCache } from './catalog-entry.ts'
 import type { FormOptionsCache } from './form-options.ts'
 
 /** Dependencies of this module, built once per process; a function names the part that it uses. */
@@ -12,6 +13,7 @@ export interface LinkDependencies {
   /** The proxy of all calls, with rate limits and credential refresh. */
   readonly proxy: Pick<ApiProxy, 'call'>
   readonly formOptions: FormOptionsCache
+  readonly catalog: CatalogCache
   /** Address under which browsers reach the service, without a trailing slash; never taken from a request. */
   readonly publicUrl: () => string
 }

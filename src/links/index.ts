@@ -7,6 +7,7 @@
 
 export { createLinkSessionPort } from './activation.ts'
 export { handleCallback } from './callback.ts'
+export { createCatalogCache } from './catalog-entry.ts'
 export { createConnectForm, type LinkChoice, listChoices } from './choices.ts'
 export { createLinkSession, type LinkSessionInput } from './create-session.ts'
 export { callbackUriOf, type LinkDependencies, type LinkSessionRef } from './dependencies.ts'
@@ -19,9 +20,16 @@ export {
 } from './form-options.ts'
 export { createHopTicket, findHop, redeemHopTicket } from './hop-ticket.ts'
 export { parseLinkToken } from './link-token.ts'
+export { type CatalogEntry, listCatalog } from './list-catalog.ts'
 export { linkSessionCleaner } from './maintenance.ts'
 export { cancelLinkSession, getLinkSession, type LinkSessionHistory, listLinkSessions } from './manage-sessions.ts'
-export { findLinkOrigins, findLinkSession, openLinkSession, readLinkSummary } from './open-session.ts'
+export {
+  authenticateLinkToken,
+  findLinkOrigins,
+  findLinkSession,
+  openLinkSession,
+  readLinkSummary,
+} from './open-session.ts'
 export {
   checkPostConnectForm,
   getPostConnectForm,
@@ -40,3 +48,4 @@ export {
   reopenChoice,
 } from './steps.ts'
 export { submitForm } from './submit-form.ts'
+export { findTermsToAccept } from './terms.ts'

@@ -1,4 +1,5 @@
 import { isUuid } from '../base/index.ts'
+import { findEnvironment, type Principal } from '../tenancy/index.ts'
 import { changeLinkStatus } from './change-status.ts'
 import type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
 import { hasHash, hashSecret, parseLinkToken, randomSecret } from './link-token.ts'
@@ -11,6 +12,7 @@ import {
 } from './load-session.ts'
 import type { LinkSession, LinkSummary } from './session.ts'
 import { findLinkSessionById, type LinkSessionRecord } from './sql/link-session.ts'
+import { hasEnded } from './status.ts'
 import { makeOnlyChoice } from './steps.ts'
 
 /** A session opened in a browser, or why it is not. */
@@ -90,4 +92,13 @@ export async function readLinkSummary(
 /** Origins that may embed the session's page or open it; empty for an unknown id. Needs no secret. */
 export async function findLinkOrigins(deps: SessionDependencies, id: string): Promise<readonly string[]> {
   return isUuid(id) ? ((await findLinkSessionById(deps.database.pool, id))?.origins ?? []) : []
+}
+
+/** The caller that has a link token, for the operations that accept one; `undefined` when it is invalid or the link has ended. */
+export async function authenticateLinkToken(deps: SessionDependencies, token: string): Promise<Principal | undefined> {
+  const record = await loadByToken(deps, token)
+  if (record === undefined || hasEnded(record.status)) return undefined
+  const { environmentId, id: tokenId } = record
+  const environment = await findEnvironment(deps.database.pool, environmentId)
+  return environment && { kind: 'link', tokenId, teamId: environment.teamId, environmentId, isOperator: false }
 }

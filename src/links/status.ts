@@ -134,3 +134,8 @@ export function pageStepOf(status: LinkStatus, hasIntegration: boolean): LinkPag
       return 'done'
   }
 }
+
+/** Whether a status is final. */
+export function hasEnded(status: LinkStatus): boolean {
+  return pageStepOf(status, false) === 'done'
+}

@@ -125,9 +125,10 @@ function createLastUsedWriter({ database, clock, onWriteError }: AuthenticatorOp
   }
 }
 
-/** The caller: an authenticated API token, and where it acts. */
+/** The caller: an authenticated API token, or the link token of a link session, and where it acts. */
 export interface Principal {
-  readonly kind: 'team' | 'environment'
+  readonly kind: 'team' | 'environment' | 'link'
+  /** Id of the token; of a link token that of its session. */
   readonly tokenId: string
   readonly teamId: string
   /** The environment the token is bound to, or the one that a team token selected; absent when it selected none. */

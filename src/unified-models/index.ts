@@ -13,7 +13,7 @@ export {
   type UnifiedMappings,
   type UnifiedMethodRef,
 } from './effective-mapping.ts'
-export { listMappedModels } from './mapped-models.ts'
+export { listMappedModels, listMappedModelsByIntegration } from './mapped-models.ts'
 export {
   createMapping,
   deleteMapping,

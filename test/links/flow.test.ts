@@ -145,7 +145,7 @@ describe('the choice', () => {
     expect(choices.map(({ name }) => name)).toEqual(expect.arrayContaining([keys.name, several.name, verified.name]))
     expect(choices.map(({ name }) => name)).not.toContain(hidden.name)
     expect(choices.find(({ name }) => name === several.name)).toMatchObject({
-      label: 'Third party',
+      description: { label: 'Third party' },
       methods: expect.arrayContaining([
         { authenticationMethod: 'api_key', label: undefined, hasConsent: false },
         { authenticationMethod: 'oauth2', label: undefined, hasConsent: true },

@@ -12,7 +12,7 @@ import type { UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/access.proto.
  */
 export const file_patchbay_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("ChhwYXRjaGJheS92MS9hY2Nlc3MucHJvdG8SC3BhdGNoYmF5LnYxKm4KBkFjY2VzcxIWChJBQ0NFU1NfVU5TUEVDSUZJRUQQABIRCg1BQ0NFU1NfUFVCTElDEAESEAoMQUNDRVNTX1RPS0VOEAISFgoSQUNDRVNTX0VOVklST05NRU5UEAMSDwoLQUNDRVNTX1RFQU0QBDpNCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi0hwMgASgOMhMucGF0Y2hiYXkudjEuQWNjZXNzUgZhY2Nlc3NiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChhwYXRjaGJheS92MS9hY2Nlc3MucHJvdG8SC3BhdGNoYmF5LnYxKo4BCgZBY2Nlc3MSFgoSQUNDRVNTX1VOU1BFQ0lGSUVEEAASEQoNQUNDRVNTX1BVQkxJQxABEhAKDEFDQ0VTU19UT0tFThACEhYKEkFDQ0VTU19FTlZJUk9OTUVOVBADEg8KC0FDQ0VTU19URUFNEAQSHgoaQUNDRVNTX0VOVklST05NRU5UX09SX0xJTksQBTpNCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi0hwMgASgOMhMucGF0Y2hiYXkudjEuQWNjZXNzUgZhY2Nlc3NiBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call an RPC. Every RPC of this package has one of these; the server rejects other callers before it reads a
@@ -56,6 +56,14 @@ export const Access = {
    * @generated from enum value: ACCESS_TEAM = 4;
    */
   TEAM: 4,
+
+  /**
+   * As ACCESS_ENVIRONMENT, and the link token of a link that has not ended, which acts in the environment of the link and
+   * sees what concerns the link alone. No other rule accepts a link token.
+   *
+   * @generated from enum value: ACCESS_ENVIRONMENT_OR_LINK = 5;
+   */
+  ENVIRONMENT_OR_LINK: 5,
 } as const;
 
 /**

@@ -52,7 +52,8 @@ export type Team = Message<"patchbay.v1.Team"> & {
   logo: string;
 
   /**
-   * Whether the operator of the installation has verified the team. False for a new team.
+   * Whether the operator of this service has verified the team, with `patchbay team verify`. False for a new team; no
+   * token can change it.
    *
    * @generated from field: bool is_verified = 5;
    */
@@ -67,7 +68,8 @@ export type Team = Message<"patchbay.v1.Team"> & {
   isWhiteLabel: boolean;
 
   /**
-   * URL of the terms of service that the team's customers accept when they connect. Absent when there are none.
+   * URL of the terms of service that the team's customers accept on the connect page before they connect an account in one
+   * of the team's environments, whose integration it may be; again when it has changed. Absent when there are none.
    *
    * @generated from field: optional string tos_link = 7;
    */

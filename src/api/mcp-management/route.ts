@@ -13,6 +13,7 @@ import {
   type ToolResult,
   toolError,
 } from '../../tool-servers/index.ts'
+import { concernsEnvironment } from '../access.ts'
 import { callerOf, type Principal } from '../caller.ts'
 import { assertMcpOrigin, exchangeMcp, type McpOrigins } from '../http/mcp-exchange.ts'
 import type { HttpExchange, HttpRoute } from '../http/routes.ts'
@@ -99,7 +100,7 @@ function reasonToWithhold({ operation }: ManagementTool, isReadOnly: boolean, ca
   if (showsSecret(operation)) return 'shows a secret once: use the API'
   if (access === 'team' && caller.kind !== 'team')
     return 'needs a team token, and this client has one of an environment'
-  if (access === 'environment' && caller.environmentId === undefined)
+  if (concernsEnvironment(access) && caller.environmentId === undefined)
     return 'concerns an environment: a client with a team token names it in the header patchbay-environment'
   if (isReadOnly && !isSafe)
     return 'changes something, and this address is read-only: its owner can add read_only=false to the query'

@@ -1,7 +1,7 @@
 import type { BlockList } from 'node:net'
 import { type Clock, Failure } from '../../base/index.ts'
 import type { Authenticator, PresentedToken, Principal } from '../../tenancy/index.ts'
-import type { Access } from '../access.ts'
+import { type Access, concernsEnvironment } from '../access.ts'
 import { callerOf } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -11,6 +11,8 @@ import type { Reauthenticator } from './reauthenticator.ts'
 /** What authentication and its rate limits need. */
 export interface AccessControl {
   readonly authenticator: Pick<Authenticator, 'parseToken' | 'authenticate'>
+  /** The caller that has a link token; `undefined` for another text, and for the token of a link that has ended. */
+  readonly authenticateLink: LinkAuthenticator
   /** Rate limits of API tokens, by token id. */
   readonly tokenLimiter: RateLimiter
   /** Rate limits of client addresses, for requests whose token is not known to be valid. */
@@ -19,6 +21,9 @@ export interface AccessControl {
   readonly clock: Clock
   readonly reauthenticator: Reauthenticator
 }
+
+/** Looks up the caller that presents a link token. */
+export type LinkAuthenticator = (token: string) => Promise<Principal | undefined>
 
 /**
  * Authenticates and authorizes a request before a byte of its body is read: rate limit, then token, then the access rule
@@ -38,7 +43,7 @@ export async function authenticate({ server: { accessControl }, context }: Excha
   const token = text === undefined ? undefined : accessControl.authenticator.parseToken(text)
   const caller =
     token?.knownId === undefined
-      ? await authenticateUnknown(accessControl, text, token, context)
+      ? await authenticateUnknown(accessControl, text, token, context, access)
       : await authenticateKnown(accessControl, token.knownId, token, context)
   context.setCaller(caller, token)
   assertAccess(access, caller)
@@ -78,12 +83,15 @@ async function authenticateUnknown(
   text: string | undefined,
   token: PresentedToken | undefined,
   context: RequestContext,
+  access: Access,
 ): Promise<Principal> {
   const address = context.clientAddress(accessControl.trustedProxies)
   consumeAddressLimit(accessControl, address, context)
   if (text === undefined)
     throw new Failure('TOKEN_MISSING', 'send an API token in the header "Authorization: Bearer <token>"')
-  const caller = await accessControl.authenticator.authenticate(token, context.header(ENVIRONMENT_HEADER))
+  // No other rule knows link tokens: to all other operations they are texts that are no token.
+  const link = access === 'environment_or_link' ? await accessControl.authenticateLink(text) : undefined
+  const caller = link ?? (await accessControl.authenticator.authenticate(token, context.header(ENVIRONMENT_HEADER)))
   accessControl.addressLimiter.refund(address)
   consumeTokenLimit(accessControl, caller.tokenId, context)
   return caller
@@ -112,6 +120,6 @@ function consumeRateLimit(context: RequestContext, state: ReturnType<RateLimiter
 function assertAccess(access: Access, caller: Principal): void {
   if (access === 'team' && caller.kind !== 'team')
     throw new Failure('TEAM_TOKEN_REQUIRED', 'this operation needs a team token')
-  if (access === 'environment' && caller.environmentId === undefined)
+  if (concernsEnvironment(access) && caller.environmentId === undefined)
     throw new Failure('ENVIRONMENT_REQUIRED', 'a team token names its environment in the header "patchbay-environment"')
 }

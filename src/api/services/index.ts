@@ -1,5 +1,6 @@
 import type { ServiceDefinition } from '../operation.ts'
 import { apiTokenService } from './api-token.ts'
+import { catalogService } from './catalog.ts'
 import { daemonService } from './daemon.ts'
 import type { ServiceDeps } from './deps.ts'
 import { environmentService } from './environment.ts'
@@ -29,6 +30,7 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     apiTokenService(deps),
     integrationService(deps),
     environmentIntegrationService(deps),
+    catalogService(deps),
     integratedAccountService(deps),
     linkTokenService(deps),
     syncJobService(deps),

@@ -24,7 +24,7 @@ export interface HttpBinding {
 type FieldBehavior = 'REQUIRED' | 'OPTIONAL' | 'OUTPUT_ONLY' | 'INPUT_ONLY' | 'IMMUTABLE' | 'IDENTIFIER'
 
 /** Who may call an RPC: a name of `patchbay.v1.Access` without its prefix, in lower case. */
-export type AccessName = 'public' | 'token' | 'environment' | 'team'
+export type AccessName = 'public' | 'token' | 'environment' | 'environment_or_link' | 'team'
 
 /** Reads the annotations of `google.api` and `patchbay.v1` from descriptors. */
 export interface Annotations {

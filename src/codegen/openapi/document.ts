@@ -25,6 +25,11 @@ const SECURITY_SCHEMES: JsonObject = {
     description:
       'An API token. One of kind `environment` is bound to one environment; one of kind `team` administers the team and names an environment with the header `patchbay-environment`.',
   },
+  link: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'A link token (`POST /link-token`), until its link has ended.',
+  },
 }
 
 /**

@@ -34,6 +34,8 @@ const ACCESS_TEXTS: Readonly<Record<AccessName, string>> = {
   public: 'Needs no token.',
   token: 'Needs an API token of either kind.',
   environment: 'Needs an environment token, or a team token with the header `patchbay-environment`.',
+  environment_or_link:
+    'Needs an environment token, a team token with the header `patchbay-environment`, or the link token of a link that has not ended.',
   team: 'Needs a team token.',
 }
 
@@ -55,6 +57,7 @@ export function operation(
     description: [summary, ...rest, ACCESS_TEXTS[access]].join('\n\n'),
     'x-access': access,
     ...(access === 'public' && { security: [] }),
+    ...(access === 'environment_or_link' && { security: [{ token: [] }, { link: [] }] }),
     parameters: parameters(method, binding, inPath, book),
     ...(body && { requestBody: requestBody(method, inPath, body, annotations) }),
     responses: {

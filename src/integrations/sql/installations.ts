@@ -121,6 +121,7 @@ export interface InstallationChoice extends DefinitionVersions {
   readonly environmentId: string
   readonly environmentIntegrationId: string
   readonly category: string
+  readonly isBeta: boolean
   readonly showInCatalog: boolean
 }
 
@@ -137,7 +138,7 @@ export async function listInstallationChoices(
     tx,
     `select installation.environment_id as "environmentId", installation.id as "environmentIntegrationId",
        integration.id as "integrationId", integration.name as "integrationName", integration.category,
-       integration.version as "integrationVersion", installation.version as "installationVersion",
+       integration.is_beta as "isBeta", integration.version as "integrationVersion", installation.version as "installationVersion",
        is_enabled as "isEnabled", show_in_catalog as "showInCatalog"
      from environment_integration installation join integration on integration.id = integration_id
      where installation.environment_id = :environmentId

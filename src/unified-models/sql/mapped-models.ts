@@ -19,3 +19,28 @@ export async function selectMappedModels(tx: Tx, account: MappedAccount): Promis
   )
   return found.map(({ model }) => model)
 }
+
+/**
+ * Names of the models of which a mapping is stored for a team or its environment, by integration. Uses unified_mapping_of_team and
+ * unified_mapping_of_environment.
+ */
+export async function selectModelsByIntegration(
+  tx: Tx,
+  environmentId: string,
+  integrationNames: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const found = await query<{ readonly integrationName: string; readonly models: readonly string[] }>(
+    tx,
+    `select mapping.integration_name as "integrationName", array_agg(distinct mapping.model) as models from (
+       select base.integration_name, base.model
+         from environment join unified_mapping base on base.team_id = environment.team_id
+         where environment.id = :environmentId and base.environment_id is null and base.integration_name = any(:integrationNames)
+       union all
+       select own.integration_name, own.model from unified_mapping own
+         where own.environment_id = :environmentId and own.integration_name = any(:integrationNames)
+           and own.integrated_account_id is null
+     ) mapping group by mapping.integration_name`,
+    { environmentId, integrationNames },
+  )
+  return new Map(found.map(({ integrationName, models }) => [integrationName, models]))
+}
