@@ -24,6 +24,7 @@ interface Icon {
   readonly height?: number
 }
 
+const require = createRequire(import.meta.url)
 const FOLDER = join(import.meta.dirname, '..', 'catalog', 'logos')
 
 /** Names in `@iconify-json/logos`, by definition. */
@@ -100,7 +101,8 @@ const ONE_COLOURED: Readonly<Record<string, readonly [icon: string, color: strin
 
 /** Every logo, by the name of its file. @throws Error for a name that a package does not have */
 export function renderLogos(): ReadonlyMap<string, string> {
-  const [logos, marks] = [readIcons('@iconify-json/logos'), readIcons('@iconify-json/simple-icons')]
+  const logos: IconSet = require('@iconify-json/logos/icons.json')
+  const marks: IconSet = require('@iconify-json/simple-icons/icons.json')
   const coloured = Object.entries(COLOURED).map(([name, icon]) => [name, renderIcon(logos, icon)] as const)
   const oneColoured = Object.entries(ONE_COLOURED).map(
     ([name, [icon, color]]) => [name, renderIcon(marks, icon).replaceAll('currentColor', color)] as const,
@@ -111,10 +113,6 @@ export function renderLogos(): ReadonlyMap<string, string> {
 /** The logos as they are stored, by the name of their file. */
 export function readLogos(): ReadonlyMap<string, string> {
   return new Map(readdirSync(FOLDER).map((file) => [file, readFileSync(join(FOLDER, file), 'utf8')]))
-}
-
-function readIcons(name: string): IconSet {
-  return JSON.parse(readFileSync(createRequire(import.meta.url).resolve(`${name}/icons.json`), 'utf8'))
 }
 
 /** The icon in the middle of a square, so that all logos have the same size. */

@@ -44,7 +44,7 @@ export {
   updateIntegration,
 } from './integration.ts'
 export type { Integration } from './integration-view.ts'
-export { type CatalogRow, type CatalogRowFilter, selectCatalogRows } from './sql/catalog.ts'
+export { type CatalogRow, selectCatalogRows } from './sql/catalog.ts'
 export {
   type DefinitionVersions,
   type EnvironmentIntegrationFilter,

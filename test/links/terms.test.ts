@@ -71,7 +71,7 @@ describe('terms of service', () => {
     expect(Math.abs((termsAcceptedAt?.getTime() ?? 0) - before)).toBeLessThan(60_000)
     expect(await accountOf(ref)).toMatchObject({ url: TERMS, acceptedAt: termsAcceptedAt })
     const sql = `select payload from event where type = 'integrated_account:created' and subject_id = :id`
-    const [event] = await query<{ payload: object }>(database.pool, sql, { id: (await accountOf(ref))?.id })
+    const [event] = await query<{ payload: object }>(database.pool, sql, { id: (await accountOf(ref))?.id ?? '' })
     expect(event?.payload).toMatchObject({ terms_url: TERMS, terms_accepted_at: termsAcceptedAt?.toISOString() })
   })
 

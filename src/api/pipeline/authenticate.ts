@@ -23,7 +23,7 @@ export interface AccessControl {
 }
 
 /** Looks up the caller that presents a link token. */
-export type LinkAuthenticator = (token: string) => Promise<Principal | undefined>
+type LinkAuthenticator = (token: string) => Promise<Principal | undefined>
 
 /**
  * Authenticates and authorizes a request before a byte of its body is read: rate limit, then token, then the access rule

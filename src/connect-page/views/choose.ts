@@ -4,7 +4,7 @@ import type { Texts } from '../texts.ts'
 import { brandedText, logoOf, type NamedLogo, type PageContent, type PageFrame } from './layout.ts'
 
 /** A service in the list. */
-export interface ServiceChoice extends NamedLogo {
+interface ServiceChoice extends NamedLogo {
   /** Value that the form submits. */
   readonly value: string
   /** What it is for; empty without. */
