@@ -23,6 +23,7 @@ import { http } from '../../gen/google/api/annotations_pb.ts'
 import { field_behavior } from '../../gen/google/api/field_behavior_pb.ts'
 import { Access, access } from '../../gen/patchbay/v1/access_pb.ts'
 import { staleFiles } from '../../src/codegen/check-fresh.ts'
+import { SERVICES } from '../support/operations.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const VALIDATE = 'buf/validate/validate.proto'
@@ -80,6 +81,13 @@ describe('the contract', () => {
   ])('keeps the specified address of %s: %s %s, with the whole body as the request', (name, verb, path) => {
     const method = methods.find((candidate) => candidate.name === name)
     expect(method && [verbOf(method), pathOf(method), rule(method).body]).toEqual([verb, path, '*'])
+  })
+
+  it('has all its services in the list by which the conventions of all operations are tested', () => {
+    const services = files.flatMap((file) => file.services)
+    expect(SERVICES.map(({ typeName }) => typeName).toSorted()).toEqual(
+      services.map(({ typeName }) => typeName).toSorted(),
+    )
   })
 
   it('says of every RPC who may call it', () => {

@@ -1,5 +1,6 @@
 import type { DescMethodUnary, DescService } from '@bufbuild/protobuf'
 import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
+import { CatalogService } from '../../gen/patchbay/v1/catalog_service_pb.ts'
 import { DaemonService } from '../../gen/patchbay/v1/daemon_service_pb.ts'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
@@ -33,6 +34,7 @@ export const SERVICES: readonly DescService[] = [
   ApiTokenService,
   IntegrationService,
   EnvironmentIntegrationService,
+  CatalogService,
   IntegratedAccountService,
   LinkTokenService,
   SyncJobService,
