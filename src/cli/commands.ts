@@ -282,6 +282,7 @@ export const COMMANDS: readonly Command[] = [
       ENVIRONMENT,
       OVERRIDE,
       { flags: '--base-url <URL>', meaning: 'base URL of the API, set in the override, of which all else is kept' },
+      { flags: '--show-in-catalog', meaning: 'show it in the catalogue, from which customers choose' },
     ],
     variables: [...FIRST_START, 'egressAllow'],
     examples: ['patchbay install github', 'patchbay install crm.json --override ours.json'],

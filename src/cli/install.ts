@@ -21,12 +21,13 @@ type OverrideChange = Pick<UpsertDefinitionInput, 'override' | 'replaceOverride'
  * Creates an integration from a definition and installs it. Run again after the file has changed, it replaces the
  * definition and keeps the accounts.
  */
-export const runInstall: RunCommand = async ({ operands: [argument = ''], options, environment }) => {
+export const runInstall: RunCommand = async ({ operands: [argument = ''], options, flags, environment }) => {
   const { environment: environmentId } = options
   if (environmentId !== undefined && !isUuid(environmentId)) throw new UsageError('install --environment takes an id')
   const definition = readDefinition(argument)
   assertName(definition)
   const override = readOverride(options)
+  const showInCatalog = flags.has('showInCatalog') ? true : undefined
   const config = readConfig(environment)
   const logger = createLogger(config.logLevel)
   const storageOptions = { applicationName: 'patchbay install', isStart: false, logger }
@@ -36,7 +37,7 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
   const { database } = storage
   const scope = await resolveScope(database, environmentId)
   const { installation: made, isReplaced } = await database.transaction((tx) =>
-    upsertDefinition(domain.integrations, tx, scope, { ...definition, ...override }),
+    upsertDefinition(domain.integrations, tx, scope, { ...definition, ...override, showInCatalog }),
   )
   const broken = await findBrokenJobs(database.pool, scope.environmentId, definition.name)
   process.stdout.write(

@@ -17,6 +17,8 @@ export interface UpsertDefinitionInput extends IntegrationInput {
   /** A merge patch (RFC 7396) to the override of the installation, or with `replaceOverride` the whole; absent: unchanged. */
   readonly override?: JsonObject | undefined
   readonly replaceOverride?: boolean | undefined
+  /** Absent: unchanged; a new installation is not shown. */
+  readonly showInCatalog?: boolean | undefined
 }
 
 /** The installation of an upserted definition. */
@@ -37,7 +39,7 @@ export async function upsertDefinition(
   deps: IntegrationDeps,
   tx: Tx,
   scope: EnvironmentScope,
-  { override, replaceOverride = false, ...input }: UpsertDefinitionInput,
+  { override, replaceOverride = false, showInCatalog, ...input }: UpsertDefinitionInput,
 ): Promise<UpsertedDefinition> {
   const existing = await findIntegrationByName(tx, scope.teamId, input.name)
   const { id } =
@@ -49,7 +51,8 @@ export async function upsertDefinition(
           version: existing.version,
           replaceConfig: true,
         })
-  const installation = await upsertInstallation(deps, tx, scope, { integrationId: id, override, replaceOverride })
+  const given = { integrationId: id, override, replaceOverride, showInCatalog }
+  const installation = await upsertInstallation(deps, tx, scope, given)
   return { installation, isReplaced: existing !== undefined }
 }
 
@@ -57,12 +60,15 @@ async function upsertInstallation(
   deps: IntegrationDeps,
   tx: Tx,
   scope: EnvironmentScope,
-  given: Required<Pick<UpsertDefinitionInput, 'override' | 'replaceOverride'>> & { readonly integrationId: string },
+  given: Required<Pick<UpsertDefinitionInput, 'override' | 'replaceOverride' | 'showInCatalog'>> & {
+    readonly integrationId: string
+  },
 ): Promise<EnvironmentIntegration> {
-  const { integrationId, override, replaceOverride } = given
+  const { integrationId, override, replaceOverride, showInCatalog } = given
   const existing = await findEnvironmentIntegrationOf(tx, scope.environmentId, integrationId)
-  if (existing === undefined) return await createEnvironmentIntegration(deps, tx, scope, { integrationId, override })
+  if (existing === undefined)
+    return await createEnvironmentIntegration(deps, tx, scope, { integrationId, override, showInCatalog })
   const { id } = existing
-  if (override === undefined) return await getEnvironmentIntegration(tx, scope, id)
-  return await updateEnvironmentIntegration(deps, tx, scope, { id, override, replaceOverride })
+  if (override === undefined && showInCatalog === undefined) return await getEnvironmentIntegration(tx, scope, id)
+  return await updateEnvironmentIntegration(deps, tx, scope, { id, override, replaceOverride, showInCatalog })
 }

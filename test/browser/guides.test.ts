@@ -40,4 +40,6 @@ it('the steps of the README and its guide connect an account by a link', { timeo
   expect(guide.exitCode, guide.output).toBe(0)
   expect(guide.output).not.toContain('"error"')
   expect(guide.output).toContain('"display_name":"Acme"')
+  expect(guide.output).toMatch(/"catalog_entries":\[\{[^[]*"label":"GitHub"/)
+  expect(guide.output).toContain('"tos_link":"https://acme.example.com/terms/2026-11"')
 })
