@@ -12,7 +12,8 @@ import {
 import { type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
 import { integrationDisabled } from './load-account.ts'
 import { type ReplaceDependencies, replaceCredentials } from './replace-credentials.ts'
-import { type AcceptedTerms, findIntegratedAccount } from './sql/integrated-account.ts'
+import type { AcceptedTerms } from './sql/accepted-terms.ts'
+import { findIntegratedAccount } from './sql/integrated-account.ts'
 
 const NO_RULES = { contextFromToken: [] }
 

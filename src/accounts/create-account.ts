@@ -8,9 +8,9 @@ import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import { type CollectedCredentials, collectCredentials } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { integrationDisabled } from './load-account.ts'
+import type { AcceptedTerms } from './sql/accepted-terms.ts'
 import { insertAccountHistory } from './sql/account-history.ts'
 import {
-  type AcceptedTerms,
   findIntegratedAccount,
   insertIntegratedAccount,
   type NewIntegratedAccount,

@@ -55,10 +55,10 @@ export {
 export { createTokenProvider } from './refresh-token.ts'
 export { type CredentialsChange, updateCredentials } from './replace-credentials.ts'
 export type { ResolvedAccount } from './resolved-account.ts'
+export type { AcceptedTerms } from './sql/accepted-terms.ts'
 export type { AccountHistoryRecord } from './sql/account-history.ts'
 export { type AccountOfValue, findAccountsByContext } from './sql/context-lookup.ts'
 export {
-  type AcceptedTerms,
   type AccountRef,
   type AccountStatus,
   type ForbiddenError,

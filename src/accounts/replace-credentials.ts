@@ -6,14 +6,10 @@ import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './
 import { contextPatchFrom } from './context.ts'
 import { authenticationMethodOf, type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
+import { type AcceptedTerms, storeAcceptedTerms } from './sql/accepted-terms.ts'
 import { forgetExternalId, storeReauthorization } from './sql/account-state.ts'
 import { resetToken } from './sql/account-token.ts'
-import {
-  type AcceptedTerms,
-  type AccountWithDefinition,
-  findIntegratedAccount,
-  storeAcceptedTerms,
-} from './sql/integrated-account.ts'
+import { type AccountWithDefinition, findIntegratedAccount } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { updateAccount, withContextForCall } from './stored-context.ts'
 import { accountSecretRef, isFieldName, storeGrantedToken, TOKEN_SECRET, tokenPolicyOf } from './stored-credentials.ts'

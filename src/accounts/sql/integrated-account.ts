@@ -45,12 +45,6 @@ export interface IntegratedAccountRecord {
   readonly version: number
 }
 
-/** The terms of service that a customer accepted, by their address. */
-export interface AcceptedTerms {
-  readonly url: string
-  readonly acceptedAt: Date
-}
-
 /** The last 403 of the third party; it does not change the status. */
 export interface ForbiddenError {
   /** Empty for a call by path. */
@@ -144,17 +138,6 @@ export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAcco
     terms_url: account.termsUrl,
     terms_accepted_at: account.termsAcceptedAt,
   })
-}
-
-/** Notes the terms of service that the customer accepted; of an account whose row is locked. Uses the primary key. */
-export async function storeAcceptedTerms(
-  tx: Tx,
-  { environmentId, id }: AccountRef,
-  { url, acceptedAt }: AcceptedTerms,
-): Promise<void> {
-  await tx('integrated_account')
-    .where({ environment_id: environmentId, id })
-    .update({ terms_url: url, terms_accepted_at: acceptedAt })
 }
 
 /** Uses primary keys. */
