@@ -24,7 +24,7 @@ export function openObjectStore(config: Config): ObjectStore & AsyncDisposable {
     return { ...directory, [Symbol.asyncDispose]: async () => {} }
   }
   const allow = [config.egressAllow, config.objectStoreAllow].filter((ranges) => ranges !== '').join(',')
-  const http = createHttpClient({ policy: createEgressPolicy({ allow }) })
+  const http = createHttpClient({ policy: createEgressPolicy({ allow, variable: 'PATCHBAY_OBJECT_STORE_ALLOW' }) })
   const deps = { http, clock: systemClock, random: Math.random }
   return {
     ...createS3Store(deps, bucket, CONTEXT_OBJECT_BYTES_MAX),

@@ -4,15 +4,21 @@ import { type AddressRange, isInRanges, isPublicAddress, parseRange } from './ad
 
 /** Address policy: which addresses may be connected to. */
 export interface EgressPolicy {
+  /** Completes "… is not a public address": how the operator may allow it all the same. */
+  readonly advice: string
   /** @param address an IP address in canonical text, without brackets */
   allows(address: string): boolean
 }
 
 /** Options of `createEgressPolicy`. */
 export interface EgressPolicyOptions {
-  /** `PATCHBAY_EGRESS_ALLOW`: CIDR ranges or addresses, IPv4 and IPv6, separated by commas; empty allows none. */
+  /** CIDR ranges or addresses, IPv4 and IPv6, separated by commas; empty allows none. */
   readonly allow: string
+  /** The environment variable of `allow`, for messages. */
+  readonly variable?: string
 }
+
+const EGRESS_ALLOW = 'PATCHBAY_EGRESS_ALLOW'
 
 /**
  * The address policy of every outbound connection: the public internet plus the ranges of the operator.
@@ -21,13 +27,16 @@ export interface EgressPolicyOptions {
  *
  * @throws Failure INVALID_FIELD naming the entry that is no range
  */
-export function createEgressPolicy(options: EgressPolicyOptions): EgressPolicy {
-  const entries = options.allow
+export function createEgressPolicy({ allow, variable = EGRESS_ALLOW }: EgressPolicyOptions): EgressPolicy {
+  const entries = allow
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '')
-  const ranges = entries.map(parseAllowedRange)
-  return { allows: (address) => isPublicAddress(address) || isInRanges(address, ranges) }
+  const ranges = entries.map((entry) => parseAllowedRange(variable, entry))
+  return {
+    allows: (address) => isPublicAddress(address) || isInRanges(address, ranges),
+    advice: `set ${variable} for servers, workers and commands to allow it`,
+  }
 }
 
 /**
@@ -47,7 +56,7 @@ export function findUrlViolation(policy: EgressPolicy, url: string | URL): strin
   const host = hostOf(parsed)
   const address = isIP(host) === 0 ? internalNameAddress(host) : host
   if (address !== undefined && !policy.allows(address))
-    return `must not point to ${host}, which is not a public address`
+    return `must not point to ${host}, which is not a public address: ${policy.advice}`
   return undefined
 }
 
@@ -61,12 +70,12 @@ export function egressBlocked(host: string, why: string): Failure {
   return new Failure('EGRESS_BLOCKED', `the host "${host}" may not be called: ${why}`, { metadata: { host } })
 }
 
-function parseAllowedRange(entry: string): AddressRange {
+function parseAllowedRange(variable: string, entry: string): AddressRange {
   const range = parseRange(entry)
   if (range) return range
   throw new Failure(
     'INVALID_FIELD',
-    `PATCHBAY_EGRESS_ALLOW takes CIDR ranges separated by commas, such as 127.0.0.0/8,fd00::/8; "${entry}" is not one`,
+    `${variable} takes CIDR ranges separated by commas, such as 127.0.0.0/8,fd00::/8; "${entry}" is not one`,
   )
 }
 

@@ -29,13 +29,13 @@ export function createGuardedConnector(options: ConnectorOptions): buildConnecto
   return (target, callback) => {
     const { hostname } = target
     if (isIP(hostname) !== 0 && !policy.allows(hostname)) {
-      return callback(egressBlocked(hostname, 'it is not a public address'), null)
+      return callback(egressBlocked(hostname, `it is not a public address: ${policy.advice}`), null)
     }
     const connecting: unknown = connect(target, (...[error, socket]) => {
       if (error) return callback(error, null)
       if (socket.remoteAddress !== undefined && policy.allows(socket.remoteAddress)) return callback(null, socket)
       socket.destroy()
-      callback(egressBlocked(hostname, 'it is not a public address'), null)
+      callback(egressBlocked(hostname, `it is not a public address: ${policy.advice}`), null)
     })
     watchConnecting(connecting)
   }
@@ -75,7 +75,7 @@ function createGuardedLookup(policy: EgressPolicy, resolveAll: ResolveAll): Look
       (addresses) => {
         const [first] = addresses
         if (!first || !addresses.every(({ address }) => policy.allows(address))) {
-          return callback(egressBlocked(hostname, 'it does not resolve to public addresses only'), '')
+          return callback(egressBlocked(hostname, `it does not resolve to public addresses only: ${policy.advice}`), '')
         }
         if (options.all) callback(null, [...addresses])
         else callback(null, first.address, first.family)

@@ -3,6 +3,7 @@ import { createEgressPolicy, findUrlViolation } from '../../src/egress/index.ts'
 import { bypassUrls } from './bypass-urls.ts'
 
 const closed = createEgressPolicy({ allow: '' })
+const ADVICE = 'set PATCHBAY_EGRESS_ALLOW for servers, workers and commands to allow it'
 const loopback = createEgressPolicy({ allow: ' 127.0.0.0/8, ::1/128 ' })
 
 describe('findUrlViolation', () => {
@@ -23,9 +24,13 @@ describe('findUrlViolation', () => {
     ['another scheme', 'ftp://example.com/', 'must use http or https'],
     ['a user name', 'https://me@example.com/', 'must not contain a user name or password'],
     ['a mail port', 'https://example.com:25/', 'must not use port 25, which belongs to another protocol'],
-    ['a literal', 'http://2130706433/', 'must not point to 127.0.0.1, which is not a public address'],
-    ['an IPv6 literal', 'http://[::1]/', 'must not point to ::1, which is not a public address'],
-    ['a name of this machine', 'http://x.localhost/', 'must not point to x.localhost, which is not a public address'],
+    ['a literal', 'http://2130706433/', `must not point to 127.0.0.1, which is not a public address: ${ADVICE}`],
+    ['an IPv6 literal', 'http://[::1]/', `must not point to ::1, which is not a public address: ${ADVICE}`],
+    [
+      'a name of this machine',
+      'http://x.localhost/',
+      `must not point to x.localhost, which is not a public address: ${ADVICE}`,
+    ],
   ])('refuses %s', (_kind, url, violation) => {
     expect(findUrlViolation(closed, url)).toBe(violation)
   })

@@ -79,17 +79,24 @@ describe('the guard', () => {
     expect(reached).toEqual([])
   })
 
+  it('says which variable would allow a literal address', async () => {
+    await using client = createHttpClient({ policy: closed })
+    await expect(client.send({ ...GET, url: `http://127.0.0.1:${canary.port}/` })).rejects.toMatchObject({
+      publicMessage: expect.stringContaining('set PATCHBAY_EGRESS_ALLOW'),
+    })
+  })
+
   it('names the host and not what it resolves to', async () => {
     await using client = hostileNames(closed, '10.11.12.13')
     await expect(client.send({ ...GET, url: 'http://intranet.example/' })).rejects.toMatchObject({
       reason: 'EGRESS_BLOCKED',
-      publicMessage: 'the host "intranet.example" may not be called: it does not resolve to public addresses only',
+      publicMessage: `the host "intranet.example" may not be called: it does not resolve to public addresses only: ${closed.advice}`,
       metadata: { host: 'intranet.example' },
     })
   })
 
   it('dials only what it checked when the answer flips between queries', async () => {
-    const policy: EgressPolicy = { allows: (address) => address === '127.0.0.2' || closed.allows(address) }
+    const policy: EgressPolicy = { ...closed, allows: (address) => address === '127.0.0.2' || closed.allows(address) }
     let queries = 0
     const resolveAll = async () => [{ address: queries++ === 0 ? '127.0.0.2' : '127.0.0.1', family: 4 }]
     await using client = createHttpClient({ policy, resolveAll })
@@ -101,7 +108,7 @@ describe('the guard', () => {
 
   it('closes a connection whose peer turns out to be internal, before a byte is sent', async () => {
     let checks = 0
-    const talkedPast: EgressPolicy = { allows: () => checks++ < 2 }
+    const talkedPast: EgressPolicy = { ...closed, allows: () => checks++ < 2 }
     await using client = createHttpClient({ policy: talkedPast })
     expect(await reasonOf(client.send({ ...GET, url: `${canary.origin}/` }))).toBe('EGRESS_BLOCKED')
     expect(checks).toBe(3)
@@ -109,7 +116,7 @@ describe('the guard', () => {
   })
 
   it.each([301, 302, 303, 307, 308])('does not follow a %i to an internal address', async (status) => {
-    const doorOnly: EgressPolicy = { allows: (address) => address === '127.0.0.1' }
+    const doorOnly: EgressPolicy = { ...closed, allows: (address) => address === '127.0.0.1' }
     const resolveAll: ResolveAll = async (name) =>
       name === 'door.example' ? [{ address: '127.0.0.1', family: 4 }] : [{ address: '::1', family: 6 }]
     await using client = createHttpClient({ policy: doorOnly, resolveAll })

@@ -66,7 +66,7 @@ async function redirects(): Promise<void> {
     response.writeHead(status, { location: hop }).end()
   })
   // The allowed upstream alone may be dialled: it is 127.0.0.1 under a policy that knows no other address.
-  const doorOnly: EgressPolicy = { allows: (address) => address === '127.0.0.1' }
+  const doorOnly: EgressPolicy = { ...closed, allows: (address) => address === '127.0.0.1' }
   const resolveAll = async (name: string) => (name === 'allowed.example' ? LOOPBACK.slice(0, 1) : LOOPBACK)
   await using client = createHttpClient({ policy: doorOnly, resolveAll })
   const targets = bypassUrls(canaryV6.port).filter((url) => !pointsTo(url, '127.0.0.1') && /^http:\/\//.test(url))
