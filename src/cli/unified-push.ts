@@ -66,7 +66,7 @@ async function pushModel(
 
 /**
  * Stores the mappings of one place. One that is rejected is tried again after the others, which it may need, until no
- * further one is stored.
+ * further one is stored. Warnings are asked for when all are stored: on the way there, others that belong to it are missing.
  */
 async function pushMappings(push: Push, place: PushPlace, all: readonly MappingToPush[]): Promise<void> {
   const stored = new Map((await push.client.listMappings(place)).map((each) => [nameOf(place, each), each]))
@@ -74,45 +74,47 @@ async function pushMappings(push: Push, place: PushPlace, all: readonly MappingT
   const kept = new Set(stored.keys())
   for (const each of waiting) kept.delete(nameOf(place, each))
   let rejected: { readonly mapping: MappingToPush; readonly failure: Failure }[] = []
+  const written: (readonly [state: PushState, mapping: MappingToPush])[] = []
   for (let before = Number.POSITIVE_INFINITY; waiting.length > 0 && waiting.length < before; ) {
     before = waiting.length
     rejected = []
     for (const mapping of waiting) {
-      const failure = await pushMapping(push, mapping, stored.get(nameOf(place, mapping)))
-      if (failure !== undefined) rejected.push({ mapping, failure })
+      const result = await pushMapping(push, mapping, stored.get(nameOf(place, mapping)))
+      if (typeof result === 'string') written.push([result, mapping])
+      else rejected.push({ mapping, failure: result })
     }
     waiting = rejected.map(({ mapping }) => mapping)
+  }
+  for (const [state, mapping] of written) {
+    push.report(state, nameOf(place, mapping))
+    if (state !== 'unchanged' && !push.isDryRun) await printWarnings(push, mapping)
   }
   for (const { mapping, failure } of rejected) push.report('failed', `${nameOf(place, mapping)}: ${reasonsOf(failure)}`)
   for (const name of kept) push.report('kept', `${name} (not in the file)`)
 }
 
-/** @returns why the server rejects its config; `undefined`: it is stored */
+/** @returns what became of it, or why the server rejects its config */
 async function pushMapping(
-  { client, isDryRun, report }: Push,
-  mapping: MappingToPush,
+  { client, isDryRun }: Push,
+  { place, resource, method, config }: MappingToPush,
   before: RemoteMapping | undefined,
-): Promise<Failure | undefined> {
-  const { place, resource, method, config } = mapping
-  const name = nameOf(place, mapping)
-  if (before !== undefined && isSame(before.config ?? {}, config)) {
-    report('unchanged', name)
-    return undefined
-  }
+): Promise<PushState | Failure> {
+  if (before !== undefined && isSame(before.config ?? {}, config)) return 'unchanged'
+  const state = before === undefined ? 'created' : 'changed'
+  if (isDryRun) return state
   try {
-    const written = isDryRun
-      ? undefined
-      : before === undefined
-        ? await client.createMapping(place, { resource, method, config })
-        : await client.replaceMapping(before, config)
-    report(before === undefined ? 'created' : 'changed', name)
-    for (const { severity, path, message, rule } of written?.warnings ?? [])
-      process.stdout.write(`  ${severity}: ${path} ${message} [${rule}]\n`)
-    return undefined
+    if (before === undefined) await client.createMapping(place, { resource, method, config })
+    else await client.replaceMapping(before, config)
+    return state
   } catch (error) {
     if (hasReason(error, 'DEFINITION_INVALID')) return error
     throw error
   }
+}
+
+async function printWarnings({ client }: Push, { place, resource, method, config }: MappingToPush): Promise<void> {
+  for (const { severity, path, message, rule } of await client.checkMapping(place, { resource, method, config }))
+    process.stdout.write(`  ${severity}: ${path} ${message} [${rule}]\n`)
 }
 
 /** The mappings of a file, those that all methods of a resource share first. @throws FileError */

@@ -39,6 +39,11 @@ export interface UnifiedClient {
   ): Promise<RemoteMapping>
   /** Replaces the whole config. */
   replaceMapping(before: RemoteMapping, config: JsonObject): Promise<RemoteMapping>
+  /** What the server finds in a mapping over the layers and methods that it has now. */
+  checkMapping(
+    place: PushPlace,
+    mapping: { readonly resource: string; readonly method: string; readonly config: JsonObject },
+  ): Promise<RemoteMapping['warnings']>
 }
 
 const CALL_TIMEOUT_MS = 30_000
@@ -91,6 +96,11 @@ export function createUnifiedClient(address: ServerAddress): UnifiedClient {
       ),
     replaceMapping: ({ id, etag }, config) =>
       answerOf(mappings.updateUnifiedMapping({ id, etag, config: structOf(config), replaceConfig: true }, options)),
+    checkMapping: async (place, { method, config, ...rest }) => {
+      const named = method === '*' ? {} : { method }
+      const request = { ...place, ...rest, ...named, config: structOf(config) }
+      return (await answerOf(mappings.checkUnifiedMapping(request, options))).findings
+    },
   }
 }
 

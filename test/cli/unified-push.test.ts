@@ -95,6 +95,7 @@ it('stores a model and every method of a file, and again only what has changed',
     `created   ${list}`,
     '3 created',
   ])
+  expect(printed).not.toContain('target.missing')
   expect(await push([path, ...options])).toContain('3 unchanged')
 
   mapping(model, { '*': { ...SHARED, enums: {} } })
@@ -119,6 +120,16 @@ it('prints the errors of a method that is rejected, and stores the others', asyn
   expect(lines.at(-1)).toBe('3 created, 1 failed')
   expect(printed).toMatch(/failed +\S+\/books create of [^\n]*config\.method/s)
   expect(await storedOf(model)).toHaveLength(2)
+})
+
+it('warns of what the stored methods come to, and not of their order', async () => {
+  const model = freshName('library').replaceAll('-', '_')
+  const options = ['--model', file('model.json', MODEL), '--environment', tenant.environmentId]
+  await push([mapping(model, { '*': SHARED, list: { method: 'list' } }), ...options])
+  expect(printed).not.toContain('warning')
+  const alone = freshName('library').replaceAll('-', '_')
+  await push([mapping(alone, { '*': SHARED }), ...options])
+  expect(printed).toMatch(/books \* of \S+\n {2}warning: .*\[target\.missing\]/)
 })
 
 it('names the scope base where a team token has no environment', async () => {
