@@ -61,7 +61,7 @@ function identityPayload(account: AccountWithDefinition): JsonObject {
  * object_store_context_fields, created_at, updated_at}`. Context keys in the object store are left out, and a context of more
  * than 64 KiB is left out whole: read the account.
  */
-function accountEventPayload(account: AccountWithDefinition): JsonObject {
+export function accountEventPayload(account: AccountWithDefinition): JsonObject {
   const { inline: context } = splitContext(account, account.context)
   return {
     ...identityPayload(account),

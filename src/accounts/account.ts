@@ -1,5 +1,6 @@
-import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
-import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { etagMismatch, type JsonObject, newId, notFound } from '../base/index.ts'
+import { type Database, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { limitPayload } from '../events/index.ts'
 import {
   findIntegrations,
   type IntegrationCache,
@@ -7,9 +8,9 @@ import {
   listInstallationIds,
 } from '../integrations/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
-import { appendEventOf } from './account-events.ts'
+import { accountEventPayload, appendEventOf } from './account-events.ts'
 import { scheduleRemoval } from './account-remover.ts'
-import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
+import { assertNoReservedKeys, contextPatchFrom, findReservedKeys, patchContext } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { type AccountHistoryRecord, listAccountHistory } from './sql/account-history.ts'
 import {
@@ -20,6 +21,7 @@ import {
   type IntegratedAccountRecord,
   listIntegratedAccountIds,
   selectIntegratedAccounts,
+  updateIntegratedAccountWithEvent,
 } from './sql/integrated-account.ts'
 import { updateAccount } from './stored-context.ts'
 import { accountSecretRef } from './stored-credentials.ts'
@@ -73,6 +75,55 @@ export interface IntegratedAccountChange {
   readonly version?: number | undefined
 }
 
+/** What changing an account takes. */
+type UpdateDependencies = Pick<AccountDependencies, 'secrets' | 'integrations' | 'contextValues'>
+
+/**
+ * `updateIntegratedAccount` in a transaction of its own, with few round trips: reading the account and changing that version
+ * with its event are one statement each, which holds unless another change comes between the two or a key of the context lives
+ * in the object store.
+ *
+ * @throws Failure as `updateIntegratedAccount`
+ */
+export async function changeIntegratedAccount(
+  deps: UpdateDependencies,
+  database: Pick<Database, 'pool' | 'transaction'>,
+  scope: EnvironmentRef,
+  change: IntegratedAccountChange,
+): Promise<IntegratedAccount> {
+  return (
+    (await changeReadVersion(deps, database.pool, scope, change)) ??
+    (await database.transaction((tx) => updateIntegratedAccount(deps, tx, scope, change)))
+  )
+}
+
+/** `undefined` when nothing was changed: the transaction finds out why, or does it. */
+async function changeReadVersion(
+  { integrations }: UpdateDependencies,
+  tx: Tx,
+  { environmentId }: EnvironmentRef,
+  { id, tenantId, context = {}, version }: IntegratedAccountChange,
+): Promise<IntegratedAccount | undefined> {
+  if (findReservedKeys(context).length > 0) return undefined
+  if (tenantId === undefined && Object.keys(context).length === 0) return undefined
+  const account = await findIntegratedAccount(tx, environmentId, id)
+  if (account === undefined || account.objectStoreContextFields.length > 0) return undefined
+  if (version !== undefined && version !== account.version) return undefined
+  const patch = { tenantId, context: contextPatchFrom(context), version: account.version }
+  const left = {
+    ...account,
+    tenantId: tenantId ?? account.tenantId,
+    context: patchContext(account.context, patch.context),
+  }
+  const event = {
+    id: newId(),
+    type: 'integrated_account:updated' as const,
+    payload: limitPayload(accountEventPayload(left)),
+  }
+  const updated = await updateIntegratedAccountWithEvent(tx, account, patch, event)
+  return updated && (await withIntegration(integrations, tx, updated))
+}
+
 /**
  * Changes tenant and context; nothing given changes nothing. Status and credentials are untouched. `tx` is a transaction.
  *
@@ -80,7 +131,7 @@ export interface IntegratedAccountChange {
  * of one of the account's credentials
  */
 export async function updateIntegratedAccount(
-  deps: Pick<AccountDependencies, 'secrets' | 'integrations' | 'contextValues'>,
+  deps: UpdateDependencies,
   tx: Tx,
   scope: EnvironmentRef,
   change: IntegratedAccountChange,

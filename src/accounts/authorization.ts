@@ -139,14 +139,14 @@ function scopeOf(
 /** Turns a thrown Failure into a result, and redacts the message of a failure. */
 async function withRedaction<Result extends { readonly kind: string }>(
   deps: AuthorizationDependencies,
-  { plan, environmentId }: AuthorizationTarget,
+  { plan, environmentId, environmentVariables }: AuthorizationTarget,
   { account }: TemplateScope,
   known: readonly string[],
   otherwise: AuthorizationFailure['code'],
   run: (context: ReturnType<typeof createTokenContext>) => Promise<Result | AuthorizationFailure>,
 ): Promise<Result | AuthorizationFailure> {
   const sent: TemplateScope[] = []
-  const context = createTokenContext(deps, { environmentId }, (each) => sent.push(each))
+  const context = createTokenContext(deps, { environmentId, environmentVariables }, (each) => sent.push(each))
   const outcome = await catchFailure(() => run(context))
   const result = outcome instanceof Failure ? failedBy(outcome, otherwise) : outcome
   if (!isFailed(result)) return result

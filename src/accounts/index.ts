@@ -8,6 +8,7 @@
 
 export {
   type AccountFilter,
+  changeIntegratedAccount,
   deleteAccountsByInstallation,
   deleteIntegratedAccount,
   getIntegratedAccount,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Failure, isJsonObject, type Json, newId } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
-import type { TemplateScope } from '../expressions/index.ts'
+import { environmentRoots, type TemplateScope } from '../expressions/index.ts'
 import type { TokenContext } from '../formats/index.ts'
 import { type AccountAccess, authorizationSecrets, sendRaw, tokensIn } from '../proxy/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
@@ -22,7 +22,7 @@ const SECRET_BYTES = 32
  */
 export function createTokenContext(
   { http, evaluator, clock }: Pick<AccountDependencies, 'http' | 'evaluator' | 'clock'>,
-  { environmentId }: Pick<AccountAccess, 'environmentId'>,
+  { environmentId, environmentVariables }: Pick<AccountAccess, 'environmentId' | 'environmentVariables'>,
   onSend: (scope: TemplateScope) => void,
   startedAtMs = clock.monotonicMs(),
 ): TokenContext<MethodPlan> {
@@ -36,7 +36,8 @@ export function createTokenContext(
       const bounds = { timeoutMs: Math.min(REQUEST_TIMEOUT_MS, leftMs), responseBytesMax: RESPONSE_BYTES_MAX }
       return await sendRaw({ send: (each) => http.send(each, environmentId) }, request, scope, bounds)
     },
-    evaluate: (expression, input) => evaluator.evaluate(expression, input, limits),
+    evaluate: (expression, input) =>
+      evaluator.evaluate(expression, { ...input, ...environmentRoots(expression, environmentVariables) }, limits),
     now: () => clock.now(),
     nonce: newId,
     randomSecret: () => randomBytes(SECRET_BYTES).toString('base64url'),

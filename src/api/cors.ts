@@ -9,7 +9,7 @@ const PREFLIGHT_MAX_AGE_SECONDS = 7_200
 /**
  * Adds the headers of cross-origin resource sharing (CORS, Fetch standard, 3.2) to the response, errors included.
  *
- * Every answer header may be read (`grpc-status`, `etag`, `retry-after`, `ratelimit-*` and headers of upstreams).
+ * Every answer header may be read (`grpc-status`, `etag`, `retry-after`, `ratelimit-*`, `patchbay-ratelimit-*` and headers of upstreams).
  * Cookies are never allowed: callers send a token. Access from public pages to private networks
  * (`Access-Control-Allow-Private-Network`) is never granted.
  *

@@ -52,11 +52,10 @@ export interface WebhookAnswer {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** A handshake expression, and the only secrets that its input holds: those that it names. */
+/** A handshake expression, and the only credentials that its input holds: those that it names. */
 interface HandshakePlan {
   readonly expression: string
   readonly credentialNames: readonly string[]
-  readonly variableNames: readonly string[]
 }
 
 /** How the receiving account of an environment-level address is found. */
@@ -140,15 +139,8 @@ function defaultKeys(signature: FormatChoice | undefined): readonly string[] {
 }
 
 function compileHandshake(expression: string): HandshakePlan {
-  const roots = listRootNames(expression)
-  const below = (...names: readonly string[]) => [
-    ...new Set(roots.flatMap(({ name, next }) => (names.includes(name) && next !== undefined ? [next] : []))),
-  ]
-  return {
-    expression,
-    credentialNames: below('credentials'),
-    variableNames: below('environment_variables', 'env'),
-  }
+  const names = listRootNames(expression).flatMap(({ name, next }) => (name === 'credentials' ? (next ?? []) : []))
+  return { expression, credentialNames: [...new Set(names)] }
 }
 
 /** An answer as a definition writes it, or as a handshake returns it. Headers that may not be set are expected to be gone. */

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type Violation,
 } from '../base/index.ts'
-import { findTemplateProblem, listPlaceholderPaths } from '../expressions/index.ts'
+import { findTemplateProblem, isSecretName, listPlaceholderPaths } from '../expressions/index.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { listFields } from './schema-walk.ts'
 
@@ -36,10 +36,6 @@ export function findAddressViolations(
 function isLiteralAddress(text: string): boolean {
   return findTemplateProblem(text) === undefined && listPlaceholderPaths(text).length === 0
 }
-
-/** Names of variables, headers and parameters that usually hold secrets. When a secret expires is none. */
-const SECRET_NAME =
-  /secret(?!_expires_at)|token(?!_?(?:path|host|url))|password|passwd|private_?key|api[-_]?key|access[-_]?key|^(?:proxy-)?authorization$|^cookie$/i
 
 /**
  * The leaves of a config or override that are credential material: stored encrypted, shown masked.
@@ -81,7 +77,7 @@ function children(value: Json, path: DotPath): [Json, DotPath][] {
 
 function hasSecretName(path: DotPath): boolean {
   const name = path.findLast((step) => typeof step === 'string')
-  return typeof name === 'string' && SECRET_NAME.test(name)
+  return typeof name === 'string' && isSecretName(name)
 }
 
 function isLiteralSecret(text: string): boolean {

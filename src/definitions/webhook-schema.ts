@@ -17,15 +17,7 @@ import { durationSeconds, subscriptionSchema } from './webhook-subscription.ts'
 const REQUEST_ROOTS = ['body', 'headers', 'query', 'method', 'path'] as const
 
 /** Roots of `handle_verification`, which may compute with secrets and read what an earlier handshake stored. */
-const HANDSHAKE_ROOTS = [
-  ...REQUEST_ROOTS,
-  'raw_body',
-  'context',
-  'credentials',
-  'environment_variables',
-  'env',
-  'connection',
-] as const
+const HANDSHAKE_ROOTS = [...REQUEST_ROOTS, 'raw_body', 'context', 'credentials', 'connection'] as const
 
 /** Roots of `events` and `context_lookup`; `context` is that of the account, where the address is one of an account. */
 const EVENT_ROOTS = [...REQUEST_ROOTS, 'context'] as const

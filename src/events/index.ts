@@ -16,6 +16,7 @@ export {
   isAskedFor,
 } from './catalog.ts'
 export { examplePayload } from './examples.ts'
+export { limitPayload } from './limit-payload.ts'
 export { listEvents } from './list-events.ts'
 export {
   type DispatchedEvent,
@@ -27,5 +28,6 @@ export {
   findEvent,
   findEvents,
   findEventsByRefs,
+  recordEventsSql,
   takeUndispatchedEvents,
 } from './sql.ts'

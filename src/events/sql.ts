@@ -48,7 +48,25 @@ const COLUMNS = [
 /** The table, partitioned by the day in the id, a UUIDv7. */
 export const EVENT_DAYS: DayTable = { name: 'event', column: 'id', lowest: lowestIdAt }
 
-/** Inserts the events, the partition follows from the time in each id, and one row for the dispatch of each. */
+/**
+ * SQL: two members of a `with` that insert events and mark them for dispatch. A statement that changes a resource records its
+ * event by them, without a round trip of its own.
+ *
+ * @param source a member before them, with the columns `environment_id`, `id`, `type`, `subject_id`, `integrated_account_id`,
+ * `payload`, `except_webhook_id`, `is_test`; the partition follows from the time in `id`
+ */
+export function recordEventsSql(source: string): string {
+  return `dispatched as (
+       insert into event_dispatch (environment_id, event_id, except_webhook_id)
+       select environment_id, id, except_webhook_id from ${source} where not is_test
+     ), recorded as (
+       insert into event (environment_id, id, type, subject_id, integrated_account_id, payload, payload_bytes, except_webhook_id, is_test)
+       select environment_id, id, type, subject_id, integrated_account_id, payload, octet_length(payload::text), except_webhook_id, is_test
+       from ${source}
+     )`
+}
+
+/** Inserts the events, and one row for the dispatch of each. */
 export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readonly id: string })[]): Promise<void> {
   await execute(
     tx,
@@ -56,13 +74,8 @@ export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readon
        select v.* from unnest(:environmentIds::uuid[], :ids::uuid[], :types::text[], :subjectIds::uuid[], :accountIds::uuid[],
          :payloads::jsonb[], :exceptWebhookIds::uuid[], :areTests::boolean[])
          as v (environment_id, id, type, subject_id, integrated_account_id, payload, except_webhook_id, is_test)
-     ), dispatched as (
-       insert into event_dispatch (environment_id, event_id, except_webhook_id)
-       select environment_id, id, except_webhook_id from new_event where not is_test
-     )
-     insert into event (environment_id, id, type, subject_id, integrated_account_id, payload, payload_bytes, except_webhook_id, is_test)
-     select environment_id, id, type, subject_id, integrated_account_id, payload, octet_length(payload::text), except_webhook_id, is_test
-     from new_event`,
+     ), ${recordEventsSql('new_event')}
+     select`,
     {
       environmentIds: events.map(({ environmentId }) => environmentId),
       ids: events.map(({ id }) => id),

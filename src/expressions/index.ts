@@ -5,6 +5,7 @@
  * for `{{` or imports jsonata.
  */
 
+export { ENVIRONMENT_ROOTS, environmentRoots, isSecretName, readsEnvironment } from './environment-variables.ts'
 export { createEvaluator, type Evaluator } from './evaluator.ts'
 export { BAILED_OUT, compileExpression, type InlineEvaluation } from './inline-evaluator.ts'
 export { listInputPaths } from './input-paths.ts'

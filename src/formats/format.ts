@@ -17,7 +17,11 @@ export interface FormatChoice {
   readonly config?: Json | undefined
 }
 
-/** Evaluates JSONata over `input`, which is `$`. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */
+/**
+ * Evaluates JSONata over `input`, which is `$`, and the environment variables that the expression may read.
+ *
+ * @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED
+ */
 export type EvaluateExpression = (expression: string, input: JsonObject) => Promise<Json | undefined>
 
 /**

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { exceedsJsonSize, isJsonObject, JSON_DEPTH_MAX, type Json, tryParseDotPath } from '../base/index.ts'
-import { findBaseUrlProblem, findTemplateProblem, validateExpression } from '../expressions/index.ts'
+import { ENVIRONMENT_ROOTS, findBaseUrlProblem, findTemplateProblem, validateExpression } from '../expressions/index.ts'
 
 /**
  * The role of a field of the config, beyond its JSON type.
@@ -136,7 +136,8 @@ export function urlText(): z.ZodString {
 /**
  * JSONata. Its syntax is checked here, before it is stored.
  *
- * @param roots its root names: any other one is a finding. Absent: they depend on the API
+ * @param roots its root names beside those of environment variables, which every such expression may read (`environmentRoots`):
+ * any other one is a finding. Absent: they depend on the API
  */
 export function expressionText(roots?: readonly string[]): z.ZodString {
   const schema = z
@@ -144,7 +145,10 @@ export function expressionText(roots?: readonly string[]): z.ZodString {
     .min(1)
     .max(DEFINITION_LIMITS.textLength, { abort: true })
     .superRefine(refineWith(findExpressionProblem, 'expression.syntax'))
-  return withRole(schema, { kind: 'expression', roots })
+  return withRole(schema, {
+    kind: 'expression',
+    roots: roots === undefined ? undefined : [...roots, ...ENVIRONMENT_ROOTS],
+  })
 }
 
 /** A path into a JSON value, for example `data.items`, `meta.cursors[0].next` or `["@odata.nextLink"]`. */

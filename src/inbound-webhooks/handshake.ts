@@ -1,6 +1,6 @@
 import { Failure, isJsonNumber, isJsonObject, type Json, type JsonObject, toDouble } from '../base/index.ts'
 import { ANSWER_BYTES_MAX, ANSWER_HEADERS, compileAnswer, type WebhookAnswer } from '../definitions/index.ts'
-import type { Evaluator } from '../expressions/index.ts'
+import { type Evaluator, environmentRoots } from '../expressions/index.ts'
 import { expressionInput, type ParsedRequest } from './parsed-request.ts'
 import type { InboundSource } from './source.ts'
 
@@ -72,7 +72,6 @@ export async function evaluateHandshake(
   const { handshake } = source.webhook
   if (handshake === undefined) return NO_HANDSHAKE
   const { context, credentials, environmentVariables, connection = {} } = source.values
-  const variables = pick(environmentVariables, handshake.variableNames)
   const input: JsonObject = {
     ...expressionInput(request, payload),
     // Decoded only for an expression that reads it.
@@ -81,9 +80,8 @@ export async function evaluateHandshake(
     },
     context,
     credentials: pick(credentials, handshake.credentialNames),
-    environment_variables: variables,
-    env: variables,
     connection,
+    ...environmentRoots(handshake.expression, environmentVariables),
   }
   const options = { owner: source.environmentId, timeoutMs: EVALUATION_MS_MAX, isUnverified }
   return readHandshake(await deps.evaluator.evaluate(handshake.expression, input, options))

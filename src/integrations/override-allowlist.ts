@@ -1,8 +1,20 @@
-import { type DotPath, formatDotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import {
+  type DotPath,
+  formatDotPath,
+  getAtPath,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  type Violation,
+} from '../base/index.ts'
+import { readsEnvironment } from '../expressions/index.ts'
 import { storedSecretNames } from './stored-config.ts'
 
 /** Wildcard: any key. */
 const ANY = '*'
+
+/** Allowed settings with expressions, as long as these read no environment variables: they are the owner's too. */
+const ALLOWED_EXPRESSIONS = ['rate_limit', 'error_expression'] as const
 
 /**
  * The settings that another team's override may change while the owner's config holds secrets: none that decides where a
@@ -17,11 +29,10 @@ const ALLOWED_OVERRIDE_PATHS: readonly DotPath[] = [
   ['tool_tags'],
   ['environment_variables'],
   ['query_array_format'],
-  ['rate_limit'],
+  ...ALLOWED_EXPRESSIONS.map((name) => [name]),
   ['retry'],
   ['budget'],
   ['concurrency'],
-  ['error_expression'],
   ...['client', 'scope', 'optional_scope', 'fields', 'documentation_link'].flatMap((key) => [
     ['credentials', 'config', key],
     ['credentials', ANY, 'config', key],
@@ -34,7 +45,15 @@ const ALLOWED_OVERRIDE_PATHS: readonly DotPath[] = [
  * of its own. An override without such paths may be used with the owner's secrets.
  */
 export function findSecretExfiltrationPaths(override: JsonObject): readonly DotPath[] {
-  return leafPaths(override, []).filter((path) => !ALLOWED_OVERRIDE_PATHS.some((allowed) => startsWith(path, allowed)))
+  return leafPaths(override, []).filter(
+    (path) => !ALLOWED_OVERRIDE_PATHS.some((allowed) => startsWith(path, allowed)) || readsVariables(override, path),
+  )
+}
+
+/** Whether it is an expression that could return a variable of the owner's as the body of a response. */
+function readsVariables(override: JsonObject, path: DotPath): boolean {
+  const value = getAtPath(override, path)
+  return ALLOWED_EXPRESSIONS.some((name) => name === path[0]) && typeof value === 'string' && readsEnvironment(value)
 }
 
 /** Violations of another team's override, when the config holds secrets of its owner. */

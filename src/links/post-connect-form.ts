@@ -9,6 +9,7 @@ import {
 import { Failure, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { FORM_ACTION, type FormFieldPlan, labelKeyOf, type Plan } from '../definitions/index.ts'
+import { environmentRoots } from '../expressions/index.ts'
 import { collectFields, type FieldsSource, type FormField, isTruthy, listFormFields } from '../formats/index.ts'
 import { cleanLabel } from './form-option.ts'
 
@@ -78,13 +79,21 @@ export async function listFields(
   const fields: FormFieldPlan[] = []
   for (const step of plan.actions.get(FORM_ACTION)?.steps ?? []) {
     if (step.type !== 'form') continue
-    const roots = { context: access.context, args: {}, query: {}, body: null, id: null }
-    const options = access.environmentId === undefined ? {} : { owner: access.environmentId }
-    if (step.runIf === undefined || isTruthy(await evaluator.evaluate(step.runIf, roots, options)))
-      fields.push(...step.fields)
+    if (await isFormStepDue(evaluator, step.runIf, access)) fields.push(...step.fields)
   }
   const names = new Set(fields.map(({ name }) => name))
   return fields.map((field) => ({ ...field, dependsOn: field.dependsOn.filter((name) => names.has(name)) }))
+}
+
+async function isFormStepDue(
+  evaluator: AccountDependencies['evaluator'],
+  runIf: string | undefined,
+  { context, environmentVariables, environmentId }: ResolvedAccount['access'],
+): Promise<boolean> {
+  if (runIf === undefined) return true
+  const call = { context, args: {}, query: {}, body: null, id: null }
+  const roots = { ...call, ...environmentRoots(runIf, environmentVariables) }
+  return isTruthy(await evaluator.evaluate(runIf, roots, environmentId === undefined ? {} : { owner: environmentId }))
 }
 
 /** A stored value of a select with remote options as `{value, label}`; any other value as it is. */

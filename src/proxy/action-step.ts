@@ -114,22 +114,16 @@ async function evaluateContextSource(
   }
 }
 
-/** Expressions see context, arguments and request of the caller, never credentials or environment variables. */
+/** Expressions see context, arguments and request of the caller and environment variables, never credentials. */
 function evaluateForStep(
-  { evaluator }: CallDependencies,
+  deps: CallDependencies,
   setting: string,
   expression: string,
   { args = {}, query = {}, body = null, id = null }: ActionRequest,
   { access, previous, steps }: ActionState,
 ): Promise<Json | undefined> {
   const roots = { context: access.context, args, query, body, id }
-  return evaluateSetting(
-    evaluator,
-    setting,
-    expression,
-    roots,
-    previous === undefined ? { steps } : { previous, steps },
-  )
+  return evaluateSetting(deps, setting, expression, roots, previous === undefined ? { steps } : { previous, steps })
 }
 
 /** The outcome of a step that sends no request. */

@@ -24,7 +24,8 @@ export async function callAction(
   assertNotReserved(request.target.action)
   const { outcome } = await runAction(deps, plan, account, request)
   if (outcome.kind === 'failed') throw outcome.failure
-  return outcome
+  // The caller did not ask for the answer to this step.
+  return outcome.kind === 'upstream_error' ? { ...outcome, isPassedOn: false } : outcome
 }
 
 /**

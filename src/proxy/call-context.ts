@@ -29,7 +29,7 @@ export function templateScope({ access, request }: CallContext, pagination?: Jso
 /** Expressions, clock and nonce for a format. @param setting named in error messages of its expressions */
 export function formatContext(deps: CallDependencies, setting: 'authorization' | 'pagination'): AuthorizationContext {
   return {
-    evaluate: (expression, input) => evaluateSetting(deps.evaluator, setting, expression, input),
+    evaluate: (expression, input) => evaluateSetting(deps, setting, expression, input),
     now: () => deps.clock.now(),
     nonce: deps.nonce ?? randomNonce,
   }

@@ -4,7 +4,7 @@ import { encodeCursor, listOf } from './cursor.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { extractResult } from './extract.ts'
 import { fetchPage, fetchUnpaged, initialState, type ListPageOutcome } from './list-page.ts'
-import type { CallOutcome, ClassifiedResponse } from './outcome.ts'
+import type { CallOutcome, ClassifiedResponse, SuccessOutcome } from './outcome.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
 import { sendWithRetries } from './send.ts'
 
@@ -49,6 +49,16 @@ export async function singleOutcome(
       return { kind: 'ok', ...classified.response, result, page: undefined, rateLimit: classified.rateLimit }
     }
   }
+}
+
+/**
+ * The answer that the caller of the method itself gets where the status alone says that it is an error (`isPassedOn`): status,
+ * headers and body of the third party, credentials masked. `undefined` for any other outcome.
+ */
+export function findPassedOn(outcome: CallOutcome): SuccessOutcome | undefined {
+  if (outcome.kind !== 'upstream_error' || !outcome.isPassedOn) return undefined
+  const { status, headers, body, rateLimit } = outcome
+  return { kind: 'ok', status, headers, body, result: body, page: undefined, rateLimit }
 }
 
 function toCallOutcome(context: CallContext, outcome: ListPageOutcome): CallOutcome {

@@ -3,22 +3,29 @@ import type { MethodPlan } from '../definitions/index.ts'
 import { isTransientStatus } from '../egress/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
-import type { CallDependencies, ExpressionEvaluator } from './dependencies.ts'
+import type { CallDependencies } from './dependencies.ts'
 import type { AttemptResult, ClassifiedResponse, ErrorAction, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { detectRateLimit, rateLimitedOutcome, readRateLimit } from './rate-limit-headers.ts'
 import { redactOutcome, redactRateLimit } from './redaction.ts'
 import { retryAfterHeaderSeconds } from './retry.ts'
-import { evaluateSetting, responseInput } from './setting-expression.ts'
+import { type ExpressionDependencies, evaluateSetting, responseInput } from './setting-expression.ts'
 
 /**
  * Classifies a decoded response: rate limit, end of the list, error or success. An error response may quote the credentials it
  * was sent: it is redacted here, before it reaches a message, a row, an event or a log.
  *
+ * An error expression that finds nothing means that there is no error, whatever the status. For a status of 400 or more that
+ * counts where a caller asked for this very answer (`/proxy`, `/custom`, the RPC `Call`): it gets status and body as they are
+ * (`isPassedOn`). What this service does with an answer goes by the status, since a silent expression knows nothing of it: retries,
+ * the refresh of credentials, the status of the account; and everything that reads from the body takes it for an error: pages of
+ * lists, steps of actions, verifications and identities, subscriptions, options of forms, tools, unified calls. For them only a
+ * result with a status below 400 makes a success of it.
+ *
  * @param url URL of the request, without authorization parameters
  * @throws Failure EXPRESSION_FAILED
  */
 export async function classifyResponse(
-  deps: Pick<CallDependencies, 'evaluator' | 'clock' | 'redaction'>,
+  deps: ExpressionDependencies & Pick<CallDependencies, 'clock' | 'redaction'>,
   method: MethodPlan,
   response: DecodedResponse,
   url: string,
@@ -28,7 +35,7 @@ export async function classifyResponse(
   if (limited !== undefined) return { outcome: redactOutcome(deps.redaction, limited) }
   if (response.status === method.pagination?.paginator.endStatus)
     return { outcome: { kind: 'success', response, rateLimit, url, isPastEnd: true } }
-  const classified = await classifyError(deps.evaluator, method, response, rateLimit)
+  const classified = await classifyError(deps, method, response, rateLimit)
   switch (classified.kind) {
     case 'success':
       return { outcome: { kind: 'success', response: classified.response, rateLimit, url, isPastEnd: false } }
@@ -79,13 +86,13 @@ const MESSAGE_PATHS = [
 
 /**
  * Tells success from error. The error expression is evaluated for every response. Its result: nothing (no value, null, false,
- * 0, an empty text or list) lets the status decide; an object with a status below 400 makes it a success, with `result` as the
+ * 0, an empty text or list) says that there is no error, as `classifyResponse` explains; an object with a status below 400 makes it a success, with `result` as the
  * body; any other object is the error; a text is an error with that message; any other truthy value is an error without one.
  *
  * @throws Failure EXPRESSION_FAILED
  */
 async function classifyError(
-  evaluator: ExpressionEvaluator,
+  deps: ExpressionDependencies,
   { errorExpression }: Pick<MethodPlan, 'errorExpression'>,
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,
@@ -93,9 +100,11 @@ async function classifyError(
   const computed =
     errorExpression === undefined
       ? undefined
-      : await evaluateSetting(evaluator, 'error_expression', errorExpression, responseInput(response))
-  if (!isJsonObject(computed) && !isTruthy(computed))
-    return response.status < 400 ? { kind: 'success', response } : toErrorClassification(response, {}, rateLimit)
+      : await evaluateSetting(deps, 'error_expression', errorExpression, responseInput(response))
+  if (!isJsonObject(computed) && !isTruthy(computed)) {
+    if (response.status < 400) return { kind: 'success', response }
+    return toErrorClassification(response, {}, rateLimit, errorExpression !== undefined)
+  }
   return classifyNormalized(response, isJsonObject(computed) ? computed : { message: computed ?? null }, rateLimit)
 }
 
@@ -119,6 +128,7 @@ function toErrorClassification(
   response: DecodedResponse,
   computed: JsonObject,
   rateLimit: RateLimitInfo | undefined,
+  isPassedOn = false,
 ): ErrorClassification {
   const retryAfter = toDouble(computed.retry_after)
   const retryAfterSeconds = typeof retryAfter === 'number' ? Math.max(0, retryAfter) : undefined
@@ -135,6 +145,7 @@ function toErrorClassification(
     result: computed.result,
     rateLimit,
     action: errorAction(computed.action, response.status),
+    isPassedOn,
   }
   return { kind: 'error', outcome, retryAfterSeconds }
 }

@@ -31,6 +31,8 @@ const EXPRESSION_BYTES_MAX = 5 * 1024 * 1024
 export interface CallDependencies extends ProxyDependencies {
   /** Redacts every secret of the call; each stage adds the secrets it puts on a request. */
   readonly redaction: Redactor
+  /** Of the account; expressions read what `environmentRoots` allows. */
+  readonly environmentVariables: JsonObject
 }
 
 /**
@@ -38,7 +40,7 @@ export interface CallDependencies extends ProxyDependencies {
  * and its secrets are redacted.
  */
 export function dependenciesForCall(deps: ProxyDependencies, plan: Plan, account: AccountAccess): CallDependencies {
-  const { environmentId } = account
+  const { environmentId, environmentVariables } = account
   const limits = {
     inputBytesMax: EXPRESSION_BYTES_MAX,
     resultBytesMax: EXPRESSION_BYTES_MAX,
@@ -47,6 +49,7 @@ export function dependenciesForCall(deps: ProxyDependencies, plan: Plan, account
   return {
     ...deps,
     redaction: createRedaction(plan, account),
+    environmentVariables,
     evaluator: {
       evaluate: (expression, roots, options) => deps.evaluator.evaluate(expression, roots, { ...limits, ...options }),
     },

@@ -60,7 +60,7 @@ export interface SampleOutcome {
   readonly kind: CallOutcome['kind']
   /**
    * The part that `response_path` selects, of a list the records; of an error `{status, message, metadata, action, result?,
-   * headers?}`, of a rate limit `{status, retry_after}`.
+   * headers?, passed_on?}`, of a rate limit `{status, retry_after}`.
    */
   readonly result: Json
   /** Present for a page of a list, with either `stopReason` or `next`. */
@@ -191,7 +191,8 @@ async function simulatedPage(
 function errorOutcome(outcome: RateLimitedOutcome | UpstreamErrorOutcome): SampleOutcome {
   const { kind, status } = outcome
   if (kind === 'rate_limited') return { kind, result: { status, retry_after: outcome.retryAfterSeconds } }
-  const { message, metadata, action, ownHeaders, result } = outcome
+  const { message, metadata, action, ownHeaders, result, isPassedOn } = outcome
+  if (isPassedOn) return { kind, result: { status, message, metadata, action, passed_on: true } }
   const given = { ...(result === undefined ? {} : { result }), ...(isEmpty(ownHeaders) ? {} : { headers: ownHeaders }) }
   return { kind, result: { status, message, metadata, action, ...given } }
 }

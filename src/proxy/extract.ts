@@ -2,7 +2,7 @@ import { Failure, getAtPath, isJsonObject, type Json, type JsonObject } from '..
 import type { MethodPlan } from '../definitions/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
-import { evaluateSetting } from './setting-expression.ts'
+import { evaluateNamed } from './setting-expression.ts'
 
 /**
  * The part of a body that `response_path` selects; `null` when there is nothing.
@@ -18,7 +18,7 @@ export async function extractResult(
 ): Promise<Json> {
   if (responsePath === undefined) return body
   if (responsePath.kind === 'path') return getAtPath(body, responsePath.steps) ?? null
-  return (await evaluateSetting(evaluator, 'response_path', responsePath.text, expressionInput(body))) ?? null
+  return (await evaluateNamed(evaluator, 'response_path', responsePath.text, expressionInput(body))) ?? null
 }
 
 /** The records of a response. */
@@ -46,7 +46,7 @@ export async function extractRecords(
   if (method.isList) assertBodyIsNoScalar(method, response, result)
   const records = toRecords(result)
   if (responsePath?.kind !== 'expression' || responsePath.source === undefined) return { records, received: undefined }
-  const source = await evaluateSetting(evaluator, 'response_path', responsePath.source, expressionInput(body))
+  const source = await evaluateNamed(evaluator, 'response_path', responsePath.source, expressionInput(body))
   return { records, received: toRecords(source ?? null) }
 }
 

@@ -6,6 +6,7 @@
  * passed in. Rate limits are outcomes: the caller waits.
  */
 
+export { findPassedOn } from './call.ts'
 export { isRetryableStatus } from './classify-response.ts'
 export type {
   AccountReporter,

@@ -103,6 +103,11 @@ export interface UpstreamErrorOutcome {
   readonly rateLimit: RateLimitInfo | undefined
   /** From the definition, else by the status. */
   readonly action: ErrorAction
+  /**
+   * The status alone says that it is an error: the definition has an error expression, and that found none. Who called the
+   * method itself gets the answer as the third party gave it; see `classifyResponse`.
+   */
+  readonly isPassedOn: boolean
 }
 
 /**

@@ -5,9 +5,9 @@ import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
 import type { RateLimitedOutcome, RateLimitInfo } from './outcome.ts'
-import { evaluateSetting, responseInput } from './setting-expression.ts'
+import { type ExpressionDependencies, evaluateSetting, responseInput } from './setting-expression.ts'
 
-type RateLimitDependencies = Pick<CallDependencies, 'evaluator' | 'clock'>
+type RateLimitDependencies = ExpressionDependencies & Pick<CallDependencies, 'clock'>
 
 const TOO_MANY_REQUESTS = 429
 /** Wait of a rate limit without a hint how long. */
@@ -24,12 +24,7 @@ export async function detectRateLimit(
     rules.isRateLimited === undefined
       ? response.status === TOO_MANY_REQUESTS
       : isTruthy(
-          await evaluateSetting(
-            deps.evaluator,
-            'rate_limit.is_rate_limited',
-            rules.isRateLimited,
-            responseInput(response),
-          ),
+          await evaluateSetting(deps, 'rate_limit.is_rate_limited', rules.isRateLimited, responseInput(response)),
         )
   return isLimited ? rateLimitedOutcome(deps, rules, response, rateLimit) : undefined
 }
@@ -57,7 +52,7 @@ async function readRetryAfter(
     rules.retryAfter === undefined
       ? undefined
       : await evaluateSetting(
-          deps.evaluator,
+          deps,
           'rate_limit.retry_after_header_expression',
           rules.retryAfter,
           responseInput(response),
@@ -69,13 +64,13 @@ async function readRetryAfter(
  * The state of the upstream's limit: the result of the expression, else the standard `RateLimit-*` headers.
  */
 export async function readRateLimit(
-  { evaluator }: Pick<RateLimitDependencies, 'evaluator'>,
+  deps: ExpressionDependencies,
   rules: RateLimitRules,
   response: DecodedResponse,
 ): Promise<RateLimitInfo | undefined> {
   if (rules.rateLimit === undefined) return standardHeaders(response.headers)
   const computed = await evaluateSetting(
-    evaluator,
+    deps,
     'rate_limit.rate_limit_header_expression',
     rules.rateLimit,
     responseInput(response),

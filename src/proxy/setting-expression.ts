@@ -1,7 +1,11 @@
 import { Failure, type Json, type JsonObject } from '../base/index.ts'
+import { environmentRoots } from '../expressions/index.ts'
 import type { RESPONSE_ROOTS } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
-import type { ExpressionEvaluator } from './dependencies.ts'
+import type { CallDependencies, ExpressionEvaluator } from './dependencies.ts'
+
+/** What evaluating an expression of a setting takes. */
+export type ExpressionDependencies = Pick<CallDependencies, 'evaluator' | 'environmentVariables'>
 
 /**
  * The input of `is_rate_limited`, the header expressions and `error_expression`: `response {status, headers, body}`, and bare
@@ -16,12 +20,29 @@ export function responseInput({
 }
 
 /**
- * Evaluates the expression of a setting; a failure names the setting, because several expressions read one response.
+ * Evaluates the expression of a setting over its roots and the environment variables that it may read (`environmentRoots`).
  *
  * @param bindings values of variables
  * @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED and the other reasons of the evaluator
  */
 export async function evaluateSetting(
+  { evaluator, environmentVariables }: ExpressionDependencies,
+  setting: string,
+  expression: string,
+  roots: JsonObject,
+  bindings: JsonObject = {},
+): Promise<Json | undefined> {
+  const variables = environmentRoots(expression, environmentVariables)
+  return await evaluateNamed(evaluator, setting, expression, { ...roots, ...variables }, bindings)
+}
+
+/**
+ * Evaluates an expression over nothing but its input; a failure names the setting, because several expressions read one
+ * response.
+ *
+ * @throws Failure as `evaluateSetting`
+ */
+export async function evaluateNamed(
   evaluator: ExpressionEvaluator,
   setting: string,
   expression: string,

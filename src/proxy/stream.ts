@@ -1,14 +1,21 @@
 import { Readable } from 'node:stream'
-import type { Json } from '../base/index.ts'
+import { canonicalJson, type Json } from '../base/index.ts'
 import type { MethodPlan, Plan } from '../definitions/index.ts'
 import { decodeContent, type EgressStreamResponse, type HttpClient } from '../egress/index.ts'
 import type { AuthorizedRequest } from './build-request.ts'
 import { type CallContext, createCallContext } from './call-context.ts'
 import { classifyResponse } from './classify-response.ts'
 import { withCredentialRefresh } from './credential-refresh.ts'
-import { decodeResponse, isJsonType } from './decode-response.ts'
+import { type DecodedResponse, decodeResponse, isJsonType } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
-import type { AttemptResult, ClassifiedSuccess, RateLimitInfo, StreamedResponse, StreamOutcome } from './outcome.ts'
+import type {
+  AttemptResult,
+  ClassifiedSuccess,
+  RateLimitInfo,
+  StreamedResponse,
+  StreamOutcome,
+  UpstreamErrorOutcome,
+} from './outcome.ts'
 import { readRateLimit } from './rate-limit-headers.ts'
 import { redactRateLimit } from './redaction.ts'
 import {
@@ -36,8 +43,25 @@ export async function stream(
   const { bodyStream } = request
   const context =
     bodyStream === undefined ? createCallContext(plan, account, request) : createUploadContext(plan, account, request)
-  const send = () => withRetries(deps, context, () => streamAttempt(deps, context, bodyStream))
-  return withCredentialRefresh(deps, context, send, bodyStream === undefined)
+  let last: StreamAttempt | undefined
+  const attempt = async () => {
+    last?.passedOn?.body.destroy()
+    last = await streamAttempt(deps, context, bodyStream)
+    return last
+  }
+  const send = () => withRetries(deps, context, attempt)
+  try {
+    const outcome = await withCredentialRefresh(deps, context, send, bodyStream === undefined)
+    return last?.outcome === outcome ? (last.passedOn ?? outcome) : outcome
+  } catch (error) {
+    last?.passedOn?.body.destroy()
+    throw error
+  }
+}
+
+/** An attempt, with the answer that the caller gets although its status says that it is an error. */
+interface StreamAttempt extends AttemptResult<StreamOutcome> {
+  readonly passedOn?: StreamedResponse
 }
 
 /** An upload replaces the body of the definition and cannot be repeated. */
@@ -51,7 +75,7 @@ async function streamAttempt(
   deps: CallDependencies,
   context: CallContext,
   bodyStream: StreamRequest['bodyStream'],
-): Promise<AttemptResult<StreamOutcome>> {
+): Promise<StreamAttempt> {
   const { method } = context.target
   const request = await prepareRequest(deps, context)
   const permit = await acquirePermit(deps, context)
@@ -102,7 +126,7 @@ function declaredBytes({ 'content-length': length = '' }: AuthorizedRequest['hea
 /** Bytes of a response that are read to classify it, as sent; no error response is longer. */
 const CLASSIFIED_BYTES_MAX = 1024 * 1024
 
-type ClassifierDependencies = Pick<CallDependencies, 'evaluator' | 'clock' | 'redaction'>
+type ClassifierDependencies = Pick<CallDependencies, 'evaluator' | 'environmentVariables' | 'clock' | 'redaction'>
 
 /**
  * Classifies a response whose body has not been read. The body is read first where that is needed: of an error status, and of
@@ -117,21 +141,24 @@ async function classifyStreamedResponse(
   method: MethodPlan,
   opened: EgressStreamResponse,
   url: string,
-): Promise<AttemptResult<StreamOutcome>> {
+): Promise<StreamAttempt> {
   const { status, headers, body } = opened
   const isError = status >= 400
   if (!isError && !hasExpressions(method, headers)) return { outcome: await passThrough(deps, method, opened) }
   const { bytes, isWhole } = await readPrefix(body, CLASSIFIED_BYTES_MAX)
-  if (!isWhole && !isError) {
-    body.unshift(bytes)
-    return { outcome: await passThrough(deps, method, opened) }
-  }
-  body.destroy()
+  if (!isWhole && !isError) return { outcome: await unread(deps, method, opened, bytes) }
   const content = isWhole
     ? await decodeContent(new URL(url).host, headers, bytes, RESPONSE_BYTES_MAX)
     : { headers, body: readablePrefix(opened, bytes) }
   const response = await decodeResponse(method, { status, url, ...content })
   const { outcome, retryAfterSeconds } = await classifyResponse(deps, method, response, url)
+  if (outcome.kind === 'upstream_error' && outcome.isPassedOn) {
+    const passedOn = isWhole
+      ? passedOnStream(outcome, response.body, opened, bytes)
+      : await unread(deps, method, opened, bytes)
+    return { outcome, retryAfterSeconds, passedOn }
+  }
+  body.destroy()
   switch (outcome.kind) {
     case 'rate_limited':
       return { outcome, retryAfterSeconds }
@@ -141,6 +168,17 @@ async function classifyStreamedResponse(
     case 'success':
       return { outcome: successStream(outcome, response.body, opened, bytes) }
   }
+}
+
+/** A body whose first bytes were read, as a whole. */
+function unread(
+  deps: ClassifierDependencies,
+  method: MethodPlan,
+  opened: EgressStreamResponse,
+  bytes: Buffer,
+): Promise<StreamedResponse> {
+  opened.body.unshift(bytes)
+  return passThrough(deps, method, opened)
 }
 
 function hasExpressions({ errorExpression, rateLimit }: MethodPlan, headers: EgressStreamResponse['headers']): boolean {
@@ -166,11 +204,30 @@ function successStream(
   { headers }: EgressStreamResponse,
   bytes: Buffer,
 ): StreamedResponse {
-  if (response.body === before)
-    return streamOfBytes(response.status, { ...headers, ...response.headers }, bytes, rateLimit)
-  const { 'content-length': _before, 'content-encoding': _too, ...kept } = response.headers
-  const json = Buffer.from(JSON.stringify(response.body))
-  return streamOfBytes(response.status, { ...kept, 'content-type': 'application/json' }, json, rateLimit)
+  return response.body === before
+    ? streamOfBytes(response.status, { ...headers, ...response.headers }, bytes, rateLimit)
+    : streamOfJson(response, rateLimit)
+}
+
+/** An error that is passed on: the bytes as they came, unless credentials in them were masked. */
+function passedOnStream(
+  { status, headers, body, rateLimit }: UpstreamErrorOutcome,
+  before: Json,
+  opened: EgressStreamResponse,
+  bytes: Buffer,
+): StreamedResponse {
+  return canonicalJson(body) === canonicalJson(before)
+    ? streamOfBytes(status, { ...opened.headers, ...headers }, bytes, rateLimit)
+    : streamOfJson({ status, headers, body }, rateLimit)
+}
+
+function streamOfJson(
+  { status, headers, body }: DecodedResponse,
+  rateLimit: RateLimitInfo | undefined,
+): StreamedResponse {
+  const { 'content-length': _before, 'content-encoding': _too, ...kept } = headers
+  const json = Buffer.from(JSON.stringify(body))
+  return streamOfBytes(status, { ...kept, 'content-type': 'application/json' }, json, rateLimit)
 }
 
 function streamOfBytes(

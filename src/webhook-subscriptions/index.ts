@@ -7,11 +7,6 @@
 
 export { InboundActivity, silenceMonitor } from './activity.ts'
 export { withoutReports } from './request.ts'
-export { isSubscribing } from './sql/subscription.ts'
-export {
-  createAccountSubscriptions,
-  readWebhookOverview,
-  recreateSubscriptions,
-  type WebhookOverview,
-} from './subscription.ts'
+export { isSubscribing, readWebhookOverview, type WebhookOverview } from './sql/subscription.ts'
+export { createAccountSubscriptions, recreateSubscriptions } from './subscription.ts'
 export { subscriptionLoops } from './work.ts'

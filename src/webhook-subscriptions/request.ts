@@ -1,6 +1,7 @@
 import type { ResolvedAccount } from '../accounts/index.ts'
 import { catchFailure, Failure, isTransient, type Json, type JsonObject } from '../base/index.ts'
 import type { SubscriptionPlan, SubscriptionVerb } from '../definitions/index.ts'
+import { environmentRoots } from '../expressions/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { AccountReporter, ActionOutcome, ActionStepResult, ApiProxy, ExpressionEvaluator } from '../proxy/index.ts'
 import { readExpiry } from './expiry.ts'
@@ -75,8 +76,9 @@ export async function isSubscriptionWanted(
 ): Promise<boolean> {
   const { plan, resolved } = target
   if (plan.when === undefined) return true
-  const input = { context: resolved.access.context, subscription: placeholdersOf(target) }
-  return isTruthy(await evaluator.evaluate(plan.when, input))
+  const { context, environmentVariables } = resolved.access
+  const variables = environmentRoots(plan.when, environmentVariables)
+  return isTruthy(await evaluator.evaluate(plan.when, { context, subscription: placeholdersOf(target), ...variables }))
 }
 
 /** Deletes a subscription at the third party; one that it does not know is deleted. Not in a transaction. */
@@ -120,9 +122,12 @@ async function readAnswer(
   now: Date,
 ): Promise<SubscriptionAnswer | undefined> {
   const { plan, resolved, id: known } = target
-  const input = { result, headers, context: resolved.access.context, subscription: placeholdersOf(target) }
+  const { context, environmentVariables } = resolved.access
+  const input = { result, headers, context, subscription: placeholdersOf(target) }
   const read = async (expression: string | undefined) =>
-    expression === undefined ? undefined : await evaluator.evaluate(expression, input)
+    expression === undefined
+      ? undefined
+      : await evaluator.evaluate(expression, { ...input, ...environmentRoots(expression, environmentVariables) })
   const id = verb === 'renew' ? known : ((await read(plan.id)) ?? null)
   if (id === null && verb === 'find') return undefined
   if (id === null)

@@ -9,8 +9,7 @@ import { Failure, newId, notFound } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { SubscriptionPlan } from '../definitions/index.ts'
 import { endSubscription, type SubscriptionDependencies } from './request.ts'
-import { type ActivityRecord, findActivity } from './sql/activity.ts'
-import { listSubscriptions, type SubscriptionRecord, scheduleSubscriptions } from './sql/subscription.ts'
+import { listSubscriptions, scheduleSubscriptions } from './sql/subscription.ts'
 
 /** For all steps that delete one. */
 const END_TIMEOUT_MS = 30_000
@@ -71,15 +70,4 @@ export async function recreateSubscriptions(
   if (!mayOrder(plan, account))
     throw new Failure('SANDBOX_ACCOUNT_READ_ONLY', 'sandbox accounts only read: they order no webhooks', { resource })
   await scheduleSubscriptions(tx, account, { events: plan.keys, isReplacementDue: true })
-}
-
-/** What is known about the webhooks of an account. */
-export interface WebhookOverview {
-  readonly subscriptions: readonly SubscriptionRecord[]
-  readonly activity: ActivityRecord | undefined
-}
-
-/** Two statements. */
-export async function readWebhookOverview(tx: Tx, account: AccountRef): Promise<WebhookOverview> {
-  return { subscriptions: await listSubscriptions(tx, account), activity: await findActivity(tx, account) }
 }

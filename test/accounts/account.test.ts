@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { accountEventPayload } from '../../src/accounts/account-events.ts'
 import {
   type AccountFilter,
   type AccountStatus,
   deleteAccountsByInstallation,
   deleteIntegratedAccount,
+  findIntegratedAccount,
   getIntegratedAccount,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
@@ -22,7 +24,7 @@ import { accountsFixture, FIELDS_CONFIG, triggersOfTests } from './fixture.ts'
 
 const fixture = await accountsFixture()
 const { database, tx, secrets, own, other, deps, accountDeps, addInstallation, connect, update, newScope } = fixture
-const { addIntegration, install } = fixture
+const { addIntegration, install, eventsOf } = fixture
 const removalDeps = { ...accountDeps, triggers: triggersOfTests }
 
 const get = (id: string, scope: EnvironmentScope = own) => getIntegratedAccount(accountDeps, tx, scope, id)
@@ -136,14 +138,35 @@ describe('updateIntegratedAccount', () => {
     expect(await update({ id: account.id, ...change })).toEqual(account)
   })
 
-  it('is one statement and its event in the common case, with the integration from memory', async () => {
+  it('is a read and one statement in the common case, which records the event too', async () => {
     const { id } = await connect()
     await update({ id, tenantId: 'warm' })
     const statements = await statementsOf(() => update({ id, context: { a: 1 }, tenantId: 'x', version: 2 }))
     expect(statements).toEqual([
-      expect.stringMatching(/^update integrated_account/),
-      expect.stringMatching(/insert into event /),
+      expect.stringMatching(/^select /),
+      expect.stringMatching(/^with changed as \(update integrated_account [\s\S]*insert into event /),
     ])
+  })
+
+  it('records the account as it is then, as changes in a transaction do', async () => {
+    const { id } = await connect({ context: { a: { x: 1 }, b: 2 } })
+    await update({ id, context: { a: null, c: [1, 'é', 1.5] }, tenantId: 'next' })
+    const stored = await findIntegratedAccount(tx, own.environmentId, id)
+    if (stored === undefined) throw new Error('no account')
+    const events = await eventsOf(id)
+    expect(events.at(-1)).toEqual({ name: 'updated', payload: accountEventPayload(stored) })
+    const [dispatch] = await query<{ n: number }>(
+      tx,
+      'select count(*)::int as n from event_dispatch join event on event.id = event_id where subject_id = :id',
+      { id },
+    )
+    expect(dispatch?.n).toBe(events.length)
+  })
+
+  it('records a context that is too long for an event without it', async () => {
+    const { id } = await connect()
+    await update({ id, context: { long: 'x'.repeat(70_000) } })
+    expect((await eventsOf(id)).at(-1)?.payload).not.toHaveProperty('context')
   })
 
   it('loses neither of two changes of different keys', async () => {

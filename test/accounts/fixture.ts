@@ -1,10 +1,10 @@
 import {
   type AccountDependencies,
+  changeIntegratedAccount,
   createAccountReader,
   createIntegratedAccount,
   type IntegratedAccountChange,
   type IntegratedAccountInput,
-  updateIntegratedAccount,
 } from '../../src/accounts/index.ts'
 import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
@@ -88,7 +88,7 @@ export async function accountsFixture(
     addInstallation,
     connect,
     update: (change: IntegratedAccountChange, scope: EnvironmentScope = own) =>
-      updateIntegratedAccount(deps, tx, scope, change),
+      changeIntegratedAccount(deps, database, scope, change),
   }
 }
 

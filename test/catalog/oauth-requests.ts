@@ -167,7 +167,11 @@ async function laterRequests(
   token: TokenSet,
 ): Promise<Pick<OAuthGoldenFile, 'refresh' | 'revoke'>> {
   const sent: EgressRequest[] = []
-  const context = createTokenContext(depsAnswering(sent, {}), { environmentId: 'e' }, () => {})
+  const context = createTokenContext(
+    depsAnswering(sent, {}),
+    { environmentId: 'e', environmentVariables: {} },
+    () => {},
+  )
   if (rules?.canRequestToken(token)) await rules.requestToken(context, scope, token)
   const [refresh] = sent.splice(0)
   await rules?.revokeToken?.(context, scope, token)

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
 import type { WebhookPlan } from '../../src/definitions/index.ts'
-import type { AccountValues, Evaluator } from '../../src/expressions/index.ts'
+import { type AccountValues, type Evaluator, environmentRoots } from '../../src/expressions/index.ts'
 import { responseFormat, type WebhookRequest } from '../../src/formats/index.ts'
 import { createKeySource } from '../../src/formats/signature/key-source.ts'
 
@@ -109,15 +109,9 @@ async function shake(
   { environmentVariables, context }: AccountValues,
 ): Promise<Pick<WebhookResult, 'type' | 'answer' | 'update_context'>> {
   if (plan.handshake === undefined) return { type: 'payload' }
-  const variables = Object.fromEntries(
-    plan.handshake.variableNames.map((name) => [name, environmentVariables[name] ?? null]),
-  )
-  const result = await evaluate(plan.handshake.expression, {
-    ...input,
-    context,
-    environment_variables: variables,
-    env: variables,
-  })
+  const { expression } = plan.handshake
+  const variables = environmentRoots(expression, environmentVariables)
+  const result = await evaluate(expression, { ...input, context, ...variables })
   if (!isJsonObject(result)) return { type: 'payload' }
   const { type, verification_response: answer, update_context: update } = result
   return {

@@ -20,7 +20,7 @@ export function callDefinition(baseUrl: string): JsonObject {
         '{"limit": headers.`x-limit`, "remaining": headers.`x-left`, "reset": headers.`x-reset`}',
     },
     error_expression:
-      '$exists(body.fault) ? {"status": body.fault.status, "message": body.fault.text, "action": body.fault.action, "metadata": {"code": body.fault.code, "at": body.fault.at}, "headers": body.fault.headers, "result": body.fault.result}',
+      '$exists(body.fault) ? {"status": body.fault.status, "message": body.fault.text, "action": body.fault.action, "metadata": {"code": body.fault.code, "at": body.fault.at}, "headers": body.fault.headers, "result": body.fault.result} : status >= 400 ? {"status": status}',
     tool_tags: { contacts: ['crm'] },
     resources: {
       contacts: {
@@ -31,6 +31,8 @@ export function callDefinition(baseUrl: string): JsonObject {
         delete: { method: 'DELETE', path: '/contacts/{{id}}' },
         merge: { method: 'POST', path: '/contacts/{{id}}/merge' },
         whoami: { path: '/me', headers: { accept: 'application/json' } },
+        /** Its expression forgets every status. */
+        peek: { path: '/peek', error_expression: 'body.fault ? {"status": 400}', retry: { max_attempts: 1 } },
         import: { method: 'POST', path: '/contacts/import', query: { mode: '{{args.mode?:all}}' } },
       },
       counted: {

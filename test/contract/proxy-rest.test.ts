@@ -123,15 +123,24 @@ describe('/proxy', () => {
     expect((await send('GET', '/proxy/contacts/7', { headers })).status).toBe(200)
   })
 
-  it('shows the rate limit of the third party where it has one, else its own', async () => {
-    const limits = ({ headers }: { headers: Headers }) =>
-      ['limit', 'remaining', 'reset'].map((part) => headers.get(`ratelimit-${part}`))
+  it.each([401, 403, 404, 422, 500])('passes a %i on in which the expression finds no error', async (status) => {
+    const body = { error: 'k-123 is unknown', n: 1 }
+    upstream.script({ request: 'GET /peek', answer: { status, json: body } })
+    const answer = await send('GET', '/proxy/contacts/_/peek')
+    expect([answer.status, answer.json]).toEqual([status, { result: { error: '*** is unknown', n: 1 } }])
+  })
+
+  it('tells the rate limit of the third party as RateLimit-*, and its own as Patchbay-RateLimit-*', async () => {
+    const limits = ({ headers }: { headers: Headers }, prefix = '') =>
+      ['limit', 'remaining', 'reset'].map((part) => headers.get(`${prefix}ratelimit-${part}`))
     upstream.script(
       { request: 'GET /contacts/7', answer: { json: {}, headers: { 'x-limit': '60', 'x-left': '59' } } },
       { request: 'GET /contacts/8', answer: { json: {} } },
     )
     expect(limits(await send('GET', '/proxy/contacts/7'))).toEqual(['60', '59', null])
-    expect(limits(await send('GET', '/proxy/contacts/8'))[0]).toBe('100000')
+    const untold = await send('GET', '/proxy/contacts/8')
+    expect(limits(untold)).toEqual([null, null, null])
+    expect(limits(untold, 'patchbay-')[0]).toBe('100000')
   })
 
   it('answers a rate limit at once', async () => {

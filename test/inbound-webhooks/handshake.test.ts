@@ -152,8 +152,13 @@ describe('a handshake', () => {
   it('reads of the secrets those that it names', async () => {
     const seen =
       '{"type": "verify", "verification_response": {"body": {"named": env.TOKEN, "all": $keys(environment_variables)}}}'
-    const { path } = await address({ handle_verification: seen }, { variables: { TOKEN: 't', OTHER: 'o' } })
-    expect((await send(path, { body: '{}' })).text).toBe('{"named":"t","all":"TOKEN"}')
+    const { path } = await address(
+      { handle_verification: seen },
+      {
+        variables: { TOKEN: 't', OTHER_SECRET: 'o', REGION: 'eu' },
+      },
+    )
+    expect((await send(path, { body: '{}' })).text).toBe('{"named":"t","all":["TOKEN","REGION"]}')
   })
 })
 

@@ -25,6 +25,16 @@ describe('an override of another team', () => {
       { pagination: { config: { allowed_origins: ['x'] } } },
       ['pagination.config.allowed_origins'],
     ],
+    ['expressions about responses', { error_expression: 'body.error', rate_limit: { is_rate_limited: 'false' } }, []],
+    [
+      "expressions that read the owner's variables",
+      {
+        error_expression: '{"status": 200, "result": env.A}',
+        rate_limit: { is_rate_limited: '`env`', retry_after_header_expression: '1' },
+      },
+      ['error_expression', 'rate_limit.is_rate_limited'],
+    ],
+    ['a label that is the word', { label: 'env', environment_variables: { A: 'env' } }, []],
     ['a removal', { authorization: null }, ['authorization']],
     ['something not known today', { new_setting: 1, label: 'x' }, ['new_setting']],
   ])('may hold %s unless it could divert secrets', (_, override, diversions) => {

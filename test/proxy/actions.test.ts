@@ -85,7 +85,7 @@ describe('the steps of an action', () => {
     expect(await resultOf(config)).toEqual({ session: 's-1', plan: 'pro', also: { plan: 'pro' } })
   })
 
-  test('expressions see the call and the context, and neither credentials nor variables', async () => {
+  test('expressions see the call and the context, and neither credentials nor variables that they do not name', async () => {
     const config = withSteps({ type: 'transform', config: { expression: '$' } })
     const call = { args: { a: 1 }, query: { q: 2 }, body: { b: 3 }, id: 'i' }
     const account = { context: { c: 4 }, credentials: { api_key: 'canary' }, environmentVariables: { V: 'canary' } }

@@ -208,10 +208,24 @@ describe('errors are normalised', () => {
       { status: 502, message: 'no such field' },
     ],
     [
-      'nothing from the expression leaves it to the status',
+      'nothing from the expression passes the answer on, whatever the status',
       { error_expression: 'null' },
       { status: 400 },
-      { status: 400 },
+      { status: 400, action: 'fail', isPassedOn: true },
+    ],
+    ['and so does an empty text', { error_expression: '""' }, { status: 404 }, { status: 404, isPassedOn: true }],
+    ['without an expression the status decides', {}, { status: 400 }, { status: 400, isPassedOn: false }],
+    [
+      'an error of the expression is not passed on',
+      { error_expression: 'status >= 400 ? {"status": 400}' },
+      { status: 404 },
+      { status: 400, isPassedOn: false },
+    ],
+    [
+      'what happens to the account goes by the status',
+      { error_expression: 'null' },
+      { status: 401 },
+      { status: 401, action: 'refresh_token', isPassedOn: true },
     ],
     [
       'the action may be named',

@@ -48,6 +48,109 @@ test('expressions are evaluated on behalf of the environment of the account', as
   expect(asked).toEqual(['env-1', undefined])
 })
 
+describe('environment variables', () => {
+  let count = 0
+  /** Every expression is another one, so that each of their evaluations is told apart. */
+  const e = () => `env.REGION & env.API_SECRET & "${++count}"`
+  const config = {
+    base_url: 'https://api.example',
+    error_expression: e(),
+    rate_limit: { is_rate_limited: e(), rate_limit_header_expression: e() },
+    authorization: { format: 'header', config: { expression: e() } },
+    resources: {
+      cursor: {
+        list: {
+          path: '/',
+          pagination: {
+            format: 'cursor',
+            config: { stop_expression: e(), has_more_expression: e(), cursor_key: 'c', cursor_expression: e() },
+          },
+        },
+      },
+      dynamic: {
+        list: {
+          path: '/',
+          pagination: {
+            format: 'dynamic',
+            config: {
+              get_initial_pagination_values_expression: e(),
+              get_pagination_values_expression: e(),
+              get_cursor_from_response_expression: e(),
+            },
+          },
+        },
+      },
+      limited: { list: { path: '/limited', rate_limit: { retry_after_header_expression: e() } } },
+    },
+    actions: {
+      change: {
+        steps: [
+          { type: 'transform', config: e(), run_if: e() },
+          { type: 'update_context', config: e() },
+        ],
+      },
+    },
+  }
+  const account = {
+    id: 'a',
+    isSandbox: false,
+    context: {},
+    credentials: {},
+    environmentVariables: { REGION: 'eu', API_SECRET: 'canary-1', OTHER_SECRET: 'canary-2' },
+  }
+
+  test('are roots of every expression, without the secrets that it does not name', async () => {
+    const seen = new Map<string, JsonObject>()
+    const proxy = createProxy({
+      http: {
+        send: async ({ url }) => ({
+          status: url.endsWith('/limited') ? 429 : 200,
+          headers: {},
+          body: Buffer.from('[{"id": 1}]'),
+          url,
+        }),
+        stream: refuse,
+      },
+      clock: systemClock,
+      evaluator: {
+        evaluate: async (expression, roots) => {
+          seen.set(expression, roots)
+          const isAboutResponse = 'response' in roots || 'total_seen' in roots
+          return isAboutResponse && !('paginationValues' in roots) ? undefined : { x: '1' }
+        },
+      },
+    })
+    const plan = compilePlan(config)
+    for (const resource of Object.keys(config.resources)) await proxy.call(plan, account, on(resource, 'list'))
+    await proxy.runAction(plan, account, { target: { kind: 'action', action: 'change' } })
+    expect(seen.size, 'every expression is evaluated').toBe(count)
+    const env = { REGION: 'eu', API_SECRET: 'canary-1' }
+    for (const roots of seen.values()) expect(roots).toMatchObject({ env, environment_variables: env })
+    expect(JSON.stringify([...seen.values()])).not.toContain('canary-2')
+  })
+
+  test('are no roots of response_path, which sees the body alone', async () => {
+    const method = { path: '/x', response_path: '$.env' }
+    engine.upstream.script({ request: 'GET /x', answer: { json: { env: 'of the body' } } })
+    const outcome = await engine.call({ resources: { x: { get: method } } }, on('x', 'get'), {
+      environmentVariables: { REGION: 'eu' },
+    })
+    expect(outcome).toMatchObject({ kind: 'ok', result: 'of the body' })
+  })
+
+  test('that an error quotes are masked', async () => {
+    const error = '{"status": 400, "message": "wrong key " & env.API_SECRET, "metadata": {"key": env.API_SECRET}}'
+    engine.upstream.script({ request: 'GET /things/1', answer: { json: {} } })
+    const { resources } = { resources: { things: { get: { path: '/things/{{id}}' } } } }
+    const outcome = await engine.call(
+      { resources, error_expression: error },
+      { ...on('things', 'get'), id: 1 },
+      account,
+    )
+    expect(outcome).toMatchObject({ kind: 'upstream_error', message: 'wrong key ***', metadata: { key: '***' } })
+  })
+})
+
 async function refuse(): Promise<never> {
   throw new Error('nothing is streamed here')
 }

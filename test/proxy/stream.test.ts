@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
-import { gzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { AccountReporter, CallLimiter, CredentialRefresher, StreamedResponse } from '../../src/proxy/index.ts'
@@ -143,6 +143,33 @@ describe('what is no success is an outcome of its own', () => {
     ['an endless error', {}, longError, { status: 500, message: 'the upstream answered 500' }],
   ])('%s', async (_what, settings, answer, expected) => {
     expect(await download(settings, answer)).toMatchObject({ kind: 'upstream_error', ...expected })
+  })
+
+  describe('unless the error expression finds none', () => {
+    const silent = { error_expression: 'body.fault' }
+    const account = { credentials: { api_key: 'k-123' } }
+
+    test.each<[string, ScriptedAnswer, string]>([
+      ['404', { status: 404, json: { message: 'gone', n: 1.1 } }, '{"message":"gone","n":1.1}'],
+      ['404, encoded', encoded, '{"message":"gone"}'],
+      ['text', { status: 400, text: '<p>no</p>' }, '<p>no</p>'],
+      ['an endless error', { status: 418, text: 'x'.repeat(3 * MEGABYTE) }, 'x'.repeat(3 * MEGABYTE)],
+      ['an error that quotes the credential', { status: 403, json: { key: 'k-123' } }, '{"key":"***"}'],
+    ])('%s', async (_what, answer, expected) => {
+      engine.upstream.script({ request: 'GET /file', answer })
+      const { answer: head, bytes } = await bytesOf(await engine.stream(silent, { target: FILE }, account))
+      const isEncoded = head.headers['content-encoding'] === 'gzip'
+      expect([head.status, (isEncoded ? gunzipSync(bytes) : bytes).toString()]).toEqual([answer.status, expected])
+    })
+
+    test('once the status has been retried', async () => {
+      engine.upstream.script(
+        { request: 'GET /file', answer: { status: 503, text: 'first' } },
+        { request: 'GET /file', answer: { status: 404, text: 'second' } },
+      )
+      const { answer, bytes } = await bytesOf(await engine.stream(silent, { target: FILE }, account))
+      expect([answer.status, bytes.toString()]).toEqual([404, 'second'])
+    })
   })
 
   test('and is repeated like any other call', async () => {

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../base/index.ts'
 import { jsonb, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import { type EventType, recordEventsSql } from '../../events/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
@@ -210,6 +211,37 @@ export async function selectIntegratedAccounts(
     .limit(limit)
 }
 
+/** SQL: the update of an account's row. Keys of the context that live in the object store are left out. */
+const UPDATE = `update integrated_account account set
+       tenant_id = coalesce(:tenantId, account.tenant_id),
+       authentication_method = coalesce(:authenticationMethod, account.authentication_method),
+       context = coalesce((account.context || :contextKeys::jsonb) - :removedKeys::text[] - array(
+         select unnest(account.object_store_context_fields) intersect select unnest(:keyNames::text[])
+       ), account.context),
+       updated_at = now(), version = account.version + 1
+     from ${INSTALLATION}
+     where account.environment_id = :environmentId and account.id = :id
+       and account.version = coalesce(:version, account.version) and ${OF_ACCOUNT}
+       and not exists (select from secret where owner_id = account.environment_id
+         and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(:keyNames))
+     returning ${COLUMNS}, ${VERSIONS}`
+
+function updateParameters(
+  { environmentId, id }: AccountRef,
+  { tenantId, authenticationMethod, context, version }: AccountPatch,
+) {
+  return {
+    tenantId: tenantId ?? null,
+    authenticationMethod: authenticationMethod ?? null,
+    contextKeys: context === undefined ? null : jsonb(context.keys),
+    removedKeys: context?.removed ?? [],
+    environmentId,
+    id,
+    version: version ?? null,
+    keyNames: Object.keys(context?.keys ?? {}),
+  }
+}
+
 /**
  * Changes tenant, method and context in one statement. The merge of the context is part of it, so that concurrent updates of different
  * keys are both kept. Uses primary keys.
@@ -223,32 +255,36 @@ export async function updateIntegratedAccountRow(
   tx: Tx,
   environmentId: string,
   id: string,
-  { tenantId, authenticationMethod, context, version }: AccountPatch,
+  patch: AccountPatch,
+): Promise<AccountWithDefinition | undefined> {
+  return await queryOne(tx, UPDATE, updateParameters({ environmentId, id }, patch))
+}
+
+/**
+ * `updateIntegratedAccountRow` of a version that was read, and its event, in one statement that needs no transaction.
+ *
+ * @param event its payload is the account as the patch leaves it; the time of the change is filled in
+ */
+export async function updateIntegratedAccountWithEvent(
+  tx: Tx,
+  account: AccountRef,
+  patch: AccountPatch & { readonly version: number },
+  event: { readonly id: string; readonly type: EventType; readonly payload: JsonObject },
 ): Promise<AccountWithDefinition | undefined> {
   return await queryOne(
     tx,
-    `update integrated_account account set
-       tenant_id = coalesce(:tenantId, account.tenant_id),
-       authentication_method = coalesce(:authenticationMethod, account.authentication_method),
-       context = coalesce((account.context || :contextKeys::jsonb) - :removedKeys::text[] - array(
-         select unnest(account.object_store_context_fields) intersect select unnest(:keyNames::text[])
-       ), account.context),
-       updated_at = now(), version = account.version + 1
-     from ${INSTALLATION}
-     where account.environment_id = :environmentId and account.id = :id
-       and account.version = coalesce(:version, account.version) and ${OF_ACCOUNT}
-       and not exists (select from secret where owner_id = account.environment_id
-         and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(:keyNames))
-     returning ${COLUMNS}, ${VERSIONS}`,
+    `with changed as (${UPDATE}), change_event as (
+       select "environmentId" as environment_id, :eventId::uuid as id, :eventType::text as type, id as subject_id,
+         id as integrated_account_id, null::uuid as except_webhook_id, false as is_test, :payload::jsonb || jsonb_build_object(
+           'updated_at', to_char("updatedAt" at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as payload
+       from changed
+     ), ${recordEventsSql('change_event')}
+     select * from changed`,
     {
-      tenantId: tenantId ?? null,
-      authenticationMethod: authenticationMethod ?? null,
-      contextKeys: context === undefined ? null : jsonb(context.keys),
-      removedKeys: context?.removed ?? [],
-      environmentId,
-      id,
-      version: version ?? null,
-      keyNames: Object.keys(context?.keys ?? {}),
+      ...updateParameters(account, patch),
+      eventId: event.id,
+      eventType: event.type,
+      payload: jsonb(event.payload),
     },
   )
 }

@@ -30,9 +30,13 @@ const ORIGIN_HEADERS: ReadonlySet<string> = new Set([
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** Sends one JSON object, without members that are `undefined`; a large one is printed in slices. */
-export async function sendJson(exchange: Exchange, members: Readonly<Record<string, Json | undefined>>): Promise<void> {
+export async function sendJson(
+  exchange: Exchange,
+  members: Readonly<Record<string, Json | undefined>>,
+  status = 200,
+): Promise<void> {
   const body = stringifyJson(members as JsonObject)
-  sendResponse(exchange, 200, 'application/json', typeof body === 'string' ? body : await body)
+  sendResponse(exchange, status, 'application/json', typeof body === 'string' ? body : await body)
 }
 
 /** Sends the result of a dry run without waiting for the rest of the request body. */
@@ -59,13 +63,12 @@ export async function sendStream(exchange: HttpExchange, answer: StreamedRespons
   drainRequest(exchange, server.limits.drainTimeoutMs)
 }
 
-/** Replaces the headers of this service's rate limit by those of the upstream, where it has one. */
+/** Tells the upstream's rate limit as `RateLimit-*`, where it has one. This service's own is `Patchbay-RateLimit-*` here. */
 export function showRateLimit(context: RequestContext, info: RateLimitInfo | undefined): void {
   if (info === undefined) return
   for (const part of RATE_LIMIT_PARTS) {
     const value = info[part]
     if (value !== undefined && HEADER_VALUE.test(value)) context.setHeader(`ratelimit-${part}`, value)
-    else context.removeHeader(`ratelimit-${part}`)
   }
 }
 

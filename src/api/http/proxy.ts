@@ -1,6 +1,6 @@
 import type { ResolvedAccount } from '../../accounts/index.ts'
 import { invalidFields, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
-import type { CallTarget, SuccessOutcome } from '../../proxy/index.ts'
+import { type CallTarget, findPassedOn, type SuccessOutcome } from '../../proxy/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import { methodNotAllowed } from '../pipeline/errors.ts'
@@ -59,6 +59,9 @@ export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
         signal: context.signal,
       })
       showRateLimit(context, outcome.rateLimit)
+      const passedOn = findPassedOn(outcome)
+      if (passedOn !== undefined)
+        return await sendJson(exchange, answerJson(passedOn, query.includeRaw), passedOn.status)
       if (outcome.kind !== 'ok')
         throw upstreamFailure(outcome, namesOf(target), { clock: deps.clock, includeRaw: query.includeRaw })
       await sendJson(exchange, answerJson(outcome, query.includeRaw))

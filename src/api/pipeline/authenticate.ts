@@ -35,7 +35,9 @@ type LinkAuthenticator = (token: string) => Promise<Principal | undefined>
  * @throws Failure TOKEN_MISSING, TOKEN_INVALID, RATE_LIMITED, ENVIRONMENT_REQUIRED, TEAM_TOKEN_REQUIRED,
  *   RESOURCE_NOT_FOUND for an environment of another team
  */
-export async function authenticate({ server: { accessControl }, context }: Exchange, access: Access): Promise<void> {
+export async function authenticate(exchange: Exchange, access: Access): Promise<void> {
+  const { accessControl } = exchange.server
+  const { context } = exchange
   if (access === 'public') return
   // A call that another request carries: that one was counted and authenticated.
   if (context.token !== undefined) return assertAccess(access, callerOf(context))
@@ -43,16 +45,17 @@ export async function authenticate({ server: { accessControl }, context }: Excha
   const token = text === undefined ? undefined : accessControl.authenticator.parseToken(text)
   const caller =
     token?.knownId === undefined
-      ? await authenticateUnknown(accessControl, text, token, context, access)
-      : await authenticateKnown(accessControl, token.knownId, token, context)
+      ? await authenticateUnknown(exchange, text, token, access)
+      : await authenticateKnown(exchange, token.knownId, token)
   context.setCaller(caller, token)
   assertAccess(access, caller)
   accessControl.reauthenticator.start()
 }
 
 /** Counts a public request against the limit of its client address. @throws Failure RATE_LIMITED */
-export function limitAddress({ server: { accessControl }, context }: Pick<Exchange, 'server' | 'context'>): void {
-  consumeAddressLimit(accessControl, context.clientAddress(accessControl.trustedProxies), context)
+export function limitAddress(exchange: LimitedExchange): void {
+  const { server, context } = exchange
+  consumeAddressLimit(exchange, context.clientAddress(server.accessControl.trustedProxies))
 }
 
 /** Uncounts a request that `limitAddress` counted: its token, of another kind than API tokens, was valid. */
@@ -69,49 +72,65 @@ export function bearerToken(context: RequestContext): string | undefined {
 }
 
 async function authenticateKnown(
-  accessControl: AccessControl,
+  exchange: LimitedExchange,
   tokenId: string,
   token: PresentedToken,
-  context: RequestContext,
 ): Promise<Principal> {
-  consumeTokenLimit(accessControl, tokenId, context)
-  return await accessControl.authenticator.authenticate(token, context.header(ENVIRONMENT_HEADER))
+  const { server, context } = exchange
+  consumeTokenLimit(exchange, tokenId)
+  return await server.accessControl.authenticator.authenticate(token, context.header(ENVIRONMENT_HEADER))
 }
 
 async function authenticateUnknown(
-  accessControl: AccessControl,
+  exchange: LimitedExchange,
   text: string | undefined,
   token: PresentedToken | undefined,
-  context: RequestContext,
   access: Access,
 ): Promise<Principal> {
+  const { context } = exchange
+  const { accessControl } = exchange.server
   const address = context.clientAddress(accessControl.trustedProxies)
-  consumeAddressLimit(accessControl, address, context)
+  consumeAddressLimit(exchange, address)
   if (text === undefined)
     throw new Failure('TOKEN_MISSING', 'send an API token in the header "Authorization: Bearer <token>"')
   // No other rule knows link tokens: to all other operations they are texts that are no token.
   const link = access === 'environment_or_link' ? await accessControl.authenticateLink(text) : undefined
   const caller = link ?? (await accessControl.authenticator.authenticate(token, context.header(ENVIRONMENT_HEADER)))
   accessControl.addressLimiter.refund(address)
-  consumeTokenLimit(accessControl, caller.tokenId, context)
+  consumeTokenLimit(exchange, caller.tokenId)
   return caller
 }
 
-function consumeTokenLimit({ tokenLimiter, clock }: AccessControl, tokenId: string, context: RequestContext): void {
-  const who = 'this token sent more than'
-  consumeRateLimit(context, tokenLimiter.take(tokenId, clock.monotonicMs()), who)
+/** What counting a request takes. */
+type LimitedExchange = Pick<Exchange, 'server' | 'context' | 'operationPath'>
+
+function consumeTokenLimit(exchange: LimitedExchange, tokenId: string): void {
+  const { tokenLimiter, clock } = exchange.server.accessControl
+  consumeRateLimit(exchange, tokenLimiter.take(tokenId, clock.monotonicMs()), 'this token sent more than')
 }
 
-function consumeAddressLimit({ addressLimiter, clock }: AccessControl, address: string, context: RequestContext): void {
+function consumeAddressLimit(exchange: LimitedExchange, address: string): void {
+  const { addressLimiter, clock } = exchange.server.accessControl
   const who = 'this address sent, without a valid token, more than'
-  consumeRateLimit(context, addressLimiter.take(address, clock.monotonicMs()), who)
+  consumeRateLimit(exchange, addressLimiter.take(address, clock.monotonicMs()), who)
 }
 
-function consumeRateLimit(context: RequestContext, state: ReturnType<RateLimiter['take']>, who: string): void {
+/**
+ * Routes and services whose answers are those of a third party: `RateLimit-*` there are the third party's, and this service's
+ * own limit is `Patchbay-RateLimit-*`.
+ */
+const PROXIED = /^\/(?:proxy|custom|unified|patchbay\.v1\.(?:ProxyService|UnifiedService))\//
+
+function consumeRateLimit(
+  { context, operationPath }: LimitedExchange,
+  state: ReturnType<RateLimiter['take']>,
+  who: string,
+): void {
   if (state === undefined) return
-  context.setHeader('ratelimit-limit', String(state.limit))
-  context.setHeader('ratelimit-remaining', String(state.remaining))
-  context.setHeader('ratelimit-reset', String(state.resetSeconds))
+  const prefix = PROXIED.test(operationPath) ? 'patchbay-ratelimit' : 'ratelimit'
+  context.setHeader(`${prefix}-limit`, String(state.limit))
+  context.setHeader(`${prefix}-remaining`, String(state.remaining))
+  context.setHeader(`${prefix}-reset`, String(state.resetSeconds))
   if (state.isAllowed) return
   const message = `${who} ${state.limit} requests in the window; wait before the next one`
   throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: state.resetSeconds })

@@ -1,5 +1,6 @@
 import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import {
+  changeIntegratedAccount,
   createIntegratedAccount,
   deleteIntegratedAccount,
   findReservedKeys,
@@ -10,7 +11,6 @@ import {
   refreshCredentials,
   runAccountActions,
   updateCredentials,
-  updateIntegratedAccount,
   withWholeContext,
   withWholeContexts,
 } from '../../accounts/index.ts'
@@ -75,11 +75,7 @@ export function integratedAccountService(
       },
       updateIntegratedAccount: async (request, context) => {
         const change = integratedAccountChangeFromProto(request)
-        return shown(
-          await database.transaction((tx) =>
-            updateIntegratedAccount(accounts, tx, environmentCallerOf(context), change),
-          ),
-        )
+        return shown(await changeIntegratedAccount(accounts, database, environmentCallerOf(context), change))
       },
       updateIntegratedAccountCredentials: async (request, context) => {
         const change = credentialsChangeFromProto(request)

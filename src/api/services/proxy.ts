@@ -1,4 +1,5 @@
 import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
+import { findPassedOn } from '../../proxy/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
@@ -31,6 +32,8 @@ export function proxyService(deps: Pick<ServiceDeps, 'calls'>): ServiceDefinitio
         const { plan, access } = await readyAccount(environmentId, accountId)
         const outcome = await proxy.call(plan, access, { ...asked, signal: context.signal })
         if (outcome.kind === 'ok') return await successToProto(outcome, includeRaw)
+        const passedOn = findPassedOn(outcome)
+        if (passedOn !== undefined) return await successToProto(passedOn, includeRaw)
         throw upstreamFailure(outcome, namesOf(asked.target), { clock, includeRaw })
       },
       async *listPages(request, context) {

@@ -76,23 +76,40 @@ export function reasonSchema(files: readonly DescFile[]): JsonObject {
   }
 }
 
-/** Headers of every answer to a request that carries a token. */
+/** Headers of an answer with the content of a third party. */
+export const PROXIED_RATE_LIMIT_HEADERS: JsonObject = {
+  'RateLimit-Limit': { $ref: '#/components/headers/Upstream-RateLimit-Limit' },
+  'RateLimit-Remaining': { $ref: '#/components/headers/Upstream-RateLimit-Remaining' },
+  'RateLimit-Reset': { $ref: '#/components/headers/Upstream-RateLimit-Reset' },
+  'Patchbay-RateLimit-Limit': { $ref: '#/components/headers/RateLimit-Limit' },
+  'Patchbay-RateLimit-Remaining': { $ref: '#/components/headers/RateLimit-Remaining' },
+  'Patchbay-RateLimit-Reset': { $ref: '#/components/headers/RateLimit-Reset' },
+}
+
+/** Headers of every other answer to a request that carries a token. */
 export const RATE_LIMIT_HEADERS: JsonObject = {
   'RateLimit-Limit': { $ref: '#/components/headers/RateLimit-Limit' },
   'RateLimit-Remaining': { $ref: '#/components/headers/RateLimit-Remaining' },
   'RateLimit-Reset': { $ref: '#/components/headers/RateLimit-Reset' },
 }
 
-/** What `RATE_LIMIT_HEADERS` and the error responses refer to. */
+/** What the rate limit headers and the error responses refer to. */
 export const HEADER_COMPONENTS: JsonObject = {
   'RateLimit-Limit': integerHeader('Requests that the token may make per window.'),
   'RateLimit-Remaining': integerHeader('Requests left in the current window.'),
   'RateLimit-Reset': integerHeader('Seconds until the window ends.'),
+  'Upstream-RateLimit-Limit': textHeader('Limit of the third party, as it or the definition states it.'),
+  'Upstream-RateLimit-Remaining': textHeader('What is left of the limit of the third party.'),
+  'Upstream-RateLimit-Reset': textHeader('When the limit of the third party begins anew.'),
   'Retry-After': integerHeader('Seconds to wait before the next attempt.'),
 }
 
 function integerHeader(text: string): JsonObject {
   return { description: text, schema: { type: 'integer', minimum: 0 } }
+}
+
+function textHeader(text: string): JsonObject {
+  return { description: text, schema: { type: 'string' } }
 }
 
 const ERROR_CONTENT: JsonObject = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
@@ -107,6 +124,16 @@ export const RESPONSE_COMPONENTS: JsonObject = {
   RateLimited: {
     description: 'The request budget is used up.',
     headers: { ...RATE_LIMIT_HEADERS, 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
+    content: ERROR_CONTENT,
+  },
+  ProxiedRateLimited: {
+    description: 'The request budget, the rate limit of the third party or the budget of its definition is used up.',
+    headers: { ...PROXIED_RATE_LIMIT_HEADERS, 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
+    content: ERROR_CONTENT,
+  },
+  ProxiedError: {
+    description: 'The request failed.',
+    headers: PROXIED_RATE_LIMIT_HEADERS,
     content: ERROR_CONTENT,
   },
   Error: { description: 'The request failed.', headers: RATE_LIMIT_HEADERS, content: ERROR_CONTENT },

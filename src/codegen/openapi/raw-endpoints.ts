@@ -1,5 +1,5 @@
 import type { DescFile, JsonObject } from '@bufbuild/protobuf'
-import { RATE_LIMIT_HEADERS } from './errors.ts'
+import { PROXIED_RATE_LIMIT_HEADERS } from './errors.ts'
 import type { SchemaBook } from './schemas.ts'
 
 /** An address that no RPC is bound to: a call in HTTP's own terms. */
@@ -106,8 +106,8 @@ function rawOperation(raw: RawEndpoint, files: readonly DescFile[], book: Schema
     description:
       kind === 'custom'
         ? 'What the third party answered; of a dry run `{dry_run}`.'
-        : 'Done; or, where the answer is bytes, those bytes.',
-    headers: RATE_LIMIT_HEADERS,
+        : 'Done; or, where the answer is bytes, those bytes. An answer of any other status in which the error expression of the definition finds no error has the same form, with its body as `result`.',
+    headers: PROXIED_RATE_LIMIT_HEADERS,
     content: {
       ...(kind !== 'custom' && { 'application/json': { schema: answerSchema(kind, files, book) } }),
       ...BYTES,
@@ -123,8 +123,8 @@ function rawOperation(raw: RawEndpoint, files: readonly DescFile[], book: Schema
     responses: {
       ...Object.fromEntries((kind === 'custom' ? PASSED_ON : ['200']).map((status) => [status, success])),
       '401': { $ref: '#/components/responses/Unauthenticated' },
-      '429': { $ref: '#/components/responses/RateLimited' },
-      default: { $ref: '#/components/responses/Error' },
+      '429': { $ref: '#/components/responses/ProxiedRateLimited' },
+      default: { $ref: '#/components/responses/ProxiedError' },
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { DescFile, JsonObject } from '@bufbuild/protobuf'
-import { RATE_LIMIT_HEADERS } from './errors.ts'
+import { PROXIED_RATE_LIMIT_HEADERS } from './errors.ts'
 import type { SchemaBook } from './schemas.ts'
 
 /** A call of a unified resource in HTTP's own terms, which no RPC is bound to. */
@@ -123,12 +123,12 @@ function operation(endpoint: UnifiedEndpoint, files: readonly DescFile[], book: 
     responses: {
       '200': {
         description: 'Done.',
-        headers: RATE_LIMIT_HEADERS,
+        headers: PROXIED_RATE_LIMIT_HEADERS,
         content: { 'application/json': { schema: answerSchema(isList, files, book) } },
       },
       '401': { $ref: '#/components/responses/Unauthenticated' },
-      '429': { $ref: '#/components/responses/RateLimited' },
-      default: { $ref: '#/components/responses/Error' },
+      '429': { $ref: '#/components/responses/ProxiedRateLimited' },
+      default: { $ref: '#/components/responses/ProxiedError' },
     },
   }
 }

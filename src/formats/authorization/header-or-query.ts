@@ -10,7 +10,7 @@ const headerConfig = z
     header_name: headerName().optional().describe('Name of the one header to send.'),
     header_value: secretText().optional().describe('Value of `header_name`.'),
     headers: mapOf(headerName(), secretText()).optional().describe('Several headers by name.'),
-    expression: expressionText(['url', 'request', 'context', 'credentials', 'env'])
+    expression: expressionText(['url', 'request', 'context', 'credentials'])
       .optional()
       .describe(
         'JSONata over `url`, `request` {method, headers, body}, `context`, `credentials`, `env`; returns an object of headers.',
@@ -62,7 +62,6 @@ function expressionRoots(request: UnauthorizedRequest, { account }: TemplateScop
     request: { method, headers, body: text },
     context: account.context,
     credentials: { ...account.context, ...account.credentials },
-    env: account.environmentVariables,
   }
 }
 

@@ -35,7 +35,7 @@ export const TOKEN_PARAMETERS = [
 ] as const
 
 /** Root names of the expressions of `token.values`. */
-const VALUE_ROOTS = ['params', 'credentials', 'context', 'environment_variables', 'values', 'now'] as const
+const VALUE_ROOTS = ['params', 'credentials', 'context', 'values', 'now'] as const
 
 const parameterNames = mapOf(z.enum(TOKEN_PARAMETERS), nameText())
   .optional()
@@ -118,7 +118,7 @@ const token = z
     values: mapOf(nameText(), expressionText(VALUE_ROOTS))
       .optional()
       .describe(
-        'JSONata evaluated before a token request, in order, for signatures: `{{args.values.<name>}}` in tokenParams, refreshParams and tokenHeaders. Roots: `params` (the standard parameters), `credentials`, `context`, `environment_variables`, `values` (those before), `now` (milliseconds).',
+        'JSONata evaluated before a token request, in order, for signatures: `{{args.values.<name>}}` in tokenParams, refreshParams and tokenHeaders. Roots: `params` (the standard parameters), `credentials`, `context`, `env`, `values` (those before), `now` (milliseconds).',
       ),
   })
   .optional()

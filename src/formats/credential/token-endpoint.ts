@@ -81,17 +81,9 @@ async function computeValues(
   now: Date,
 ): Promise<JsonObject> {
   const values: Record<string, Json> = {}
-  const { credentials, context, environmentVariables } = account
+  const { credentials, context } = account
   for (const [name, expression] of Object.entries(token?.values ?? {})) {
-    const roots = {
-      params,
-      credentials,
-      context,
-      environment_variables: environmentVariables,
-      values,
-      now: now.getTime(),
-    }
-    const value = await evaluate(expression, roots)
+    const value = await evaluate(expression, { params, credentials, context, values, now: now.getTime() })
     if (value !== undefined) values[name] = value
   }
   return values

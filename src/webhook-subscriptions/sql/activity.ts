@@ -1,4 +1,4 @@
-import { execute, query, queryOne, type Tx } from '../../database/index.ts'
+import { execute, query, type Tx } from '../../database/index.ts'
 
 /** How often the third party calls about an account. */
 export interface ActivityRecord {
@@ -9,6 +9,10 @@ export interface ActivityRecord {
   /** When the silence was announced that has not ended; null: none was. */
   readonly silentSince: Date | null
 }
+
+/** SQL: the columns of an `ActivityRecord`. */
+export const ACTIVITY_COLUMNS = `last_inbound_at as "lastInboundAt", inbound_count::float8 as "inboundCount",
+  usual_gap_seconds as "usualGapSeconds", silent_since as "silentSince"`
 
 /** Requests about one account, collected for some seconds. */
 export interface InboundBatch {
@@ -115,19 +119,5 @@ export async function markSilent(tx: Tx, limit: number): Promise<readonly Silent
        on account.environment_id = marked.environment_id and account.id = marked.integrated_account_id
      where account.status = 'active'`,
     { limit },
-  )
-}
-
-/** Uses the primary key. */
-export async function findActivity(
-  tx: Tx,
-  { environmentId, id }: { readonly environmentId: string; readonly id: string },
-): Promise<ActivityRecord | undefined> {
-  return await queryOne(
-    tx,
-    `select last_inbound_at as "lastInboundAt", inbound_count::float8 as "inboundCount",
-       usual_gap_seconds as "usualGapSeconds", silent_since as "silentSince"
-     from webhook_activity where environment_id = :environmentId and integrated_account_id = :id`,
-    { environmentId, id },
   )
 }

@@ -1,5 +1,6 @@
 import type { Json } from '../../base/index.ts'
 import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { ACTIVITY_COLUMNS, type ActivityRecord } from './activity.ts'
 
 /** What a subscription is doing. `none`: the definition orders it under a condition, which does not hold. */
 type SubscriptionStatus = 'none' | 'creating' | 'active' | 'renewing' | 'failed' | 'deleting'
@@ -44,6 +45,9 @@ export interface SubscriptionLease extends SubscriptionRef {
 }
 
 const KEY = 'environment_id = :environmentId and integrated_account_id = :integratedAccountId'
+const COLUMNS = `environment_id as "environmentId", integrated_account_id as "integratedAccountId", event, status,
+  external_id as "externalId", replaced_id as "replacedId", expires_at as "expiresAt",
+  case when lease_id is null then due_at end as "nextAttemptAt", error, failed_at as "failedAt"`
 /** The condition of every write of a holder. */
 const UNDER_LEASE = `${KEY} and event = :event and lease_id = :leaseId`
 
@@ -233,12 +237,44 @@ export async function listSubscriptions(
 ): Promise<readonly (SubscriptionRecord & { readonly replacedId: Json })[]> {
   return await query(
     tx,
-    `select environment_id as "environmentId", integrated_account_id as "integratedAccountId", event, status,
-       external_id as "externalId", replaced_id as "replacedId", expires_at as "expiresAt",
-       case when lease_id is null then due_at end as "nextAttemptAt", error, failed_at as "failedAt"
-     from webhook_subscription where ${KEY} order by event ${lock === 'update' ? 'for update' : ''}`,
+    `select ${COLUMNS} from webhook_subscription where ${KEY} order by event ${lock === 'update' ? 'for update' : ''}`,
     { environmentId, integratedAccountId: id },
   )
+}
+
+/** What is known about the webhooks of an account. */
+export interface WebhookOverview {
+  readonly subscriptions: readonly SubscriptionRecord[]
+  /** Absent: the third party has sent nothing. */
+  readonly activity: ActivityRecord | undefined
+}
+
+type OverviewRow = { readonly [Column in keyof SubscriptionRecord]: SubscriptionRecord[Column] | null } & {
+  readonly [Column in keyof ActivityRecord]: ActivityRecord[Column] | null
+}
+
+/** One statement, which every answer with an account reads. Uses primary keys. */
+export async function readWebhookOverview(
+  tx: Tx,
+  { environmentId, id }: { readonly environmentId: string; readonly id: string },
+): Promise<WebhookOverview> {
+  const rows = await query<OverviewRow>(
+    tx,
+    `select activity.*, subscription.* from (select) as account
+       left join (select ${ACTIVITY_COLUMNS} from webhook_activity where ${KEY}) activity on true
+       left join (select ${COLUMNS} from webhook_subscription where ${KEY}) subscription on true
+     order by event`,
+    { environmentId, integratedAccountId: id },
+  )
+  const [first] = rows
+  return {
+    subscriptions: rows.filter((row): row is OverviewRow & SubscriptionRecord => row.event !== null),
+    activity: first === undefined || !hasActivity(first) ? undefined : first,
+  }
+}
+
+function hasActivity(row: OverviewRow): row is OverviewRow & ActivityRecord {
+  return row.lastInboundAt !== null
 }
 
 /**
