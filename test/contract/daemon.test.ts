@@ -32,6 +32,8 @@ const { createSyncJobRun, getSyncJobRun, stopSyncJobRun } = SyncJobRunService.me
 
 const app = await startTestApp()
 const clients = app.clients()
+/** The world of tests that are about one run, which they make. */
+const shared = await seedTenant(app, app.first)
 
 /** A world of its own environment, so that nothing waits or runs but what a test makes. */
 async function makeOwnWorld(): Promise<SeededTenant> {
@@ -67,10 +69,12 @@ async function claimed(client: Client, daemonId: string, fields: JsonObject = {}
 async function held(client: Client, world: SeededTenant) {
   const group = freshName('group')
   const daemonId = await registered(client, group)
-  await run(client, world, group)
+  // One run of an account is held at a time.
+  const accountId = await anotherAccount(client, world)
+  await run(client, world, group, { integrated_account_id: accountId })
   const [found] = await claimed(client, daemonId)
   if (found === undefined) throw new Error('nothing to claim')
-  return { group, daemonId, found, key: { run_id: found.run.id, lease_id: found.lease_id } }
+  return { group, daemonId, accountId, found, key: { run_id: found.run.id, lease_id: found.lease_id } }
 }
 
 async function anotherAccount(client: Client, world: SeededTenant, fields: JsonObject = {}): Promise<string> {
@@ -291,7 +295,7 @@ describe.each(clients)('claiming over $wire', (client) => {
 
 describe.each(clients)('a held run over $wire', (client) => {
   it('shows its progress, and keeps what a report leaves out', async () => {
-    const { key } = await held(client, await seedTenant(app, app.first))
+    const { key } = await held(client, shared)
     const read = () => client.ok(getSyncJobRun, { id: key.run_id })
 
     expect(await client.ok(report, { ...key, resource_stats: [STATS] })).toEqual({ stop_requested: false })
@@ -306,7 +310,7 @@ describe.each(clients)('a held run over $wire', (client) => {
   })
 
   it('is completed once', async () => {
-    const { key } = await held(client, await seedTenant(app, app.first))
+    const { key } = await held(client, shared)
     const done = { ...DONE, stop_reason: 'short_page' }
 
     const completed = await client.ok(complete, { ...key, resource_stats: [done] })
@@ -320,7 +324,7 @@ describe.each(clients)('a held run over $wire', (client) => {
     { what: 'says of a resource that it is not complete', resource_stats: [STATS] },
     { what: 'says nothing', resource_stats: [] },
   ])('is partially completed when its holder $what', async ({ resource_stats }) => {
-    const { key } = await held(client, await seedTenant(app, app.first))
+    const { key } = await held(client, shared)
     expect(await client.ok(complete, { ...key, resource_stats })).toMatchObject({ status: 'partially_completed' })
   })
 
@@ -343,7 +347,7 @@ describe.each(clients)('a held run over $wire', (client) => {
       field: 'resource_stats[0].complete',
     },
   ])('is not completed with counters $what, and stays held', async ({ resource_stats, field }) => {
-    const { key } = await held(client, await seedTenant(app, app.first))
+    const { key } = await held(client, shared)
     expect(await client.callError(complete, { ...key, resource_stats })).toMatchObject({
       code: 'INVALID_ARGUMENT',
       reason: 'INVALID_FIELD',
@@ -356,9 +360,9 @@ describe.each(clients)('a held run over $wire', (client) => {
   it('tells the next one where to begin', async () => {
     const world = await makeOwnWorld()
     const own = speakFor(client, world)
-    const { daemonId, key, group } = await held(own, world)
+    const { daemonId, key, group, accountId } = await held(own, world)
     const { started_at } = await own.ok(complete, { ...key, resource_stats: [DONE] })
-    await run(own, world, group)
+    await run(own, world, group, { integrated_account_id: accountId })
     const previous_run_date = new Date(Date.parse(String(started_at)) - 120_000).toISOString()
     expect(await claimed(own, daemonId)).toMatchObject([{ previous_run_date, resources: [{ previous_run_date }] }])
   })
@@ -367,7 +371,7 @@ describe.each(clients)('a held run over $wire', (client) => {
     { what: 'for good', fields: {}, status: 'failed' },
     { what: 'to be tried again', fields: { retryable: true, wait_seconds: 60 }, status: 'created' },
   ])('fails $what', async ({ fields, status }) => {
-    const { key } = await held(client, await seedTenant(app, app.first))
+    const { key } = await held(client, shared)
     const error = { reason: 'DISK_FULL', message: 'no space left' }
 
     expect(await client.ok(fail, { ...key, ...fields, error })).toMatchObject({ status, error, attempt: 1 })
@@ -388,7 +392,7 @@ describe.each(clients)('a held run over $wire', (client) => {
   })
 
   it('that was to stop learns of it, and is stopped when it is given back', async () => {
-    const { key, daemonId } = await held(client, await seedTenant(app, app.first))
+    const { key, daemonId } = await held(client, shared)
     await client.ok(stopSyncJobRun, { id: key.run_id })
 
     expect(await client.ok(report, { ...key, checkpoint: {} })).toEqual({ stop_requested: true })
@@ -399,7 +403,7 @@ describe.each(clients)('a held run over $wire', (client) => {
   })
 
   it('lives as long as its holder is heard of', async () => {
-    const { key, daemonId } = await held(client, await seedTenant(app, app.first))
+    const { key, daemonId } = await held(client, shared)
     const stale = { run_id: key.run_id, lease_id: newId() }
     const unknown = { run_id: newId(), lease_id: newId() }
 

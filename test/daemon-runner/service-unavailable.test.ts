@@ -74,9 +74,12 @@ describe('a daemon whose service is unavailable', () => {
     })
     await using daemon = daemonOf(service)
     await daemon.logged(ENDED, { outcome: 'lost' })
+    const before = stored(service)
     proceed()
     await service.called('claim', 2)
-    expect(stored(service)).toEqual([1, 2, 3, 4])
+    // A busy machine may not have come to the third page within the lease.
+    expect(before).toEqual([1, 2, 3, 4].slice(0, before.length))
+    expect(stored(service)).toEqual(before)
     expect(service.calls.filter((call) => /complete|fail|release/.test(call))).toEqual([])
   })
 
