@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { ProcessesFirst } from './test/support/processes-first.ts'
 import { ProgressReporter } from './test/support/progress-reporter.ts'
 
 // The reporter names it at the end.
@@ -25,6 +26,7 @@ export default defineConfig({
     // Files of a worker share their modules: evaluating the graph anew for each file cost more than half of the run.
     isolate: false,
     maxWorkers: availableParallelism(),
+    sequence: { sequencer: ProcessesFirst },
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,

@@ -235,6 +235,13 @@ describe('the architecture', () => {
     expect(found).toEqual([])
   })
 
+  it('is tested without time on the clock as a bound, which a busy machine exceeds', () => {
+    const timed = globSync('test/**/*.test.ts', { cwd: ROOT }).filter((path) =>
+      /expect\(\s*(performance|Date)\.now\(\) - /.test(readFileSync(join(ROOT, path), 'utf8')),
+    )
+    expect(timed).toEqual([])
+  })
+
   it(`keeps every file within ${LINES_MAX} lines`, () => {
     const long = sources.filter(({ text }) => text.split('\n').length > LINES_MAX + 1).map(({ path }) => path)
     expect(long).toEqual([])

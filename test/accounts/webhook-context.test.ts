@@ -133,7 +133,7 @@ describe('looking accounts up by their context', () => {
     })
     expect(rows).toBeGreaterThan(0)
     expect(rows).toBeLessThan(20)
-  }, 60_000)
+  })
 })
 
 /** Rows of the table that the transaction has read so far. */

@@ -8,6 +8,9 @@ import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT } from './support/http.ts'
 import { refusedOutcome } from './support/protocols.ts'
 
+/** A call that goes on for this long hangs. */
+const HANG_MS = 60_000
+
 const TRANSPORTS: readonly (readonly [name: string, createTransport: (baseUrl: string) => Transport])[] = [
   ['gRPC', (baseUrl) => createGrpcTransport({ baseUrl })],
   ['gRPC-Web', (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: '1.1' })],
@@ -98,7 +101,7 @@ describe.each(TRANSPORTS)('the same services by connect-node alone over %s', (_,
     const { message } = await createTransport(harness.baseUrl).stream(
       serverStream('Watch'),
       undefined,
-      5_000,
+      HANG_MS,
       AS_ENVIRONMENT,
       requests,
     )

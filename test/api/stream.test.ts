@@ -9,6 +9,9 @@ import { type Harness, startHarness } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, rawConnection } from './support/http.ts'
 import { refusedOutcome } from './support/protocols.ts'
 
+/** A call that goes on for this long hangs. */
+const HANG_MS = 60_000
+
 const STREAM_WIRES: readonly (readonly [name: string, createTransport: (baseUrl: string) => Transport])[] = [
   ['gRPC', (baseUrl) => createGrpcTransport({ baseUrl })],
   ['gRPC with JSON', (baseUrl) => createGrpcTransport({ baseUrl, useBinaryFormat: false })],
@@ -208,7 +211,7 @@ describe('a stream in both directions', () => {
       const stream = await transport.stream<DescMessage, DescMessage>(
         method as never,
         undefined,
-        5_000,
+        HANG_MS,
         headers,
         (async function* () {
           for (const request of requests) yield request as never

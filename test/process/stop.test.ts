@@ -6,25 +6,21 @@ describe('stopping', () => {
   it.each([
     ['the process itself', undefined],
     ['the npm that runs it, which does not forward signals', ['npm', 'start']],
-  ])(
-    'by SIGTERM to %s ends the server and its database',
-    async (_, command) => {
-      const dataDir = temporaryDataDir()
-      onTestFinished(() => removeDataDir(dataDir))
-      const product = await startProduct({ dataDir, ...(command === undefined ? {} : { command }) })
-      await product.stop()
-      await expect(fetch(`${product.url}/openapi.json`)).rejects.toThrow()
-      // The next start finds no server to adopt: it starts its own and stops it again.
-      const again = await startProduct({ dataDir })
-      expect(await again.stop()).toBe(0)
-    },
-    60_000,
-  )
+  ])('by SIGTERM to %s ends the server and its database', async (_, command) => {
+    const dataDir = temporaryDataDir()
+    onTestFinished(() => removeDataDir(dataDir))
+    const product = await startProduct({ dataDir, ...(command === undefined ? {} : { command }) })
+    await product.stop()
+    await expect(fetch(`${product.url}/openapi.json`)).rejects.toThrow()
+    // The next start finds no server to adopt: it starts its own and stops it again.
+    const again = await startProduct({ dataDir })
+    expect(await again.stop()).toBe(0)
+  })
 
   it('answers the long poll of a daemon with no runs, long before its time', async () => {
     const dataDir = temporaryDataDir()
     onTestFinished(() => removeDataDir(dataDir))
-    const product = await startProduct({ dataDir })
+    const product = await startProduct({ dataDir, environment: { PATCHBAY_DRAIN_MS: '15000' } })
     const { environment_token: token } = product.bootstrap
     const daemon = await expectJson('POST', `${product.url}/daemon`, token, { label: 'host', group_key: 'g' })
     const claim = `${product.url}/daemon/${daemon.daemon_id}/claim`
@@ -32,11 +28,10 @@ describe('stopping', () => {
     // The answer to another call of the daemon shows that the server has read what was sent before.
     await expectJson('POST', `${product.url}/daemon/${daemon.daemon_id}/heartbeat`, token, {})
 
-    const startedMs = performance.now()
+    // Its time is longer than a stop may last, which would end it without an answer.
     const exited = product.stop()
 
     expect(await waiting).toEqual({ runs: [] })
     expect(await exited).toBe(0)
-    expect(performance.now() - startedMs).toBeLessThan(25_000)
   })
 })

@@ -14,7 +14,7 @@ beforeAll(async () => {
   durable = await startDurableDatabase(2, ['wal_writer_delay=10s', 'wal_writer_flush_after=1GB'])
   tenant = await createTenant(durable.database, 3)
   queue = new RunQueue({ database: durable.database, random: () => 0.5 })
-}, 60_000)
+})
 afterAll(async () => await durable?.[Symbol.asyncDispose]())
 
 async function create(account: number): Promise<Run> {

@@ -74,7 +74,10 @@ export async function startProduct(options: {
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
   const url = `http://127.0.0.1:${port}`
-  await untilHealthy(url, child, () => output, options.healthyWithinMs ?? HEALTHY_DEADLINE_MS)
+  await untilHealthy(url, child, () => output, options.healthyWithinMs ?? HEALTHY_DEADLINE_MS).catch((error) => {
+    child.kill('SIGKILL')
+    throw error
+  })
   // 'close' waits for grandchildren too: under npm the server outlives npm by its drain.
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
   return {
