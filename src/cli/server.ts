@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { BoundPort } from '../api/index.ts'
 import { type Config, ConfigError, readConfig } from '../config.ts'
 import { createApi } from '../container.ts'
+import { findOrphanedDatabases } from '../database/index.ts'
 import { createObservability } from '../observability.ts'
 import { openStorage, type Storage } from '../storage.ts'
 import { createLogger } from '../telemetry/index.ts'
@@ -86,7 +87,13 @@ async function bindPort(host: string, port: number, settings: 'PATCHBAY' | 'PATC
 
 function databaseLines({ embedded }: Storage): string[] {
   if (embedded?.movedFrom === undefined) return []
-  return [`The database is in ${embedded.dataDir}: its user cannot access the data directory.`]
+  return [
+    `The database is in ${embedded.dataDir}: its user cannot access the data directory.`,
+    ...findOrphanedDatabases().map(
+      ({ root, dataDir }) =>
+        `No data directory uses ${root}: it belonged to ${dataDir}, which is gone or has begun anew. If you do not need it, rm -r ${root}`,
+    ),
+  ]
 }
 
 /** The first ids and tokens. Tokens are printed to a terminal only: any other output may be kept as a log. */

@@ -10,6 +10,7 @@ import {
   linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -28,6 +29,8 @@ const SYSTEM_ROOT = '/var/lib/patchbay'
 /** File in the data directory with the name of its server's directory, when that is elsewhere. */
 const NAME_FILE = 'postgres.name'
 const NAME_BYTES = 6
+/** File in such a directory with the path of its data directory. */
+const OWNER_FILE = 'data-directory'
 const SOCKET_NAME = '.s.PGSQL.5432'
 
 /** Directories and uid of one embedded server. */
@@ -61,6 +64,7 @@ export function chooseEmbeddedPlacement(dataDir: string): EmbeddedPlacement {
   if (!reachable) {
     mkdirSync(SYSTEM_ROOT, { recursive: true, mode: 0o755 })
     createOwnedDirectory(root, identity)
+    writeFileSync(join(root, OWNER_FILE), `${resolve(dataDir)}\n`, { mode: 0o600 })
   }
   return {
     identity,
@@ -69,6 +73,28 @@ export function chooseEmbeddedPlacement(dataDir: string): EmbeddedPlacement {
     socketDir: chooseSocketDirectory(root, identity),
     movedFrom: reachable ? undefined : asked,
   }
+}
+
+/** A database outside of its data directory, which is not there any more or has another database by now. */
+interface OrphanedDatabase {
+  readonly root: string
+  readonly dataDir: string
+}
+
+/** Databases that no data directory of this machine uses; those of a disk that is not mounted are among them. */
+export function findOrphanedDatabases(): readonly OrphanedDatabase[] {
+  if (!existsSync(SYSTEM_ROOT)) return []
+  return readdirSync(SYSTEM_ROOT).flatMap((name) => {
+    const root = join(SYSTEM_ROOT, name)
+    const dataDir = readIfExists(join(root, OWNER_FILE))?.trim()
+    if (dataDir === undefined) return []
+    return readIfExists(join(dataDir, NAME_FILE)) === name ? [] : [{ root, dataDir }]
+  })
+}
+
+/** Undefined where this user may not look, too. */
+function readIfExists(file: string): string | undefined {
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
 }
 
 /** The random name of the server's directory, made once per data directory; of two simultaneous starts the first one's is used. */

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { query } from '../../src/database/database.ts'
-import { Database, type EmbeddedServer, startEmbeddedServer } from '../../src/database/index.ts'
+import { chooseEmbeddedPlacement } from '../../src/database/embedded-placement.ts'
+import { Database, type EmbeddedServer, findOrphanedDatabases, startEmbeddedServer } from '../../src/database/index.ts'
 
 /** A data directory below one of mode 700, where root's server cannot live. */
 function closedDirectory(): string {
@@ -66,4 +67,19 @@ describe('a directory that stands where the server is to live', () => {
     chmodSync(join(dataDir, 'postgres'), 0o755)
     await expect(startEmbeddedServer({ dataDir })).rejects.toThrow('with mode 700')
   })
+})
+
+it('a database outside of its data directory is listed once that is gone, and while another one is in its place', () => {
+  const dataDir = closedDirectory()
+  mkdirSync(dataDir)
+  const orphans = () => findOrphanedDatabases().filter((each) => each.dataDir === dataDir)
+  const first = chooseEmbeddedPlacement(dataDir)
+  const expected = first.movedFrom === undefined ? [] : [{ root: first.root, dataDir }]
+  expect(orphans()).toEqual([])
+  rmSync(dataDir, { recursive: true })
+  expect(orphans()).toEqual(expected)
+  const second = chooseEmbeddedPlacement(dataDir)
+  expect(orphans()).toEqual(expected)
+  for (const { root, movedFrom } of [first, second]) if (movedFrom !== undefined) rmSync(root, { recursive: true })
+  expect(orphans()).toEqual([])
 })
