@@ -2,6 +2,7 @@ import { isJsonObject } from '../base/index.ts'
 import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../catalog/index.ts'
 import { listCredentials } from '../formats/index.ts'
 import type { RunCommand } from './command.ts'
+import { printLine } from './output.ts'
 
 /** Lists the definitions that `patchbay install NAME` knows, with the formats in which their accounts connect. */
 export const runCatalog: RunCommand = async () => {
@@ -12,7 +13,7 @@ export const runCatalog: RunCommand = async () => {
     const { resources, credentials } = definition.config
     const formats = listCredentials(credentials).map(({ format }) => format)
     const names = isJsonObject(resources) ? Object.keys(resources) : []
-    process.stdout.write(`${name.padEnd(width)}  ${labelOf(definition)} (${formats.join(', ')}): ${names.join(', ')}\n`)
+    printLine(`${name.padEnd(width)}  ${labelOf(definition)} (${formats.join(', ')}): ${names.join(', ')}`)
   }
   return 0
 }

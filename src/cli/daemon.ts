@@ -6,6 +6,7 @@ import { REGIONS, readConfig } from '../config.ts'
 import { connectService, createDaemon, type DaemonOptions, openStore, type Store } from '../daemon-runner/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
+import { printLine } from './output.ts'
 import { readServerAddress } from './server-address.ts'
 import { waitForStopSignal } from './stop-signal.ts'
 
@@ -25,7 +26,7 @@ export const runDaemon: RunCommand = async (invocation) => {
   await using daemon = createDaemon({ ...deps, logger }, options)
   const stopped = waitForStopSignal()
   daemon.start()
-  process.stdout.write(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}\n`)
+  printLine(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}`)
   await Promise.race([daemon.ended(), stopped])
   await daemon.drain(config.drainMs)
   return 0

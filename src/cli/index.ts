@@ -9,6 +9,7 @@ import { ServerUnavailable, UnexpectedAnswer } from '../client/index.ts'
 import { ConfigError } from '../config.ts'
 import { UsageError } from './command.ts'
 import { FileError } from './definition-file.ts'
+import { printError } from './output.ts'
 import { createProgram } from './program.ts'
 
 export { exitOnClosedOutput } from './closed-output.ts'
@@ -33,23 +34,24 @@ export async function runCommand(args: readonly string[], environment: NodeJS.Pr
   } catch (error) {
     // Its text is printed already; help and version arrive here too.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE
-    process.stderr.write(`patchbay: ${await errorText(error)}\n`)
+    printError(await errorText(error))
     return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED
   }
 }
 
-/** Expected errors in one line; anything else is a defect and printed with its stack. */
-async function errorText(error: unknown): Promise<string> {
+/** Expected errors in one line, those of several fields in more; anything else is a defect and printed with its stack. */
+async function errorText(error: unknown): Promise<readonly string[]> {
   if (error instanceof Failure) return failureText(error)
-  if (error instanceof ServerUnavailable) return `the server is unavailable: ${error.message}`
-  if (!(error instanceof Error)) return String(error)
+  if (error instanceof ServerUnavailable) return [`the server is unavailable: ${error.message}`]
+  if (!(error instanceof Error)) return [String(error)]
   const isExpected = [UsageError, ConfigError, FileError, UnexpectedAnswer].some((each) => error instanceof each)
-  if (isExpected) return error.message
+  if (isExpected) return [error.message]
   const { mapDatabaseError } = await import('../database/index.ts')
-  return mapDatabaseError(error)?.publicMessage ?? error.stack ?? error.message
+  const known = mapDatabaseError(error)
+  return known === undefined ? (error.stack ?? error.message).split('\n') : [known.publicMessage]
 }
 
-function failureText({ publicMessage, violations }: Failure): string {
-  if (violations.length < 2) return publicMessage
-  return [publicMessage, ...violations.map(({ field, description }) => `  ${field} ${description}`)].join('\n')
+function failureText({ publicMessage, violations }: Failure): readonly string[] {
+  if (violations.length < 2) return [publicMessage]
+  return [publicMessage, ...violations.map(({ field, description }) => `  ${field} ${description}`)]
 }

@@ -11,6 +11,7 @@ import { type EnvironmentScope, findEnvironment, findOperatorTeam, listEnvironme
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
 import { type DefinitionFile, findInvalidName, readDefinition, readJsonFile } from './definition-file.ts'
 import { prepareFirstStart } from './first-start.ts'
+import { printLines } from './output.ts'
 
 /** Environments that an error lists. */
 const ENVIRONMENTS_SHOWN_MAX = 20
@@ -40,19 +41,14 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
     upsertDefinition(domain.integrations, tx, scope, { ...definition, ...override, showInCatalog }),
   )
   const broken = await findBrokenJobs(database.pool, scope.environmentId, definition.name)
-  process.stdout.write(
-    [
-      `${definition.name} is ${isReplaced ? 'replaced' : 'installed'}`,
-      `integration             ${made.integrationId}`,
-      `environment_integration ${made.id}`,
-      ...broken.flatMap(({ job, violations }) =>
-        violations.map(
-          ({ field, description }) => `warning: sync job ${job.id} (${job.label}): ${field} ${description}`,
-        ),
-      ),
-      '',
-    ].join('\n'),
-  )
+  printLines([
+    `${definition.name} is ${isReplaced ? 'replaced' : 'installed'}`,
+    `integration             ${made.integrationId}`,
+    `environment_integration ${made.id}`,
+    ...broken.flatMap(({ job, violations }) =>
+      violations.map(({ field, description }) => `warning: sync job ${job.id} (${job.label}): ${field} ${description}`),
+    ),
+  ])
   return 0
 }
 

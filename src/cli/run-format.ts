@@ -1,5 +1,6 @@
 import type { styleText } from 'node:util'
 import type { FollowedRun, ResourceProgress } from '../client/index.ts'
+import { escapeControls } from './output.ts'
 
 /** What a piece of text means; the colour follows from it. */
 export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'busy' | 'warning' | 'bad'
@@ -48,11 +49,12 @@ export function renderTable(columns: readonly Column[], width: number, applyTone
   return Array.from({ length: rows }, (_, row) => renderLine(rowCells(kept, row), width, applyTone))
 }
 
-/** Renders cells one behind the other, cut to the width. */
+/** Renders cells one behind the other, cut to the width; control characters in them are shown as escapes. */
 export function renderLine(cells: readonly Cell[], width: number, applyTone: ApplyTone): string {
   let left = width
   let line = ''
-  for (const { text, tone } of cells) {
+  for (const { text: raw, tone } of cells) {
+    const text = escapeControls(raw)
     const shown = text.length <= left ? text : `${text.slice(0, Math.max(0, left - 1))}…`.slice(0, left)
     left -= shown.length
     line += shown.trim() === '' ? shown : applyTone(tone, shown)

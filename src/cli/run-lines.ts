@@ -1,4 +1,5 @@
 import { type FollowedRun, isFinished, type ResourceProgress, type RunEvent } from '../client/index.ts'
+import { escapeControls } from './output.ts'
 import { formatCount, formatRead, formatResult, pluralize, statusNote } from './run-format.ts'
 
 /** Shows the progress of a run. */
@@ -67,7 +68,12 @@ export class LinesDisplay implements RunDisplay {
   }
 
   #print(text: string): void {
-    this.#deps.write(`${text}\n`)
+    this.#deps.write(
+      text
+        .split('\n')
+        .map((line) => `${escapeControls(line)}\n`)
+        .join(''),
+    )
   }
 }
 

@@ -1,6 +1,7 @@
 import { styleText } from 'node:util'
 import { createLogUpdate } from 'log-update'
 import { type FollowedRun, isFinished, type ResourceProgress, type RunEvent } from '../client/index.ts'
+import { escapeControls } from './output.ts'
 import {
   type ApplyTone,
   type Cell,
@@ -209,7 +210,7 @@ function renderResult(run: FollowedRun, columns: number, applyTone: ApplyTone): 
   return [
     renderLine([{ text: `${first.charAt(0).toUpperCase()}${first.slice(1)}`, tone }], columns, applyTone),
     // The error is never cut: the terminal wraps it.
-    ...more.map((text) => applyTone('plain', text)),
+    ...more.map((text) => applyTone('plain', escapeControls(text))),
   ]
 }
 

@@ -1,6 +1,7 @@
 import { Failure, isUuid, systemClock } from '../base/index.ts'
 import { createRunsClient, type FollowedRun, followRun, hasReason, type RunsClient } from '../client/index.ts'
 import { type RunCommand, UsageError } from './command.ts'
+import { printLine } from './output.ts'
 import { LinesDisplay, type RunDisplay } from './run-lines.ts'
 import { ScreenDisplay } from './run-screen.ts'
 import { readServerAddress } from './server-address.ts'
@@ -22,7 +23,7 @@ export const runTriggerNow: RunCommand = async ({ operands: [id = ''], options, 
       ? new Failure('RESOURCE_NOT_FOUND', `there is no trigger ${id}; with --follow it may be a run`)
       : error
   })
-  process.stdout.write(`run ${started.id} ${started.status}\n`)
+  printLine(`run ${started.id} ${started.status}`)
   return 0
 }
 
@@ -45,7 +46,7 @@ async function follow(runs: RunsClient, id: string): Promise<number> {
     display.close()
     if (last === undefined) return EXIT_INTERRUPTED
     if (!interrupted.signal.aborted) return EXIT_CODE_BY_STATUS[last.status] ?? EXIT_NOT_COMPLETED
-    process.stdout.write(`Stopped following; the run continues. Follow again: patchbay run --follow ${last.id}\n`)
+    printLine(`Stopped following; the run continues. Follow again: patchbay run --follow ${last.id}`)
     return EXIT_INTERRUPTED
   } finally {
     display.close()

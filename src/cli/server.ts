@@ -11,6 +11,7 @@ import { readTlsKeys } from '../tls-keys.ts'
 import { createWorkerProcess } from '../worker-process.ts'
 import type { RunCommand } from './command.ts'
 import { BOOTSTRAP_FILE, prepareFirstStart } from './first-start.ts'
+import { printLines } from './output.ts'
 import { waitForStopSignal } from './stop-signal.ts'
 
 /** API and worker in one process: what `npm start` runs. */
@@ -47,19 +48,16 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   // Before the ready line is written: a supervisor that reads it may send SIGTERM at once.
   const stopped = waitForStopSignal()
   const url = address?.url
-  process.stdout.write(
-    [
-      url === undefined
-        ? `Patchbay worker runs for ${config.region?.join(', ') ?? 'all regions'}`
-        : `Patchbay ${command === 'serve' ? 'API ' : ''}listens on ${url}`,
-      ...databaseLines(storage),
-      ...(metrics === undefined ? [] : [`Metrics are on ${metrics.url}/metrics`]),
-      ...(created === undefined || url === undefined
-        ? []
-        : firstStartLines(url, created, join(config.dataDir, BOOTSTRAP_FILE))),
-      '',
-    ].join('\n'),
-  )
+  printLines([
+    url === undefined
+      ? `Patchbay worker runs for ${config.region?.join(', ') ?? 'all regions'}`
+      : `Patchbay ${command === 'serve' ? 'API ' : ''}listens on ${url}`,
+    ...databaseLines(storage),
+    ...(metrics === undefined ? [] : [`Metrics are on ${metrics.url}/metrics`]),
+    ...(created === undefined || url === undefined
+      ? []
+      : firstStartLines(url, created, join(config.dataDir, BOOTSTRAP_FILE))),
+  ])
   await stopped
   await Promise.all([api?.drain(), worker?.drain()])
   return 0

@@ -2,6 +2,7 @@ import { isUuid } from '../base/index.ts'
 import { createApiToken, listApiTokens, revokeApiToken } from '../tenancy/index.ts'
 import { asOperator } from './as-operator.ts'
 import { type RunCommand, UsageError } from './command.ts'
+import { printLine } from './output.ts'
 
 /** As the database sees the connections. */
 const COMMAND = 'patchbay token'
@@ -21,7 +22,7 @@ export const runTokenCreate: RunCommand = ({ options, environment }) => {
       : ({ kind: 'environment', environmentId } as const)
   return asOperator(environment, COMMAND, async ({ database }, actor) => {
     const { token } = await database.transaction((tx) => createApiToken(tx, actor, { ...subject, name }))
-    process.stdout.write(`${token}\n`)
+    printLine(token)
   })
 }
 
@@ -31,7 +32,7 @@ export const runTokenList: RunCommand = ({ environment }) =>
     const tokens = await listApiTokens(database.pool, teamId, { before: undefined, limit: LISTED_MAX })
     for (const { id, kind, hint, name, revokedAt, expiresAt } of tokens) {
       const state = revokedAt !== null ? 'revoked' : expiresAt === null ? 'valid' : `until ${expiresAt.toISOString()}`
-      process.stdout.write(`${id}  ${kind.padEnd(11)}  …${hint}  ${state.padEnd(7)}  ${name}\n`)
+      printLine(`${id}  ${kind.padEnd(11)}  …${hint}  ${state.padEnd(7)}  ${name}`)
     }
   })
 
@@ -40,6 +41,6 @@ export const runTokenRevoke: RunCommand = ({ operands: [id = ''], environment })
   if (!isUuid(id)) throw new UsageError('token revoke takes the id of a token, as token list shows it')
   return asOperator(environment, COMMAND, async ({ database }, { teamId }) => {
     await revokeApiToken(database.pool, teamId, id)
-    process.stdout.write(`${id} is revoked\n`)
+    printLine(`${id} is revoked`)
   })
 }

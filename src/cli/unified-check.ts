@@ -4,6 +4,7 @@ import { checkFixtures, compileMapping, type MappingFinding, type TriedMapping, 
 import { checkMappingDocument, locate } from '../unified-models/index.ts'
 import type { RunCommand } from './command.ts'
 import { type MappingFile, type NamedFixture, readFixtureFile, readMappingFile } from './mapping-file.ts'
+import { printJson, printLines } from './output.ts'
 import { pluralize } from './run-format.ts'
 
 /** Checks mappings without a server or a database. Exits with 1 when a finding is an error. */
@@ -14,9 +15,9 @@ export const runUnifiedCheck: RunCommand = async ({ operands: files, options, fl
     const findings = await findAll(readMappingFile(file, options), options.fixture)
     hasErrors ||= findings.some(({ severity }) => severity === 'error')
     all[file] = findings
-    if (!flags.has('json')) process.stdout.write(formatFindings(file, findings))
+    if (!flags.has('json')) printLines(formatFindings(file, findings))
   }
-  if (flags.has('json')) process.stdout.write(`${JSON.stringify(all, undefined, 2)}\n`)
+  if (flags.has('json')) printJson(all)
   return hasErrors ? 1 : 0
 }
 
@@ -50,7 +51,7 @@ async function findInFixtures(
 }
 
 /** Findings as lines, with their counts at the end. */
-export function formatFindings(file: string, findings: readonly MappingFinding[]): string {
+export function formatFindings(file: string, findings: readonly MappingFinding[]): readonly string[] {
   const lines = findings.map(
     ({ path, rule, severity, message }) => `${file}: ${severity}: ${path} ${message} [${rule}]`,
   )
@@ -58,5 +59,5 @@ export function formatFindings(file: string, findings: readonly MappingFinding[]
     .map((severity) => [severity, findings.filter((each) => each.severity === severity).length] as const)
     .filter(([, count]) => count > 0)
     .map(([severity, count]) => pluralize(count, severity))
-  return `${[...lines, `${file}: ${counts.length === 0 ? 'no findings' : counts.join(', ')}`].join('\n')}\n`
+  return [...lines, `${file}: ${counts.length === 0 ? 'no findings' : counts.join(', ')}`]
 }

@@ -9,6 +9,7 @@ import {
 } from '../client/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
 import { FileError, readJsonFile } from './definition-file.ts'
+import { printLine, printLines } from './output.ts'
 import { readServerAddress } from './server-address.ts'
 
 const SCOPES = ['base', 'environment', 'account']
@@ -42,15 +43,13 @@ export const runUnifiedPush: RunCommand = async ({ operands: files, options, fla
     isDryRun: flags.has('dryRun'),
     report(state, name) {
       counts.set(state, (counts.get(state) ?? 0) + 1)
-      process.stdout.write(`${state.padEnd(9)} ${name}\n`)
+      printLines(`${state.padEnd(9)} ${name}`.split('\n'))
     },
   }
   if (model !== undefined) await pushModel(push, model)
   for (const place of placesOf(mappings)) await pushMappings(push, place, mappings)
   const totals = STATES.flatMap((state) => (counts.has(state) ? [`${counts.get(state)} ${state}`] : []))
-  process.stdout.write(
-    `${totals.join(', ') || 'nothing to store'}${push.isDryRun ? '; dry run: nothing is stored' : ''}\n`,
-  )
+  printLine(`${totals.join(', ') || 'nothing to store'}${push.isDryRun ? '; dry run: nothing is stored' : ''}`)
   return counts.has('failed') ? 1 : 0
 }
 
@@ -114,7 +113,7 @@ async function pushMapping(
 
 async function printWarnings({ client }: Push, { place, resource, method, config }: MappingToPush): Promise<void> {
   for (const { severity, path, message, rule } of await client.checkMapping(place, { resource, method, config }))
-    process.stdout.write(`  ${severity}: ${path} ${message} [${rule}]\n`)
+    printLine(`  ${severity}: ${path} ${message} [${rule}]`)
 }
 
 /** The mappings of a file, those that all methods of a resource share first. @throws FileError */

@@ -6,6 +6,7 @@ import { checkMappingDocument } from '../unified-models/index.ts'
 import { type RunCommand, UsageError } from './command.ts'
 import { FileError } from './definition-file.ts'
 import { type MappingFile, type NamedFixture, readFixtureFile, readMappingFile } from './mapping-file.ts'
+import { printJson, printLines, printStyledLines } from './output.ts'
 import { type ApplyTone, TONE_STYLES } from './run-format.ts'
 import { formatFindings } from './unified-check.ts'
 import { isAsRecorded, renderTriedCase, triedCaseToJson } from './unified-try-format.ts'
@@ -21,8 +22,8 @@ export const runUnifiedTry: RunCommand = async ({ operands: [argument = ''], opt
   const file = readMappingFile(argument, options)
   const findings = checkMappingDocument(file.mapping, file.definition)
   if (findings.some(({ severity }) => severity === 'error')) {
-    const json = `${JSON.stringify({ [argument]: findings }, undefined, 2)}\n`
-    process.stdout.write(flags.has('json') ? json : formatFindings(argument, findings))
+    if (flags.has('json')) printJson({ [argument]: findings })
+    else printLines(formatFindings(argument, findings))
     return 1
   }
   const cases = casesOf(file, fixture, only)
@@ -33,9 +34,9 @@ export const runUnifiedTry: RunCommand = async ({ operands: [argument = ''], opt
     const tried = await tryCase(evaluator, file, each)
     isGood &&= isAsRecorded(tried)
     if (flags.has('json')) shown.push(triedCaseToJson(each, tried))
-    else process.stdout.write(`${renderTriedCase(titleOf(file, each), tried, columns(), applyTone).join('\n')}\n\n`)
+    else printStyledLines([...renderTriedCase(titleOf(file, each), tried, columns(), applyTone), ''])
   }
-  if (flags.has('json')) process.stdout.write(`${JSON.stringify(shown, undefined, 2)}\n`)
+  if (flags.has('json')) printJson(shown)
   return isGood ? 0 : 1
 }
 

@@ -44,6 +44,7 @@ describe('patchbay check', () => {
     ['how many methods are tools', 'tools.json', CONFIG, 0, 'tools are those with a description: 0'],
     ['a name that no integration may have', 'named.json', { name: 'Bad Name', config: CONFIG }, 1, 'name must hold'],
     ['webhooks of any sender', 'open.json', { ...CONFIG, webhook: {} }, 0, 'warning: webhook.signature_verification'],
+    ['a summary that counts warnings', 'open.json', { ...CONFIG, webhook: {} }, 0, 'valid, with 1 warning, 1 resource'],
     ['an unknown key', 'three.json', { base_urll: 'x' }, 1, 'base_urll is not a known setting, did you mean base_url?'],
     ['what is no JSON', 'four.json', '{"a": 1,\n x}', 1, 'line 2 column 2'],
     ['a list', 'five.json', '[]', 1, 'must hold a JSON object'],
@@ -57,6 +58,39 @@ describe('patchbay check', () => {
   ])('%s', async (_what, name, content, code, said) => {
     expect(await runCommand(['check', file(name, content)], {})).toBe(code)
     expect(printed).toContain(said)
+  })
+
+  test('every file, whatever the others hold', async () => {
+    const files = [
+      file('broken.json', '{'),
+      join(dir, 'missing.json'),
+      dir,
+      'githbu',
+      file('no-object.json', '[]'),
+      file('wrong.json', { base_urll: 'x' }),
+      file('good.json', CONFIG),
+    ]
+    expect(await runCommand(['check', ...files], {})).toBe(1)
+    const lines = printed.trimEnd().split('\n')
+    expect(
+      lines.map((line) => /not JSON|no file|cannot be read|did you mean \w+|JSON object|no findings/.exec(line)?.[0]),
+    ).toEqual([
+      'not JSON',
+      'no file',
+      'cannot be read',
+      'did you mean github',
+      'JSON object',
+      'did you mean base_url',
+      'no findings',
+    ])
+  })
+
+  test('shows control characters of a file as escapes', async () => {
+    const name = 'x\u001b[2J\u001b]0;title\u0007\n\u009b31m\u202e'
+    const content = { ...CONFIG, [name]: 1, tool_tags: { [name]: ['a'] } }
+    expect(await runCommand(['check', file('controls.json', content)], {})).toBe(1)
+    expect(printed).toContain('x\\u001b[2J\\u001b]0;title\\u0007\\n\\u009b31m\\u202e')
+    expect(printed).not.toMatch(/[^\P{C}\n]/u)
   })
 
   test('a shipped definition by its name, and a misspelt one with the one that was meant', async () => {
