@@ -40,10 +40,14 @@ export function findCredentialWarnings({ credentials, actions }: JsonObject, pat
   const isTried = isJsonObject(actions) && [actions.validation, actions.post_install].some(hasRequest)
   if (isTried) return []
   const untried = listCredentialsAt(credentials ?? null).filter(
-    ({ format, settings }) => format === 'api_key' && settings.identity === undefined && needsInput(settings),
+    ({ format, settings }) =>
+      format === 'api_key' &&
+      settings.identity === undefined &&
+      settings.verification === undefined &&
+      needsInput(settings),
   )
   const description =
-    'is tried by no request before the account is active, so that a wrong one is noticed by the first call: set identity, or an action validation with a request'
+    'is tried by no request before the account is active, so that a wrong one is noticed by the first call: set verification or identity, or an action validation with a request'
   return toViolations(
     untried.map((each) => ({ at: each.path.slice(0, -1), description, rule: 'account.unverified' })),
     path,

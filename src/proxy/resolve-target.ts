@@ -79,7 +79,7 @@ function findMethod(plan: Plan, resource: string, name: string): MethodPlan {
   if (method === undefined)
     throw new Failure(
       'METHOD_NOT_DEFINED',
-      `the resource ${resource} has no method ${name}: it has ${[...methods.keys()].join(', ')}`,
+      `the resource ${resource} has no method ${name}${suggest(name, methods.keys())}: it has ${[...methods.keys()].join(', ')}`,
     )
   return method
 }
