@@ -1,6 +1,7 @@
 import {
   createSuggester,
   type DotPath,
+  formatDotPath,
   isJsonObject,
   type Json,
   type JsonObject,
@@ -29,6 +30,9 @@ export function findPlaceholderProblems(config: JsonObject, path: string): Viola
   return toViolations(findings, path)
 }
 
+/** Members of `credentials` that are no fields: tokens, and the secrets of webhooks and subscriptions. */
+const NOT_COLLECTED: ReadonlySet<string> = new Set(['oauth', 'webhook', 'subscription'])
+
 function findUnknownPlaceholders(config: JsonObject, places: readonly FieldAt[]): ConfigFinding[] {
   const known = listBareNames(config)
   const templates = places
@@ -39,8 +43,11 @@ function findUnknownPlaceholders(config: JsonObject, places: readonly FieldAt[])
   for (const { value, path: at } of templates) {
     if (findings.length >= FINDINGS_MAX) break
     for (const { root, text, steps } of listPlaceholderPaths(value)) {
-      if (root !== undefined || known.has(String(steps[0]))) continue
-      const description = `uses {{${text}}}, which no credential field provides${suggester(String(steps[0]), known)}; write {{context.${text}}} for a key of the account's context`
+      const name = String(steps[0])
+      const isField = root === undefined || (root === 'credentials' && !NOT_COLLECTED.has(name))
+      if (!isField || steps.length === 0 || known.has(name)) continue
+      const instead = `write {{context.${formatDotPath(steps)}}} for a key of the account's context`
+      const description = `uses {{${text}}}, which no credential field provides${suggester(name, known)}; ${instead}`
       findings.push({ at, description, rule: 'placeholder.unknown_root' })
     }
   }

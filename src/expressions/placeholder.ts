@@ -106,10 +106,17 @@ function parsePlaceholder(inner: string): Placeholder | string {
   }
 }
 
+/**
+ * Another name of the root `credentials`: `{{api_key.subdomain}}` is a field that was collected when the account was connected.
+ * Alone, `{{api_key}}` is the field of that name.
+ */
+const COLLECTED_ROOT = 'api_key'
+
 /** Parses a path that is known to be well formed. */
 function placeholderPath(text: string): PlaceholderPath {
   const steps = parseDotPath(text)
   const first = String(steps[0])
+  if (first === COLLECTED_ROOT && steps.length > 1) return { text, root: 'credentials', steps: steps.slice(1) }
   return isPlaceholderRoot(first) ? { text, root: first, steps: steps.slice(1) } : { text, root: undefined, steps }
 }
 
@@ -210,7 +217,7 @@ export interface ActionValues {
 /**
  * The value at a placeholder's path, `undefined` when there is none.
  *
- * Bare names and `credentials.<name>` are looked up in the credentials first and then in the context, where collected fields
+ * Bare names, `credentials.<name>` and `api_key.<name>` are looked up in the credentials first and then in the context, where collected fields
  * that are not secret are stored. `connection.webhook.<key>` is secret, so it is kept with the credentials.
  */
 export function resolvePath(scope: TemplateScope, path: PlaceholderPath): Json | undefined {

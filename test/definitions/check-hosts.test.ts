@@ -24,6 +24,7 @@ describe('a field that decides where the client secret is sent', () => {
   test.each<[string, JsonObject, string[]]>([
     ['a whole host', oauth2('https://{{host}}', {}), FIELD],
     ['a host with a default', oauth2('https://{{host?:example.com}}', {}), FIELD],
+    ['a host under the name of the root', oauth2('https://{{api_key.host}}', {}), FIELD],
     ['a host after a variable', oauth2('https://{{env.HOST|credentials.host}}', {}), FIELD],
     ['an address', oauth2('{{context.host}}', { format: 'url' }), FIELD],
     ['a host with a port', oauth2('https://{{host}}:8443/x', {}), FIELD],

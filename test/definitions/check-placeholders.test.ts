@@ -65,6 +65,34 @@ function ofPagination(format: string, config: JsonObject): JsonObject {
   return { pagination: { format, config } }
 }
 
+describe('a field that was collected', () => {
+  const fields = [{ name: 'subdomain' }, { name: 'secret', type: 'password' }]
+  const described = (text: string) =>
+    checkConfig(
+      { base_url: `https://${text}.example.com`, credentials: { api_key: { config: { fields } } } },
+      'integration',
+      'c',
+    )
+      .filter(({ rule }) => rule === 'placeholder.unknown_root')
+      .map(({ description }) => description)
+
+  test.each([
+    '{{subdomain}}',
+    '{{api_key.subdomain}}',
+    '{{credentials.subdomain}}',
+    '{{api_key}}',
+    '{{credentials.oauth.x}}',
+  ])('is known as %s', (text) => {
+    expect(described(text)).toEqual([])
+  })
+
+  test.each(['{{subdomian}}', '{{api_key.subdomian}}', '{{credentials.subdomian}}'])('is suggested for %s', (text) => {
+    expect(described(text)).toEqual([
+      `uses ${text}, which no credential field provides, did you mean subdomain?; write {{context.subdomian}} for a key of the account's context`,
+    ])
+  })
+})
+
 describe('an expression starts from names that are there', () => {
   const page = (config: JsonObject) => ofPagination('page', { page_key: 'p', ...config })
 

@@ -144,6 +144,8 @@ describe('a secret is masked wherever a template puts it', () => {
     ['query', { path: '/x', query: { k: '{{api_key}}', list: ['{{api_key}}'], o: { '{{api_key}}': 1 } } }],
     ['header', { path: '/x', headers: { 'X-A': 'a {{account}}' } }],
     ['JSON body', { method: 'POST', path: '/x', body: { a: { b: '{{api_key}}' }, c: 'x {{api_key}}' } }],
+    ['path, by the root', { path: '/things/{{api_key.api_key}}' }],
+    ['header, by the root', { path: '/x', headers: { 'X-A': 'a {{api_key.account}}' } }],
     ['whole credentials', { method: 'POST', path: '/x', body: { all: '{{credentials.account:json}}' } }],
     ['form', { method: 'POST', path: '/x', body: { a: '{{api_key}} {{account}}' }, body_format: 'form' }],
     ['multipart', { method: 'POST', path: '/x', body: { a: '{{api_key}}' }, body_format: 'multipart' }],
