@@ -1,4 +1,13 @@
-import { deepMerge, FORBIDDEN_KEYS, formatDotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import {
+  deepMerge,
+  FORBIDDEN_KEYS,
+  formatDotPath,
+  getAtPath,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+} from '../base/index.ts'
+import { followBaseUrl } from './follow-base-url.ts'
 
 /** The document that a leaf of a resolved config comes from. */
 type Layer = 'integration' | 'override'
@@ -14,13 +23,16 @@ export interface ResolvedConfig {
  * Merges an override over a definition: objects merge, lists and scalars replace, `null` removes.
  *
  * On a method, `null` is itself a setting (`pagination: null` turns paging off, a `null` header is not sent) and stays:
- * removing it would bring back the setting of the integration.
+ * removing it would bring back the setting of the integration. Other addresses with the origin of a `base_url` that is
+ * overridden follow it (`followBaseUrl`).
  */
 export function resolveConfig(config: JsonObject, override: JsonObject): ResolvedConfig {
   const { below, above } = alignCredentials(config, override)
-  const merged = keepMethodNulls(deepMerge(below, above), above)
+  const followed = followBaseUrl(below, above)
+  const merged = keepMethodNulls(deepMerge(followed.config, above), above)
   const layers: Record<string, Layer> = {}
   collectLayers(layers, merged, above, [])
+  for (const path of followed.moved) if (getAtPath(merged, path) !== undefined) layers[formatDotPath(path)] = 'override'
   return { config: merged, layers }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import { getAtPath, type JsonObject } from '../../src/base/index.ts'
 import { resolveConfig } from '../../src/definitions/index.ts'
 
 const BASE = {
@@ -97,5 +97,45 @@ test('an override of one shape of credentials reaches a definition of the other'
   })
   expect(merged(single, { credentials: { config: change } }).config).toEqual({
     credentials: { format: 'oauth2', config: changed },
+  })
+})
+
+describe('other addresses of the same origin follow an overridden base_url', () => {
+  const moved = (from: string, own: string, to: string) => {
+    const definition = { base_url: from, resources: { a: { get: { base_url: own, path: '/x' } } } }
+    const { config, layers } = resolveConfig(definition, { base_url: to })
+    return [getAtPath(config, ['resources', 'a', 'get', 'base_url']), layers['resources.a.get.base_url']]
+  }
+
+  test.each<[string, string, string, string]>([
+    ['https://a.com/v1', 'https://a.com/v2', 'http://b.test/v1', 'http://b.test/v2'],
+    ['https://a.com/v1', 'https://a.com/v2', 'http://b.test/prefix/v1/', 'http://b.test/prefix/v2'],
+    ['https://a.com/v1', 'https://a.com/v2', 'http://b.test:8080', 'http://b.test:8080/v2'],
+    ['https://a.com/v1', 'https://a.com/v2', 'http://b.test/emulator', 'http://b.test/v2'],
+    ['https://a.com', 'https://a.com/v2', 'http://b.test/emulator', 'http://b.test/emulator/v2'],
+    ['https://a.com/v1/{{sid}}', 'https://a.com/v1', 'http://b.test', 'http://b.test/v1'],
+    ['https://a.com/v1', 'https://a.com/v1', 'http://b.test/x', 'http://b.test/x'],
+    ['https://A.com', 'https://a.com/v2', 'http://b.test', 'http://b.test/v2'],
+    ['https://{{sub}}.a.com/v1', 'https://{{sub}}.a.com/v2', 'https://b.test/v1', 'https://b.test/v2'],
+    ['{{context.url}}/api', '{{context.url}}', 'https://b.test/api', 'https://b.test'],
+  ])('%s and %s moved to %s: %s', (from, own, to, expected) => {
+    expect(moved(from, own, to)).toEqual([expected, 'override'])
+  })
+
+  test.each([
+    'https://b.a.com/v2',
+    'http://a.com/v2',
+    'https://a.com:8443/v2',
+    'https://a.company/v2',
+    'https://{{sub}}.a.com',
+  ])('but not %s of another origin', (own) => {
+    expect(moved('https://a.com/v1', own, 'http://b.test/v1')).toEqual([own, 'integration'])
+  })
+
+  test('nor one that the override names itself, nor data that is called base_url', () => {
+    const get = { path: '/x', base_url: 'https://a.com/v2', body: { base_url: 'https://a.com' } }
+    const override = { base_url: 'https://b.test', resources: { a: { get: { base_url: 'https://c.test' } } } }
+    const { config } = resolveConfig({ base_url: 'https://a.com', resources: { a: { get } } }, override)
+    expect(getAtPath(config, ['resources', 'a', 'get'])).toEqual({ ...get, base_url: 'https://c.test' })
   })
 })
