@@ -2,6 +2,7 @@ import { isUuid, notFound } from '../base/index.ts'
 import { listTeams, setTeamVerified } from '../tenancy/index.ts'
 import { asOperator } from './as-operator.ts'
 import { type RunCommand, UsageError } from './command.ts'
+import { printLine } from './output.ts'
 
 /** As the database sees the connections. */
 const COMMAND = 'patchbay team'
@@ -13,7 +14,7 @@ export const runTeamList: RunCommand = ({ environment }) =>
     const teams = await listTeams(database.pool, actor, { before: undefined, limit: LISTED_MAX })
     for (const { id, isVerified, name, domain } of teams) {
       const names = [name, domain].filter((text) => text !== '').join('  ')
-      process.stdout.write(`${id}  ${isVerified ? 'verified  ' : 'unverified'}  ${names}\n`)
+      printLine(`${id}  ${isVerified ? 'verified  ' : 'unverified'}  ${names}`)
     }
   })
 
@@ -32,6 +33,6 @@ async function changeMark(
   return await asOperator(environment, COMMAND, async ({ database }) => {
     const team = await setTeamVerified(database.pool, id, isVerified)
     if (team === undefined) throw notFound('team', id)
-    process.stdout.write(`${team.name} (${team.id}) is ${isVerified ? 'verified' : 'not verified'}\n`)
+    printLine(`${team.name} (${team.id}) is ${isVerified ? 'verified' : 'not verified'}`)
   })
 }
