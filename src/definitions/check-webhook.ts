@@ -1,5 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
+import { listAnswerProblems } from './webhook-answer.ts'
 
 /**
  * What a `webhook` block lets senders or customers do that its author may not mean. A definition with warnings is valid: the third
@@ -9,7 +10,10 @@ import { type ConfigFinding, toViolations } from './findings.ts'
  */
 export function findWebhookWarnings({ webhook, credentials }: JsonObject, path: string): Violation[] {
   if (!isJsonObject(webhook)) return []
-  return toViolations([...findUnsigned(webhook), ...findUnconfirmedLookup(webhook, credentials)], path)
+  return toViolations(
+    [...findUnsigned(webhook), ...findUnconfirmedLookup(webhook, credentials), ...findLostAnswers(webhook)],
+    path,
+  )
 }
 
 function findUnsigned({ signature_verification, handle_verification }: JsonObject): ConfigFinding[] {
@@ -24,6 +28,13 @@ function findUnsigned({ signature_verification, handle_verification }: JsonObjec
   const description =
     'sets update_context without a signature: it takes effect only while an account is being connected or subscribed'
   return [{ at: ['webhook', 'handle_verification'], description, rule: 'webhook.unsigned_context' }, unsigned]
+}
+
+/** What answers of the handshake lose when they are sent. */
+function findLostAnswers({ handle_verification: expression }: JsonObject): ConfigFinding[] {
+  if (typeof expression !== 'string') return []
+  const at = ['webhook', 'handle_verification']
+  return listAnswerProblems(expression).map((description) => ({ at, description, rule: 'webhook.answer' }))
 }
 
 /** `any_of` accepts every request when one of its choices verifies nothing. */

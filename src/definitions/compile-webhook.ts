@@ -1,5 +1,5 @@
-import { isJsonObject, type Json } from '../base/index.ts'
-import { listRootNames } from '../expressions/index.ts'
+import { isJsonObject } from '../base/index.ts'
+import { listRootNames, listWrittenMembers, readsWholeInput } from '../expressions/index.ts'
 import {
   authenticates,
   compileSignature,
@@ -11,16 +11,16 @@ import {
   readsPayload,
   type Verify,
 } from '../formats/index.ts'
-import { type WebhookDefinition, windowSeconds } from './webhook-schema.ts'
+import { compileAnswer, type WebhookAnswer } from './webhook-answer.ts'
+import { REQUEST_ROOTS, type RequestMember, type WebhookDefinition, windowSeconds } from './webhook-schema.ts'
 
 /** How inbound webhooks of a third party are handled: the `webhook` block of a definition, compiled. */
 export interface WebhookPlan {
-  /** JSONata over {body, headers, query, method, path}. */
-  readonly payloadTransform: string | undefined
-  /** Something that is decided before the answer reads the payload, apart from the handshake: it is transformed first. */
-  readonly readsPayload: boolean
-  /** `verify` reads the payload: without the transformed one nothing can be verified. */
-  readonly verifiesPayload: boolean
+  readonly payloadTransform: TransformPlan | undefined
+  /** Something that is decided before the answer, apart from the handshake, reads what the transform makes: it runs first. */
+  readonly readsTransformed: boolean
+  /** `verify` reads what the transform makes: without that nothing can be verified. */
+  readonly verifiesTransformed: boolean
   readonly handshake: HandshakePlan | undefined
   /** Absent: the definition does not authenticate requests. */
   readonly verify: Verify | undefined
@@ -43,13 +43,15 @@ export interface WebhookPlan {
   readonly readProviderTime: ReadTime | undefined
 }
 
-/** An answer to the third party. */
-export interface WebhookAnswer {
-  /** HTTP status. */
-  readonly status: number
-  readonly body: string
-  /** By lower-case name; always with a content type. */
-  readonly headers: Readonly<Record<string, string>>
+/** An expression that transforms requests. */
+export interface TransformPlan {
+  /** JSONata over {body, headers, query, method, path}. */
+  readonly expression: string
+  /**
+   * The members that it may return as those of a request, because it writes them as keys or returns its input. Without `body`
+   * every result is the payload: a payload that happens to look like a request is none.
+   */
+  readonly members: ReadonlySet<RequestMember>
 }
 
 /** A handshake expression, and the only credentials that its input holds: those that it names. */
@@ -86,10 +88,12 @@ const RATE_DEFAULT: WebhookRate = { requestsPerSecond: 200, burst: 2_000 }
 /** Compiles a checked webhook block. */
 export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
   const { signature_verification, dedupe, rate_limit, verification_hosts, provider_time } = definition
-  const verifiesPayload = hasPayloadToken(signature_verification)
+  const payloadTransform = compileTransform(definition.payload_transform)
+  const readsTransformed = (settings: unknown) =>
+    settings !== undefined && (movesMore(payloadTransform) || hasPayloadToken(settings))
   const hosts = (verification_hosts ?? []).map(hostPattern)
   return {
-    payloadTransform: definition.payload_transform,
+    payloadTransform,
     handshake:
       definition.handle_verification === undefined ? undefined : compileHandshake(definition.handle_verification),
     verify:
@@ -101,8 +105,8 @@ export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
     events: definition.events,
     contextLookup: definition.context_lookup,
     dedupe: dedupe === false ? undefined : compileDedupe(dedupe, signature_verification),
-    readsPayload: verifiesPayload || hasPayloadToken(dedupe) || hasPayloadToken(provider_time),
-    verifiesPayload,
+    readsTransformed: [signature_verification, dedupe, provider_time].some(readsTransformed),
+    verifiesTransformed: readsTransformed(signature_verification),
     answer: compileAnswer(definition.response ?? {}),
     rateLimit:
       rate_limit === undefined
@@ -143,24 +147,18 @@ function compileHandshake(expression: string): HandshakePlan {
   return { expression, credentialNames: [...new Set(names)] }
 }
 
-/** An answer as a definition writes it, or as a handshake returns it. Headers that may not be set are expected to be gone. */
-export function compileAnswer({
-  status = 200,
-  body,
-  headers = {},
-}: {
-  readonly status?: number | undefined
-  readonly body?: Json | undefined
-  readonly headers?: Readonly<Record<string, string>> | undefined
-}): WebhookAnswer {
-  const isText = typeof body === 'string'
-  const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-  const type = isText ? 'text/plain; charset=utf-8' : 'application/json'
-  return {
-    status,
-    body: isText ? body : JSON.stringify(body ?? {}),
-    headers: { 'content-type': type, ...(isText ? { 'x-content-type-options': 'nosniff' } : {}), ...lower },
-  }
+function compileTransform(expression: string | undefined): TransformPlan | undefined {
+  if (expression === undefined) return undefined
+  const written = listWrittenMembers(expression).flatMap(({ path: [name, ...deeper] }) =>
+    deeper.length > 0 ? [] : name,
+  )
+  const isAny = readsWholeInput(expression)
+  return { expression, members: new Set(REQUEST_ROOTS.filter((member) => isAny || written.includes(member))) }
+}
+
+/** Whether a transform may change more of a request than its body. */
+export function movesMore(transform: TransformPlan | undefined): boolean {
+  return transform?.members.has('body') === true && transform.members.size > 1
 }
 
 /** Labels are compared whole; `*` is one label. */

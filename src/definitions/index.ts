@@ -16,7 +16,7 @@ export {
 } from './check.ts'
 export { isClientConfigured } from './client-settings.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
-export { compileAnswer, type WebhookAnswer, type WebhookPlan, type WebhookRate } from './compile-webhook.ts'
+export { movesMore, type TransformPlan, type WebhookPlan, type WebhookRate } from './compile-webhook.ts'
 export { integrationConfigSchema } from './config-schema.ts'
 export { findAddressViolations, secretPaths, secretTexts } from './config-values.ts'
 export { findWarnings } from './find-warnings.ts'
@@ -45,5 +45,13 @@ export type {
   StepPlan,
 } from './plan.ts'
 export { listTools, requiredParameters, type Tool } from './tools.ts'
-export { ANSWER_BYTES_MAX, ANSWER_HEADERS } from './webhook-schema.ts'
+export {
+  ANSWER_BYTES_MAX,
+  compileAnswer,
+  isAnswerHeaderValue,
+  isFinalStatus,
+  pickAnswerHeaders,
+  type WebhookAnswer,
+} from './webhook-answer.ts'
+export type { RequestMember } from './webhook-schema.ts'
 export { durationSeconds, type SubscriptionPlan, type SubscriptionVerb } from './webhook-subscription.ts'

@@ -11,10 +11,12 @@ import {
   signatureSchema,
   tokenText,
 } from '../formats/index.ts'
+import { findAnswerBodyProblem, findAnswerHeadersProblem } from './webhook-answer.ts'
 import { durationSeconds, subscriptionSchema } from './webhook-subscription.ts'
 
 /** Roots of expressions over a request: `body` is the parsed body, for all but `payload_transform` as that has made it. */
-const REQUEST_ROOTS = ['body', 'headers', 'query', 'method', 'path'] as const
+export const REQUEST_ROOTS = ['body', 'headers', 'query', 'method', 'path'] as const
+export type RequestMember = (typeof REQUEST_ROOTS)[number]
 
 /** Roots of `handle_verification`, which may compute with secrets and read what an earlier handshake stored. */
 const HANDSHAKE_ROOTS = [...REQUEST_ROOTS, 'raw_body', 'context', 'credentials', 'connection'] as const
@@ -24,16 +26,6 @@ const EVENT_ROOTS = [...REQUEST_ROOTS, 'context'] as const
 
 /** Longest time for which duplicates of a request are recognised. */
 const WINDOW_SECONDS_MAX = 30 * 86_400
-
-/** Headers that a definition may put on its answers. */
-export const ANSWER_HEADERS: readonly string[] = [
-  'content-type',
-  'content-language',
-  'x-content-type-options',
-  'x-hook-secret',
-]
-/** Longest body of an answer. */
-export const ANSWER_BYTES_MAX = 4_096
 
 /** A host, or a pattern in which `*` stands for one label: `sns.*.amazonaws.com`. The last two labels are written out. */
 const HOST_PATTERN = /^(?:(?:\*|[a-z0-9-]{1,63})\.){0,8}[a-z0-9-]{1,63}\.[a-z0-9-]{1,63}$/i
@@ -58,13 +50,13 @@ const dedupeSchema = z.strictObject({
 const responseSchema = z.strictObject({
   status: z.int().min(200).max(299).optional().describe('Default: 200.'),
   body: anyJson()
-    .superRefine(refineWith(findBodyProblem, 'webhook.response'))
+    .superRefine(refineWith(findAnswerBodyProblem, 'webhook.response'))
     .optional()
     .describe('A text is sent as it is, anything else as JSON. Default: {}.'),
-  headers: mapOf(headerName(), z.string().max(1_024))
-    .superRefine(refineWith(findHeadersProblem, 'webhook.response'))
+  headers: mapOf(headerName(), z.string().max(4_096))
+    .superRefine(refineWith(findAnswerHeadersProblem, 'webhook.response'))
     .optional()
-    .describe(`Of ${ANSWER_HEADERS.join(', ')}.`),
+    .describe('All but those of the connection, of framing, of cookies and others that concern the whole host.'),
 })
 
 const rateLimitSchema = z.strictObject({
@@ -82,7 +74,7 @@ export const webhookSchema = z.strictObject({
   payload_transform: expressionText(REQUEST_ROOTS)
     .optional()
     .describe(
-      'JSONata over {body, headers, query, method, path}; its result is the new payload, or the member body of a result {body, headers?, query?}.',
+      'JSONata over {body, headers, query, method, path}. A result {body, headers?, query?, method?, path?} that it writes out, or makes of its input as a whole ($), is the request as handshake, signature and mapping read it; any other result is its body. $body and raw_body stay the bytes that were sent.',
     ),
   handle_verification: expressionText(HANDSHAKE_ROOTS)
     .optional()
@@ -139,16 +131,4 @@ function findWindowProblem(text: string): string | undefined {
   return seconds >= 1 && seconds <= WINDOW_SECONDS_MAX
     ? undefined
     : 'must be a number with s, m, h or d, such as 7d, and at most 30d'
-}
-
-function findBodyProblem(body: unknown): string | undefined {
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
-  return Buffer.byteLength(text) > ANSWER_BYTES_MAX ? `must have at most ${ANSWER_BYTES_MAX} bytes` : undefined
-}
-
-function findHeadersProblem(headers: Readonly<Record<string, string>>): string | undefined {
-  const other = Object.keys(headers).find((name) => !ANSWER_HEADERS.includes(name.toLowerCase()))
-  if (other !== undefined) return `has ${other}, which an answer may not set: there are ${ANSWER_HEADERS.join(', ')}`
-  const broken = Object.entries(headers).find(([, value]) => !/^[\t\x20-\x7e]*$/.test(value))
-  return broken === undefined ? undefined : `has a value of ${broken[0]} that no header may have`
 }

@@ -43,3 +43,4 @@ export {
   renderUrl,
   type UrlTemplate,
 } from './url-template.ts'
+export { listWrittenMembers, readsWholeInput } from './written-members.ts'

@@ -10,11 +10,14 @@ const DISTINGUISHING = /signature|hmac|digest|message-number/
 
 /**
  * The key by which duplicates of a request are recognised: the first id of the definition that has a value, else a hash of
- * method, parameters, body and the headers that hold a signature. Null: the definition recognises none.
+ * method, address, body and the headers that hold a signature, all as received. Null: the definition recognises none.
+ *
+ * @param request transformed
  */
 export function dedupeKeyOf(
   { dedupe }: Pick<WebhookPlan, 'dedupe'>,
   request: WebhookRequest,
+  received: WebhookRequest,
   scope: TemplateScope,
 ): string | null {
   if (dedupe === undefined) return null
@@ -23,7 +26,7 @@ export function dedupeKeyOf(
     const values = parts.flatMap((part) => (part.kind === 'ok' ? [part.value.map(textOf).join(',')] : []))
     if (values.length === parts.length) return shorten(values.length === 1 ? (values[0] ?? '') : JSON.stringify(values))
   }
-  return hashOf(request)
+  return hashOf(received)
 }
 
 function textOf(value: string | Uint8Array): string {

@@ -1,5 +1,12 @@
 import { Failure, isJsonNumber, isJsonObject, type Json, type JsonObject, toDouble } from '../base/index.ts'
-import { ANSWER_BYTES_MAX, ANSWER_HEADERS, compileAnswer, type WebhookAnswer } from '../definitions/index.ts'
+import {
+  ANSWER_BYTES_MAX,
+  compileAnswer,
+  isAnswerHeaderValue,
+  isFinalStatus,
+  pickAnswerHeaders,
+  type WebhookAnswer,
+} from '../definitions/index.ts'
 import { type Evaluator, environmentRoots } from '../expressions/index.ts'
 import { expressionInput, type ParsedRequest } from './parsed-request.ts'
 import type { InboundSource } from './source.ts'
@@ -10,6 +17,8 @@ export interface Handshake {
   readonly type: 'verify' | 'payload' | 'meta'
   /** Absent: that of the definition. */
   readonly answer: WebhookAnswer | undefined
+  /** What of its answer is not sent, and why. */
+  readonly leftOut: readonly string[]
   /** An address that the third party asks to be visited. */
   readonly visitUrl: string | undefined
   /** Keys to be merged into the context; null removes one. Takes effect only as `updateInHandshake` allows, or once authenticated. */
@@ -20,6 +29,7 @@ export interface Handshake {
 export const NO_HANDSHAKE: Handshake = {
   type: 'payload',
   answer: undefined,
+  leftOut: [],
   visitUrl: undefined,
   contextUpdate: undefined,
 }
@@ -37,43 +47,22 @@ export interface ExpressionDeps {
 }
 
 /**
- * The payload of a request: what `payload_transform` makes of the body, or the body. A result with the shape of its input,
- * `{body, headers?, query?, method?, path?}`, stands for its `body`: headers and parameters stay as they were received.
- *
- * @param isUnverified the request is not authenticated yet
- * @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED; RATE_LIMITED, DEADLINE_EXCEEDED while there is no capacity
- */
-export async function transformPayload(
-  deps: ExpressionDeps,
-  { webhook, environmentId }: Pick<InboundSource, 'webhook' | 'environmentId'>,
-  request: ParsedRequest,
-  isUnverified: boolean,
-): Promise<Json> {
-  if (webhook.payloadTransform === undefined) return request.body
-  const input = expressionInput(request, request.body)
-  const options = { owner: environmentId, isUnverified }
-  const result = (await deps.evaluator.evaluate(webhook.payloadTransform, input, options)) ?? null
-  return isRequestShape(result, input) ? (result.body ?? null) : result
-}
-
-/**
  * Evaluates `handle_verification`. Of the secrets its input holds those that it names.
  *
  * @param isUnverified the request is not authenticated yet
- * @throws Failure as `transformPayload`; EXPRESSION_FAILED also for a result that cannot be used, with the reason
+ * @throws Failure as `transformRequest`; EXPRESSION_FAILED also for a result that cannot be used, with the reason
  */
 export async function evaluateHandshake(
   deps: ExpressionDeps,
   source: Pick<InboundSource, 'webhook' | 'environmentId' | 'values'>,
   request: ParsedRequest,
-  payload: Json,
   isUnverified: boolean,
 ): Promise<Handshake> {
   const { handshake } = source.webhook
   if (handshake === undefined) return NO_HANDSHAKE
   const { context, credentials, environmentVariables, connection = {} } = source.values
   const input: JsonObject = {
-    ...expressionInput(request, payload),
+    ...expressionInput(request),
     // Decoded only for an expression that reads it.
     get raw_body() {
       return Buffer.from(request.decoded ?? request.raw).toString('utf8')
@@ -97,7 +86,7 @@ export function readHandshake(result: Json | undefined): Handshake {
   if (update !== undefined && !isJsonObject(update)) throw wrong('must return update_context as an object')
   return {
     type: type as Handshake['type'],
-    answer: readAnswer(verification_response ?? undefined),
+    ...readAnswer(verification_response ?? undefined),
     visitUrl: readVisit(verification_request ?? undefined),
     contextUpdate: update,
   }
@@ -111,39 +100,29 @@ function readVisit(request: Json | undefined): string | undefined {
 }
 
 /** Headers that an answer may not set are left out; everything else that is wrong rejects the whole answer. */
-function readAnswer(response: Json | undefined): WebhookAnswer | undefined {
-  if (response === undefined) return undefined
+function readAnswer(response: Json | undefined): Pick<Handshake, 'answer' | 'leftOut'> {
+  if (response === undefined) return { answer: undefined, leftOut: [] }
   if (!isJsonObject(response)) throw wrong('must return verification_response as an object')
   const { status_code: code = 200, body, headers = {} } = response
   const status = isJsonNumber(code) || typeof code === 'string' ? Number(toDouble(code)) : Number.NaN
-  if (!isAnswerStatus(status)) throw wrong('must return a status_code from 200 to 299 or from 400 to 499')
+  if (!isFinalStatus(status)) throw wrong('must return a status_code from 200 to 599')
   if (!isJsonObject(headers)) throw wrong('must return verification_response.headers as an object')
-  const answer = compileAnswer({ status, body: body ?? undefined, headers: readHeaders(headers) })
+  const { headers: picked, leftOut } = pickAnswerHeaders(headers)
+  const answer = compileAnswer({ status, body: body ?? undefined, headers: readHeaders(picked) })
   if (Buffer.byteLength(answer.body) > ANSWER_BYTES_MAX)
     throw wrong(`must return a body of at most ${ANSWER_BYTES_MAX} bytes`)
-  return answer
+  return { answer, leftOut }
 }
 
-function isAnswerStatus(status: number): boolean {
-  return Number.isInteger(status) && ((status >= 200 && status <= 299) || (status >= 400 && status <= 499))
-}
-
-const HEADER_VALUE = /^[\t\x20-\x7e]{0,1024}$/
-
-function readHeaders(headers: JsonObject): Record<string, string> {
-  const allowed = Object.entries(headers).filter(([name]) => ANSWER_HEADERS.includes(name.toLowerCase()))
+function readHeaders(headers: Readonly<Record<string, Json>>): Record<string, string> {
   return Object.fromEntries(
-    allowed.map(([name, value]) => {
-      const text = typeof value === 'string' || isJsonNumber(value) ? String(value) : undefined
-      if (text === undefined || !HEADER_VALUE.test(text))
+    Object.entries(headers).map(([name, value]) => {
+      const isScalar = typeof value === 'string' || typeof value === 'boolean' || isJsonNumber(value)
+      if (!isScalar || !isAnswerHeaderValue(String(value)))
         throw wrong(`must return a text that the header ${name} can have`)
-      return [name, text]
+      return [name, String(value)]
     }),
   )
-}
-
-function isRequestShape(result: Json, input: JsonObject): result is JsonObject {
-  return isJsonObject(result) && Object.hasOwn(result, 'body') && Object.keys(result).every((key) => key in input)
 }
 
 function pick(values: JsonObject, names: readonly string[]): JsonObject {
@@ -154,4 +133,9 @@ function pick(values: JsonObject, names: readonly string[]): JsonObject {
 
 function wrong(what: string): Failure {
   return new Failure('EXPRESSION_FAILED', `handle_verification ${what}`)
+}
+
+/** What the trace says about a handshake. */
+export function handshakeFacts({ type, leftOut }: Handshake): JsonObject {
+  return { type, ...(leftOut.length > 0 ? { left_out: [...leftOut] } : {}) }
 }

@@ -22,7 +22,7 @@ export interface RawRequest {
   readonly body: Uint8Array
 }
 
-/** A request as expressions and signatures read it. */
+/** A request as expressions and signatures read it; see `TransformedRequest`. */
 export interface ParsedRequest {
   readonly method: string
   readonly path: string
@@ -74,14 +74,14 @@ export async function parseRequest(request: RawRequest, publicUrl: string): Prom
   }
 }
 
-/** What a signature is computed over. @param payload of `payload_transform`, where the signature reads it */
-export function signedRequestOf(request: ParsedRequest, { bodyStage }: WebhookPlan, payload: Json): WebhookRequest {
-  const { method, url, headers, query, raw, decoded = new Uint8Array() } = request
+/** What a signature is computed over: of a transformed request the bytes are still those that were received. */
+export function signedRequestOf(request: ParsedRequest, { bodyStage }: WebhookPlan): WebhookRequest {
+  const { method, url, headers, query, raw, decoded = new Uint8Array(), body: payload } = request
   return { method, url, headers, query, body: bodyStage === 'raw' ? raw : decoded, payload }
 }
 
-/** The input of expressions over a request. @param body parsed, or the payload that `payload_transform` made */
-export function expressionInput({ method, path, headers, query }: ParsedRequest, body: Json): JsonObject {
+/** The input of expressions over a request. */
+export function expressionInput({ method, path, headers, query, body }: ParsedRequest): JsonObject {
   return { body, headers, query, method, path }
 }
 

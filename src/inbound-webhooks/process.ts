@@ -1,6 +1,7 @@
 import { findAccountsByContext } from '../accounts/index.ts'
-import { Failure, type Json, type JsonObject } from '../base/index.ts'
+import { Failure, type JsonObject } from '../base/index.ts'
 import { type Database, findDatabaseProblem } from '../database/index.ts'
+import { movesMore } from '../definitions/index.ts'
 import { accountSecrets } from '../proxy/index.ts'
 import { Redactor } from '../redaction/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
@@ -11,7 +12,7 @@ import {
   type ProcessingOutcome,
   type RoutedItem,
 } from './effects.ts'
-import { type ExpressionDeps, evaluateHandshake, type Handshake, transformPayload } from './handshake.ts'
+import { type ExpressionDeps, evaluateHandshake, type Handshake, handshakeFacts } from './handshake.ts'
 import type { InboundContent, InboundEventRecord } from './inbound-event.ts'
 import type { LeasedEvent } from './inbound-queue.ts'
 import { defaultItems, type InboundItem, readItems, readLookupValues } from './mapping.ts'
@@ -20,6 +21,7 @@ import { groupByValue, LOOKUP_ACCOUNTS_MAX, listLookupValues, type RoutingSource
 import type { InboundSource, SourceReader } from './source.ts'
 import { StepRecorder } from './step-recorder.ts'
 import type { HintedSyncs } from './sync-hints.ts'
+import { type TransformedRequest, transformRequest, withPayload } from './transform.ts'
 
 /** What processing a received webhook takes. */
 export interface ProcessingDeps extends ExpressionDeps {
@@ -65,8 +67,8 @@ export async function processInboundEvent(deps: ProcessingDeps, lease: LeasedEve
 interface Processing {
   readonly event: InboundEventRecord
   readonly source: InboundSource
+  /** Transformed. */
   readonly request: ParsedRequest
-  readonly payload: Json
 }
 
 /** @param secrets filled with the secrets of the source, as soon as they are known */
@@ -76,15 +78,15 @@ async function runSteps(
   steps: StepRecorder,
   secrets: string[],
 ): Promise<ProcessingOutcome> {
-  const { event, content, source, request } = await steps.run('load', () => load(deps, lease))
+  const { event, content, source, received } = await steps.run('load', () => load(deps, lease))
   secrets.push(...sourceSecrets(source))
-  const payload = await steps.run('transform', () => payloadOf(deps, lease, source, content, request))
-  const processing = { event, source, request, payload }
-  const handshake = await steps.run(
-    'handshake',
-    () => evaluateHandshake(deps, source, request, payload, false),
-    handshakeFacts,
+  const { request } = await steps.run(
+    'transform',
+    () => transformed(deps, lease, source, content, received),
+    ({ changes }) => changes,
   )
+  const processing = { event, source, request }
+  const handshake = await steps.run('handshake', () => evaluateHandshake(deps, source, request, false), handshakeFacts)
   const items = await steps.run(
     'mapping',
     () => mapItems(deps, processing, handshake),
@@ -113,8 +115,8 @@ async function load(deps: ProcessingDeps, { stored, attemptsExhausted }: LeasedE
       'the account or installation was deleted or disabled, or its definition has no webhook block any more',
     )
   const { method, path, query } = event
-  const request = await parseRequest({ method, path, query, ...content }, deps.publicUrl())
-  return { event, content, source, request }
+  const received = await parseRequest({ method, path, query, ...content }, deps.publicUrl())
+  return { event, content, source, received }
 }
 
 /** The texts that are masked in messages. */
@@ -124,30 +126,32 @@ function sourceSecrets({ plan, values }: InboundSource): readonly string[] {
   return [...plan.secrets, ...accountSecrets({ credentials: { ...credentials, webhook }, environmentVariables })]
 }
 
-async function payloadOf(
+/** With the payload that was made when it was received, unless a transform changes more than that: it is not stored. */
+async function transformed(
   deps: ProcessingDeps,
   { isReplay }: LeasedEvent,
   source: InboundSource,
   { payload }: InboundContent,
-  request: ParsedRequest,
-): Promise<Json> {
-  return payload === null || isReplay ? await transformPayload(deps, source, request, false) : payload
+  received: ParsedRequest,
+): Promise<TransformedRequest> {
+  const isMade = payload !== null && !isReplay && !movesMore(source.webhook.payloadTransform)
+  return isMade ? withPayload(received, payload) : await transformRequest(deps, source, received, false)
 }
 
 async function mapItems(
   deps: ProcessingDeps,
-  { source, request, payload }: Processing,
+  { source, request }: Processing,
   { type }: Handshake,
 ): Promise<readonly InboundItem[]> {
   if (type !== 'payload') return []
   const { events } = source.webhook
-  if (events === undefined) return defaultItems(payload)
+  if (events === undefined) return defaultItems(request.body)
   const options = { owner: source.environmentId, resultBytesMax: EVENTS_BYTES_MAX, inputBytesMax: EVENTS_BYTES_MAX }
-  return readItems(await deps.evaluator.evaluate(events, eventInput(source, request, payload), options))
+  return readItems(await deps.evaluator.evaluate(events, eventInput(source, request), options))
 }
 
-function eventInput({ values }: InboundSource, request: ParsedRequest, payload: Json): JsonObject {
-  return { ...expressionInput(request, payload), context: values.context }
+function eventInput({ values }: InboundSource, request: ParsedRequest): JsonObject {
+  return { ...expressionInput(request), context: values.context }
 }
 
 /** @returns the lines, and the accounts that the request as a whole is about */
@@ -171,7 +175,7 @@ function accountsOfRequest(routing: RoutingSource): readonly string[] {
 
 async function findAccounts(
   deps: ProcessingDeps,
-  { source, request, payload }: Processing,
+  { source, request }: Processing,
   items: readonly InboundItem[],
 ): Promise<RoutingSource> {
   const { environmentId, environmentIntegrationId, integratedAccountId, tenantId, webhook } = source
@@ -179,7 +183,7 @@ async function findAccounts(
     return { kind: 'account', account: { id: integratedAccountId, tenantId } }
   const { contextLookup } = webhook
   if (contextLookup === undefined) return { kind: 'installation', lookup: undefined, ...groupByValue([]) }
-  const input = eventInput(source, request, payload)
+  const input = eventInput(source, request)
   const value = await deps.evaluator.evaluate(contextLookup.value, input, { owner: environmentId })
   const values = readLookupValues(value, 'context_lookup.value')
   const { field } = contextLookup
@@ -227,10 +231,6 @@ function withoutSecrets(lines: readonly RoutedItem[], context: ContextEffect | u
   return lines.map((line) =>
     line.state === 'routed' ? { ...line, item: { ...line.item, data: redactor.redactJson(line.item.data) } } : line,
   )
-}
-
-function handshakeFacts({ type }: Handshake) {
-  return { type }
 }
 
 function mappingFacts(items: readonly InboundItem[], { type }: Handshake): JsonObject {

@@ -10,8 +10,8 @@ import {
   type ExpressionDeps,
   evaluateHandshake,
   type Handshake,
+  handshakeFacts,
   NO_HANDSHAKE,
-  transformPayload,
   UNVERIFIED_BYTES_MAX,
 } from './handshake.ts'
 import type { HeaderList, InboundState, SignatureState } from './inbound-event.ts'
@@ -21,6 +21,7 @@ import { explainRejection, type RejectionBudget } from './rejection.ts'
 import { type InboundSource, type SourceAddress, type SourceReader, scopeOf } from './source.ts'
 import type { NewInboundEvent } from './sql/receive.ts'
 import { rateExceeded, type TokenBuckets } from './token-bucket.ts'
+import { type TransformedRequest, transformRequest } from './transform.ts'
 
 /** A request as it comes in, before its body is read. */
 export interface InboundRequest {
@@ -98,6 +99,7 @@ interface Reception {
   readonly deps: ReceiveDeps
   readonly source: InboundSource
   readonly request: InboundRequest
+  /** As received. */
   readonly parsed: ParsedRequest
   readonly trace: Record<string, Json>
   readonly id: string
@@ -105,11 +107,12 @@ interface Reception {
 
 async function decide(reception: Reception): Promise<WebhookAnswer> {
   const { source, parsed } = reception
-  const payload = await transform(reception)
-  const { handshake, unavailable } = await readHandshake(reception, payload ?? parsed.body)
-  if (handshake.type === 'verify') return await answerHandshake(reception, handshake, payload)
-  const request = signedRequestOf(parsed, source.webhook, payload ?? parsed.body)
-  const signature = await verifySignature(reception, request, payload)
+  const transformed = await transform(reception)
+  const current = transformed ?? parsed
+  const { handshake, unavailable } = await readHandshake(reception, current)
+  if (handshake.type === 'verify') return await answerHandshake(reception, handshake, transformed)
+  const request = signedRequestOf(current, source.webhook)
+  const signature = await verifySignature(reception, request, transformed)
   if (signature.state === 'invalid') {
     // Without the handshake it is not known whether it had to be signed.
     if (unavailable !== undefined) throw unavailable
@@ -117,17 +120,19 @@ async function decide(reception: Reception): Promise<WebhookAnswer> {
     return await reject(reception, request, signature.reason)
   }
   if (parsed.method === 'HEAD') return handshake.answer ?? EMPTY_ANSWER
-  await accept(reception, request, { payload, signature: signature.state })
+  await accept(reception, request, { transformed, signature: signature.state })
   return handshake.answer ?? source.webhook.answer
 }
 
-/** The transformed payload where it is needed before the answer; else `undefined`, and it is made when the event is processed. */
-async function transform({ deps, source, parsed, trace }: Reception): Promise<Json | undefined> {
-  const { payloadTransform, handshake, readsPayload } = source.webhook
-  if (payloadTransform === undefined || !(handshake !== undefined || readsPayload)) return undefined
+/** The transformed request where it is needed before the answer; else `undefined`, and it is made when the event is processed. */
+async function transform({ deps, source, parsed, trace }: Reception): Promise<ParsedRequest | undefined> {
+  const { payloadTransform, handshake, readsTransformed } = source.webhook
+  if (payloadTransform === undefined || !(handshake !== undefined || readsTransformed)) return undefined
   if (isTooLarge(parsed)) return undefined
   try {
-    return await transformPayload(deps, source, parsed, true)
+    const { request, changes }: TransformedRequest = await transformRequest(deps, source, parsed, true)
+    trace.transform = changes
+    return request
   } catch (error) {
     trace.transform = problemOf(error)
     return undefined
@@ -137,12 +142,12 @@ async function transform({ deps, source, parsed, trace }: Reception): Promise<Js
 /** A handshake that cannot be evaluated counts as an event: authenticated, it is stored, and its failure is shown. */
 async function readHandshake(
   { deps, source, parsed, trace }: Reception,
-  payload: Json,
+  current: ParsedRequest,
 ): Promise<{ readonly handshake: Handshake; readonly unavailable?: Failure }> {
   if (source.webhook.handshake === undefined || isTooLarge(parsed)) return { handshake: NO_HANDSHAKE }
   try {
-    const handshake = await evaluateHandshake(deps, source, parsed, payload, true)
-    trace.handshake = { type: handshake.type }
+    const handshake = await evaluateHandshake(deps, source, current, true)
+    trace.handshake = handshakeFacts(handshake)
     return { handshake }
   } catch (error) {
     trace.handshake = problemOf(error)
@@ -167,14 +172,14 @@ function problemOf(error: unknown): JsonObject {
 async function answerHandshake(
   reception: Reception,
   handshake: Handshake,
-  payload: Json | undefined,
+  transformed: ParsedRequest | undefined,
 ): Promise<WebhookAnswer> {
   const { deps, source, parsed, trace } = reception
   const { contextUpdate, visitUrl } = handshake
   let signature: SignatureState = 'none'
   if (contextUpdate !== undefined || visitUrl !== undefined) {
-    const request = signedRequestOf(parsed, source.webhook, payload ?? parsed.body)
-    const verified = await verifySignature(reception, request, payload)
+    const request = signedRequestOf(transformed ?? parsed, source.webhook)
+    const verified = await verifySignature(reception, request, transformed)
     signature = verified.state
     if (visitUrl !== undefined && verified.state === 'invalid') return await reject(reception, request, verified.reason)
     if (contextUpdate !== undefined) {
@@ -196,17 +201,17 @@ const EMPTY = new Uint8Array()
 type ReceivedSignature = { readonly state: 'none' | 'valid' } | { readonly state: 'invalid'; readonly reason: string }
 
 const NOT_TRANSFORMED =
-  'the signature reads the payload, which payload_transform has not made: it failed, or the body is too large for it'
+  'the signature reads what payload_transform makes, and it made nothing: it failed, or the body is too large for it'
 
-/** @param payload the transformed one; the signature is never verified over another that it does not mean */
+/** @param transformed the signature is never verified over another request than it means */
 async function verifySignature(
   { deps, source }: Reception,
   request: WebhookRequest,
-  payload: Json | undefined,
+  transformed: ParsedRequest | undefined,
 ): Promise<ReceivedSignature> {
-  const { verify, verifiesPayload, payloadTransform } = source.webhook
+  const { verify, verifiesTransformed, payloadTransform } = source.webhook
   if (verify === undefined) return { state: 'none' }
-  if (verifiesPayload && payloadTransform !== undefined && payload === undefined)
+  if (verifiesTransformed && payloadTransform !== undefined && transformed === undefined)
     return { state: 'invalid', reason: NOT_TRANSFORMED }
   try {
     const result = await verify(request, scopeOf(source), {
@@ -225,18 +230,18 @@ async function verifySignature(
 async function accept(
   reception: Reception,
   request: WebhookRequest,
-  { payload, signature }: { readonly payload: Json | undefined; readonly signature: SignatureState },
+  { transformed, signature }: { readonly transformed: ParsedRequest | undefined; readonly signature: SignatureState },
 ): Promise<void> {
   const { deps, source, parsed } = reception
   const scope = scopeOf(source)
   const sent = source.webhook.readProviderTime?.(request, scope)
   const { isDuplicate } = await deps.store.store({
     ...eventOf(reception, 'received', signature),
-    dedupeKey: dedupeKeyOf(source.webhook, request, scope),
+    dedupeKey: dedupeKeyOf(source.webhook, request, signedRequestOf(parsed, source.webhook), scope),
     windowSeconds: source.webhook.dedupe?.windowSeconds ?? 0,
     providerTime: sent?.kind === 'ok' ? dateOf(sent.value) : null,
     body: parsed.raw,
-    payload: payload ?? null,
+    payload: transformed?.body ?? null,
   })
   if (!isDuplicate) deps.onReceived?.()
 }

@@ -98,7 +98,7 @@ function parse({ headers, body }: Omit<GoldenWebhook, 'result'>): Json {
 
 async function transform(evaluate: Evaluate, plan: WebhookPlan, input: JsonObject): Promise<Json> {
   if (plan.payloadTransform === undefined) return input.body ?? null
-  const result = (await evaluate(plan.payloadTransform, input)) ?? null
+  const result = (await evaluate(plan.payloadTransform.expression, input)) ?? null
   return isJsonObject(result) && 'body' in result ? (result.body ?? null) : result
 }
 

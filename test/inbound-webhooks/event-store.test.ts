@@ -46,7 +46,7 @@ function eventOf(dedupeKey: string | null) {
 /** The key of a delivery whose id this is. */
 function keyOf(id: string): string | null {
   const dedupe = { keys: [[() => ({ kind: 'ok' as const, value: [id] })]], windowSeconds: 60 }
-  return dedupeKeyOf({ dedupe }, {} as never, {} as never)
+  return dedupeKeyOf({ dedupe }, {} as never, {} as never, {} as never)
 }
 
 describe('requests that are stored together', () => {

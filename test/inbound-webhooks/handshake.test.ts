@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, it, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
+import { findWebhookWarnings } from '../../src/definitions/check-webhook.ts'
 import { readHandshake } from '../../src/inbound-webhooks/handshake.ts'
 import { receiveFixture, SECRET, SIGNED, signatureOf, type TestRequest } from './receive-fixture.ts'
 
@@ -275,19 +276,96 @@ describe('an address that is to be visited', () => {
 
 test.each([
   ['a status below 200', { status_code: 101 }, 'status_code'],
-  ['a redirect', { status_code: 302 }, 'status_code'],
-  ['a server error', { status_code: 500 }, 'status_code'],
+  ['no status of HTTP', { status_code: 600 }, 'status_code'],
   ['a line break in a header', { headers: { 'X-Hook-Secret': 'a\r\nset-cookie: x=1' } }, 'X-Hook-Secret'],
-  ['a long body', { body: 'x'.repeat(4_097) }, '4096 bytes'],
+  ['a long body', { body: 'x'.repeat(65_537) }, '65536 bytes'],
   ['headers that are a list', { headers: [] }, 'headers'],
 ])('an answer with %s is not sent', (_what, response: JsonObject, message) => {
   expect(() => readHandshake({ type: 'verify', verification_response: response })).toThrow(message)
 })
 
-test('headers that an answer may not set are left out', () => {
-  const verification_response = { headers: { 'Set-Cookie': 'a=1', 'Content-Type': 'text/html', 'Content-Length': '9' } }
-  const { answer } = readHandshake({ type: 'verify', verification_response })
-  expect(Object.keys(answer?.headers ?? {})).toEqual(['content-type'])
+test.each([200, 204, 302, 304, 410, 500, 599])('the status %d of an answer is sent', async (status_code) => {
+  const handle_verification = `{"type": "verify", "verification_response": {"status_code": ${status_code}, "headers": {"location": "/x"}}}`
+  const { path } = await address({ handle_verification })
+  const answer = await fetch(`${app.url}${path}`, { method: 'POST', redirect: 'manual' })
+  expect(answer.status).toBe(status_code)
+})
+
+test('a body of 64 KiB is sent', async () => {
+  const { path } = await address({ handle_verification: '{"type": "verify", "verification_response": {"body": body}}' })
+  const body = 'x'.repeat(65_536)
+  expect((await send(path, { body, headers: { 'content-type': 'text/plain' } })).text).toBe(body)
+})
+
+/** Each header, and whether an answer may set it. */
+const ANSWER_HEADERS: readonly (readonly [name: string, isSent: boolean])[] = [
+  ['Content-Type', true],
+  ['Content-Language', true],
+  ['X-Hook-Secret', true],
+  ['X-Anything', true],
+  ['WebHook-Allowed-Origin', true],
+  ['WWW-Authenticate', true],
+  ['Cache-Control', true],
+  ['ETag', true],
+  ['Location', true],
+  ['Retry-After', true],
+  ['Access-Control-Allow-Origin', true],
+  ['Connection', false],
+  ['Keep-Alive', false],
+  ['Proxy-Authenticate', false],
+  ['Proxy-Authorization', false],
+  ['Proxy-Connection', false],
+  ['TE', false],
+  ['Trailer', false],
+  ['Transfer-Encoding', false],
+  ['Upgrade', false],
+  ['Content-Length', false],
+  ['Content-Encoding', false],
+  ['Content-Range', false],
+  ['Content-Security-Policy', false],
+  ['Set-Cookie', false],
+  ['Set-Cookie2', false],
+  ['Cookie', false],
+  ['Strict-Transport-Security', false],
+  ['Clear-Site-Data', false],
+  ['Alt-Svc', false],
+  ['not a name', false],
+]
+
+test('each header of an answer is sent, or named in the trace and by check', async () => {
+  const headers = Object.fromEntries(ANSWER_HEADERS.map(([name], index) => [name, `v${index}`]))
+  const verification_response = { body: 'x', headers }
+  const { path, accountId } = await address({
+    handle_verification: `{"type": "verify", "verification_response": ${JSON.stringify(verification_response)}}`,
+  })
+  const answer = await send(path)
+  const [event] = await stored(accountId)
+  const { left_out } = (event?.trace.handshake ?? { left_out: [] }) as { readonly left_out: readonly string[] }
+  const { webhook } = {
+    webhook: { handle_verification: `{"verification_response": ${JSON.stringify(verification_response)}}` },
+  }
+  const warnings = findWebhookWarnings({ webhook }, 'config').filter(({ rule }) => rule === 'webhook.answer')
+  for (const [index, [name, isSent]] of ANSWER_HEADERS.entries()) {
+    if (/^\S+$/.test(name)) expect(answer.headers.get(name) === `v${index}`, name).toBe(isSent)
+    expect(
+      left_out.some((text) => text.startsWith(`${name} is left out: `)),
+      name,
+    ).toBe(!isSent)
+    expect(
+      warnings.some(({ description }) => description.includes(`the header ${name}, which is left out`)),
+      name,
+    ).toBe(!isSent)
+  }
+  expect(answer.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
+})
+
+test('check names a status that is not sent', () => {
+  const handle_verification = '{"type": "verify", "verification_response": {"status_code": 101}}'
+  expect(findWebhookWarnings({ webhook: { handle_verification } }, 'config')).toContainEqual({
+    field: 'config.webhook.handle_verification',
+    description: 'answers with the status 101, which is not sent: it must be one from 200 to 599',
+    rule: 'webhook.answer',
+  })
 })
 
 test('the address of a signature is that of this service, whatever Host says', async () => {

@@ -87,6 +87,21 @@ describe('processing a received webhook', () => {
   })
 
   it.each([
+    ['headers', '{"body": body, "headers": {"x-at": body.t}}', 'headers."x-at"'],
+    ['query', '{"body": body, "query": {"at": body.t}}', 'query.at'],
+    ['method', '{"body": body, "method": body.t}', 'method'],
+    ['path', '{"body": body, "path": "/" & body.t}', '$substringAfter(path, "/")'],
+    ['body', '{"body": {"at": body.t}}', 'body.at'],
+  ])('maps the %s that payload_transform returns, and says what it has changed', async (member, transform, read) => {
+    const mapping = { payload_transform: transform, events: `{"event": "unmapped", "data": ${read}}` }
+    const { address } = await accountWith(mapping)
+    const id = await receive(address, { t: 'MOVED' }, { payload: member === 'body' ? { at: 'MOVED' } : null })
+    await processAll()
+    expect((await eventsOf(id)).map(({ payload }) => payload.data)).toEqual(['MOVED'])
+    expect((await find(id)).trace).toMatchObject({ transform: { changed: [member] } })
+  })
+
+  it.each([
     ['without a mapping hands the payload on', {}, { a: [1] }, [['record:unmapped', null, null, { a: [1] }]]],
     [
       'without a mapping names the record of another event type',

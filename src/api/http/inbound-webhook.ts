@@ -73,11 +73,15 @@ function headerList({ rawHeaders }: ApiRequest): HeaderList {
 
 function sendAnswer({ request, response, context }: HttpExchange, { status, body, headers }: WebhookAnswer): void {
   if (context.isClientGone) return
-  const isEmpty = status === 204 || status === 205
+  const isEmpty = STATUS_WITHOUT_BODY.includes(status)
   const length = isEmpty ? {} : { 'content-length': Buffer.byteLength(body) }
-  response.writeHead(status, { ...context.responseHeaders, ...headers, ...length })
+  response.writeHead(status, { ...context.responseHeaders, ...headers, ...length, 'content-security-policy': SANDBOX })
   response.end(request.method === 'HEAD' || isEmpty ? undefined : body)
 }
+
+/** What a definition answers is no page of this host, although it may return what a sender chose, as any content type. */
+const SANDBOX = "default-src 'none'; sandbox"
+const STATUS_WITHOUT_BODY: readonly number[] = [204, 205, 304]
 
 /** A connection whose body stays unread is not used again. */
 function endReuse({ request, context }: HttpExchange): void {
