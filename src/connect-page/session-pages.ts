@@ -183,7 +183,8 @@ async function progressContent({ deps, frame, session, choice }: PageVisit): Pro
     steps: progressOf(session, transitions, { now: new Date(), hasConsent: method?.hasConsent === true }),
     statusPath: stepPath(session, 'status'),
     revision: revisionOf(session),
-    cancelPath: stepPath(session, 'cancel'),
+    // Once the account is stored, its activation decides how the session ends.
+    cancelPath: session.status === 'exchanging' ? stepPath(session, 'cancel') : undefined,
   })
 }
 

@@ -56,7 +56,10 @@ export async function listLinkSessions(
   }))
 }
 
-/** Ends a session that has not ended; one that has ended stays as it is. @throws Failure RESOURCE_NOT_FOUND */
+/**
+ * Ends a session that has not ended. One that has ended stays as it is, and so does one whose account is stored and being
+ * activated: it ends as the activation does. @throws Failure RESOURCE_NOT_FOUND
+ */
 export async function cancelLinkSession(
   deps: SessionDependencies,
   scope: Scope,

@@ -47,13 +47,15 @@ const WAITING = {
   session_cancelled: 'cancelled',
 } as const satisfies Partial<Record<LinkCause, LinkStatus>>
 
-/** While an account is activated: an attempt that fails leads back to the form, an end of time is not looked at. */
+/**
+ * While an account is activated: an attempt that fails leads back to the form. Neither an end of time nor a cancellation has an
+ * effect: the account is stored, and the session ends as its activation does.
+ */
 const ACTIVATING = {
   settings_required: 'post_connect_form',
   account_active: 'completed',
   attempt_failed: 'form',
   connection_failed: 'failed',
-  session_cancelled: 'cancelled',
 } as const satisfies Partial<Record<LinkCause, LinkStatus>>
 
 /**
@@ -96,6 +98,7 @@ export const LINK_TRANSITIONS = {
   exchanging: {
     approval_pending: 'pending',
     account_connected: 'post_install',
+    session_cancelled: 'cancelled',
     ...ACTIVATING,
   },
   post_install: { post_install_passed: 'validating', ...ACTIVATING },

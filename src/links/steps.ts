@@ -94,7 +94,7 @@ export async function confirmIdentityChange(
   })
 }
 
-/** Ends the session for the customer. One that has ended stays as it is. */
+/** Ends the session for the customer. One that has ended, or whose account is being activated, stays as it is. */
 export async function cancelByBrowser(deps: SessionDependencies, ref: LinkSessionRef): Promise<LinkStepResult> {
   return await withSession(deps, ref, (session) =>
     commitLinkStatus(deps, session, 'session_cancelled', { error: linkError('cancelled') }),

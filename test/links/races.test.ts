@@ -1,7 +1,9 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
+import { execute, query } from '../../src/database/database.ts'
 import {
+  cancelByBrowser,
+  cancelLinkSession,
   chooseIntegration,
   chooseMethod,
   type LinkSessionRef,
@@ -9,10 +11,11 @@ import {
   reopenChoice,
   submitForm,
 } from '../../src/links/index.ts'
+import { freshName } from '../support/seeded-tenant.ts'
 import { KEY_CONFIG, linksFixture } from './fixture.ts'
 import { startThirdParty } from './third-party.ts'
 
-const { links, database, install, create, read, causes } = await linksFixture()
+const { links, database, scope, install, create, open, activate, read, causes, events } = await linksFixture()
 const peer = await startThirdParty()
 const keys = await install(KEY_CONFIG)
 const consent = await install(peer.oauth())
@@ -49,17 +52,20 @@ async function chosen(id: string) {
   return { ref, token }
 }
 
-/** Dependencies of a step during which another one is made: after the session was read, before it is changed. */
-function interruptedBy(step: () => Promise<unknown>): typeof links {
-  let isMade = false
+/**
+ * Dependencies of a step during which another one is made: after the session was read, before it is changed.
+ *
+ * @param before which of its transactions: of a submit the first one begins the exchange, the second one stores the account
+ */
+function interruptedBy(step: () => Promise<unknown>, before = 1): typeof links {
+  let transactions = 0
   return {
     ...links,
     database: {
       pool: links.database.pool,
       transaction: async (work) => {
-        const isFirst = !isMade
-        isMade = true
-        if (isFirst) await step()
+        transactions++
+        if (transactions === before) await step()
         return await links.database.transaction(work)
       },
     },
@@ -110,4 +116,43 @@ it('a submit makes no attempt when another one was the last meanwhile', async ()
   const deps = interruptedBy(() => submitForm(links, ref, {}))
   expect(await submitForm(deps, ref, {})).toMatchObject({ kind: 'progress', session: { status: 'redirected' } })
   expect(await read(ref.id)).toMatchObject({ attempts: 30 })
+})
+
+/** Accounts of the customer of a session. */
+async function accountsOf({ id }: LinkSessionRef) {
+  return await query<{ readonly id: string; readonly status: string }>(
+    database.pool,
+    `select a.id, a.status from integrated_account a join link_session s on s.tenant_id = a.tenant_id where s.id = :id`,
+    { id },
+  )
+}
+
+const cancel = {
+  'in the browser': (ref: LinkSessionRef) => cancelByBrowser(links, ref),
+  'by the application': (ref: LinkSessionRef) => cancelLinkSession(links, scope, ref.id),
+}
+
+describe.each(Object.entries(cancel))('a cancellation %s', (_who, cancelSession) => {
+  it('before the account is stored wins: none is stored', async () => {
+    const ref = await open({ integrations: [other.name], subject: { tenantId: freshName('tenant') } })
+    const deps = interruptedBy(() => cancelSession(ref), 2)
+    expect(await submitForm(deps, ref, VALUES)).toMatchObject({ session: { status: 'cancelled' } })
+    expect(await read(ref.id)).toMatchObject({ status: 'cancelled', integratedAccountId: null })
+    expect(await accountsOf(ref)).toEqual([])
+  })
+
+  it('while the account is activated loses: the link is completed, and the account active', async () => {
+    const ref = await open({ integrations: [other.name], subject: { tenantId: freshName('tenant') } })
+    await submitForm(links, ref, VALUES)
+    expect(await read(ref.id)).toMatchObject({ status: 'post_install' })
+    await cancelSession(ref)
+    expect(await read(ref.id)).toMatchObject({ status: 'post_install', error: null })
+    await activate()
+    const session = await read(ref.id)
+    expect(session).toMatchObject({ status: 'completed', error: null })
+    expect(await accountsOf(ref)).toEqual([{ id: session.integratedAccountId, status: 'active' }])
+    expect((await events(ref.id)).map(({ type }) => type)).toEqual(['link_token:completed'])
+    await cancelSession(ref)
+    expect(await read(ref.id)).toMatchObject({ status: 'completed' })
+  })
 })

@@ -328,7 +328,7 @@ export const LinkTokenService: GenService<{
   },
   /**
    * Ends a link that has not ended: it opens nothing any more. An account that it has connected stays. One that has ended is
-   * returned as it is.
+   * returned as it is, and so is one whose account is being activated (`post_install`, `validating`): it ends as that does.
    *
    * Failures: RESOURCE_NOT_FOUND. Idempotent.
    *

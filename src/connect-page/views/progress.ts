@@ -17,7 +17,7 @@ const REFRESH_SECONDS = 3
 /** Steps with their states. The script polls `statusPath` and loads the page again when `revision` changes. */
 export function progressPage(
   frame: PageFrame,
-  model: { steps: readonly ProgressStep[]; statusPath: string; revision: string; cancelPath: string },
+  model: { steps: readonly ProgressStep[]; statusPath: string; revision: string; cancelPath: string | undefined },
 ): PageContent {
   const { texts } = frame
   const integration = frame.integration?.name ?? ''
