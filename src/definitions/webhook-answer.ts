@@ -52,7 +52,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/
 const VALUE = /^[\t\x20-\x7e]*$/
 
 /** Why an answer leaves out a header of that name, worded to follow the name; `undefined` for one that it may set. */
-export function findAnswerHeaderProblem(name: string): string | undefined {
+function findAnswerHeaderProblem(name: string): string | undefined {
   if (!TOKEN.test(name)) return 'is left out: it is no name of a header'
   const lower = name.toLowerCase()
   const reason = Object.hasOwn(LEFT_OUT, lower) ? LEFT_OUT[lower] : undefined

@@ -80,6 +80,9 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'api/services/values.convert.ts#parseEtag': 'one anchored expression over a short text',
   'api/http/proxy-request.ts#readProxyBody': 'collects bytes up to a limit; parseJson has a row',
   'database/keyset-pages.ts#readPageSize': 'compares numbers',
+  'definitions/webhook-answer.ts#findAnswerBodyProblem': 'counts the bytes of a value of a checked definition',
+  'definitions/webhook-answer.ts#findAnswerHeadersProblem':
+    'looks up names; two anchored expressions without alternatives',
   'inbound-webhooks/handshake.ts#readHandshake': 'picks fields of what an expression returned, which is bounded',
   'inbound-webhooks/mapping.ts#readItems': 'picks fields of what an expression returned, and counts the items first',
   'inbound-webhooks/mapping.ts#readLookupValues': 'picks values of what an expression returned, which is bounded',

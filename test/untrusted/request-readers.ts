@@ -31,7 +31,7 @@ import { ConfigError, readConfig } from '../../src/config.ts'
 import { decodePageToken } from '../../src/database/keyset-pages.ts'
 import { CONFIG_LENGTH_MAX } from '../../src/definitions/check.ts'
 import { checkConfigAsync, checkOverrideAsync } from '../../src/definitions/index.ts'
-import { checkEventTypes } from '../../src/events/catalog.ts'
+import { checkAskedEventTypes } from '../../src/events/catalog.ts'
 import { PAYLOAD_BYTES_MAX } from '../../src/events/limit-payload.ts'
 import {
   compileTemplate,
@@ -490,9 +490,9 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'event types',
-    covers: ['events/catalog.ts#checkEventTypes'],
+    covers: ['events/catalog.ts#checkEventTypes', 'events/catalog.ts#checkAskedEventTypes'],
     lengthMax: REQUEST,
-    read: (input) => checkEventTypes(input.split(',', 200), 'a'),
+    read: (input) => checkAskedEventTypes(input.split(',', 200), 'a'),
     rejects: never,
     seeds: ['sync_job_run:*,*', 'webhook:disabled'],
     attacks: { stars: repeated('*,'), letters: repeated('a') },
