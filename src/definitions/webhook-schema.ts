@@ -79,7 +79,7 @@ export const webhookSchema = z.strictObject({
   handle_verification: expressionText(HANDSHAKE_ROOTS)
     .optional()
     .describe(
-      'JSONata that returns {type: verify (answered, no event) | payload | meta (stored, no event), verification_response?: {status_code, body, headers}, verification_request?: {url}, update_context?}. Nothing means payload. Beside the request it reads raw_body, context, credentials.<name>, environment_variables.<name> and connection.',
+      'JSONata that returns {type: verify (answered, no event) | payload | meta (stored, no event), verification_response?: {status_code, body, headers}, verification_request?: {url}, update_context?}. Nothing means payload. Beside the request it reads raw_body, context, credentials.<name>, connection.',
     ),
   signature_verification: signatureSchema.optional().describe('How requests are authenticated. Default: not at all.'),
   body_stage: z

@@ -2,6 +2,7 @@ import { findAccountsByContext } from '../accounts/index.ts'
 import { Failure, type JsonObject } from '../base/index.ts'
 import { type Database, findDatabaseProblem } from '../database/index.ts'
 import { movesMore } from '../definitions/index.ts'
+import { environmentRoots } from '../expressions/index.ts'
 import { accountSecrets } from '../proxy/index.ts'
 import { Redactor } from '../redaction/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
@@ -147,11 +148,12 @@ async function mapItems(
   const { events } = source.webhook
   if (events === undefined) return defaultItems(request.body)
   const options = { owner: source.environmentId, resultBytesMax: EVENTS_BYTES_MAX, inputBytesMax: EVENTS_BYTES_MAX }
-  return readItems(await deps.evaluator.evaluate(events, eventInput(source, request), options))
+  return readItems(await deps.evaluator.evaluate(events, eventInput(source, request, events), options))
 }
 
-function eventInput({ values }: InboundSource, request: ParsedRequest): JsonObject {
-  return { ...expressionInput(request), context: values.context }
+function eventInput({ values }: InboundSource, request: ParsedRequest, expression: string): JsonObject {
+  const variables = environmentRoots(expression, values.environmentVariables)
+  return { ...expressionInput(request), context: values.context, ...variables }
 }
 
 /** @returns the lines, and the accounts that the request as a whole is about */
@@ -183,7 +185,7 @@ async function findAccounts(
     return { kind: 'account', account: { id: integratedAccountId, tenantId } }
   const { contextLookup } = webhook
   if (contextLookup === undefined) return { kind: 'installation', lookup: undefined, ...groupByValue([]) }
-  const input = eventInput(source, request)
+  const input = eventInput(source, request, contextLookup.value)
   const value = await deps.evaluator.evaluate(contextLookup.value, input, { owner: environmentId })
   const values = readLookupValues(value, 'context_lookup.value')
   const { field } = contextLookup

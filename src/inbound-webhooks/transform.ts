@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Failure, isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import type { RequestMember, TransformPlan } from '../definitions/index.ts'
+import { environmentRoots } from '../expressions/index.ts'
 import type { ExpressionDeps } from './handshake.ts'
 import { expressionInput, type ParsedRequest } from './parsed-request.ts'
 import type { InboundSource } from './source.ts'
@@ -23,13 +24,13 @@ export interface TransformedRequest {
  */
 export async function transformRequest(
   deps: ExpressionDeps,
-  { webhook, environmentId }: Pick<InboundSource, 'webhook' | 'environmentId' | 'values'>,
+  { webhook, environmentId, values }: Pick<InboundSource, 'webhook' | 'environmentId' | 'values'>,
   received: ParsedRequest,
   isUnverified: boolean,
 ): Promise<TransformedRequest> {
   const { payloadTransform: transform } = webhook
   if (transform === undefined) return { request: received, changes: {} }
-  const input = expressionInput(received)
+  const input = { ...expressionInput(received), ...environmentRoots(transform.expression, values.environmentVariables) }
   const options = { owner: environmentId, isUnverified }
   const result = (await deps.evaluator.evaluate(transform.expression, input, options)) ?? null
   return withBodyOrMembers(received, result, transform, input)

@@ -53,7 +53,7 @@ export interface StoredItem {
 /** Accounts, received webhooks, and the worker side that processes them; nothing runs that a test did not ask for. */
 export async function processFixture() {
   const fixture = await accountsFixture()
-  const { database, tx, own, secrets, accountDeps, addInstallation, connect } = fixture
+  const { database, tx, own, secrets, accountDeps, addIntegration, install, connect } = fixture
   const evaluator = createEvaluator()
   const syncs = new TestSyncs()
   const accounts = { ...accountDeps, database, definitions: createDefinitionCache(secrets) }
@@ -127,8 +127,10 @@ export async function processFixture() {
   }
 
   /** An account of a definition with this webhook block. */
-  async function accountWith(webhook: JsonObject, context: JsonObject = {}) {
-    const installation = await addInstallation({ ...FIELDS_CONFIG, webhook })
+  async function accountWith(webhook: JsonObject, context: JsonObject = {}, environmentVariables: JsonObject = {}) {
+    const { id: integrationId } = await addIntegration({ config: { ...FIELDS_CONFIG, webhook } }, own)
+    const override = { environment_variables: environmentVariables }
+    const installation = await install({ integrationId, override }, own)
     return await accountOf(installation.id, context)
   }
 

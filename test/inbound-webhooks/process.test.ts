@@ -7,6 +7,7 @@ import { processFixture } from './process-fixture.ts'
 const fixture = await processFixture()
 const { tx, own, database, accountDeps, receive, processAll, find, eventsOf, itemsOf, accountWith, accountOf } = fixture
 
+const VARIABLES = { PREFIX: 'p-', CLIENT_SECRET: 'hush' }
 const EVENTS = `body.changes.{"event": kind, "resource": "contacts", "id": id, "data": $, "account": team}`
 
 describe('processing a received webhook', () => {
@@ -84,6 +85,38 @@ describe('processing a received webhook', () => {
     expect((await eventsOf(notMade)).map(({ type, payload }) => [type, payload.record_id])).toEqual([
       ['record:created', '1'],
     ])
+  })
+
+  it.each([
+    [
+      'payload_transform',
+      { payload_transform: '{"seen": SEEN}', events: '{"event": "unmapped", "data": body.seen}' },
+      (named: string) => `env.PREFIX & ${named} & $join($keys(environment_variables))`,
+    ],
+    [
+      'events',
+      { events: '{"event": "unmapped", "data": SEEN}' },
+      (named: string) => `env.PREFIX & ${named} & $join($keys(environment_variables))`,
+    ],
+  ])('%s reads environment variables, those with names of secrets only where it names them', async (_, block, seen) => {
+    const data = []
+    for (const named of ['""', 'env.CLIENT_SECRET']) {
+      const webhook = Object.entries(block).map(([key, text]) => [key, text.replace('SEEN', seen(named))])
+      const { address } = await accountWith(Object.fromEntries(webhook), {}, VARIABLES)
+      const id = await receive(address, {})
+      await processAll()
+      data.push((await eventsOf(id))[0]?.payload.data)
+    }
+    expect(data).toEqual(['p-PREFIX', 'p-hushPREFIXCLIENT_SECRET'])
+  })
+
+  it('context_lookup reads environment variables', async () => {
+    const lookup = { value: 'env.PREFIX & body.team', field: 'team' }
+    const block = { events: '{"event": "created", "resource": "r"}', context_lookup: lookup }
+    const { installation } = await accountWith(block, { team: 'p-7' }, VARIABLES)
+    const id = await receive(installation, { team: 7 })
+    await processAll()
+    expect(await eventsOf(id)).toHaveLength(1)
   })
 
   it.each([
