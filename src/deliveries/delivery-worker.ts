@@ -9,6 +9,7 @@ import {
   type LoadedWebhook,
   type LoadWebhookDeps,
   loadWebhooks,
+  SECRETS_AGE_MAX_MS,
   type WebhookRef,
 } from '../webhooks/index.ts'
 import type { DeliveryState } from './delivery.ts'
@@ -76,7 +77,7 @@ const UNSETTLED_FACTOR = 4
 /** Pause before a settlement is repeated while the database is unavailable. */
 const UNAVAILABLE_PAUSE_MS = 250
 /** Time to live of a cached webhook: a change of its address or state takes effect after this. */
-const WEBHOOK_TTL_MS = 1_000
+const WEBHOOK_TTL_MS = SECRETS_AGE_MAX_MS / 2
 const WEBHOOKS_CACHED_MAX = 10_000
 
 /**

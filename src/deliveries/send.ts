@@ -1,4 +1,3 @@
-import type { Clock } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { EventRecord } from '../events/index.ts'
@@ -10,15 +9,16 @@ import {
   type DeliveryExchange,
   type DeliveryRequest,
   type LoadedWebhook,
+  type LoadWebhookDeps,
   sendDeliveryRequest,
+  withCurrentSecrets,
 } from '../webhooks/index.ts'
 import type { ClaimedDelivery, DeliverySettlement, DiscardReason } from './delivery-queue.ts'
 import type { NewAttempt } from './sql/delivery.ts'
 
 /** What sending one delivery takes. */
-export interface SendDeps {
+export interface SendDeps extends LoadWebhookDeps {
   readonly http: Pick<HttpClient, 'stream'>
-  readonly clock: Clock
   readonly database: { readonly pool: Tx }
 }
 
@@ -52,11 +52,12 @@ export async function sendDelivery(
   if (event === undefined) return discarded(delivery, 'event_deleted')
   const waitMs = await takeFromRateLimit(deps, webhook)
   if (waitMs !== undefined) return { delivery, outcome: { kind: 'rate_limited', afterMs: waitMs } }
+  const signer = await withCurrentSecrets(deps, deps.database.pool, webhook)
   const timestampSeconds = Math.floor(deps.clock.now().getTime() / 1000)
   const isTest = delivery.trigger === 'test'
-  const request = buildDeliveryRequest(webhook, { ...event, isTest }, timestampSeconds)
-  const exchange = await sendDeliveryRequest(deps, webhook.url, request, signal)
-  return { delivery, ...outcomeOf(exchange), attempt: attemptRecord(delivery, webhook, request, exchange) }
+  const request = buildDeliveryRequest(signer, { ...event, isTest }, timestampSeconds)
+  const exchange = await sendDeliveryRequest(deps, signer.url, request, signal)
+  return { delivery, ...outcomeOf(exchange), attempt: attemptRecord(delivery, signer, request, exchange) }
 }
 
 function discarded(delivery: ClaimedDelivery, discardReason: DiscardReason): DeliverySettlement {

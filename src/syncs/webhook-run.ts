@@ -2,7 +2,13 @@ import { findIntegratedAccount, type ResolvedAccount } from '../accounts/index.t
 import { Failure } from '../base/index.ts'
 import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import type { UnifiedMethodRef } from '../unified-models/index.ts'
-import { type DeliverDeps, findWebhookTarget, type LoadWebhookDeps, type WebhookTarget } from '../webhooks/index.ts'
+import {
+  type DeliverDeps,
+  findWebhookTarget,
+  type LoadedWebhook,
+  type LoadWebhookDeps,
+  withCurrentSecrets,
+} from '../webhooks/index.ts'
 import { type AccountSourceDeps, createAccountSource } from './account-source.ts'
 import { readCheckpoint } from './checkpoint.ts'
 import { startFailureOutcome } from './page-outcome.ts'
@@ -47,7 +53,7 @@ export async function executeWebhookRun(
   const account = await loadAccount(deps, run)
   if (!('kind' in account)) {
     const source = sourceOf(deps, account)
-    const sink = createWebhookSink(deps, target, { ...run, tenantId: account.account.tenantId }, signal)
+    const sink = createWebhookSink(deps, target, { ...run, tenantId: account.account.tenantId }, signal, secretsOf(deps, target))
     const runDeps = { ...deps, source, sink, account: account.access, attemptsMax: run.attemptsMax }
     return await executeRun(runDeps, run, progress, signal)
   }
@@ -75,19 +81,28 @@ async function loadAccount(deps: WebhookRunDeps, run: ClaimedRun): Promise<Resol
 async function endingDeps(
   { database, ...deps }: WebhookRunDeps,
   run: ClaimedRun,
-  target: WebhookTarget,
+  target: LoadedWebhook,
   progress: RunProgress,
   signal: AbortSignal,
 ): Promise<EndingDeps> {
   const account = await findIntegratedAccount(database.pool, run.environmentId, run.integratedAccountId)
-  const sink = createWebhookSink(deps, target, { ...run, tenantId: account?.tenantId ?? null }, signal)
+  const sink = createWebhookSink(deps, target, { ...run, tenantId: account?.tenantId ?? null }, signal, secretsOf({ database, ...deps }, target))
   return { ...deps, sink, progress }
+}
+
+/** The secrets of the receiver at the moment: they may be rotated while the run goes on. */
+function secretsOf(deps: WebhookRunDeps, target: LoadedWebhook): () => Promise<readonly string[]> {
+  let current = target
+  return async () => {
+    current = await withCurrentSecrets(deps, deps.database.pool, current)
+    return current.secrets
+  }
 }
 
 async function loadWebhookTarget(
   deps: WebhookRunDeps,
   { environmentId, destination }: ClaimedRun,
-): Promise<WebhookTarget> {
+): Promise<LoadedWebhook> {
   if (destination.kind !== 'webhook') throw new Error('a run for daemons was claimed as a run to a webhook')
   const found = await findWebhookTarget(deps, deps.database.pool, environmentId, destination.webhookId)
   if (found.kind === 'ready') return found.target

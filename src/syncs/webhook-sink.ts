@@ -36,14 +36,17 @@ type RejectedDelivery = Extract<DeliveryAttempt, { kind: 'rejected' }>
  * Event ids derive from run and sequence: receivers deduplicate by them. A repeated start or end is identical, `created_at`
  * included; repeated records are read again. A receiver that does not respond, or with a transient status, is `unavailable`;
  * any other status ends the attempt with `retry`; 410 fails the run; 400 to `started` stops it.
+ *
+ * @param findSecrets as `deliver`: a run may last longer than the secrets that it began with
  */
 export function createWebhookSink(
   deps: DeliverDeps,
   target: WebhookTarget,
   run: WebhookRunFields,
   signal: AbortSignal,
+  findSecrets?: () => Promise<readonly string[]>,
 ): Required<Sink> {
-  const send = (message: OutboundMessage) => deliver(deps, target, message, signal)
+  const send = (message: OutboundMessage) => deliver(deps, target, message, signal, findSecrets)
   const event = (
     name: string,
     suffix: string | number,

@@ -24,6 +24,7 @@ const RETRY_AFTER_MAX_MS = 10_000
  * Delivers a message: sends it until it is accepted or permanently rejected, at most `ATTEMPTS_MAX` times within about 15 s of
  * waiting; `Retry-After` is a lower bound of each wait. Every attempt sends the same bytes under the same id.
  *
+ * @param findSecrets the secrets that are valid at the moment of an attempt; default: those of the target
  * @throws Failure CANCELLED, or the signal's reason, when `signal` aborts
  */
 export async function deliver(
@@ -31,9 +32,11 @@ export async function deliver(
   target: WebhookTarget,
   message: OutboundMessage,
   signal: AbortSignal,
+  findSecrets = async (): Promise<readonly string[]> => target.secrets,
 ): Promise<DeliveryResult> {
   for (let attempts = 1; ; attempts++) {
-    const request = signRequest(target, message, Math.floor(deps.clock.now().getTime() / 1000))
+    const signer = { ...target, secrets: await findSecrets() }
+    const request = signRequest(signer, message, Math.floor(deps.clock.now().getTime() / 1000))
     const { attempt } = await sendDeliveryRequest(deps, target.url, request, signal)
     const delayMs = retryDelayMs(attempt, attempts, deps.random)
     if (delayMs === undefined) return { ...attempt, attempts }

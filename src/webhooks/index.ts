@@ -21,8 +21,10 @@ export {
   listSubscribers,
   loadWebhooks,
   type WebhookSubscriber,
+  withCurrentSecrets,
 } from './load-webhooks.ts'
 export { buildDeliveryRequest, type DeliveryRequest, type WebhookTarget } from './request.ts'
+export { SECRETS_AGE_MAX_MS } from './signing.ts'
 export type { WebhookRef } from './sql/load-webhooks.ts'
 export { listWebhooks, type WebhookRecord } from './sql/webhook.ts'
 export { webhookState } from './state.ts'
@@ -32,6 +34,7 @@ export {
   findWebhookTarget,
   getWebhook,
   rotateWebhookSecret,
+  settleRotation,
   updateWebhook,
   type WebhookChange,
   type WebhookDeps,

@@ -4,7 +4,7 @@ import type { SecretStore } from '../secrets/index.ts'
 import { type EventPredicate, parseFilter } from './filter.ts'
 import { headersFromSecrets } from './headers.ts'
 import type { WebhookTarget } from './request.ts'
-import { signingSecretRef, validSecrets } from './signing.ts'
+import { SECRETS_AGE_MAX_MS, signingSecretRef, validSecrets } from './signing.ts'
 import { type LoadedWebhookRow, selectSubscribers, selectWebhooks, type WebhookRef } from './sql/load-webhooks.ts'
 import { type WebhookState, webhookState } from './state.ts'
 
@@ -25,6 +25,8 @@ export interface WebhookRateLimit {
 /** A webhook with all that sending to it takes. */
 export interface LoadedWebhook extends WebhookTarget {
   readonly state: WebhookState
+  /** When it was asked for, on the monotonic clock. */
+  readonly loadedMs: number
   /** Null: as fast as the receiver answers. */
   readonly rateLimit: WebhookRateLimit | null
 }
@@ -59,11 +61,30 @@ export async function loadWebhooks(
   refs: readonly WebhookRef[],
 ): Promise<ReadonlyMap<string, LoadedWebhook>> {
   const webhooks = new Map<string, LoadedWebhook>()
-  for (const row of await selectWebhooks(tx, refs)) webhooks.set(row.webhookId, await webhookFromRow(deps, tx, row))
+  const loadedMs = deps.clock.monotonicMs()
+  for (const row of await selectWebhooks(tx, refs))
+    webhooks.set(row.webhookId, await webhookFromRow(deps, tx, row, loadedMs))
   return webhooks
 }
 
-async function webhookFromRow(deps: LoadWebhookDeps, tx: Tx, row: LoadedWebhookRow): Promise<LoadedWebhook> {
+/**
+ * A webhook with the secrets that sign now: as it was loaded, or, when they may have been rotated since, as it is stored. As it
+ * was loaded, too, when it was deleted meanwhile.
+ *
+ * @throws Failure SECRET_UNREADABLE
+ */
+export async function withCurrentSecrets(deps: LoadWebhookDeps, tx: Tx, webhook: LoadedWebhook): Promise<LoadedWebhook> {
+  if (deps.clock.monotonicMs() - webhook.loadedMs <= SECRETS_AGE_MAX_MS) return webhook
+  const { environmentId, webhookId } = webhook
+  return (await loadWebhooks(deps, tx, [{ environmentId, webhookId }])).get(webhookId) ?? webhook
+}
+
+async function webhookFromRow(
+  deps: LoadWebhookDeps,
+  tx: Tx,
+  row: LoadedWebhookRow,
+  loadedMs: number,
+): Promise<LoadedWebhook> {
   const { environmentId, webhookId, url, envelope, compatibility, rateLimitRequests, rateLimitSeconds } = row
   const values = await deps.secrets.decryptAll(tx, signingSecretRef(environmentId, webhookId), row.secrets)
   const hasLimit = rateLimitRequests !== null && rateLimitSeconds !== null
@@ -76,6 +97,7 @@ async function webhookFromRow(deps: LoadWebhookDeps, tx: Tx, row: LoadedWebhookR
     secrets: validSecrets(values, deps.clock.now()),
     headers: headersFromSecrets(values),
     state: webhookState(row),
+    loadedMs,
     rateLimit: hasLimit ? { requests: rateLimitRequests, windowSeconds: rateLimitSeconds } : null,
   }
 }

@@ -13,6 +13,13 @@ interface WebhookSigningKey {
   readonly expires_at: string | null
 }
 
+/**
+ * Oldest secrets that a request may be signed with, in milliseconds since they were asked for: what is older is read again. So
+ * that after `ROTATION_SETTLE_MS` every process signs with the new secret, without a statement per delivery.
+ */
+export const SECRETS_AGE_MAX_MS = 500
+/** From the commit of a rotation to its answer: `SECRETS_AGE_MAX_MS`, and as long again for what was signed to arrive. */
+export const ROTATION_SETTLE_MS = 2 * SECRETS_AGE_MAX_MS
 /** How long the previous secret still signs after a rotation. */
 const ROTATION_OVERLAP_MS = 24 * 60 * 60 * 1000
 /** More rotations within the overlap drop the oldest secret early: every secret costs a signature per delivery. */

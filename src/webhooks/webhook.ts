@@ -15,10 +15,10 @@ import type { SecretRef } from '../secrets/index.ts'
 import type { WebhookEnvelope } from './envelope.ts'
 import { parseFilter } from './filter.ts'
 import { type CustomHeaders, checkHeaders, checkHeadersOfNewOrigin, writeHeaders } from './headers.ts'
-import { type LoadWebhookDeps, loadWebhooks, type WebhookRateLimit } from './load-webhooks.ts'
-import type { WebhookTarget } from './request.ts'
+import { type LoadedWebhook, type LoadWebhookDeps, loadWebhooks, type WebhookRateLimit } from './load-webhooks.ts'
 import {
   createSigningKey,
+  ROTATION_SETTLE_MS,
   rotateSigningKey,
   type SigningSecretStore,
   signingSecretRef,
@@ -75,7 +75,7 @@ export interface WebhookWithSecret {
 
 /** The target of a run's events, or why it has none. */
 export type WebhookTargetLookup =
-  | { readonly kind: 'ready'; readonly target: WebhookTarget }
+  | { readonly kind: 'ready'; readonly target: LoadedWebhook }
   | { readonly kind: 'missing' }
   | { readonly kind: 'inactive' }
 
@@ -184,6 +184,14 @@ export async function rotateWebhookSecret(
   const ref = signingSecretRef(environmentId, id)
   const secret = await rotateSigningKey(deps.secrets, tx, ref, deps.clock.now())
   return { webhook, secret }
+}
+
+/**
+ * Waits until the rotation that was committed holds in every process: from the answer on each request is signed with the new
+ * secret too. Ends early when the caller's signal aborts.
+ */
+export async function settleRotation({ clock }: Pick<WebhookDeps, 'clock'>, signal: AbortSignal): Promise<void> {
+  await clock.sleep(ROTATION_SETTLE_MS, signal)
 }
 
 /** What sending to a webhook takes, when it may be sent to. */

@@ -6,6 +6,7 @@ import {
   getWebhook,
   listWebhooks,
   rotateWebhookSecret,
+  settleRotation,
   updateWebhook,
 } from '../../webhooks/index.ts'
 import { environmentIdOf } from '../caller.ts'
@@ -56,23 +57,17 @@ export function webhookService(
         await database.transaction((tx) => deleteWebhook(webhooks, tx, environmentIdOf(context), input))
         return {}
       },
-      rotateWebhookSecret: (request, context) =>
-        runIdempotent(
-          deps,
-          environmentIdOf(context),
-          WebhookService.method.rotateWebhookSecret,
-          request,
-          async (tx) => {
-            // The id is part of the authenticated data of the secret, and a uuid may be in upper case.
-            const { webhook, secret } = await rotateWebhookSecret(
-              webhooks,
-              tx,
-              environmentIdOf(context),
-              request.id.toLowerCase(),
-            )
-            return webhookToProto(webhook, secret)
-          },
-        ),
+      rotateWebhookSecret: async (request, context) => {
+        const environmentId = environmentIdOf(context)
+        const method = WebhookService.method.rotateWebhookSecret
+        const rotated = await runIdempotent(deps, environmentId, method, request, async (tx) => {
+          // The id is part of the authenticated data of the secret, and a uuid may be in upper case.
+          const { webhook, secret } = await rotateWebhookSecret(webhooks, tx, environmentId, request.id.toLowerCase())
+          return webhookToProto(webhook, secret)
+        })
+        await settleRotation(deps, context.signal)
+        return rotated
+      },
     },
     {
       createWebhook: ({ filter, eventTypes }) => checkFilterPaths(filter, eventTypes),
