@@ -790,6 +790,7 @@ export const WebhookService: GenService<{
    * new secret and one with the secret before, so that the receiver can change over in its own time.
    *
    * Failures: RESOURCE_NOT_FOUND. Not idempotent without `request_id`.
+   * From the answer on, which takes a second, every request is signed with the new secret too, by whichever process sends it.
    *
    * @generated from rpc patchbay.v1.WebhookService.RotateWebhookSecret
    */
