@@ -53,7 +53,13 @@ export async function executeWebhookRun(
   const account = await loadAccount(deps, run)
   if (!('kind' in account)) {
     const source = sourceOf(deps, account)
-    const sink = createWebhookSink(deps, target, { ...run, tenantId: account.account.tenantId }, signal, secretsOf(deps, target))
+    const sink = createWebhookSink(
+      deps,
+      target,
+      { ...run, tenantId: account.account.tenantId },
+      signal,
+      secretsOf(deps, target),
+    )
     const runDeps = { ...deps, source, sink, account: account.access, attemptsMax: run.attemptsMax }
     return await executeRun(runDeps, run, progress, signal)
   }
@@ -86,7 +92,13 @@ async function endingDeps(
   signal: AbortSignal,
 ): Promise<EndingDeps> {
   const account = await findIntegratedAccount(database.pool, run.environmentId, run.integratedAccountId)
-  const sink = createWebhookSink(deps, target, { ...run, tenantId: account?.tenantId ?? null }, signal, secretsOf({ database, ...deps }, target))
+  const sink = createWebhookSink(
+    deps,
+    target,
+    { ...run, tenantId: account?.tenantId ?? null },
+    signal,
+    secretsOf({ database, ...deps }, target),
+  )
   return { ...deps, sink, progress }
 }
 

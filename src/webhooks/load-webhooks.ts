@@ -73,7 +73,11 @@ export async function loadWebhooks(
  *
  * @throws Failure SECRET_UNREADABLE
  */
-export async function withCurrentSecrets(deps: LoadWebhookDeps, tx: Tx, webhook: LoadedWebhook): Promise<LoadedWebhook> {
+export async function withCurrentSecrets(
+  deps: LoadWebhookDeps,
+  tx: Tx,
+  webhook: LoadedWebhook,
+): Promise<LoadedWebhook> {
   if (deps.clock.monotonicMs() - webhook.loadedMs <= SECRETS_AGE_MAX_MS) return webhook
   const { environmentId, webhookId } = webhook
   return (await loadWebhooks(deps, tx, [{ environmentId, webhookId }])).get(webhookId) ?? webhook
