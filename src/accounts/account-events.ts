@@ -56,7 +56,7 @@ function identityPayload(account: AccountWithDefinition): JsonObject {
 /**
  * The payload of all other events: the account in the names of the contract, times in RFC 3339, without credentials.
  *
- * `{id, environment_id, environment_integration_id, integration: {id, name}, tenant_id, authentication_method, status,
+ * `{id, environment_id, environment_integration_id, integration: {id, name}, tenant_id, authentication_method, credential, status,
  * last_error, last_action_result, last_forbidden_error, reauthorization_due_at, terms_url, terms_accepted_at, context, region, is_sandbox,
  * object_store_context_fields, created_at, updated_at}`. Context keys in the object store are left out, and a context of more
  * than 64 KiB is left out whole: read the account.
@@ -66,6 +66,7 @@ export function accountEventPayload(account: AccountWithDefinition): JsonObject 
   return {
     ...identityPayload(account),
     authentication_method: account.authenticationMethod,
+    credential: account.credential,
     status: account.status,
     last_error: account.lastError,
     last_action_result: account.lastActionResult,

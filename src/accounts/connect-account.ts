@@ -1,6 +1,6 @@
 import { type JsonObject, notFound, parseJson } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import type { AuthenticationMethod, TokenSet } from '../formats/index.ts'
+import type { TokenSet } from '../formats/index.ts'
 import type { EnvironmentRef, IntegratedAccount } from './account.ts'
 import { assertNoReservedKeys, contextKeysFromRedirect, contextKeysFromToken, contextPatchFrom } from './context.ts'
 import {
@@ -9,7 +9,7 @@ import {
   type IntegratedAccountInput,
   storeNewAccount,
 } from './create-account.ts'
-import { type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
+import { type CollectedCredentials, chooseCredential, collectForMethod } from './credentials.ts'
 import { integrationDisabled } from './load-account.ts'
 import { type ReplaceDependencies, replaceCredentials } from './replace-credentials.ts'
 import type { AcceptedTerms } from './sql/accepted-terms.ts'
@@ -26,8 +26,9 @@ export interface ConnectionGrant {
 
 /** An account that a customer connects in a link session. */
 export interface ConnectAccountInput
-  extends Omit<IntegratedAccountInput, 'authenticationMethod' | 'credentials' | 'context'> {
-  readonly authenticationMethod: AuthenticationMethod
+  extends Omit<IntegratedAccountInput, 'authenticationMethod' | 'credential' | 'credentials' | 'context'> {
+  /** Key of the definition's `credentials`. */
+  readonly credential: string
   /** Values of the method's fields, by name. */
   readonly fields: JsonObject
   /** Present exactly for methods with a consent redirect. */
@@ -45,7 +46,7 @@ export interface ConnectAccountInput
  * `active` immediately when there is nothing to do: then nothing is reported.
  *
  * @throws Failure RESOURCE_NOT_FOUND for an unknown installation, INTEGRATION_DISABLED, CREDENTIALS_INVALID and SECRET_MASKED
- * with every finding under `credentials` or `authentication_method`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
+ * with every finding under `credentials` or `credential`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
  */
 export async function connectAccount(
   deps: CreateDependencies,
@@ -53,9 +54,9 @@ export async function connectAccount(
   scope: EnvironmentRef,
   input: ConnectAccountInput,
 ): Promise<IntegratedAccount> {
-  const { authenticationMethod, fields, grant } = input
+  const { credential, fields, grant } = input
   const definition = await getEnabledDefinition(deps, tx, scope, input.environmentIntegrationId)
-  const collected = collectForMethod(chooseMethod(definition.plan.credentials, authenticationMethod), fields)
+  const collected = collectForMethod(chooseCredential(definition.plan.credentials, { credential }), fields)
   const patch = contextPatchFrom(contextOf(collected, input))
   return await storeNewAccount(deps, tx, scope, definition, {
     ...input,
@@ -68,9 +69,10 @@ export async function connectAccount(
 /** New credentials for an account, given in a link session. */
 export interface ReconnectAccountInput {
   readonly id: string
-  readonly authenticationMethod: AuthenticationMethod
+  /** Key of the definition's `credentials`. */
+  readonly credential: string
   /**
-   * Values by name. Of the account's present method a field left out keeps its value, null takes an optional one away. A secret that is left out is
+   * Values by name. Of the account's present credential a field left out keeps its value, null takes an optional one away. A secret that is left out is
    * removed when a visible field changes.
    */
   readonly fields: JsonObject
@@ -86,7 +88,7 @@ export interface ReconnectAccountInput {
  * transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, CREDENTIALS_INVALID and SECRET_MASKED with every finding under
- * `credentials` or `authentication_method`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
+ * `credentials` or `credential`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
  */
 export async function reconnectAccount(
   deps: ReplaceDependencies,
@@ -94,12 +96,12 @@ export async function reconnectAccount(
   { environmentId }: EnvironmentRef,
   input: ReconnectAccountInput,
 ): Promise<IntegratedAccount> {
-  const { id, authenticationMethod, fields: credentials, grant, terms } = input
+  const { id, credential, fields: credentials, grant, terms } = input
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
   if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
   return await replaceCredentials(deps, tx, account, {
-    authenticationMethod,
+    credential,
     credentials,
     token: grant?.token,
     contextOf: (collected) => contextOf(collected, input),

@@ -30,6 +30,8 @@ export interface IntegratedAccountInput {
   readonly tenantId: string
   /** Absent: the only one the definition offers. */
   readonly authenticationMethod?: AuthenticationMethod | undefined
+  /** Key of the definition's `credentials`; absent: as the method says. */
+  readonly credential?: string | undefined
   /**
    * Values of the method's fields, by name. For `oauth2` also `access_token`, `refresh_token` and `expires_in` (seconds; 0: it
    * has ended) of a token that was granted elsewhere.
@@ -58,9 +60,9 @@ export async function createIntegratedAccount(
   scope: EnvironmentRef,
   input: IntegratedAccountInput,
 ): Promise<IntegratedAccount> {
-  const { context = {}, authenticationMethod, credentials = {} } = input
+  const { context = {}, credentials = {} } = input
   const definition = await getEnabledDefinition(deps, tx, scope, input.environmentIntegrationId)
-  const collected = collectCredentials(definition.plan, authenticationMethod, credentials)
+  const collected = collectCredentials(definition.plan, input, credentials)
   assertNoReservedKeys(context, collected.secretNames)
   const { importedToken: imported } = collected
   return await storeNewAccount(deps, tx, scope, definition, {
@@ -90,7 +92,8 @@ export async function getEnabledDefinition(
 }
 
 /** An account whose credentials are collected. */
-export interface CollectedAccount extends Omit<IntegratedAccountInput, 'authenticationMethod' | 'credentials'> {
+export interface CollectedAccount
+  extends Omit<IntegratedAccountInput, 'authenticationMethod' | 'credential' | 'credentials'> {
   readonly collected: CollectedCredentials
   /** Granted by the customer's consent, here or elsewhere. */
   readonly token: TokenSet | undefined
@@ -115,6 +118,7 @@ export async function storeNewAccount(
     environmentIntegrationId: input.environmentIntegrationId,
     tenantId: input.tenantId,
     authenticationMethod: collected.authenticationMethod,
+    credential: collected.credential,
     context: input.context,
     status: isActiveImmediately(definition, collected) ? STATUS_AFTER_STEPS : STATUS_ON_CREATION,
     isSandbox: input.isSandbox ?? false,

@@ -12,6 +12,8 @@ import {
 export interface CollectedCredentials {
   readonly connect: ConnectPlan
   readonly authenticationMethod: AuthenticationMethod
+  /** Key of the definition's `credentials`. */
+  readonly credential: string
   /** Credential material as JSON texts by field name. */
   readonly secrets: Readonly<Record<string, string>>
   /** The other fields, which become part of the context. */
@@ -20,6 +22,13 @@ export interface CollectedCredentials {
   readonly secretNames: readonly string[]
   /** Values of `IMPORTED_FIELDS`, when a token that was granted elsewhere came with the fields. */
   readonly importedToken: JsonObject | undefined
+}
+
+/** Which of a definition's credentials is meant; what is undefined does not restrict. */
+export interface CredentialRef {
+  /** Its key in the definition's `credentials`. */
+  readonly credential?: string | undefined
+  readonly authenticationMethod?: AuthenticationMethod | undefined
 }
 
 /** The method of a definition without credentials. */
@@ -37,17 +46,17 @@ const IMPORTED_NAMES: ReadonlySet<string> = new Set(IMPORTED_FIELDS.map(({ name 
 /**
  * Validates credentials for one of the methods that a definition offers.
  *
- * @param method absent: the only one offered
+ * @param chosen empty: the only one offered
  * @param given field values by name, and a token that was granted elsewhere where the method needs the customer's consent
- * @throws Failure CREDENTIALS_INVALID with every finding under `credentials` and `authentication_method`; SECRET_MASKED when
- * the mask was given for a secret
+ * @throws Failure CREDENTIALS_INVALID with every finding under `credentials`, `credential` and `authentication_method`; SECRET_MASKED
+ * when the mask was given for a secret
  */
 export function collectCredentials(
   plan: Pick<Plan, 'credentials'>,
-  method: AuthenticationMethod | undefined,
+  chosen: CredentialRef,
   given: JsonObject,
 ): CollectedCredentials {
-  const connect = chooseMethod(plan.credentials, method)
+  const connect = chooseCredential(plan.credentials, chosen)
   if (connect.isTokenImported === true && !hasToken(given)) throw methodError(NEEDS_CONSENT, 'method.not_headless')
   return collectForMethod(connect, given)
 }
@@ -71,6 +80,7 @@ export function collectForMethod(connect: ConnectPlan, given: JsonObject): Colle
   return {
     connect,
     authenticationMethod: authenticationMethodOf(connect),
+    credential: credentialOf(connect),
     secrets: Object.fromEntries(Object.entries(secrets.others).map(([name, value]) => [name, JSON.stringify(value)])),
     contextFields: visible.others,
     secretNames: connect.token === undefined ? secretFields : [...secretFields, ...IMPORTED_NAMES],
@@ -102,19 +112,38 @@ export function connectPlansOf({ credentials }: Pick<Plan, 'credentials'>): read
   return credentials.length === 0 ? [NO_CREDENTIALS] : credentials
 }
 
-/** The offered credentials of a method, or the only ones. @throws Failure CREDENTIALS_INVALID */
-export function chooseMethod(
+/** The offered credentials that are meant, or the only ones. @throws Failure CREDENTIALS_INVALID */
+export function chooseCredential(
   credentials: readonly ConnectPlan[],
-  method: AuthenticationMethod | undefined,
+  { credential, authenticationMethod: method }: CredentialRef,
 ): ConnectPlan {
   const possible = connectPlansOf({ credentials })
-  const fitting =
-    method === undefined ? possible : possible.filter((connect) => authenticationMethodOf(connect) === method)
+  const named = credential === undefined ? possible : possible.filter((each) => credentialOf(each) === credential)
+  const keys = possible.map(credentialOf).join(', ')
+  if (named.length === 0) throw credentialError(`is not offered by the integration: it offers ${keys}`, 'enum')
+  const fitting = method === undefined ? named : named.filter((each) => authenticationMethodOf(each) === method)
   const [chosen, another] = fitting
-  const names = [...new Set(possible.map(authenticationMethodOf))].join(', ')
+  const names = [...new Set(named.map(authenticationMethodOf))].join(', ')
   if (chosen === undefined) throw methodError(`is not offered by the integration: it offers ${names}`, 'enum')
-  if (another !== undefined && method === undefined) throw methodError(`is required: one of ${names}`, 'required')
-  return chosen
+  if (another === undefined) return chosen
+  if (method === undefined) throw methodError(`is required: one of ${names}`, 'required')
+  throw credentialError(`is required: one of ${fitting.map(credentialOf).join(', ')}`, 'required')
+}
+
+/** The credentials by which an account is connected; `undefined` when the definition no longer has them. */
+export function findCredential(
+  credentials: readonly ConnectPlan[],
+  { credential, authenticationMethod }: Required<Pick<CredentialRef, 'credential' | 'authenticationMethod'>>,
+): ConnectPlan | undefined {
+  const fitting = connectPlansOf({ credentials }).filter(
+    (each) => authenticationMethodOf(each) === authenticationMethod,
+  )
+  return fitting.find((each) => credentialOf(each) === credential) ?? fitting[0]
+}
+
+/** Their key in the definition's `credentials`. */
+export function credentialOf({ format }: Pick<ConnectPlan, 'format'>): string {
+  return format
 }
 
 /** The authentication method that accounts connected by a credential format have. */
@@ -126,6 +155,10 @@ export function authenticationMethodOf({ format }: Pick<ConnectPlan, 'format'>):
 
 function methodError(description: string, rule: string): Failure {
   return invalidFields([{ field: 'authentication_method', description, rule }], 'CREDENTIALS_INVALID')
+}
+
+function credentialError(description: string, rule: string): Failure {
+  return invalidFields([{ field: 'credential', description, rule }], 'CREDENTIALS_INVALID')
 }
 
 function credentialsError(violations: readonly Violation[]): Failure {

@@ -1,10 +1,10 @@
 import { canonicalJson, etagMismatch, type JsonObject, notFound, parseJson } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
-import { type AuthenticationMethod, importedToken, isSecretField, type TokenSet } from '../formats/index.ts'
+import { importedToken, isSecretField, type TokenSet } from '../formats/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './account.ts'
 import { contextPatchFrom } from './context.ts'
-import { authenticationMethodOf, type CollectedCredentials, chooseMethod, collectForMethod } from './credentials.ts'
+import { type CollectedCredentials, chooseCredential, collectForMethod, findCredential } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { type AcceptedTerms, storeAcceptedTerms } from './sql/accepted-terms.ts'
 import { forgetExternalId, storeReauthorization } from './sql/account-state.ts'
@@ -19,6 +19,8 @@ export interface CredentialsChange {
   readonly id: string
   /** By name; null takes an optional one away, a field left out keeps its value. A token as in `createIntegratedAccount`. */
   readonly credentials: JsonObject
+  /** Key of the definition's `credentials`; absent: the account keeps its own. With another one nothing of the old fields is kept. */
+  readonly credential?: string | undefined
   /** The new credentials may be of another account of the third party. */
   readonly isIdentityChangeConfirmed?: boolean
   /** The version the caller read; absent: any. */
@@ -42,17 +44,17 @@ export async function updateCredentials(
   deps: ReplaceDependencies,
   tx: Tx,
   { environmentId }: EnvironmentRef,
-  { id, credentials, isIdentityChangeConfirmed, version }: CredentialsChange,
+  { id, ...replacement }: CredentialsChange,
 ): Promise<IntegratedAccount> {
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
-  return await replaceCredentials(deps, tx, account, { credentials, isIdentityChangeConfirmed, version })
+  return await replaceCredentials(deps, tx, account, replacement)
 }
 
 /** What replaces the credentials of an account. */
 export interface CredentialsReplacement {
-  /** Absent: the account keeps its method. With another one nothing of the old fields is kept. */
-  readonly authenticationMethod?: AuthenticationMethod
+  /** As in `CredentialsChange`. */
+  readonly credential?: string | undefined
   /** As in `CredentialsChange`. */
   readonly credentials: JsonObject
   /** A token that was granted by the customer's consent. Absent: the fields may contain one, or the stored one stays. */
@@ -79,13 +81,19 @@ export async function replaceCredentials(
   given: CredentialsReplacement,
 ): Promise<IntegratedAccount> {
   const { plan } = await deps.definitions.getVersion(tx, account)
-  const connect = chooseMethod(plan.credentials, given.authenticationMethod ?? account.authenticationMethod)
+  const present = findCredential(plan.credentials, account)
+  const connect =
+    given.credential === undefined && present !== undefined ? present : chooseCredential(plan.credentials, given)
   const stored = await deps.secrets.get(tx, accountSecretRef(account))
   const kept =
-    authenticationMethodOf(connect) === account.authenticationMethod
-      ? storedValues(connect, stored, (await withContextForCall(deps, tx, account)).context)
-      : {}
-  const replacement = { ...given, plan, stored, collected: collectReplacement(connect, kept, given) }
+    connect === present ? storedValues(connect, stored, (await withContextForCall(deps, tx, account)).context) : {}
+  const replacement = {
+    ...given,
+    plan,
+    stored,
+    isSame: connect === present,
+    collected: collectReplacement(connect, kept, given),
+  }
   await replaceToken(deps, tx, account, replacement)
   await replaceFields(deps, tx, account, replacement)
   if (given.isIdentityChangeConfirmed === true) await forgetExternalId(tx, account)
@@ -115,6 +123,8 @@ function collectReplacement(
 interface CollectedReplacement extends CredentialsReplacement {
   readonly plan: Plan
   readonly collected: CollectedCredentials
+  /** The account keeps its credential. */
+  readonly isSame: boolean
   /** Secrets of the account so far, JSON texts by name. */
   readonly stored: Readonly<Record<string, string>>
 }
@@ -142,13 +152,13 @@ async function replaceToken(
   deps: ReplaceDependencies,
   tx: Tx,
   account: AccountWithDefinition,
-  { plan, collected: { connect, importedToken: imported }, token: granted }: CollectedReplacement,
+  { plan, isSame, collected: { connect, importedToken: imported }, token: granted }: CollectedReplacement,
 ): Promise<void> {
   const token = granted ?? (imported === undefined ? undefined : importedToken(imported, deps.clock.now()))
   if (token !== undefined) return await storeGrantedToken(deps, tx, account, tokenPolicyOf(plan, connect, token), token)
   // A token by the customer's consent is kept until another one is given, or another method needs none.
   const isKept = connect.isTokenImported === true || connect.token === undefined
-  if (isKept && authenticationMethodOf(connect) === account.authenticationMethod) return
+  if (isKept && isSame) return
   await resetToken(tx, account, NO_TOKEN)
   await storeReauthorization(tx, account, NEVER)
   await deps.secrets.remove(tx, accountSecretRef(account), [TOKEN_SECRET])
@@ -163,8 +173,13 @@ async function replaceFields(
   const ref = accountSecretRef(account)
   const isRemoved = (name: string) => isFieldName(name) && !Object.hasOwn(collected.secrets, name)
   await deps.secrets.remove(tx, ref, Object.keys(stored).filter(isRemoved))
-  const authenticationMethod = authenticationMethodOf(collected.connect)
-  const patch = { authenticationMethod, context: contextPatchOf(collected, contextOf?.(collected) ?? {}), version }
+  const { authenticationMethod, credential } = collected
+  const patch = {
+    authenticationMethod,
+    credential,
+    context: contextPatchOf(collected, contextOf?.(collected) ?? {}),
+    version,
+  }
   const updated = await updateAccount(deps, tx, account, patch)
   if (updated === undefined) throw etagMismatch('integrated_account', account.id)
   await deps.secrets.put(tx, ref, collected.secrets)

@@ -3,7 +3,7 @@ import type { ConnectPlan, MethodPlan, Plan } from '../definitions/index.ts'
 import type { TokenRules } from '../formats/index.ts'
 import type { EffectiveDefinition } from '../integrations/index.ts'
 import type { AccountAccess } from '../proxy/index.ts'
-import { authenticationMethodOf } from './credentials.ts'
+import { findCredential } from './credentials.ts'
 import type { AccountWithDefinition } from './sql/integrated-account.ts'
 import {
   parseStoredToken,
@@ -72,7 +72,7 @@ export function withToken(resolved: ResolvedAccount, token: StoredToken): Resolv
 
 /** The credential format by which the account was connected, as the definition has it now. */
 export function connectPlanOf({ plan, account }: Pick<ResolvedAccount, 'plan' | 'account'>): ConnectPlan | undefined {
-  return plan.credentials.find((each) => authenticationMethodOf(each) === account.authenticationMethod)
+  return plan.credentials.length === 0 ? undefined : findCredential(plan.credentials, account)
 }
 
 /** How the account's tokens are requested; absent where its fields are all it needs. */

@@ -107,8 +107,8 @@ function methodContent({ frame, session, choice, choices }: PageVisit): PageCont
   if (choice === undefined) return undefined
   return chooseMethodPage(frame, {
     action: stepPath(session, 'method'),
-    methods: choice.methods.map(({ authenticationMethod, label, hasConsent }) => ({
-      value: authenticationMethod,
+    methods: choice.methods.map(({ credential, label, hasConsent }) => ({
+      value: credential,
       label: label ?? frame.texts.text(hasConsent ? 'method.oauth.label' : 'method.fields.label'),
       hasConsent,
     })),
@@ -178,7 +178,7 @@ export async function waitingContent(visit: PageVisit, popupPath?: string): Prom
 
 async function progressContent({ deps, frame, session, choice }: PageVisit): Promise<PageContent> {
   const { transitions } = await getLinkSession(deps.links, session, session.id)
-  const method = choice?.methods.find((each) => each.authenticationMethod === session.authenticationMethod)
+  const method = choice?.methods.find((each) => each.credential === session.credential)
   return progressPage(frame, {
     steps: progressOf(session, transitions, { now: new Date(), hasConsent: method?.hasConsent === true }),
     statusPath: stepPath(session, 'status'),

@@ -54,9 +54,9 @@ async function takeStep(visit: PageVisit, step: string): Promise<void> {
       return await respond(visit, await chooseIntegration(deps.links, ref, form.get('integration') ?? ''))
     }
     case 'method': {
-      const method = visit.choice?.methods.find((each) => each.authenticationMethod === form.get('method'))
+      const method = visit.choice?.methods.find((each) => each.credential === form.get('method'))
       if (method === undefined) return sendRedirect(exchange, stepPath(session, session.step))
-      return await respond(visit, await chooseMethod(deps.links, ref, method.authenticationMethod))
+      return await respond(visit, await chooseMethod(deps.links, ref, method.credential))
     }
     case 'form':
       return await submit(visit, form)

@@ -121,9 +121,9 @@ export function alertOf({
   choice,
 }: Pick<PageVisit, 'frame' | 'session' | 'choice'>): AlertModel | undefined {
   const { error } = session
-  const { authenticationMethod: name } = session
+  const { credential } = session
   // After a consent there is no value to check.
-  const hasConsent = choice?.methods.some((method) => method.authenticationMethod === name && method.hasConsent)
+  const hasConsent = choice?.methods.some((method) => method.credential === credential && method.hasConsent)
   if (error === null) return undefined
   const alert = errorAlert(frame, error.code, error.message)
   if (error.code === 'credentials_rejected' && hasConsent) {

@@ -1,5 +1,5 @@
 import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
-import { authenticationMethodOfFormat, listCredentials } from '../formats/index.ts'
+import { listCredentials } from '../formats/index.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 
 /** A credential format with its path in the config. */
@@ -10,14 +10,13 @@ export interface CredentialAt {
 }
 
 /**
- * Rules between settings of a credential format, and between the formats of a definition.
+ * Rules between settings of a credential format.
  *
  * @param path prefix of the reported fields: `config`, `override`
  */
 export function findCredentialProblems(config: JsonObject, path: string): Violation[] {
   const credentials = listCredentialsAt(config.credentials ?? null)
-  const findings = [...credentials.flatMap(findSettingProblems), ...findSameMethods(credentials)]
-  return toViolations(findings, path)
+  return toViolations(credentials.flatMap(findSettingProblems), path)
 }
 
 /** The credential formats of a config. */
@@ -129,19 +128,4 @@ function findIssuerProblems({ settings: { auth }, path }: CredentialAt): ConfigF
   if (!isJsonObject(auth) || auth.issuerRequired !== true || auth.issuer !== undefined) return []
   const description = 'is required, because issuerRequired is true: the issuer is compared with it'
   return [{ at: [...path, 'auth', 'issuer'], description, rule: 'required' }]
-}
-
-/** An account records its authentication method alone: of two formats with the same one, only the first could be found again. */
-function findSameMethods(credentials: readonly CredentialAt[]): ConfigFinding[] {
-  const formats = new Map<string, string>()
-  return credentials.flatMap(({ format }) => {
-    const method = authenticationMethodOfFormat(format) ?? format
-    const first = formats.get(method)
-    if (first === undefined) {
-      formats.set(method, format)
-      return []
-    }
-    const description = `is recorded as ${method} like ${first}, so that accounts of the two cannot be told apart: offer one of them`
-    return [{ at: ['credentials', format], description, rule: 'credentials.same_method' }]
-  })
 }

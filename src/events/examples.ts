@@ -20,6 +20,7 @@ const IDENTITY = {
 const ACCOUNT = {
   ...IDENTITY,
   authentication_method: 'oauth2',
+  credential: 'oauth2',
   status: 'active',
   last_error: '',
   last_action_result: { post_install: [], validation: [] },

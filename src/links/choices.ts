@@ -1,4 +1,4 @@
-import { authenticationMethodOf, connectPlansOf, findIntegratedAccount } from '../accounts/index.ts'
+import { authenticationMethodOf, connectPlansOf, credentialOf, findIntegratedAccount } from '../accounts/index.ts'
 import { catchFailure, Failure, isUuid, type JsonObject } from '../base/index.ts'
 import type { ConnectPlan } from '../definitions/index.ts'
 import { type AuthenticationMethod, type FormField, isSecretField, listFormFields } from '../formats/index.ts'
@@ -23,6 +23,8 @@ export interface LinkChoice {
 
 /** One way of connecting an account. */
 interface LinkMethod {
+  /** Key of the definition's `credentials`. */
+  readonly credential: string
   readonly authenticationMethod: AuthenticationMethod
   /** Absent where the definition has none. */
   readonly label: string | undefined
@@ -86,10 +88,10 @@ export async function findConnectTarget(
   deps: ChoiceDependencies,
   session: LinkSession,
 ): Promise<ConnectTarget | undefined> {
-  const { environmentIntegrationId, authenticationMethod } = session
+  const { environmentIntegrationId, credential } = session
   if (environmentIntegrationId === null) return undefined
   const offered = await findOffered(deps, session, environmentIntegrationId)
-  const connect = offered?.plans.find((plan) => authenticationMethodOf(plan) === authenticationMethod)
+  const connect = offered?.plans.find((plan) => credentialOf(plan) === credential)
   return offered && connect && { ...offered, connect, method: toMethod(connect) }
 }
 
@@ -184,6 +186,7 @@ async function toOffered(
 
 function toMethod(connect: ConnectPlan): LinkMethod {
   return {
+    credential: credentialOf(connect),
     authenticationMethod: authenticationMethodOf(connect),
     label: connect.label,
     hasConsent: connect.authorization !== undefined,

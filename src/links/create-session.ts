@@ -1,7 +1,7 @@
 import {
   type AccountRef,
-  authenticationMethodOf,
   connectPlansOf,
+  credentialOf,
   findIntegratedAccount,
   findReservedKeys,
   type Region,
@@ -250,7 +250,7 @@ async function assertContextFits(
     const fields = plans.flatMap((connect) =>
       connect.fields
         .filter(({ name }) => Object.hasOwn(context, name))
-        .map((field) => ({ field, of: `${installation.integrationName} (${authenticationMethodOf(connect)})` })),
+        .map((field) => ({ field, of: `${installation.integrationName} (${credentialOf(connect)})` })),
     )
     for (const { field, of } of fields) {
       const path = `context.${field.name}`

@@ -47,7 +47,7 @@ async function openInBrowser(
   { environmentId, id, isReconnect }: LinkSessionRecord,
 ): Promise<OpenResult | undefined> {
   const browserKey = randomSecret()
-  const chosen = isReconnect ? {} : { environmentIntegrationId: null, authenticationMethod: null }
+  const chosen = isReconnect ? {} : { environmentIntegrationId: null, credential: null, authenticationMethod: null }
   const opened = await deps.database.transaction((tx) =>
     changeLinkStatus(tx, { environmentId, id }, 'token_opened', {
       guard: { isUntouched: true },

@@ -22,6 +22,8 @@ export interface LinkSession {
   /** Name of that integration; null until then, and when it was uninstalled. */
   readonly integrationName: string | null
   readonly authenticationMethod: AuthenticationMethod | null
+  /** Key of the definition's `credentials` that the customer chose; null until then. */
+  readonly credential: string | null
   /** What the customer entered last, without passwords. */
   readonly formValues: JsonObject
   /** Of the application; wins over the form, which does not show its keys. */

@@ -1,8 +1,7 @@
 import { findIntegratedAccount, runAccountActions } from '../accounts/index.ts'
 import { catchFailure, Failure } from '../base/index.ts'
-import type { AuthenticationMethod } from '../formats/index.ts'
 import { causeOfError, changeLinkStatus, commitLinkStatus, linkError, type StatusChangeInput } from './change-status.ts'
-import { type ChoiceDependencies, findOffered, listChoices } from './choices.ts'
+import { type ChoiceDependencies, findOffered, type LinkChoice, listChoices } from './choices.ts'
 import type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
 import { loadForBrowser, type SessionDependencies, toLinkSession } from './load-session.ts'
 import type { LinkStepResult } from './session.ts'
@@ -24,11 +23,18 @@ export async function chooseIntegration(
     const patch = { environmentIntegrationId, ...(isSame ? {} : { formValues: {} }) }
     if (method !== undefined && another === undefined)
       return await commitLinkStatus(deps, session, 'method_chosen', {
-        patch: { ...patch, authenticationMethod: method.authenticationMethod },
+        patch: { ...patch, ...choiceOf(method) },
         guard: unchanged(session),
       })
-    return await showMethods(deps, session, { ...patch, authenticationMethod: null })
+    return await showMethods(deps, session, { ...patch, ...NO_METHOD })
   })
+}
+
+const NO_METHOD = { credential: null, authenticationMethod: null }
+
+/** What a session keeps of the method that is chosen. */
+function choiceOf({ credential, authenticationMethod }: LinkChoice['methods'][number]) {
+  return { credential, authenticationMethod }
 }
 
 /** Leads to the choice of the method, with the integration that is chosen. */
@@ -49,15 +55,16 @@ async function showMethods(
 export async function chooseMethod(
   deps: ChoiceDependencies,
   ref: LinkSessionRef,
-  authenticationMethod: AuthenticationMethod,
+  credential: string,
 ): Promise<LinkStepResult> {
   return await withSession(deps, ref, async (session) => {
     const { environmentIntegrationId } = session
     if (environmentIntegrationId === null) return session
     const offered = await findOffered(deps, toLinkSession(session), environmentIntegrationId)
-    if (!offered?.choice.methods.some((method) => method.authenticationMethod === authenticationMethod)) return session
+    const method = offered?.choice.methods.find((each) => each.credential === credential)
+    if (method === undefined) return session
     return await commitLinkStatus(deps, session, 'method_chosen', {
-      patch: { authenticationMethod },
+      patch: choiceOf(method),
       guard: unchanged(session),
     })
   })
@@ -68,7 +75,7 @@ export async function reopenChoice(deps: ChoiceDependencies, ref: LinkSessionRef
   return await withSession(deps, ref, async (session) => {
     const choices = await listChoices(deps, toLinkSession(session))
     const chosen = choices.length > 1 ? { environmentIntegrationId: null } : {}
-    return await showMethods(deps, session, { ...chosen, authenticationMethod: null })
+    return await showMethods(deps, session, { ...chosen, ...NO_METHOD })
   })
 }
 
@@ -111,19 +118,18 @@ export async function makeOnlyChoice(deps: LinkDependencies, session: LinkSessio
   if (another !== undefined) return session
   const { environmentIntegrationId, methods } = choice
   const present = await presentMethod(deps, session)
-  const [method] = methods.length === 1 ? methods : methods.filter((each) => each.authenticationMethod === present)
+  const [method] = methods.length === 1 ? methods : methods.filter((each) => each.credential === present)
   if (method === undefined) return (await showMethods(deps, session, { environmentIntegrationId })) ?? session
-  const { authenticationMethod } = method
-  const patch = { environmentIntegrationId, authenticationMethod }
+  const patch = { environmentIntegrationId, ...choiceOf(method) }
   return (await commitLinkStatus(deps, session, 'method_chosen', { patch, guard: unchanged(session) })) ?? session
 }
 
 async function presentMethod(
   { database }: SessionDependencies,
   { environmentId, integratedAccountId }: LinkSessionRecord,
-): Promise<AuthenticationMethod | undefined> {
+): Promise<string | undefined> {
   if (integratedAccountId === null) return undefined
-  return (await findIntegratedAccount(database.pool, environmentId, integratedAccountId))?.authenticationMethod
+  return (await findIntegratedAccount(database.pool, environmentId, integratedAccountId))?.credential
 }
 
 /** Ends a session whose customer can choose nothing. */

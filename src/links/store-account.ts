@@ -101,7 +101,7 @@ async function writeAccount(
   { target, fields, grant }: ConnectionInput,
 ) {
   const { environmentId, integratedAccountId: id } = session
-  const { authenticationMethod } = target.method
+  const { credential } = target.method
   const terms = acceptedTermsOf(session)
   if (id === null) {
     const { tenantId, context, region, isSandbox, objectStoreContextFields } = session
@@ -111,11 +111,11 @@ async function writeAccount(
       accounts,
       tx,
       { environmentId },
-      { ...input, authenticationMethod, fields, grant, context, terms },
+      { ...input, credential, fields, grant, context, terms },
     )
   }
   const context = await contextForReconnect(tx, session, id, fields)
-  const input = { id, authenticationMethod, fields, grant, context, terms }
+  const input = { id, credential, fields, grant, context, terms }
   return await reconnectAccount(accounts, tx, { environmentId }, input)
 }
 

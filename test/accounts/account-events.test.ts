@@ -86,6 +86,7 @@ describe('the events of an account', () => {
       integration: { id: expect.any(String), name: expect.any(String) },
       tenant_id: 'acme',
       authentication_method: 'api_key',
+      credential: 'api_key',
       status: 'validation_error',
       last_error: expect.stringMatching(/^validation failed at verification: the upstream answered 403/),
       last_action_result: { validation: [expect.objectContaining({ name: 'verification', ok: false })] },

@@ -23,7 +23,7 @@ const granted = (name: string, more = {}): TokenSet => ({
 const apiKeyInput = async (): Promise<ConnectAccountInput> => ({
   environmentIntegrationId: (await addInstallation()).id,
   tenantId: 'acme',
-  authenticationMethod: 'api_key',
+  credential: 'api_key',
   fields: CREDENTIALS,
   context: {},
 })
@@ -31,7 +31,7 @@ const apiKeyInput = async (): Promise<ConnectAccountInput> => ({
 const consentInput = async (more: Partial<ConnectAccountInput> = {}): Promise<ConnectAccountInput> => ({
   environmentIntegrationId: await installed(OAUTH2),
   tenantId: 'acme',
-  authenticationMethod: 'oauth2',
+  credential: 'oauth2',
   fields: { subdomain: 'acme' },
   context: {},
   grant: { token: granted('first', { api_domain: 'eu' }), context: { realm: '77' } },
@@ -67,7 +67,7 @@ describe('an account connected in a link session', () => {
   it.each([
     ['a key that the runtime owns', { context: { oauth: {} } }, 'CONTEXT_KEY_RESERVED'],
     ['a key that names a credential', { context: { access_token: 'x' } }, 'CONTEXT_KEY_RESERVED'],
-    ['a method that is not offered', { authenticationMethod: 'api_key' }, 'CREDENTIALS_INVALID'],
+    ['a method that is not offered', { credential: 'api_key' }, 'CREDENTIALS_INVALID'],
     ['a field that is missing', { fields: {} }, 'CREDENTIALS_INVALID'],
   ] as const)('is not created with %s', async (_, more, reason) => {
     await expect(consentInput(more).then(connectByLink)).rejects.toMatchObject({ reason })
@@ -85,7 +85,7 @@ describe('an account connected again in a link session', () => {
     const { id } = await connectByLink(await consentInput())
     const account = await reconnectByLink({
       id,
-      authenticationMethod: 'oauth2',
+      credential: 'oauth2',
       fields: {},
       grant: { token: granted('second'), context: { realm: '78' } },
       context: { plan: null },
@@ -98,8 +98,8 @@ describe('an account connected again in a link session', () => {
   it('keeps nothing of the credentials when the method changes', async () => {
     const environmentIntegrationId = await installed(BOTH)
     const { id } = await connectByLink(await consentInput({ environmentIntegrationId }))
-    const input = { id, authenticationMethod: 'api_key', fields: { api_key: 'the-key' }, context: {} } as const
-    expect(await reconnectByLink(input)).toMatchObject({ authenticationMethod: 'api_key', status: 'connecting' })
+    const input = { id, credential: 'api_key', fields: { api_key: 'the-key' }, context: {} } as const
+    expect(await reconnectByLink(input)).toMatchObject({ credential: 'api_key', status: 'connecting' })
     expect(await secretsOf(id)).toEqual({ api_key: '"the-key"' })
     expect(await tokenRow(id)).toMatchObject({ due_at: null, expires_at: null })
   })
@@ -118,14 +118,14 @@ describe('an account connected again in a link session', () => {
     const first = { api_key: 'one', signing_key: 'signs', subdomain: 'acme' }
     const input = { ...(await apiKeyInput()), environmentIntegrationId, fields: first }
     const { id } = await connectByLink(input)
-    await reconnectByLink({ id, authenticationMethod: 'api_key', fields: { api_key: 'two', ...fields }, context })
+    await reconnectByLink({ id, credential: 'api_key', fields: { api_key: 'two', ...fields }, context })
     expect(await secretsOf(id)).toEqual({ api_key: '"two"', ...(isKept ? { signing_key: '"signs"' } : {}) })
   })
 
   it('keeps no required secret with another host: it is to be entered again', async () => {
     const { id } = await connectByLink(await apiKeyInput())
     const fields = { subdomain: 'other.example.com' }
-    const again = reconnectByLink({ id, authenticationMethod: 'api_key', fields, context: {} })
+    const again = reconnectByLink({ id, credential: 'api_key', fields, context: {} })
     await expect(again).rejects.toMatchObject({
       reason: 'CREDENTIALS_INVALID',
       violations: [{ field: 'credentials.api_key' }],
@@ -135,7 +135,7 @@ describe('an account connected again in a link session', () => {
 
   it('is not found in another environment', async () => {
     const { id } = await connect()
-    const input = { id, authenticationMethod: 'api_key', fields: CREDENTIALS, context: {} } as const
+    const input = { id, credential: 'api_key', fields: CREDENTIALS, context: {} } as const
     const elsewhere = { environmentId: crypto.randomUUID() }
     const again = database.transaction((tx) => reconnectAccount(accountDeps, tx, elsewhere, input))
     await expect(again).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })

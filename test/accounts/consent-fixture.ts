@@ -68,6 +68,7 @@ export async function consentFixture(now: () => Date = () => NOW) {
   function accountOf(consent: Consent, token: TokenSet): ResolvedAccount {
     const { plan, environmentVariables } = targetOf(consent)
     const account = {
+      credential: consent.format ?? 'oauth2',
       authenticationMethod: (consent.format ?? 'oauth2') === 'oauth2' ? 'oauth2' : 'vendor_oauth',
       context: consent.fields ?? {},
     } as unknown as AccountWithDefinition

@@ -42,7 +42,7 @@ async function connect(identity: JsonObject, granted = token(), actions: JsonObj
     connectAccount(accountDeps, tx, own, {
       environmentIntegrationId,
       tenantId: 'acme',
-      authenticationMethod: 'oauth2',
+      credential: 'oauth2',
       fields: {},
       context: {},
       grant: { token: granted, context: {} },
@@ -55,7 +55,7 @@ const reconnect = (id: string, granted = token()) =>
   database.transaction((tx) =>
     reconnectAccount(accountDeps, tx, own, {
       id,
-      authenticationMethod: 'oauth2',
+      credential: 'oauth2',
       fields: {},
       context: {},
       grant: { token: granted, context: {} },

@@ -32,7 +32,7 @@ function granted(more: { readonly expiresIn?: number; readonly hasRefreshToken?:
 
 async function connect(lifetimes: JsonObject | undefined, token: TokenSet) {
   const environmentIntegrationId = await installed(lifetimes === undefined ? OAUTH2 : withLifetimes(lifetimes))
-  const input = { environmentIntegrationId, tenantId: 'acme', authenticationMethod: 'oauth2', context: {} } as const
+  const input = { environmentIntegrationId, tenantId: 'acme', credential: 'oauth2', context: {} } as const
   const fields = { subdomain: 'acme' }
   const account = await database.transaction((each) =>
     connectAccount(accountDeps, each, own, { ...input, fields, grant: { token, context: {} } }),
@@ -116,7 +116,7 @@ describe('the date by which the customer has to connect an account again', () =>
     const { id } = await connect({ refresh_token_max_days: 365 }, granted({}))
     fixture.pass(100 * DAY)
     const grant = { token: granted({}), context: {} }
-    const input = { id, authenticationMethod: 'oauth2', fields: {}, context: {}, grant } as const
+    const input = { id, credential: 'oauth2', fields: {}, context: {}, grant } as const
     const again = await database.transaction((each) => reconnectAccount(accountDeps, each, own, input))
     expect(daysFromNow(again.reauthorizationDueAt)).toBe(365)
   })

@@ -22,7 +22,7 @@ async function connectByLink(): Promise<string> {
     connectAccount(accountDeps, each, own, {
       environmentIntegrationId: await installed(OAUTH2),
       tenantId: 'acme',
-      authenticationMethod: 'oauth2',
+      credential: 'oauth2',
       fields: { subdomain: 'acme' },
       context: { note: 'of the session', plain: 1 },
       grant: { token: granted('first', 'eu'), context: {} },
@@ -52,7 +52,7 @@ describe('context keys in the object store', () => {
     await database.transaction((each) =>
       reconnectAccount(accountDeps, each, own, {
         id,
-        authenticationMethod: 'oauth2',
+        credential: 'oauth2',
         fields: {},
         context: { note: null, plain: 2 },
         grant: { token: granted('second', 'us'), context: {} },

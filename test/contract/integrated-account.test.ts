@@ -74,6 +74,7 @@ describe.each(clients)('connecting an account over $wire', (client) => {
       updated_at: account.created_at,
       is_sandbox: true,
       authentication_method: 'api_key',
+      credential: 'api_key',
       region: 'eu',
       environment_id: app.first.environmentId,
       object_store_context_fields: ['archive'],
@@ -226,6 +227,60 @@ describe.each(clients)('a request that breaks several rules over $wire', (client
       object_store_context_fields: 'repeated.unique',
       request_id: 'string.uuid',
     })
+  })
+})
+
+describe.each(clients)('several credentials with one authentication method over $wire', (client) => {
+  const fields = [{ name: 'key', type: 'password', required: true }]
+  const credentials = {
+    jwt: { config: { algorithm: 'HS256', key: '{{key}}', claims: {}, fields } },
+    vendor_oauth: { config: { token_request: { path: '/login' }, token_expression: 'body.token', fields } },
+    api_key: {},
+  }
+  let shared: { environment_integration_id: string; tenant_id: string; credentials: JsonObject }
+
+  beforeAll(async () => {
+    const { id } = await installed({ ...EXAMPLE_CONFIG, credentials })
+    shared = { environment_integration_id: id, tenant_id: 'acme', credentials: { key: 'k' } }
+  })
+
+  it('are chosen by key, shown, listed by it, and exchanged for one another', async () => {
+    const byJwt = await client.ok(create, { ...shared, credential: 'jwt' })
+    const byLogin = await client.ok(create, {
+      ...shared,
+      authentication_method: 'vendor_oauth',
+      credential: 'vendor_oauth',
+    })
+    expect([byJwt, byLogin]).toMatchObject([
+      { credential: 'jwt', authentication_method: 'vendor_oauth' },
+      { credential: 'vendor_oauth', authentication_method: 'vendor_oauth' },
+    ])
+    const { environment_integration_id } = shared
+    const { integrated_accounts } = await client.ok(list, { environment_integration_id, credential: 'jwt' })
+    expect(integrated_accounts).toMatchObject([{ id: byJwt.id }])
+    const { updateIntegratedAccountCredentials } = IntegratedAccountService.method
+    const kept = await client.ok(updateIntegratedAccountCredentials, { id: byJwt.id, credentials: {} })
+    expect(kept.credential).toBe('jwt')
+    const change = { id: byJwt.id, credential: 'vendor_oauth', credentials: { key: 'other' } }
+    expect(await client.ok(updateIntegratedAccountCredentials, change)).toMatchObject({ credential: 'vendor_oauth' })
+  })
+
+  it.each([
+    ['the method alone', { authentication_method: 'vendor_oauth' }, 'credential', 'one of jwt, vendor_oauth'],
+    ['neither', {}, 'authentication_method', 'one of vendor_oauth, api_key'],
+    ['an unknown key', { credential: 'oauth2' }, 'credential', 'it offers jwt, api_key, vendor_oauth'],
+    [
+      'a key of another method',
+      { authentication_method: 'api_key', credential: 'jwt' },
+      'authentication_method',
+      'it offers vendor_oauth',
+    ],
+  ])('are an error for %s', async (_, chosen, field, words) => {
+    const rejection = await client.callError(create, { ...shared, ...chosen })
+    expect(rejection.reason).toBe('CREDENTIALS_INVALID')
+    expect(rejection.violations).toEqual([
+      expect.objectContaining({ field, description: expect.stringContaining(words) }),
+    ])
   })
 })
 

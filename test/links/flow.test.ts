@@ -147,8 +147,8 @@ describe('the choice', () => {
     expect(choices.find(({ name }) => name === several.name)).toMatchObject({
       description: { label: 'Third party' },
       methods: expect.arrayContaining([
-        { authenticationMethod: 'api_key', label: undefined, hasConsent: false },
-        { authenticationMethod: 'oauth2', label: undefined, hasConsent: true },
+        { credential: 'api_key', authenticationMethod: 'api_key', label: undefined, hasConsent: false },
+        { credential: 'oauth2', authenticationMethod: 'oauth2', label: undefined, hasConsent: true },
       ]),
     })
   })
@@ -176,6 +176,18 @@ describe('the choice', () => {
     expect(await read(ref.id)).toMatchObject({ status: 'opened', step: 'integration' })
     await chooseIntegration(links, ref, keys.id)
     expect(await read(ref.id)).toMatchObject({ status: 'form', environmentIntegrationId: keys.id })
+  })
+
+  it('tells credentials with one authentication method apart', async () => {
+    const fields = [{ name: 'key', type: 'password' }]
+    const jwt = { config: { algorithm: 'HS256', key: '{{key}}', claims: {}, fields } }
+    const vendor_oauth = { config: { token_request: { path: '/login' }, token_expression: 'body.token', fields } }
+    const two = await install({ ...KEY_CONFIG, credentials: { jwt, vendor_oauth } })
+    for (const credential of ['vendor_oauth', 'jwt']) {
+      const ref = await open({ integrations: [two.id] })
+      await chooseMethod(links, ref, credential)
+      expect(await read(ref.id)).toMatchObject({ status: 'form', credential, authenticationMethod: 'vendor_oauth' })
+    }
   })
 
   it('of an integration or method that is not offered changes nothing', async () => {

@@ -23,6 +23,8 @@ export interface IntegratedAccountRecord {
   readonly environmentIntegrationId: string
   readonly tenantId: string
   readonly authenticationMethod: AuthenticationMethod
+  /** Key of the definition's `credentials` by which it is connected. */
+  readonly credential: string
   readonly context: JsonObject
   readonly status: AccountStatus
   /** Empty when there is none. */
@@ -77,6 +79,7 @@ export interface AccountRowFilter {
   readonly tenantId?: string | undefined
   readonly status?: AccountStatus | undefined
   readonly environmentIntegrationId?: string | undefined
+  readonly credential?: string | undefined
   /** Any of these installations. */
   readonly installationIds?: readonly string[] | undefined
   readonly isSandbox?: boolean | undefined
@@ -87,6 +90,7 @@ export interface AccountRowFilter {
 export interface AccountPatch {
   readonly tenantId?: string | undefined
   readonly authenticationMethod?: AuthenticationMethod
+  readonly credential?: string
   readonly context?: ContextPatch | undefined
   /** The version to change; absent: any. */
   readonly version?: number | undefined
@@ -106,7 +110,8 @@ export interface StatusTransition {
 
 const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.environment_integration_id as "environmentIntegrationId", account.tenant_id as "tenantId",
-  account.authentication_method as "authenticationMethod", account.context, account.status,
+  account.authentication_method as "authenticationMethod",
+  coalesce(account.credential, account.authentication_method) as credential, account.context, account.status,
   account.last_error as "lastError", account.last_action_result as "lastActionResult",
   account.last_forbidden_error as "lastForbiddenError",
   case when account.status = 'connecting' and account.connecting_lease_id is null
@@ -131,6 +136,7 @@ export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAcco
     environment_integration_id: account.environmentIntegrationId,
     tenant_id: account.tenantId,
     authentication_method: account.authenticationMethod,
+    credential: account.credential,
     context: jsonb(account.context),
     status: account.status,
     is_sandbox: account.isSandbox,
@@ -204,6 +210,8 @@ export async function selectIntegratedAccounts(
     if (value !== undefined) accounts.where(`account.${column}`, value)
   if (filter.installationIds !== undefined)
     accounts.whereIn('account.environment_integration_id', filter.installationIds)
+  if (filter.credential !== undefined)
+    accounts.whereRaw('coalesce(account.credential, account.authentication_method) = ?', [filter.credential])
   if (before !== undefined) accounts.where('account.id', '<', before)
   return await accounts
     .select(tx.raw(`${COLUMNS}, ${VERSIONS}`))
@@ -215,6 +223,7 @@ export async function selectIntegratedAccounts(
 const UPDATE = `update integrated_account account set
        tenant_id = coalesce(:tenantId, account.tenant_id),
        authentication_method = coalesce(:authenticationMethod, account.authentication_method),
+       credential = coalesce(:credential, account.credential),
        context = coalesce((account.context || :contextKeys::jsonb) - :removedKeys::text[] - array(
          select unnest(account.object_store_context_fields) intersect select unnest(:keyNames::text[])
        ), account.context),
@@ -228,11 +237,12 @@ const UPDATE = `update integrated_account account set
 
 function updateParameters(
   { environmentId, id }: AccountRef,
-  { tenantId, authenticationMethod, context, version }: AccountPatch,
+  { tenantId, authenticationMethod, credential, context, version }: AccountPatch,
 ) {
   return {
     tenantId: tenantId ?? null,
     authenticationMethod: authenticationMethod ?? null,
+    credential: credential ?? null,
     contextKeys: context === undefined ? null : jsonb(context.keys),
     removedKeys: context?.removed ?? [],
     environmentId,

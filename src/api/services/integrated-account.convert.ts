@@ -65,6 +65,7 @@ export function integratedAccountToProto(
     updatedAt: timestampFrom(account.updatedAt),
     isSandbox: account.isSandbox,
     authenticationMethod: account.authenticationMethod,
+    credential: account.credential,
     region: account.region,
     environmentId: account.environmentId,
     integration: embeddedIntegrationToProto(account.integration),
@@ -129,13 +130,15 @@ function forbiddenErrorToProto({ resource, method, occurred_at }: ForbiddenError
 
 /** The account to connect, with the credentials of the request. */
 export function integratedAccountInputFromProto(request: CreateIntegratedAccountRequest): IntegratedAccountInput {
-  const { environmentIntegrationId, tenantId, credentials, context, isSandbox, objectStoreContextFields } = request
+  const { environmentIntegrationId, tenantId, credential, credentials, context, isSandbox, objectStoreContextFields } =
+    request
   const authenticationMethod = parseEnum(METHODS, request.authenticationMethod)
   const region = parseEnum(REGIONS, request.region)
   return {
     environmentIntegrationId,
     tenantId,
     authenticationMethod,
+    credential,
     credentials,
     context,
     region,
@@ -152,16 +155,16 @@ export function integratedAccountChangeFromProto(request: UpdateIntegratedAccoun
 
 /** New credentials for an account. */
 export function credentialsChangeFromProto(request: UpdateIntegratedAccountCredentialsRequest): CredentialsChange {
-  const { id, credentials = {}, confirmIdentityChange: isIdentityChangeConfirmed, etag } = request
-  return { id, credentials, isIdentityChangeConfirmed, version: versionFrom(etag) }
+  const { id, credential, credentials = {}, confirmIdentityChange: isIdentityChangeConfirmed, etag } = request
+  return { id, credential, credentials, isIdentityChangeConfirmed, version: versionFrom(etag) }
 }
 
 /** The filter of a list of accounts; absent fields do not restrict. */
 export function integratedAccountFilterFromProto(request: ListIntegratedAccountsRequest): AccountFilter {
-  const { tenantId, environmentIntegrationId, integrationName, isSandbox } = request
+  const { tenantId, environmentIntegrationId, integrationName, credential, isSandbox } = request
   const status = parseEnum(STATUSES, request.status)
   const region = parseEnum(REGIONS, request.region)
-  return { tenantId, status, environmentIntegrationId, integrationName, isSandbox, region }
+  return { tenantId, status, environmentIntegrationId, integrationName, credential, isSandbox, region }
 }
 
 /** One change of status; the first entry has no status before it. */

@@ -29,6 +29,7 @@ export function linkTokenToProto({
     environmentIntegrationId: session.environmentIntegrationId ?? undefined,
     integration: session.integrationName ?? undefined,
     authenticationMethod: session.authenticationMethod ?? undefined,
+    credential: session.credential ?? undefined,
     scopes: [...session.scopes],
     grantedScopes: [...session.grantedScopes],
     missingScopes: [...session.missingScopes],

@@ -18,6 +18,7 @@ export interface LinkPatch {
   readonly integratedAccountId?: string
   readonly environmentIntegrationId?: string | null
   readonly authenticationMethod?: AuthenticationMethod | null
+  readonly credential?: string | null
   readonly formValues?: JsonObject
   /** Address of the terms of service that the customer accepts now. */
   readonly acceptedTerms?: string | undefined
@@ -56,6 +57,7 @@ const ASSIGNMENTS: Readonly<Record<keyof LinkPatch, string>> = {
   integratedAccountId: 'integrated_account_id = :integratedAccountId::uuid',
   environmentIntegrationId: 'environment_integration_id = :environmentIntegrationId::uuid',
   authenticationMethod: 'authentication_method = :authenticationMethod::text',
+  credential: 'credential = :credential::text',
   formValues: 'form_values = :formValues::jsonb',
   acceptedTerms: 'terms_url = :acceptedTerms::text, terms_accepted_at = now()',
   attempts: 'attempts = attempts + :attempts::integer',
