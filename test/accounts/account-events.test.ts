@@ -92,6 +92,8 @@ describe('the events of an account', () => {
       last_action_result: { validation: [expect.objectContaining({ name: 'verification', ok: false })] },
       last_forbidden_error: null,
       reauthorization_due_at: null,
+      terms_url: '',
+      terms_accepted_at: null,
       context: {},
       region: 'wnam',
       is_sandbox: false,

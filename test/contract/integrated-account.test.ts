@@ -81,6 +81,7 @@ describe.each(clients)('connecting an account over $wire', (client) => {
       context_errors: [],
       webhook_subscriptions: [],
       external_id: '',
+      terms_url: '',
       etag: '"v1"',
       integration: {
         id: installation.integrationId,
