@@ -49,6 +49,13 @@ describe('what an integration requires of a request', () => {
       ['body.start_date required', 'body.work_location required'],
     ],
     ['ats/ashby/stages/list', {}, ['job required']],
+    ['crm/hubspot/engagements/list', {}, ['type required']],
+    ['crm/hubspot/engagements/get', { id: '31' }, ['id id_parts']],
+    [
+      'crm/hubspot/engagements/create',
+      { body: { subject: 'Demo' } },
+      ['body.type required', 'body.started_at required'],
+    ],
     ['ats/greenhouse/candidates/create', { body: { last_name: 'Byron' } }, ['body.first_name required']],
     ['ats/workable/candidates/create', { body: { first_name: 'Ada' } }, ['body.last_name required']],
     [
