@@ -282,6 +282,12 @@ export function caseResult({ outcome, requests }: CaseRun): CaseResult {
     ) as CaseResult
   }
   const { kind, status, ...error } = outcome
-  const { body: _body, rateLimit: _rateLimit, headers: _headers, ...shown } = error as typeof error & JsonObject
+  const {
+    body: _body,
+    rateLimit: _rateLimit,
+    headers: _headers,
+    isPassedOn: _isPassedOn,
+    ...shown
+  } = error as typeof error & JsonObject
   return JSON.parse(JSON.stringify({ requests, outcome: kind, status, error: shown })) as CaseResult
 }
