@@ -26,6 +26,8 @@ const ACCOUNT = {
   last_action_result: { post_install: [], validation: [] },
   last_forbidden_error: null,
   reauthorization_due_at: null,
+  terms_url: '',
+  terms_accepted_at: null,
   context: { portal_id: '4711' },
   region: 'eu',
   is_sandbox: false,
