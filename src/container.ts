@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import product from '../package.json' with { type: 'json' }
 import {
   type AccountDependencies,
+  accountRedactor,
   createAccountReader,
   createCredentialRefresher,
   createTokenHttp,
@@ -10,7 +11,6 @@ import {
   getSyncableAccount,
   loadAccountForCall,
   loadAccountForDryRun,
-  redactAccountSecrets,
 } from './accounts/index.ts'
 import {
   BoundPort,
@@ -245,7 +245,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
       queue,
       longPolls: new ClaimLongPolls({ database, clock }),
       loadAccount: (environmentId, id) => getSyncableAccount(accounts, database.pool, environmentId, id),
-      redact: (environmentId, id, text) => redactAccountSecrets(accounts, environmentId, id, text),
+      redactor: (environmentId, id) => accountRedactor(accounts, environmentId, id),
       onDefect: (error, runId) =>
         logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be assigned to a daemon'),
     },

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { createAccountWork, loadAccountForCall } from './accounts/index.ts'
+import type { JsonObject } from './base/index.ts'
 import type { Config } from './config.ts'
 import { logoCleaner } from './connect-page/index.ts'
 import { catchUpOf, createContainer, type ProcessDeps } from './container.ts'
@@ -50,6 +51,7 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
     unified: domain.unifiedCalls.unified,
     mappings: domain.unifiedMappings,
     random: Math.random,
+    warn: (fields: JsonObject, message: string) => logger.warn(fields, message),
     loadAccount: (environmentId: string, accountId: string) =>
       loadAccountForCall(domain.accounts, environmentId, accountId, 'sync'),
   }

@@ -44,13 +44,13 @@ export type {
   LinkSessionPort,
 } from './dependencies.ts'
 export {
+  accountRedactor,
   createAccountReader,
   type DryRunAccount,
   getResolvedAccount,
   getSyncableAccount,
   loadAccountForCall,
   loadAccountForDryRun,
-  redactAccountSecrets,
   type SyncableAccount,
 } from './load-account.ts'
 export { createTokenProvider } from './refresh-token.ts'

@@ -115,23 +115,22 @@ export async function getResolvedAccount(
 }
 
 /**
- * Redacts the account's secrets from a text of a caller. The whole text is masked while the secrets are unknown, because the
- * definition does not compile or a secret does not decrypt.
+ * Masks the secrets of an account in texts, for example what a daemon reports. Where they cannot be read, the whole text.
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function redactAccountSecrets(
+export async function accountRedactor(
   deps: Pick<AccountDependencies, 'database' | 'secrets' | 'definitions' | 'contextValues'>,
   environmentId: string,
   id: string,
-  text: string,
-): Promise<string> {
+): Promise<(text: string) => string> {
   try {
     const { plan, access } = await getResolvedAccount(deps, deps.database.pool, environmentId, id)
-    return createRedaction(plan, access).redactText(text)
+    const redaction = createRedaction(plan, access)
+    return (text) => redaction.redactText(text)
   } catch (error) {
     if (error instanceof Failure && ['DEFINITION_INVALID', 'SECRET_UNREADABLE'].includes(error.reason))
-      return SECRET_MASK
+      return () => SECRET_MASK
     throw error
   }
 }

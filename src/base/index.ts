@@ -65,6 +65,15 @@ export { PollLoop, type PollLoopDeps, type PollLoopSpec } from './poll-loop.ts'
 export { Slab } from './slab.ts'
 export { slidingCount, type WindowCounts, windowsUntilAllowed } from './sliding-window.ts'
 export { type TransitionTable, transitionsOf } from './state-machine.ts'
-export { createSuggester, findNear, foldText, formatQuantity, searchWords, suggest, trimEnd } from './text.ts'
+export {
+  createSuggester,
+  findNear,
+  foldText,
+  formatQuantity,
+  searchWords,
+  suggest,
+  trimEnd,
+  truncateText,
+} from './text.ts'
 export { readThrough, TtlCache } from './ttl-cache.ts'
 export { WorkerThread } from './worker-thread.ts'

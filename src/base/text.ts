@@ -72,6 +72,11 @@ function editDistance(a: string, b: string, limit: number): number {
   return Math.min(limit, previous[b.length] ?? limit)
 }
 
+/** The text, cut to `lengthMax` UTF-16 units with an ellipsis at its end. */
+export function truncateText(text: string, lengthMax: number): string {
+  return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1).toWellFormed()}…`
+}
+
 /** A number with its noun: `1 character`, `2 characters`. @param plural where it is not the noun with an s */
 export function formatQuantity(count: number | bigint, noun: string, plural = `${noun}s`): string {
   return `${count} ${Number(count) === 1 ? noun : plural}`

@@ -1,5 +1,5 @@
 import type { styleText } from 'node:util'
-import type { FollowedRun, ResourceProgress } from '../client/index.ts'
+import type { FollowedError, FollowedRun, ResourceProgress } from '../client/index.ts'
 import { escapeControls } from './output.ts'
 
 /** What a piece of text means; the colour follows from it. */
@@ -107,7 +107,7 @@ export function formatRead({ fetched, reportedTotal }: ResourceProgress): string
 /** Explains the status; empty where it needs no explanation. */
 export function statusNote({ status, attempt, error, skipReason, waiting, resources }: FollowedRun): string {
   if (waiting !== undefined) return waiting
-  const last = error === undefined ? '' : `${error.reason}: ${error.message}`
+  const last = error === undefined ? '' : formatError(error)
   if (status === 'created')
     return last === '' ? 'waits to be claimed' : `waits for its next attempt; the last one ended with ${last}`
   if (status === 'rate_limited') return 'waits for the rate limit of the third party, resumes by itself'
@@ -117,10 +117,44 @@ export function statusNote({ status, attempt, error, skipReason, waiting, resour
   return attempt > 1 ? `attempt ${attempt}` : ''
 }
 
-/** `issues (error), labels`. */
+/** `issues (UPSTREAM_ERROR), labels`. */
 function listIncomplete(resources: FollowedRun['resources']): string {
   const missing = resources.filter(({ isComplete }) => !isComplete)
-  return missing.map(({ name, stopReason }) => (stopReason === undefined ? name : `${name} (${stopReason})`)).join(', ')
+  return missing
+    .map((resource) => {
+      const reason = incompleteReason(resource)
+      return reason === undefined ? resource.name : `${resource.name} (${reason})`
+    })
+    .join(', ')
+}
+
+/** Stop reasons of listings that ended before their end. */
+const TRUNCATING_REASONS: ReadonlySet<string> = new Set(['error', 'max_pages', 'max_records'])
+
+/**
+ * Why a resource is incomplete: the reason of its first error, else the limit that ended its last listing. `undefined` when it is
+ * neither: what it depends on is incomplete, or fewer records came than were reported.
+ */
+export function incompleteReason({ errors, stopReason }: ResourceProgress): string | undefined {
+  const [first] = errors
+  if (first !== undefined) return first.reason
+  return stopReason !== undefined && TRUNCATING_REASONS.has(stopReason) ? stopReason : undefined
+}
+
+/** `UPSTREAM_ERROR: the third party answered with status 503 (of orders/13, GET /orders/13/lines)`. */
+export function formatError({ reason, message, parent, request }: FollowedError): string {
+  const place = [parent === undefined ? undefined : `of ${parent}`, request].filter((text) => text !== undefined)
+  return `${reason}: ${message}${place.length === 0 ? '' : ` (${place.join(', ')})`}`
+}
+
+/** The errors of a resource that are kept, how many more there were, and its warnings: one line each. */
+export function formatProblems({ name, errors, failed, warnings }: ResourceProgress): string[] {
+  const more = failed - errors.length
+  return [
+    ...warnings.map((warning) => `${name}: ${warning}`),
+    ...errors.map((error) => `${name}: ${formatError(error)}`),
+    ...(errors.length > 0 && more > 0 ? [`${name}: and ${formatCount(more)} more`] : []),
+  ]
 }
 
 /** Duration so far, or until the end, ms. */

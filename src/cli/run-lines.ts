@@ -1,6 +1,14 @@
 import { type FollowedRun, isFinished, type ResourceProgress, type RunEvent } from '../client/index.ts'
 import { escapeControls } from './output.ts'
-import { formatCount, formatRead, formatResult, pluralize, statusNote } from './run-format.ts'
+import {
+  formatCount,
+  formatProblems,
+  formatRead,
+  formatResult,
+  incompleteReason,
+  pluralize,
+  statusNote,
+} from './run-format.ts'
 
 /** Shows the progress of a run. */
 export interface RunDisplay {
@@ -28,6 +36,7 @@ interface LastLine {
 export class LinesDisplay implements RunDisplay {
   readonly #deps: LinesDisplayDeps
   readonly #printed = new Map<string, LastLine>()
+  readonly #problems = new Set<string>()
   #status = ''
   #isDisconnected = false
 
@@ -50,6 +59,7 @@ export class LinesDisplay implements RunDisplay {
     if (!isFinished(run) && status !== this.#status) this.#print(status)
     this.#status = status
     for (const resource of run.resources) this.#showResource(resource, run)
+    for (const resource of run.resources) this.#showProblems(resource, isFinished(run))
     if (isFinished(run)) this.#print(`run ${run.id} ${formatResult(run)}`)
   }
 
@@ -61,10 +71,17 @@ export class LinesDisplay implements RunDisplay {
   #showResource(resource: ResourceProgress, run: FollowedRun): void {
     const [text, last] = [formatResource(resource, run), this.#printed.get(resource.name)]
     const nowMs = this.#deps.now().getTime()
-    if (text === last?.text || resource.pages === 0) return
+    if (text === last?.text || (resource.pages === 0 && resource.failed === 0)) return
     if (last !== undefined && nowMs - last.atMs < RESOURCE_LINE_INTERVAL_MS && !isFinished(run)) return
     this.#printed.set(resource.name, { text, atMs: nowMs })
     this.#print(text)
+  }
+
+  /** Each once; how many more there were at the end alone. */
+  #showProblems(resource: ResourceProgress, isLast: boolean): void {
+    const problems = formatProblems(isLast ? resource : { ...resource, failed: 0 })
+    for (const problem of problems) if (!this.#problems.has(problem)) this.#print(problem)
+    for (const problem of problems) this.#problems.add(problem)
   }
 
   #print(text: string): void {
@@ -78,9 +95,9 @@ export class LinesDisplay implements RunDisplay {
 }
 
 function formatResource(resource: ResourceProgress, run: FollowedRun): string {
-  const { name, pages, delivered, failed, stopReason, isComplete } = resource
+  const { name, pages, delivered, failed, isComplete } = resource
   const parts = [formatRead(resource), `${formatCount(delivered)} delivered`, pluralize(pages, 'page')]
   if (failed > 0) parts.push(`${formatCount(failed)} failed`)
-  if (isFinished(run)) parts.push(isComplete ? 'complete' : `incomplete (${stopReason ?? run.status})`)
+  if (isFinished(run)) parts.push(isComplete ? 'complete' : `incomplete (${incompleteReason(resource) ?? run.status})`)
   return `${name}: ${parts.join(', ')}`
 }

@@ -9,8 +9,10 @@ import {
   elapsedMs,
   formatCount,
   formatDuration,
+  formatProblems,
   formatRead,
   formatResult,
+  incompleteReason,
   pluralize,
   renderLine,
   renderTable,
@@ -141,7 +143,7 @@ function resourceColumns(state: RenderState, shown: readonly ResourceProgress[])
   ): Column => ({
     dropOrder,
     align,
-    cells: shown.map((each) => ({ text: each.pages === 0 ? '' : textOf(each), tone })),
+    cells: shown.map((each) => ({ text: each.pages === 0 && each.failed === 0 ? '' : textOf(each), tone })),
   })
   return [
     { dropOrder: 0, align: 'left', cells: shown.map((each) => statusMark(state, each)) },
@@ -192,9 +194,11 @@ function formatPercent(resource: ResourceProgress): string {
   return share === undefined ? '' : `${Math.floor(share * 100)} %`
 }
 
-function problemText(run: FollowedRun, { failed, isComplete, stopReason }: ResourceProgress): string {
+function problemText(run: FollowedRun, resource: ResourceProgress): string {
+  const { failed, isComplete } = resource
   const parts = failed > 0 ? [`${formatCount(failed)} failed`] : []
-  if (isFinished(run) && !isComplete) parts.push(`incomplete${stopReason === undefined ? '' : ` (${stopReason})`}`)
+  const reason = incompleteReason(resource)
+  if (isFinished(run) && !isComplete) parts.push(`incomplete${reason === undefined ? '' : ` (${reason})`}`)
   return parts.join(', ')
 }
 
@@ -211,6 +215,7 @@ function renderResult(run: FollowedRun, columns: number, applyTone: ApplyTone): 
     renderLine([{ text: `${first.charAt(0).toUpperCase()}${first.slice(1)}`, tone }], columns, applyTone),
     // The error is never cut: the terminal wraps it.
     ...more.map((text) => applyTone('plain', escapeControls(text))),
+    ...run.resources.flatMap(formatProblems).map((text) => applyTone('plain', escapeControls(text))),
   ]
 }
 
@@ -219,7 +224,6 @@ function onOneLine(text: string): string {
 }
 
 const FRAME_INTERVAL_MS = 120
-const TERMINAL_SIZE_DEFAULT = { columns: 80, rows: 24 }
 
 /** Redraws a run in place on a terminal, several times a second, until it is closed. */
 export class ScreenDisplay implements RunDisplay {
@@ -266,7 +270,7 @@ export class ScreenDisplay implements RunDisplay {
     if (this.#run === undefined) return
     const now = new Date()
     const rates = new Map([...this.#rates].map(([name, rate]) => [name, readRateOf(rate, now.getTime())]))
-    const { columns = TERMINAL_SIZE_DEFAULT.columns, rows = TERMINAL_SIZE_DEFAULT.rows } = this.#stream
+    const { columns, rows } = this.#stream
     const state = { run: this.#run, rates, disconnected: this.#disconnected, now, frame: this.#frame++ }
     this.#writeFrame(renderRun(state, { columns, rows, applyTone: (tone, text) => this.#applyTone(tone, text) }))
   }

@@ -69,8 +69,11 @@ async function displayRun(
   return last
 }
 
-function createDisplay(stream: NodeJS.WriteStream): RunDisplay {
-  if (stream.isTTY && process.env.TERM !== 'dumb') return new ScreenDisplay(stream)
+/** A display for the stream: redrawn in place on a terminal whose size is known, else plain lines. */
+export function createDisplay(stream: NodeJS.WriteStream): RunDisplay {
+  // Terminals without a size, as of some CI runners and `docker exec -t`, say that they have 0 columns.
+  const isScreen = stream.isTTY && process.env.TERM !== 'dumb' && stream.columns > 0 && stream.rows > 0
+  if (isScreen) return new ScreenDisplay(stream)
   return new LinesDisplay({ write: (text) => stream.write(text), now: () => new Date() })
 }
 

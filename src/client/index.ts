@@ -7,6 +7,13 @@
 
 export { callErrorFrom, hasReason, isAccessDenied, ServerUnavailable, UnexpectedAnswer } from './errors.ts'
 export { followRun, type RunEvent } from './follow-run.ts'
-export { createRunsClient, type FollowedRun, isFinished, type ResourceProgress, type RunsClient } from './runs.ts'
+export {
+  createRunsClient,
+  type FollowedError,
+  type FollowedRun,
+  isFinished,
+  type ResourceProgress,
+  type RunsClient,
+} from './runs.ts'
 export { connectTransport, type ServerAddress } from './transport.ts'
 export { createUnifiedClient, type PushPlace, type RemoteMapping, type UnifiedClient } from './unified.ts'

@@ -1,6 +1,6 @@
 import { createClient } from '@connectrpc/connect'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
-import type { ResourceStats, SyncJobRun } from '../../gen/patchbay/v1/sync_job_run_pb.ts'
+import type { ResourceStats, SyncJobRun, SyncJobRunError } from '../../gen/patchbay/v1/sync_job_run_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { newId } from '../base/index.ts'
 import { callErrorFrom } from './errors.ts'
@@ -26,12 +26,22 @@ export interface FollowedRun {
   readonly attempt: number
   readonly startedAt: Date | undefined
   readonly finishedAt: Date | undefined
-  readonly error: { readonly reason: string; readonly message: string } | undefined
+  readonly error: FollowedError | undefined
   readonly skipReason: string | undefined
   /** Why it waits, in words; absent when it does not. */
   readonly waiting: string | undefined
   /** In the order of the job; empty before the run starts. */
   readonly resources: readonly ResourceProgress[]
+}
+
+/** Why a run or one of its listings failed. */
+export interface FollowedError {
+  readonly reason: string
+  readonly message: string
+  /** Path of the record that was read for, such as `orders/13`; absent without. */
+  readonly parent: string | undefined
+  /** Such as `GET /orders/13/lines`; absent when none could be named. */
+  readonly request: string | undefined
 }
 
 /** Progress of one resource. */
@@ -47,6 +57,10 @@ export interface ResourceProgress {
   readonly stopReason: string | undefined
   /** Whether everything has been read; final when the run is finished. */
   readonly isComplete: boolean
+  /** Of the first listings that failed, in order. */
+  readonly errors: readonly FollowedError[]
+  /** What to correct although nothing failed, in words. */
+  readonly warnings: readonly string[]
 }
 
 const FINISHED_STATUSES: ReadonlySet<FollowedRunStatus> = new Set([
@@ -71,7 +85,7 @@ function followedRunFromProto(run: SyncJobRun): FollowedRun {
     attempt,
     skipReason,
     waiting: waiting && waitingText(waiting.message, dateFromProto(waiting.until)),
-    error: error && { reason: error.reason, message: error.message },
+    error: error && errorFromProto(error),
     startedAt: dateFromProto(run.startedAt),
     finishedAt: dateFromProto(run.finishedAt),
     resources: run.resourceStats.map(progressFromProto),
@@ -85,7 +99,19 @@ function waitingText(message: string, until: Date | undefined): string {
 function progressFromProto(stats: ResourceStats): ResourceProgress {
   const { resource, method, pages, fetched, delivered, failed, claimedTotal, stopReason, complete } = stats
   const name = method === 'list' ? resource : `${resource}.${method}`
-  return { name, pages, fetched, delivered, failed, reportedTotal: claimedTotal, stopReason, isComplete: complete }
+  const counts = { pages, fetched, delivered, failed, reportedTotal: claimedTotal, stopReason }
+  return {
+    name,
+    ...counts,
+    isComplete: complete,
+    errors: stats.errors.map(errorFromProto),
+    warnings: stats.warnings.map(({ message }) => message),
+  }
+}
+
+function errorFromProto({ reason, message, parent, element, request }: SyncJobRunError): FollowedError {
+  const place = [parent?.path, element].filter((text) => text !== undefined)
+  return { reason, message, parent: place.length === 0 ? undefined : place.join(', '), request }
 }
 
 function dateFromProto(timestamp: SyncJobRun['startedAt']): Date | undefined {

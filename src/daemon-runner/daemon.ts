@@ -41,13 +41,14 @@ export function createDaemon(deps: DaemonDeps, { capacity, ...registration }: Da
 }
 
 function executeDaemonRun(deps: DaemonDeps): ExecuteRun<DaemonRun> {
-  const { clock, random, logger } = deps
+  const { clock, random, logger, store } = deps
   return async (run, progress, lease) => {
     const { id, attempt, attemptsMax, context, environmentVariables } = run
     logger.info({ run_id: id, attempt }, 'a run begins')
     const source = createServiceSource(deps, run)
-    await using sink = createStoreSink(deps, run, lease)
+    await using sink = createStoreSink(store, run, lease)
     const account = { context, environmentVariables }
-    return await executeRun({ source, sink, clock, random, account, attemptsMax }, run, progress, lease.signal)
+    const warn: Logger['warn'] = (fields, message) => logger.warn({ run_id: id, ...fields }, message)
+    return await executeRun({ source, sink, clock, random, account, attemptsMax, warn }, run, progress, lease.signal)
   }
 }

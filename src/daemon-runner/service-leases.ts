@@ -5,7 +5,7 @@ import type {
   FailRunRequestSchema,
   ReleaseRunRequestSchema,
 } from '../../gen/patchbay/v1/daemon_service_pb.ts'
-import { assertNever, backoffMs, Failure, type PollLoopDeps } from '../base/index.ts'
+import { assertNever, backoffMs, Failure, type PollLoopDeps, truncateText } from '../base/index.ts'
 import { callErrorFrom, hasReason, isAccessDenied, ServerUnavailable } from '../client/index.ts'
 import {
   type ClaimedRuns,
@@ -13,6 +13,7 @@ import {
   isLeaseLost,
   type LeaseAnswer,
   type Outcome,
+  type ResourceStats,
   type RunError,
   type RunLeases,
   type SavedProgress,
@@ -107,7 +108,7 @@ export class ServiceLeases implements RunLeases<DaemonRun> {
   }
 
   async save(run: DaemonRun, { checkpoint, stats }: SavedProgress): Promise<{ readonly isStopRequested: boolean }> {
-    const progress = { checkpointJson: JSON.stringify(checkpoint), resourceStats: stats.map((each) => ({ ...each })) }
+    const progress = { checkpointJson: JSON.stringify(checkpoint), resourceStats: stats.map(statsToProto) }
     const { stopRequested } = await underLease(run, (lease, options) =>
       this.#deps.service.daemons.reportProgress({ ...lease, ...progress }, options),
     )
@@ -238,8 +239,12 @@ export function settlementCallFor(outcome: Outcome): SettlementCall {
   }
 }
 
-function cutError({ reason, message }: RunError) {
-  return { reason, message: message.slice(0, MESSAGE_LENGTH_MAX) }
+function cutError({ message, ...error }: RunError) {
+  return { ...error, message: truncateText(message, MESSAGE_LENGTH_MAX) }
+}
+
+function statsToProto({ errors = [], warnings = [], ...stats }: ResourceStats) {
+  return { ...stats, errors: [...errors], warnings: [...warnings] }
 }
 
 function waitSeconds(ms: number): number {

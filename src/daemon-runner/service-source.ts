@@ -97,7 +97,7 @@ async function* readPages(list: AsyncIterable<Pick<ListPagesResponse, 'step'>>):
 /** The error response of the third party, with its status and the action of the definition as the service reports them. */
 function upstreamErrorFrom({ publicMessage, metadata }: Failure): PageOutcome {
   const action = UPSTREAM_ACTIONS.find((each) => each === metadata.upstream_action)
-  return upstreamErrorOutcome(publicMessage, Number(metadata.upstream_status), action)
+  return upstreamErrorOutcome(publicMessage, Number(metadata.upstream_status), action, metadata.upstream_request)
 }
 
 /** The actions that the service reports; any other is implied by the status. */

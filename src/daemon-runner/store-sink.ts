@@ -1,15 +1,8 @@
 import type { DotPath, Json } from '../base/index.ts'
 import type { Lease } from '../runs/index.ts'
 import { recordKeyOf, type Sink, type SinkResult } from '../syncs/index.ts'
-import type { Logger } from '../telemetry/index.ts'
 import type { DaemonRun } from './daemon-run.ts'
 import { type RunStore, type Store, type StoredPage, type StoredRow, StoreUnavailable } from './store.ts'
-
-/** What a store sink needs. */
-export interface StoreSinkDeps {
-  readonly store: Store
-  readonly logger: Logger
-}
 
 /** Reason of a run that waits because the store of its daemon is unavailable. */
 const UNAVAILABLE_REASON = 'STORE_UNAVAILABLE'
@@ -18,13 +11,13 @@ const ONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 1 }
 const NONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 0 }
 
 /**
- * Sink that writes the pages of a run to a store, which is taken over with the first page. Listing errors are logged; the
- * engine counts them.
+ * Sink that writes the pages of a run to a store, which is taken over with the first page. Listing errors are on the
+ * run and in the log already.
  *
  * Nothing is written once the lease may have expired. @throws Failure LEASE_LOST
  */
 export function createStoreSink(
-  { store, logger }: StoreSinkDeps,
+  store: Store,
   run: DaemonRun,
   lease: Pick<Lease, 'assertHeld'>,
 ): Sink & AsyncDisposable {
@@ -47,8 +40,7 @@ export function createStoreSink(
   }
   return {
     started: async () => NONE_ACCEPTED,
-    async page({ resource, method, sequence, page: { records }, errors }) {
-      for (const error of errors) logger.warn({ run_id: run.id, resource, ...error }, 'a listing failed')
+    async page({ resource, method, sequence, page: { records } }) {
       return records.length === 0
         ? ONE_ACCEPTED
         : await write({
@@ -58,10 +50,7 @@ export function createStoreSink(
             recordSchema: run.recordSchema(resource, method),
           })
     },
-    async listingError({ resource, error }) {
-      logger.warn({ run_id: run.id, resource, ...error }, 'a listing failed')
-      return ONE_ACCEPTED
-    },
+    listingError: async () => ONE_ACCEPTED,
     async [Symbol.asyncDispose]() {
       await opened?.[Symbol.asyncDispose]()
     },

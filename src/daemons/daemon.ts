@@ -91,8 +91,8 @@ export interface DaemonsDeps {
   readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<SyncableAccount>
   /** For the schemas of unified resources. */
   readonly mappings: MappingFinder
-  /** Removes the secrets of an account from a text. */
-  readonly redact: (environmentId: string, integratedAccountId: string, text: string) => Promise<string>
+  /** Masks the secrets of an account in texts. */
+  readonly redactor: (environmentId: string, integratedAccountId: string) => Promise<(text: string) => string>
   /** Called for a run that cannot be assigned because of a defect. */
   readonly onDefect: (error: unknown, runId: string) => void
 }

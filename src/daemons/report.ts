@@ -15,7 +15,7 @@ import { findIncompleteness } from '../syncs/index.ts'
 import type { DaemonsDeps } from './daemon.ts'
 import { type ActiveLease, findActiveLeases } from './sql.ts'
 
-type ReportDeps = Pick<DaemonsDeps, 'database' | 'queue'>
+type ReportDeps = Pick<DaemonsDeps, 'database' | 'queue' | 'redactor'>
 
 /** Reported progress of a run; what is absent stays as in the last report. */
 export interface ReportedProgress {
@@ -35,7 +35,7 @@ export async function reportProgress(
   key: LeaseKey,
   progress: ReportedProgress,
 ): Promise<{ readonly isStopRequested: boolean }> {
-  return await saveReported(deps, await getActiveLease(deps, environmentId, key), progress)
+  return await saveReported(deps, environmentId, await getActiveLease(deps, environmentId, key), progress)
 }
 
 /**
@@ -79,16 +79,15 @@ function checkFinalStats(resources: readonly JsonObject[], final: readonly Resou
  * @throws Failure like `reportProgress`
  */
 export async function failRun(
-  deps: Pick<DaemonsDeps, 'database' | 'queue' | 'redact'>,
+  deps: ReportDeps,
   environmentId: string,
   key: LeaseKey,
   progress: ReportedProgress,
   how: { readonly error: RunError; readonly isRetryable: boolean; readonly waitMs?: number | undefined },
 ): Promise<Run> {
   const { isRetryable, waitMs = 0 } = how
-  const { integratedAccountId } = await getRun(deps.database.pool, environmentId, key.id)
-  const message = await deps.redact(environmentId, integratedAccountId, how.error.message)
-  const error = { ...how.error, message }
+  const { integratedAccountId } = await getActiveLease(deps, environmentId, key)
+  const error = redactError(await deps.redactor(environmentId, integratedAccountId), how.error)
   const outcome: Outcome = isRetryable ? { kind: 'retry', error, afterMs: waitMs } : { kind: 'failed', error }
   return await settleReported(deps, environmentId, key, progress, outcome)
 }
@@ -118,14 +117,51 @@ async function settleReported(
   outcome: Outcome,
 ): Promise<Run> {
   const lease = await getActiveLease(deps, environmentId, key)
-  if (progress.checkpoint !== undefined || progress.stats.length > 0) await saveReported(deps, lease, progress)
+  if (progress.checkpoint !== undefined || progress.stats.length > 0)
+    await saveReported(deps, environmentId, lease, progress)
   const [settled] = await deps.queue.settle([{ ...lease, outcome }])
   if (settled?.kind !== 'settled') throw leaseLost(key.id)
   return await getRun(deps.database.pool, environmentId, key.id)
 }
 
-async function saveReported({ queue }: ReportDeps, lease: ActiveLease, { checkpoint, stats }: ReportedProgress) {
-  return await queue.save(lease, checkpoint ?? null, stats.length === 0 ? null : stats)
+async function saveReported(
+  deps: ReportDeps,
+  environmentId: string,
+  lease: ActiveLease,
+  { checkpoint, stats }: ReportedProgress,
+) {
+  const stored = stats.length === 0 ? null : await withoutSecrets(deps, environmentId, lease, stats)
+  return await deps.queue.save(lease, checkpoint ?? null, stored)
+}
+
+/** The counters with the secrets of the account masked in their errors. */
+async function withoutSecrets(
+  deps: ReportDeps,
+  environmentId: string,
+  { integratedAccountId }: ActiveLease,
+  stats: readonly ResourceStats[],
+): Promise<readonly ResourceStats[]> {
+  if (stats.every(({ errors, warnings }) => errors === undefined && warnings === undefined)) return stats
+  const redact = await deps.redactor(environmentId, integratedAccountId)
+  return stats.map(({ errors, warnings, ...counts }) => ({
+    ...counts,
+    ...(errors === undefined ? {} : { errors: errors.map((error) => redactError(redact, error)) }),
+    ...(warnings === undefined
+      ? {}
+      : { warnings: warnings.map((warning) => ({ ...warning, message: redact(warning.message) })) }),
+  }))
+}
+
+function redactError(redact: (text: string) => string, { parent, element, request, ...error }: RunError): RunError {
+  const { id, path = '' } = parent ?? {}
+  const shownParent = parent && { ...parent, ...(id === undefined ? {} : { id: redact(id) }), path: redact(path) }
+  return {
+    ...error,
+    message: redact(error.message),
+    ...(shownParent === undefined ? {} : { parent: shownParent }),
+    ...(element === undefined ? {} : { element: redact(element) }),
+    ...(request === undefined ? {} : { request: redact(request) }),
+  }
 }
 
 /**

@@ -25,9 +25,10 @@ export type NewDaemon = Pick<DaemonRecord, 'id' | 'environmentId' | 'label' | 'g
 /** What a claim needs of a daemon. */
 export type ActiveDaemon = Pick<DaemonRecord, 'id' | 'groupKey' | 'regions' | 'isDraining'>
 
-/** A lease with the attempt of its run. */
+/** A lease with the attempt and account of its run. */
 export interface ActiveLease extends LeaseKey {
   readonly attempt: number
+  readonly integratedAccountId: string
 }
 
 /** Inserts a daemon. */
@@ -121,7 +122,7 @@ export async function findActiveLeases(
 ): Promise<readonly ActiveLease[]> {
   return await query(
     tx,
-    `select l.run_id as id, l.lease_id as "leaseId", l.attempt
+    `select l.run_id as id, l.lease_id as "leaseId", l.attempt, l.integrated_account_id as "integratedAccountId"
      from run_lease l
      where l.run_id = any(:ids::uuid[]) and l.lease_id = any(:leaseIds::uuid[]) and l.environment_id = :environmentId`,
     { environmentId, ids: leases.map(({ id }) => id), leaseIds: leases.map(({ leaseId }) => leaseId) },

@@ -42,5 +42,6 @@ export {
   listHostPlaceholders,
   renderUrl,
   type UrlTemplate,
+  urlTemplateText,
 } from './url-template.ts'
 export { listWrittenMembers, readsWholeInput } from './written-members.ts'

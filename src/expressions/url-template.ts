@@ -84,6 +84,16 @@ export function renderUrl(template: UrlTemplate, scope: TemplateScope): string {
   return url
 }
 
+/** The template as it is written, for messages about a call whose address could not be rendered. */
+export function urlTemplateText({ pieces }: UrlTemplate): string {
+  return pieces
+    .map((piece) => {
+      if (piece.kind === 'literal') return piece.text
+      return piece.template.kind === 'value' ? `{{${piece.template.placeholder.source}}}` : ''
+    })
+    .join('')
+}
+
 /** Rejects `.` and `..` segments, encoded or not: URL parsers resolve them, which would change the path. */
 export function assertNoDotSegments(url: string): void {
   const [bare = ''] = url.replace(/^[a-z]+:\/\//i, '').split(/[?#]/, 1)

@@ -116,7 +116,7 @@ async function runNextStep(
     }
     return { outcome, state: next }
   } catch (error) {
-    return { outcome: failedAction(redactFailure(deps.redaction, error)), state: state }
+    return { outcome: failedAction(redactFailure(deps, error)), state: state }
   }
 }
 

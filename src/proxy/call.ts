@@ -23,6 +23,7 @@ export async function call(
   request: ProxyRequest,
 ): Promise<CallOutcome> {
   const context = createCallContext(plan, account, request)
+  deps.requestLine.planned(context.target)
   const { isList, pagination } = context.target.method
   if (!isList) return singleOutcome(deps, context, await sendWithRetries(deps, context))
   if (pagination === undefined) return toCallOutcome(context, await fetchUnpaged(deps, context))

@@ -25,7 +25,7 @@ import { type ExpressionDependencies, evaluateSetting, responseInput } from './s
  * @throws Failure EXPRESSION_FAILED
  */
 export async function classifyResponse(
-  deps: ExpressionDependencies & Pick<CallDependencies, 'clock' | 'redaction'>,
+  deps: ExpressionDependencies & Pick<CallDependencies, 'clock' | 'redaction' | 'requestLine'>,
   method: MethodPlan,
   response: DecodedResponse,
   url: string,
@@ -46,7 +46,10 @@ export async function classifyResponse(
     }
     case 'error':
       return {
-        outcome: redactOutcome(deps.redaction, classified.outcome),
+        outcome: {
+          ...redactOutcome(deps.redaction, classified.outcome),
+          request: deps.requestLine.masked(deps.redaction),
+        },
         retryAfterSeconds: classified.retryAfterSeconds ?? retryAfterHeaderSeconds(deps.clock, response),
       }
   }

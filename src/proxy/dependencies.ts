@@ -6,6 +6,7 @@ import type { Redactor } from '../redaction/index.ts'
 import type { RateLimitInfo } from './outcome.ts'
 import { createRedaction } from './redaction.ts'
 import type { AccountAccess } from './request.ts'
+import { RequestLine } from './request-line.ts'
 
 /** The ports of the proxy. It knows no database: plan and account are arguments of each call. */
 export interface ProxyDependencies {
@@ -33,6 +34,8 @@ export interface CallDependencies extends ProxyDependencies {
   readonly redaction: Redactor
   /** Of the account; expressions read what `environmentRoots` allows. */
   readonly environmentVariables: JsonObject
+  /** Names the last request of the call in its errors. */
+  readonly requestLine: RequestLine
 }
 
 /**
@@ -50,6 +53,7 @@ export function dependenciesForCall(deps: ProxyDependencies, plan: Plan, account
     ...deps,
     redaction: createRedaction(plan, account),
     environmentVariables,
+    requestLine: new RequestLine(),
     evaluator: {
       evaluate: (expression, roots, options) => deps.evaluator.evaluate(expression, roots, { ...limits, ...options }),
     },

@@ -108,6 +108,8 @@ export interface UpstreamErrorOutcome {
    * method itself gets the answer as the third party gave it; see `classifyResponse`.
    */
   readonly isPassedOn: boolean
+  /** The request that it answers, as `GET /contacts/7`, secrets masked; absent where nothing was sent. */
+  readonly request?: string | undefined
 }
 
 /**

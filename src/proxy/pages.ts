@@ -37,6 +37,7 @@ export async function* pages(
   state: JsonObject | null = null,
 ): AsyncGenerator<PageStep, void, void> {
   const context = createCallContext(plan, account, request)
+  deps.requestLine.planned(context.target)
   const { pagination } = context.target.method
   if (pagination === undefined) return yield* unpagedList(deps, context)
   let next: ListingState | null =

@@ -48,7 +48,7 @@ export function createProxy(deps: ProxyDependencies): ApiProxy {
     try {
       return await work(own)
     } catch (error) {
-      throw redactFailure(own.redaction, error)
+      throw redactFailure(own, error)
     }
   }
 
@@ -64,7 +64,7 @@ export function createProxy(deps: ProxyDependencies): ApiProxy {
           ? actionPages(own, plan, account, request)
           : pages(own, plan, account, request, state)
       } catch (error) {
-        throw redactFailure(own.redaction, error)
+        throw redactFailure(own, error)
       }
     },
     runAction: (plan, account, request) => redacted(plan, account, (own) => runAction(own, plan, account, request)),

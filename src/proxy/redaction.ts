@@ -2,6 +2,7 @@ import { Failure, isJsonNumber, isJsonObject, type Json, type JsonObject, parseJ
 import { type Plan, secretTexts } from '../definitions/index.ts'
 import { type AuthorizationEffect, type ListingState, mapQuery } from '../formats/index.ts'
 import { Redactor, SECRET_MASK } from '../redaction/index.ts'
+import type { CallDependencies } from './dependencies.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess } from './request.ts'
 
@@ -103,12 +104,22 @@ export function redactRateLimit(redaction: Redactor, info: RateLimitInfo | undef
   return { limit: text(info.limit), remaining: text(info.remaining), reset: text(info.reset) }
 }
 
-/** A Failure with its texts redacted, also those for the log; any other error unchanged. */
-export function redactFailure(redaction: Redactor, error: unknown): unknown {
+/**
+ * A Failure with its texts redacted, also those for the log, and with the last request of its call as `upstream_request` in the
+ * metadata; any other error unchanged.
+ */
+export function redactFailure(
+  { redaction, requestLine }: Pick<CallDependencies, 'redaction' | 'requestLine'>,
+  error: unknown,
+): unknown {
   if (!(error instanceof Failure)) return error
+  const request = requestLine.masked(redaction)
   const { reason, publicMessage, metadata, violations, resource, retryAfterSeconds, httpStatus, raw, cause } = error
   const redacted = new Failure(reason, redaction.redactText(publicMessage), {
-    metadata: redaction.redactMap(metadata),
+    metadata: {
+      ...redaction.redactMap(metadata),
+      ...(request === undefined ? {} : { upstream_request: request }),
+    },
     violations: violations.map((violation) => ({
       ...violation,
       description: redaction.redactText(violation.description),

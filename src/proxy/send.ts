@@ -42,15 +42,17 @@ async function sendAttempt(
 }
 
 /** Builds and authorizes one request. @param page parameters of a page of a list */
-export function prepareRequest(
+export async function prepareRequest(
   deps: CallDependencies,
   context: CallContext,
   page?: PageParams,
 ): Promise<AuthorizedRequest> {
+  deps.requestLine.planned(context.target)
   const scope = templateScope(context, page?.values)
   const authorization = formatContext(deps, 'authorization')
   const built = buildRequest(context.target, context.request, scope, page, authorization.nonce)
-  return authorizeRequest(context.target.method, built, scope, authorization, deps.redaction)
+  deps.requestLine.built(built)
+  return await authorizeRequest(context.target.method, built, scope, authorization, deps.redaction)
 }
 
 /** The permit without a limiter. */

@@ -252,7 +252,9 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
     } else {
       this.#counts.settled++
       this.#outcomes[status] = (this.#outcomes[status] ?? 0) + 1
-      logger.info({ ...fields, outcome: outcome.kind, status }, 'a run ended here')
+      const ended = { ...fields, outcome: outcome.kind, status }
+      if ('error' in outcome) logger.warn({ ...ended, ...outcome.error }, 'a run ended here')
+      else logger.info(ended, 'a run ended here')
     }
   }
 

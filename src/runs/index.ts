@@ -35,6 +35,8 @@ export {
   type DecidedEnding,
   daemonQueueGroup,
   type ErrorHandling,
+  type ListingPlace,
+  type ParentRef,
   QUEUE_DEPTH_MAX,
   queueGroupOf,
   type ResourceStats,
@@ -44,6 +46,7 @@ export {
   type RunOutcome,
   type RunProgress,
   type RunStatus,
+  type RunWarning,
 } from './run.ts'
 export {
   type CreateRunDeps,

@@ -35,7 +35,7 @@ export function runPayload(run: RunPayloadFields, status: string, stats: readonl
 /** Field names of the contract, in a fixed order. */
 function statsPayload(stats: ResourceStats): JsonObject {
   const { resource, method, pages, fetched, delivered, failed, complete } = stats
-  const { distinct, duplicates, stopReason, claimedTotal, isEstimate } = stats
+  const { distinct, duplicates, stopReason, claimedTotal, isEstimate, errors, errorsOmitted, warnings } = stats
   return {
     resource,
     method,
@@ -49,5 +49,8 @@ function statsPayload(stats: ResourceStats): JsonObject {
     ...(stopReason === undefined ? {} : { stop_reason: stopReason }),
     ...(claimedTotal === undefined ? {} : { claimed_total: claimedTotal }),
     ...(isEstimate === undefined ? {} : { is_estimate: isEstimate }),
+    ...(errors === undefined ? {} : { errors }),
+    ...(errorsOmitted === undefined ? {} : { errors_omitted: errorsOmitted }),
+    ...(warnings === undefined ? {} : { warnings }),
   }
 }

@@ -39,13 +39,37 @@ export type RunDestination =
 /** What an error on a record does: fail the run, be reported and counted, or be delivered with the page. */
 export type ErrorHandling = 'fail_fast' | 'ignore' | 'batch'
 
-/** Why a run failed, or why its last attempt did. */
-export type RunError = {
+/** Why a run or one of its listings failed, and at which place of the run. */
+export type RunError = ListingPlace & {
   /** A name of the failure catalogue, or a stable name of its own such as `lease_expired`. */
   readonly reason: string
   /** In words, secrets removed. */
   readonly message: string
+  /** The request that failed as `GET /contacts/7`, secrets removed; of one that could not be built, with its placeholders. */
+  readonly request?: string
 }
+
+/** The listing that an error concerns; empty where it concerns the run. */
+export type ListingPlace = {
+  readonly resource?: string
+  readonly method?: string
+  /** The record that it was read for; absent without `depends_on`. */
+  readonly parent?: ParentRef
+  /** The element of the argument that `loop_on` names, as text; absent without. */
+  readonly element?: string
+}
+
+/** Names a record that others depend on. */
+export type ParentRef = {
+  readonly resource: string
+  /** Absent when the record has none. */
+  readonly id?: string
+  /** With the records above it, outermost first: `organisations/7/repositories/42`. */
+  readonly path: string
+}
+
+/** What is to be corrected although nothing failed, such as records without an identifier. */
+export type RunWarning = Pick<RunError, 'reason' | 'message'>
 
 /** How a run ends: decided and stored before it is reported to the destination, so that another holder reports the same. */
 export type DecidedEnding = {
@@ -77,6 +101,12 @@ export type ResourceStats = {
   readonly duplicates?: number
   /** `distinct` and `duplicates` are estimates. Absent: they are exact. */
   readonly isEstimate?: boolean
+  /** The first listings that failed, in order. Absent: none did. */
+  readonly errors?: readonly RunError[]
+  /** Further ones, which are only counted. Absent: there are none. */
+  readonly errorsOmitted?: number
+  /** Absent: there are none. */
+  readonly warnings?: readonly RunWarning[]
 }
 
 /** A run as it is stored. */

@@ -52,13 +52,19 @@ const UNAUTHORIZED = 401
  * The outcome of an error response of the third party.
  *
  * @param action of the definition; absent: the status decides
+ * @param request as `GET /contacts/7`, secrets masked
  */
 export function upstreamErrorOutcome(
   message: string,
   status: number,
   action: UpstreamErrorOutcome['action'] | undefined,
+  request?: string,
 ): PageError {
-  const error: RunError = { reason: 'UPSTREAM_ERROR', message }
+  const error: RunError = {
+    reason: 'UPSTREAM_ERROR',
+    message: `the third party answered with status ${status}: ${message}`,
+    ...(request === undefined ? {} : { request }),
+  }
   if (action === 'needs_reauth' || status === UNAUTHORIZED) return { kind: 'failed', error }
   const isTransient = action === undefined ? isRetryableStatus(status) : action === 'retry'
   return { kind: 'listing_error', error, isTransient }
@@ -103,15 +109,16 @@ export function startFailureOutcome(error: unknown): RunOutcome {
   }
 }
 
-/** The error with the name of the method it came from. */
+/** The error of a listing as that of its run: the message names the method. */
 export function withNodeName(
   { resource, method }: { readonly resource: string; readonly method: string },
-  { reason, message }: RunError,
+  error: RunError,
 ): RunError {
-  return { reason, message: `${resource}.${method}: ${message}` }
+  return { ...error, message: `${resource}.${method}: ${error.message}` }
 }
 
 /** The error that a run shows of a failure. */
-export function toRunError(failure: Failure): RunError {
-  return { reason: failure.reason, message: failure.publicMessage }
+export function toRunError({ reason, publicMessage, metadata }: Failure): RunError {
+  const { upstream_request: request } = metadata
+  return { reason, message: publicMessage, ...(request === undefined ? {} : { request }) }
 }

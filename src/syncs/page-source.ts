@@ -1,6 +1,6 @@
 import { assertNever, type DotPath, type JsonObject } from '../base/index.ts'
 import { ACTION_RESOURCE, type Plan } from '../definitions/index.ts'
-import type { AccountAccess, ApiProxy, CallTarget, PageStep } from '../proxy/index.ts'
+import { type AccountAccess, type ApiProxy, type CallTarget, createRedaction, type PageStep } from '../proxy/index.ts'
 import { type PageOutcome, upstreamErrorOutcome } from './page-outcome.ts'
 import { DEFAULT_ID_PATH } from './record-id.ts'
 
@@ -35,6 +35,8 @@ export interface PageSource {
   readonly parentPaths?: (resource: string, method: string) => readonly DotPath[]
   /** Where records of the method keep their identifier. Absent: `id`. */
   readonly idPath?: (resource: string, method: string) => DotPath
+  /** Masks the secrets of the account in a text, for errors that name records. Absent: whoever stores the errors does. */
+  readonly redact?: (text: string) => string
 }
 
 /** Pages through the proxy of this process, with the credentials of the account. */
@@ -45,6 +47,7 @@ export function createProxySource(proxy: Pick<ApiProxy, 'pages'>, plan: Plan, ac
         yield toPageOutcome(step)
     },
     ...methodFacts(plan),
+    redact: (text) => createRedaction(plan, access).redactText(text),
   }
 }
 
@@ -81,8 +84,8 @@ export function toPageOutcome(step: PageStep): PageOutcome {
     case 'rate_limited':
       return { kind: 'wait', afterMs: step.retryAfterSeconds * 1000 }
     case 'upstream_error': {
-      const { status, message, action } = step
-      return upstreamErrorOutcome(`the third party answered with status ${status}: ${message}`, status, action)
+      const { status, message, action, request } = step
+      return upstreamErrorOutcome(message, status, action, request)
     }
     default:
       return assertNever(step)

@@ -1,6 +1,7 @@
 import { type DotPath, getAtPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import type { PageSource } from './page-source.ts'
 import { pathIntoRecord, type SyncNode } from './plan.ts'
+import { DEFAULT_ID_PATH } from './record-id.ts'
 
 /** Parents per batch, which is what a checkpoint holds per level. */
 const BATCH_PARENTS_MAX = 100
@@ -10,9 +11,16 @@ const BATCH_LENGTH_MAX = 32 * 1024
 /** Projects a record to the fields that descendants of its node read. */
 export type Projection = (record: Json) => Json
 
-/** The projection for records of the node; the identity when a descendant reads whole records, or the fields are unknown. */
-export function parentProjection(node: SyncNode, parentPathsOf: PageSource['parentPaths']): Projection {
-  const paths: DotPath[] = []
+/**
+ * The projection for records of the node: their identifier, for errors, and what descendants read. The identity when a
+ * descendant reads whole records, or the fields are unknown.
+ */
+export function parentProjection(
+  node: SyncNode,
+  parentPathsOf: PageSource['parentPaths'],
+  idPath = DEFAULT_ID_PATH,
+): Projection {
+  const paths: DotPath[] = [idPath]
   for (const child of descendantsOf(node)) {
     const ofDefinition = parentPathsOf?.(child.resource, child.method)
     if (ofDefinition === undefined) return (record) => record

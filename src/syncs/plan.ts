@@ -9,6 +9,7 @@ import {
   renderValue,
   type TextTemplate,
 } from '../expressions/index.ts'
+import type { ParentRef } from '../runs/index.ts'
 import type { ListingRequest } from './page-source.ts'
 import { isUnifiedName, type SyncResource } from './resource.ts'
 
@@ -106,6 +107,10 @@ export interface NodeScope {
   readonly args: JsonObject
   /** Records of the parents, by resource path. */
   readonly resources: JsonObject
+  /** The nearest parent; absent at the root. */
+  readonly parent?: ParentRef
+  /** The element of the nearest loop as text; absent outside of loops. */
+  readonly element?: string
 }
 
 /**

@@ -9,8 +9,13 @@ const KEY_LENGTH_MAX = 512
 
 /** The identity of a record within its resource: the identifier, a number as its source text, or the whole record without one. */
 export function identityOf(record: Json, idPath: DotPath): string {
+  return identifierOf(record, idPath) ?? JSON.stringify(record)
+}
+
+/** The identifier of a record, a number as its source text; `undefined` without one. */
+export function identifierOf(record: Json, idPath: DotPath): string | undefined {
   const id = getAtPath(record, idPath)
-  return typeof id === 'string' || isJsonNumber(id) ? String(id) : JSON.stringify(record)
+  return typeof id === 'string' || isJsonNumber(id) ? String(id) : undefined
 }
 
 /**

@@ -1,10 +1,11 @@
-import type { DotPath } from '../base/index.ts'
+import { type DotPath, formatDotPath, truncateText } from '../base/index.ts'
 import type { RecordsPage } from '../proxy/index.ts'
-import type { ResourceStats } from '../runs/index.ts'
+import type { ResourceStats, RunError, RunWarning } from '../runs/index.ts'
 import { DistinctCounter, type DistinctState, distinctLimits } from './distinct-counter.ts'
 import type { PageSource } from './page-source.ts'
 import type { SyncNode, SyncPlan } from './plan.ts'
-import { DEFAULT_ID_PATH, identityOf } from './record-id.ts'
+import { DEFAULT_ID_PATH, identifierOf, identityOf } from './record-id.ts'
+import { isUnifiedName } from './resource.ts'
 
 /** The counters of a node in a checkpoint. */
 export type NodeCounts = Counters & {
@@ -24,6 +25,10 @@ type Counters = {
   readonly claimed: number | null
   /** Reported total of the current listing. */
   readonly claiming: number | null
+  /** The first errors of listings. */
+  readonly errors: readonly RunError[]
+  readonly errors_omitted: number
+  readonly warnings: readonly RunWarning[]
 }
 
 /** Stop reasons of limits: the listing had more. */
@@ -41,7 +46,16 @@ const NO_COUNTS: Counters = {
   is_cut: false,
   claimed: 0,
   claiming: null,
+  errors: [],
+  errors_omitted: 0,
+  warnings: [],
 }
+/** Errors that a node keeps. */
+const ERRORS_MAX = 10
+/** All errors that a run keeps, as JSON in UTF-16 units: they are saved with every checkpoint. */
+const ERRORS_LENGTH_MAX = 32 * 1024
+/** Longer messages of kept errors are cut. */
+const MESSAGE_LENGTH_MAX = 500
 
 /** Why counters contradict that a resource is complete; `undefined` when they do not. */
 export function findIncompleteness(stats: ResourceStats): string | undefined {
@@ -57,12 +71,14 @@ export class RunStatsCollector {
   readonly #counts: Counters[]
   readonly #ids: readonly DistinctCounter[]
   readonly #idPaths: readonly DotPath[]
+  #errorsLength: number
 
   /** @param counts of an earlier attempt; absent: all zero */
   constructor(plan: SyncPlan, idPathOf: PageSource['idPath'], counts: readonly NodeCounts[] = []) {
     const limits = distinctLimits(plan.nodes.length)
     this.#plan = plan
-    this.#counts = plan.nodes.map(({ index }) => counts[index] ?? NO_COUNTS)
+    this.#counts = plan.nodes.map(({ index }) => ({ ...NO_COUNTS, ...counts[index] }))
+    this.#errorsLength = this.#counts.reduce((sum, { errors }) => sum + JSON.stringify(errors).length, 0)
     this.#ids = plan.nodes.map(({ index }) => new DistinctCounter(limits, counts[index]?.ids))
     this.#idPaths = plan.nodes.map(({ resource, method }) => idPathOf?.(resource, method) ?? DEFAULT_ID_PATH)
   }
@@ -98,10 +114,31 @@ export class RunStatsCollector {
     this.#change(node, { ...reason, is_cut: isCut, ...this.#claimsAfter(node) })
   }
 
-  /** Counts a listing that ended with an error. */
-  failListing(node: SyncNode): void {
-    const failed = this.#of(node).failed + 1
-    this.#change(node, { failed, stop_reason: ERROR_REASON, is_cut: true, ...this.#claimsAfter(node) })
+  /** Counts a listing that ended with an error. @returns the error as it is kept; `undefined` beyond the first ones */
+  failListing(node: SyncNode, error: RunError): RunError | undefined {
+    const { failed, errors, errors_omitted } = this.#of(node)
+    const shown = { ...error, message: truncateText(error.message, MESSAGE_LENGTH_MAX) }
+    const length = JSON.stringify(shown).length
+    const isKept = errors.length < ERRORS_MAX && this.#errorsLength + length <= ERRORS_LENGTH_MAX
+    if (isKept) this.#errorsLength += length
+    this.#change(node, {
+      ...(isKept ? { errors: [...errors, shown] } : { errors_omitted: errors_omitted + 1 }),
+      failed: failed + 1,
+      stop_reason: ERROR_REASON,
+      is_cut: true,
+      ...this.#claimsAfter(node),
+    })
+    return isKept ? shown : undefined
+  }
+
+  /** Adds a warning when records of the node have no identifier. @returns the warning, once per node */
+  warnOfMissingIds(node: SyncNode, { records }: Pick<RecordsPage, 'records'>): RunWarning | undefined {
+    const [{ warnings }, idPath = DEFAULT_ID_PATH] = [this.#of(node), this.#idPaths[node.index]]
+    const isMissing = warnings.length === 0 && records.some((record) => identifierOf(record, idPath) === undefined)
+    if (!isMissing) return undefined
+    const warning = { reason: 'RECORD_ID_MISSING', message: missingIdMessage(node, idPath) }
+    this.#change(node, { warnings: [warning] })
+    return warning
   }
 
   /**
@@ -111,7 +148,8 @@ export class RunStatsCollector {
   stats(isRunDone: boolean): ResourceStats[] {
     const stats: ResourceStats[] = []
     const visit = (node: SyncNode, isParentComplete: boolean): void => {
-      const { pages, fetched, delivered, failed, stop_reason, is_cut } = this.#of(node)
+      const { pages, fetched, delivered, failed, stop_reason, is_cut, errors, errors_omitted, warnings } =
+        this.#of(node)
       const claimedTotal = this.#claimedTotal(node)
       const counted = this.#distinctOf(node, fetched)
       const seen = isSingleListing(node, this.#plan) ? (counted.distinct ?? fetched) : fetched
@@ -127,6 +165,9 @@ export class RunStatsCollector {
         complete,
         ...(claimedTotal === undefined ? {} : { claimedTotal }),
         ...counted,
+        ...(errors.length === 0 ? {} : { errors }),
+        ...(errors_omitted === 0 ? {} : { errorsOmitted: errors_omitted }),
+        ...(warnings.length === 0 ? {} : { warnings }),
       }
       for (const child of node.children) visit(child, complete)
     }
@@ -160,6 +201,14 @@ export class RunStatsCollector {
   #change(node: SyncNode, change: Partial<Counters>): void {
     this.#counts[node.index] = { ...this.#of(node), ...change }
   }
+}
+
+function missingIdMessage({ resource, method }: SyncNode, idPath: DotPath): string {
+  const records = `records of ${resource} have no \`${formatDotPath(idPath)}\``
+  const how = isUnifiedName(resource)
+    ? 'map it in their unified mapping'
+    : `set \`id_path\` of ${resource}.${method} in the definition to where they have one`
+  return `${records}: ${how}. Until then a record is identified by its content, and a changed one is another`
 }
 
 /** Whether the node is one listing: then ids are unique, and a duplicate means that another record was skipped. */

@@ -1,4 +1,4 @@
-import { type Clock, Failure } from '../base/index.ts'
+import { type Clock, Failure, type JsonObject } from '../base/index.ts'
 import type { AccountValues } from '../expressions/index.ts'
 import { type ClaimedRun, completedStatusOf, type RunError, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import { prefetchOne } from './async-iterators.ts'
@@ -8,6 +8,7 @@ import { toRunError, withNodeName } from './page-outcome.ts'
 import type { PageSource } from './page-source.ts'
 import { parentProjection } from './parent-batches.ts'
 import { compileSyncPlan, type SyncNode, type SyncPlan } from './plan.ts'
+import { DEFAULT_ID_PATH } from './record-id.ts'
 import { readSyncResources } from './resource.ts'
 import { decideEnding, type EndingDeps, postponeRun, storeEnding } from './run-ending.ts'
 import { RunStatsCollector } from './run-stats.ts'
@@ -30,6 +31,8 @@ export interface SyncRunDeps {
    * permanent. Absent: attempts are unlimited.
    */
   readonly attemptsMax?: number
+  /** Logs what the run keeps about the data that it reads: errors of listings, records without an identifier. */
+  readonly warn?: (fields: JsonObject, message: string) => void
 }
 
 /** The fields of a claimed run that execution reads. */
@@ -202,6 +205,8 @@ class Execution {
     const result = isSent ? await this.#deps.sink.page({ ...this.#head(node), page, errors: [] }) : NOTHING_SENT
     if (result.kind !== 'accepted') return await this.#endAfter(result)
     this.#stats.addPage(node, page, isSent)
+    const warning = isSent ? this.#stats.warnOfMissingIds(node, page) : undefined
+    if (warning !== undefined) this.#deps.warn?.({ resource: node.resource, ...warning }, 'records have no identifier')
     if (page.state === null) this.#advancing.delete(node)
     else this.#advancing.add(node)
     return await this.#advance(after, result.sequences)
@@ -217,7 +222,8 @@ class Execution {
         ? await sink.page({ ...head, page: EMPTY_PAGE, errors: [error] })
         : await sink.listingError({ ...head, error })
     if (result.kind !== 'accepted') return await this.#endAfter(result)
-    this.#stats.failListing(node)
+    const kept = this.#stats.failListing(node, error)
+    if (kept !== undefined) this.#deps.warn?.(kept, 'a listing failed')
     return await this.#advance(after, result.sequences)
   }
 
@@ -261,10 +267,13 @@ class Execution {
 
   #traversal(): Traversal {
     const { source, clock, random, account, concurrency = CONCURRENCY_DEFAULT } = this.#deps
+    const idPaths = this.#plan.nodes.map(({ resource, method }) => source.idPath?.(resource, method) ?? DEFAULT_ID_PATH)
     return {
       plan: this.#plan,
       fetcher: new PageFetcher({ source, clock, random, signal: this.#signal }, concurrency),
-      projections: this.#plan.nodes.map((node) => parentProjection(node, source.parentPaths)),
+      projections: this.#plan.nodes.map((node, index) => parentProjection(node, source.parentPaths, idPaths[index])),
+      idPaths,
+      redact: source.redact ?? ((text) => text),
       account: { ...account, credentials: {} },
       args: this.#run.args,
       previousRunDates: this.#previousRunDates,

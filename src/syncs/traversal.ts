@@ -1,7 +1,7 @@
-import type { Json, JsonObject } from '../base/index.ts'
+import { type DotPath, type Json, type JsonObject, truncateText } from '../base/index.ts'
 import { parentResources } from '../expressions/index.ts'
 import type { RecordsPage } from '../proxy/index.ts'
-import type { RunOutcome } from '../runs/index.ts'
+import type { ParentRef, RunError, RunOutcome } from '../runs/index.ts'
 import { prefetchConcat } from './async-iterators.ts'
 import { FIRST_PAGE, type PageStart, type StackFrame, type TraversalPosition } from './checkpoint.ts'
 import type { PageFetcher } from './listing.ts'
@@ -15,6 +15,7 @@ import {
   type SyncPlan,
   type TemplateValues,
 } from './plan.ts'
+import { DEFAULT_ID_PATH, identifierOf } from './record-id.ts'
 
 /** One step of a traversal, in the order of delivery: a page, an error of a listing, or the outcome that ends the run. */
 export type TraversalStep = PageReadStep | ListingErrorStep | RunOutcome
@@ -39,6 +40,9 @@ export interface Traversal extends TemplateValues {
   readonly fetcher: PageFetcher
   /** By node index. */
   readonly projections: readonly Projection[]
+  readonly idPaths: readonly DotPath[]
+  /** Masks secrets in the names of records. */
+  readonly redact: (text: string) => string
   readonly args: JsonObject
   /** Listings that are prefetched. */
   readonly concurrency: number
@@ -103,7 +107,7 @@ async function* traverseListing(
   let start = resumed === undefined ? FIRST_PAGE : resumed.next
   while (start !== null) {
     const fetched = await listing.fetch(start.state)
-    if (fetched.kind !== 'page') return yield toStep(fetched, visit)
+    if (fetched.kind !== 'page') return yield toStep(traversal, fetched, visit)
     const following = fetched.state === null ? null : { state: fetched.state, skip: 0 }
     yield* traversePage(traversal, visit, fetched, start, following)
     start = following
@@ -141,7 +145,11 @@ function* childListings(
 ): Generator<() => AsyncGenerator<TraversalStep>> {
   const key = recordSteps(node.resource).join('/')
   for (const [index, parent] of frame.window.entries()) {
-    const childScope = { args: scope.args, resources: parentResources(key, parent, scope.resources) }
+    const childScope: NodeScope = {
+      ...scope,
+      resources: parentResources(key, parent, scope.resources),
+      parent: parentRef(node.resource, identifierOf(parent, traversal.idPaths[node.index] ?? DEFAULT_ID_PATH), scope),
+    }
     const childTrail = [...ancestors, { ...frame, window: frame.window.slice(index) }]
     const from = index === 0 ? deeper : []
     yield* nodeListings(traversal, remainingNodes(node.children, from), childScope, childTrail, from)
@@ -170,17 +178,50 @@ function listingFrame({ node, loopIndex }: NodeVisit, next: PageStart | null, pa
   return { node: node.index, element: loopIndex, next, window: parents }
 }
 
-function toStep(outcome: ListingError | RunOutcome, visit: NodeVisit): TraversalStep {
+function toStep(traversal: Traversal, outcome: ListingError | RunOutcome, visit: NodeVisit): TraversalStep {
   const { node, ancestors } = visit
   switch (outcome.kind) {
-    case 'listing_error':
-      return { ...outcome, node, after: [...ancestors, listingFrame(visit, null, [])] }
+    case 'listing_error': {
+      const error = withPlace(outcome.error, visit, traversal.redact)
+      return { ...outcome, error, node, after: [...ancestors, listingFrame(visit, null, [])] }
+    }
     case 'failed':
     case 'retry':
-      return { ...outcome, error: withNodeName(node, outcome.error) }
+      return { ...outcome, error: withNodeName(node, withPlace(outcome.error, visit, traversal.redact)) }
     default:
       return outcome
   }
+}
+
+/** Names of records are cut to this many characters in errors. */
+const NAME_LENGTH_MAX = 200
+const PATH_LENGTH_MAX = 500
+
+function parentRef(resource: string, id: string | undefined, { parent }: NodeScope): ParentRef {
+  const path = `${parent === undefined ? '' : `${parent.path}/`}${resource}/${id ?? '?'}`
+  return { resource, ...(id === undefined ? {} : { id }), path }
+}
+
+/** The error with the listing that it ended. */
+function withPlace({ reason, message, ...rest }: RunError, { node, scope }: NodeVisit, redact: Traversal['redact']) {
+  const { resource, method } = node
+  const { parent, element } = scope
+  const cut = (text: string, lengthMax: number) => truncateText(redact(text), lengthMax)
+  const shownParent = parent && {
+    resource: parent.resource,
+    ...(parent.id === undefined ? {} : { id: cut(parent.id, NAME_LENGTH_MAX) }),
+    path: cut(parent.path, PATH_LENGTH_MAX),
+  }
+  const error: RunError = {
+    reason,
+    message,
+    resource,
+    method,
+    ...(shownParent === undefined ? {} : { parent: shownParent }),
+    ...(element === undefined ? {} : { element: cut(element, NAME_LENGTH_MAX) }),
+    ...rest,
+  }
+  return error
 }
 
 /** One scope per loop element; one without a loop; `undefined` when the loop argument is no list. */
@@ -188,10 +229,14 @@ function loopScopes({ loopOn }: SyncNode, scope: NodeScope): readonly NodeScope[
   if (loopOn === undefined) return [scope]
   const values = Object.hasOwn(scope.args, loopOn) ? scope.args[loopOn] : undefined
   if (!Array.isArray(values)) return undefined
-  return values.map((value) => ({ ...scope, args: { ...scope.args, [loopOn]: value } }))
+  return values.map((value) => ({
+    ...scope,
+    args: { ...scope.args, [loopOn]: value },
+    element: typeof value === 'string' ? value : JSON.stringify(value),
+  }))
 }
 
-async function* rejectLoop({ resource, loopOn }: SyncNode): AsyncGenerator<TraversalStep> {
+async function* rejectLoop({ resource, method, loopOn }: SyncNode): AsyncGenerator<TraversalStep> {
   const message = `${resource} loops on the argument ${loopOn}, which must be a list`
-  yield { kind: 'failed', error: { reason: 'ARGS_INVALID', message } }
+  yield { kind: 'failed', error: { reason: 'ARGS_INVALID', message, resource, method } }
 }

@@ -13,7 +13,7 @@ import { type AccountSourceDeps, createAccountSource } from './account-source.ts
 import { readCheckpoint } from './checkpoint.ts'
 import { startFailureOutcome } from './page-outcome.ts'
 import type { PageSource } from './page-source.ts'
-import { executeRun } from './run.ts'
+import { executeRun, type SyncRunDeps } from './run.ts'
 import { decideEnding, deliverEnding, type EndingDeps, endingOutcome, storeEnding } from './run-ending.ts'
 import type { MappingFinder } from './unified-nodes.ts'
 import { createWebhookSink } from './webhook-sink.ts'
@@ -26,6 +26,8 @@ export interface WebhookRunDeps extends DeliverDeps {
   readonly mappings: MappingFinder
   readonly secrets: LoadWebhookDeps['secrets']
   readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<ResolvedAccount>
+  /** Logs a warning about a run. */
+  readonly warn: Required<SyncRunDeps>['warn']
 }
 
 /**
@@ -60,7 +62,8 @@ export async function executeWebhookRun(
       signal,
       secretsOf(deps, target),
     )
-    const runDeps = { ...deps, source, sink, account: account.access, attemptsMax: run.attemptsMax }
+    const warn: SyncRunDeps['warn'] = (fields, message) => deps.warn({ run_id: run.id, ...fields }, message)
+    const runDeps = { ...deps, source, sink, account: account.access, attemptsMax: run.attemptsMax, warn }
     return await executeRun(runDeps, run, progress, signal)
   }
   // An end before the first page; when it is permanent, the receiver gets the event.

@@ -120,9 +120,7 @@ function recordPayload(run: WebhookRunFields, page: SinkPage, sequence: number, 
   return {
     ...commonPayload(run, { ...page, sequence }),
     has_more: page.page.state !== null || !isLast,
-    ...(isLast && page.errors.length > 0
-      ? { errors: page.errors.map(({ reason, message }) => ({ reason, message })) }
-      : {}),
+    ...(isLast && page.errors.length > 0 ? { errors: page.errors } : {}),
   }
 }
 

@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { createDisplay } from '../../src/cli/run.ts'
 import { formatCount, formatDuration } from '../../src/cli/run-format.ts'
 import { LinesDisplay } from '../../src/cli/run-lines.ts'
-import { RateMeter, type RenderState, renderRun, type Viewport } from '../../src/cli/run-screen.ts'
+import { RateMeter, type RenderState, renderRun, ScreenDisplay, type Viewport } from '../../src/cli/run-screen.ts'
 import type { FollowedRun, ResourceProgress } from '../../src/client/index.ts'
 
 const NOW = new Date('2026-11-05T12:03:20Z')
@@ -14,6 +15,8 @@ const RESOURCE: ResourceProgress = {
   reportedTotal: undefined,
   stopReason: undefined,
   isComplete: false,
+  errors: [],
+  warnings: [],
 }
 const RUN: FollowedRun = {
   id: '01a1febe-108f-77e8-836b-f40b4a24d381',
@@ -56,7 +59,7 @@ const FAILED: FollowedRun = {
   ...RUN,
   status: 'failed',
   finishedAt: NOW,
-  error: { reason: 'UPSTREAM_ERROR', message: 'the third party answered 500' },
+  error: { reason: 'UPSTREAM_ERROR', message: 'the third party answered 500', parent: undefined, request: undefined },
 }
 
 const render = (state: Partial<RenderState> = {}, viewport: Partial<Viewport> = {}) =>
@@ -189,6 +192,66 @@ describe('lines for logs', () => {
     disconnect()
     show(issues(1))
     expect(take()).toEqual(['the server is unavailable (refused), trying again', 'connected again'])
+  })
+})
+
+describe('the problems of a run', () => {
+  const error = (at: number) => ({
+    reason: 'UPSTREAM_ERROR',
+    message: `flaky\u001b[31m${at}`,
+    parent: `orders/${at}`,
+    request: `GET /orders/${at}/lines`,
+  })
+  const lines: ResourceProgress = {
+    ...RESOURCE,
+    name: 'order_lines',
+    pages: 60,
+    failed: 3,
+    stopReason: 'no_cursor',
+    errors: [error(1), error(2)],
+    warnings: ['records of order_lines have no `id`'],
+  }
+  const run: FollowedRun = { ...RUN, status: 'partially_completed', finishedAt: NOW, resources: [lines] }
+  const PROBLEMS = [
+    'order_lines: records of order_lines have no `id`',
+    'order_lines: UPSTREAM_ERROR: flaky\\u001b[31m1 (of orders/1, GET /orders/1/lines)',
+    'order_lines: UPSTREAM_ERROR: flaky\\u001b[31m2 (of orders/2, GET /orders/2/lines)',
+    'order_lines: and 1 more',
+  ]
+
+  it('are below its result, which names the reason and not how another listing ended', () => {
+    const shown = render({ run }).split('\n')
+    expect(shown.slice(-5)).toEqual([
+      'incomplete, read again by the next run: order_lines (UPSTREAM_ERROR)',
+      ...PROBLEMS,
+    ])
+    expect(shown.join()).not.toContain('no_cursor')
+  })
+
+  it('are lines for logs as they come, each once', () => {
+    let text = ''
+    const display = new LinesDisplay({ write: (more) => (text += more), now: () => NOW })
+    display.show({ kind: 'run', run: { ...run, status: 'running', resources: [{ ...lines, errors: [error(1)] }] } })
+    expect(text.split('\n')).toEqual(expect.arrayContaining(PROBLEMS.slice(0, 2)))
+    display.show({ kind: 'run', run })
+    for (const problem of PROBLEMS) expect([problem, text.split(problem).length]).toEqual([problem, 2])
+    expect(text).not.toContain('no_cursor')
+  })
+})
+
+describe('the display of a run', () => {
+  const screen = { isTTY: true, columns: 80, rows: 24, write: () => true, on: () => {} }
+  it.each<[string, object, typeof LinesDisplay | typeof ScreenDisplay]>([
+    ['is redrawn on a terminal', screen, ScreenDisplay],
+    ['is lines on a terminal without a size', { ...screen, columns: 0, rows: 0 }, LinesDisplay],
+    ['is lines on a terminal of unknown size', { ...screen, columns: undefined, rows: undefined }, LinesDisplay],
+    ['is lines in a file or pipe', { ...screen, isTTY: undefined }, LinesDisplay],
+  ])('%s', (_, stream, kind) => {
+    vi.stubEnv('TERM', 'xterm')
+    const display = createDisplay(stream as NodeJS.WriteStream)
+    display.close()
+    vi.unstubAllEnvs()
+    expect(display).toBeInstanceOf(kind)
   })
 })
 

@@ -52,7 +52,7 @@ beforeEach(async () => {
     longPolls: new ClaimLongPolls({ database, clock: { sleep: () => new Promise(() => {}) } }),
     loadAccount: async () => load(),
     mappings: NO_UNIFIED.mappings,
-    redact: async (_environmentId, _accountId, text) => text,
+    redactor: async () => (text) => text,
     onDefect: (_, runId) => {
       defects.push(runId)
     },

@@ -25,8 +25,9 @@ export interface TestApp {
    *
    * @param also environment variables over those of the app
    * @param clock absent: that of the system
+   * @param logger absent: shows defects alone
    */
-  startWorker(also?: Readonly<Record<string, string>>, clock?: Clock): Pick<WorkerProcess, 'drain'>
+  startWorker(also?: Readonly<Record<string, string>>, clock?: Clock, logger?: Logger): Pick<WorkerProcess, 'drain'>
 }
 
 const CONFIG = { PATCHBAY_PORT: '0', PATCHBAY_RATE_LIMIT: '0', PATCHBAY_RATE_LIMIT_ADDRESS: '0' }
@@ -63,8 +64,9 @@ export async function startTestApp(
     open.push(created)
     return created
   }
-  const startWorker: TestApp['startWorker'] = (also = {}, clock = undefined) => {
-    const worker = createWorkerProcess({ ...process, clock, config: readConfig({ ...CONFIG, ...settings, ...also }) })
+  const startWorker: TestApp['startWorker'] = (also = {}, clock = undefined, logger = process.logger) => {
+    const config = readConfig({ ...CONFIG, ...settings, ...also })
+    const worker = createWorkerProcess({ ...process, clock, logger, config })
     workers.push(worker)
     afterAll(() => worker[Symbol.asyncDispose]())
     worker.start()

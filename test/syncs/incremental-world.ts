@@ -23,7 +23,6 @@ import { runTriggerNow, updateTrigger } from '../../src/schedules/index.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
 import { executeRun, executeWebhookRun } from '../../src/syncs/index.ts'
 import { createProxySource, methodFacts } from '../../src/syncs/page-source.ts'
-import { silentLogger } from '../../src/telemetry/logger.ts'
 import { createWebhook } from '../../src/webhooks/index.ts'
 import { clearTriggers, TriggerFixture } from '../schedules/trigger-fixture.ts'
 import type { DatabaseClock } from '../support/database-clock.ts'
@@ -292,6 +291,7 @@ export class World {
       database: this.#database,
       proxy: this.#proxy(),
       ...NO_UNIFIED,
+      warn: () => {},
       loadAccount: async () => this.#account() as ResolvedAccount,
     }
     const save: Parameters<typeof executeWebhookRun>[2]['save'] = async (...saved) =>
@@ -310,9 +310,9 @@ export class World {
     const onDefect = (error: unknown) => {
       throw error
     }
-    const redact = async (_environmentId: string, _accountId: string, text: string) => text
+    const redactor = async () => (text: string) => text
     const { mappings } = NO_UNIFIED
-    const deps = { database: this.#database, queue, longPolls, loadAccount, mappings, redact, onDefect }
+    const deps = { database: this.#database, queue, longPolls, loadAccount, mappings, redactor, onDefect }
     const { signal } = new AbortController()
     for (const [index, daemonId] of this.#daemons.entries()) {
       const [assignment] = await claimRuns(deps, environmentId, { daemonId, capacity: 1, waitMs: 0 }, signal)
@@ -340,7 +340,7 @@ export class World {
       }
       const key = { id, leaseId }
       const lease = { assertHeld() {} }
-      const sink = createStoreSink({ store: this.#store(index), logger: silentLogger }, claimed, lease)
+      const sink = createStoreSink(this.#store(index), claimed, lease)
       const { access } = this.#account()
       const source = createProxySource(this.#proxy(), PLAN, access)
       const save: Parameters<typeof executeWebhookRun>[2]['save'] = async (state, stats) => {

@@ -403,7 +403,9 @@ describe('errors of the third party', () => {
   const broken: SourceScript = {
     records: ({ resource, query }) => (resource === 'repos' ? ids('a', 'b', 'c') : ids(`of ${query.repo}`)),
     failure: ({ request }) =>
-      request.query.repo === 'b' ? upstreamErrorOutcome('no such repository', 404, undefined) : undefined,
+      request.query.repo === 'b'
+        ? upstreamErrorOutcome('no such repository', 404, undefined, 'GET /repos/b/issues')
+        : undefined,
   }
   const resources = [
     { resource: 'repos', method: 'list' },
@@ -415,7 +417,14 @@ describe('errors of the third party', () => {
       query: { repo: '{{resources.repos.id}}' },
     },
   ]
-  const error = { reason: 'UPSTREAM_ERROR', message: 'no such repository' }
+  const error = {
+    reason: 'UPSTREAM_ERROR',
+    message: 'the third party answered with status 404: no such repository',
+    resource: 'issues',
+    method: 'list',
+    parent: { resource: 'repos', id: 'b', path: 'repos/b' },
+    request: 'GET /repos/b/issues',
+  }
 
   it('are reported, counted and passed over by default', async () => {
     const { outcome, delivered, progress } = await execute(broken, runOf(resources))
@@ -427,7 +436,7 @@ describe('errors of the third party', () => {
     ])
     expect(progress.stats).toMatchObject([
       { resource: 'repos', complete: true },
-      { resource: 'issues', failed: 1, delivered: 2, complete: false },
+      { resource: 'issues', failed: 1, delivered: 2, complete: false, errors: [error] },
     ])
   })
 
@@ -475,6 +484,7 @@ describe('errors of the third party', () => {
     { failure: new Failure('ACCOUNT_NOT_ACTIVE', 'reconnect'), kind: 'failed' },
     { failure: new Failure('EXPRESSION_FAILED', 'no'), kind: PASSED },
   ]
+  const PLACE = { resource: 'users', method: 'list' }
   const rows = failures.map((row) => ({ ...row, error: errorOf(row.failure) }))
   it.each(rows)('$error.message end as $kind when errors are ignored', async ({ failure, error, kind }) => {
     const { outcome } = await execute(
@@ -483,7 +493,7 @@ describe('errors of the third party', () => {
     )
     expect(outcome.kind).toBe(kind)
     if (outcome.kind === 'failed' || outcome.kind === 'retry')
-      expect(outcome.error).toEqual({ reason: error.reason, message: `users.list: ${error.message}` })
+      expect(outcome.error).toEqual({ ...error, message: `users.list: ${error.message}`, ...PLACE })
   })
 
   it('that are bugs are thrown instead of becoming an outcome', async () => {
@@ -653,7 +663,10 @@ describe('ending early', () => {
 
     it('fails the run after six in a row, where they began', async () => {
       const { outcome, delivered, progress } = await last(reading(['r0', 'r1', 'r2', 'r3', 'r4', 'r5']), 8)
-      expect(outcome).toMatchObject({ kind: 'failed', error: { message: 'r0.list: bug' } })
+      expect(outcome).toMatchObject({
+        kind: 'failed',
+        error: { message: 'r0.list: the third party answered with status 500: bug' },
+      })
       expect(arrived(delivered)).toEqual(['started', 'failed'])
       const again = await last(reading([]), 8, { checkpoint: progress.checkpoint })
       expect(again.outcome).toEqual(COMPLETED)
@@ -662,12 +675,28 @@ describe('ending early', () => {
 
     it('has them read by another attempt after six in a row when this one has made progress', async () => {
       const { outcome } = await last(reading(['r1', 'r2', 'r3', 'r4', 'r5', 'r6']), 8)
-      expect(outcome).toEqual({ kind: 'retry', error: { reason: 'UPSTREAM_ERROR', message: 'r1.list: bug' } })
+      expect(outcome).toEqual({
+        kind: 'retry',
+        error: {
+          reason: 'UPSTREAM_ERROR',
+          message: 'r1.list: the third party answered with status 500: bug',
+          resource: 'r1',
+          method: 'list',
+        },
+      })
     })
 
     it('has them read by the next attempt when there is one', async () => {
       const { outcome, progress } = await execute(reading(['r1']), runOf(lists(2), { attempt: 4 }), { attemptsMax: 5 })
-      expect(outcome).toEqual({ kind: 'retry', error: { reason: 'UPSTREAM_ERROR', message: 'r1.list: bug' } })
+      expect(outcome).toEqual({
+        kind: 'retry',
+        error: {
+          reason: 'UPSTREAM_ERROR',
+          message: 'r1.list: the third party answered with status 500: bug',
+          resource: 'r1',
+          method: 'list',
+        },
+      })
       expect((await last(reading([]), 2, { checkpoint: progress.checkpoint })).outcome).toEqual(COMPLETED)
     })
   })

@@ -105,6 +105,7 @@ async function work(
     database,
     loadAccount: async () => readyAccount(),
     proxy: { pages: pagesFrom },
+    warn: () => {},
     ...NO_UNIFIED,
     ...deps,
   }

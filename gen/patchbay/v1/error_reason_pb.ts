@@ -366,8 +366,8 @@ export const ErrorReason = {
 
   /**
    * The third party answered with an error. FAILED_PRECONDITION, HTTP 502; over `/proxy` and `/custom` its own status, where
-   * that is 4xx, 503 or 504. Metadata: `upstream_status`, `resource`, `method`, and what the definition's error expression
-   * adds; `upstream_action` is `retry` when the definition expects it to pass, `needs_reauth` when the account has to be
+   * that is 4xx, 503 or 504. Metadata: `upstream_status`, `upstream_request` (method and path, as every error of a call
+   * has it), `resource`, `method`, and what the definition's error expression adds; `upstream_action` is `retry` when the definition expects it to pass, `needs_reauth` when the account has to be
    * connected again. `headers` of the error expression are headers of the answer; its `result` is `error.result` over
    * REST, else one more detail of type `google.protobuf.Struct` with the key `result`. Secrets that the third party
    * repeats are replaced by `***`.

@@ -199,7 +199,7 @@ export type SyncJobRunRecordEventPayload = Message<"patchbay.v1.SyncJobRunRecord
   hasMore: boolean;
 
   /**
-   * Errors of records of the page, when the job says `batch`. Absent without any.
+   * Why listings failed, as in `record_error`, when the job says `batch`. Absent without any.
    *
    * @generated from field: repeated patchbay.v1.SyncJobRunError errors = 8;
    */
@@ -269,7 +269,7 @@ export type SyncJobRunRecordErrorEventPayload = Message<"patchbay.v1.SyncJobRunR
   sequence: number;
 
   /**
-   * Why.
+   * Why, with the record that the listing was read for and the request.
    *
    * @generated from field: patchbay.v1.SyncJobRunError error = 7;
    */

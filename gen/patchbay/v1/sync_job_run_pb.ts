@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/sync_job_run.proto.
  */
 export const file_patchbay_v1_sync_job_run: GenFile = /*@__PURE__*/
-  fileDesc("Ch5wYXRjaGJheS92MS9zeW5jX2pvYl9ydW4ucHJvdG8SC3BhdGNoYmF5LnYxIv0ICgpTeW5jSm9iUnVuEhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgCIAEoCUIL4EEDukgFcgOwAQESIAoLc3luY19qb2JfaWQYAyABKAlCC+BBBbpIBXIDsAEBEioKFWludGVncmF0ZWRfYWNjb3VudF9pZBgEIAEoCUIL4EEFukgFcgOwAQESJAoKdHJpZ2dlcl9pZBgFIAEoCUIL4EEDukgFcgOwAQFIAYgBARIkCgRraW5kGAYgASgJQhbgQQO6SBByDlIEY3JvblIGbWFudWFsEnIKBnN0YXR1cxgHIAEoCUJi4EEDukhcclpSB2NyZWF0ZWRSB3J1bm5pbmdSDHJhdGVfbGltaXRlZFIJY29tcGxldGVkUhNwYXJ0aWFsbHlfY29tcGxldGVkUgZmYWlsZWRSB3N0b3BwZWRSB3NraXBwZWQSKgoEYXJncxgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBBRIxCglyZXNvdXJjZXMYCSADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAxIfChBkYWVtb25fZ3JvdXBfa2V5GAogASgJQgPgQQVIABIhCgp3ZWJob29rX2lkGAsgASgJQgvgQQW6SAVyA7ABAUgAEjoKDmVycm9yX2hhbmRsaW5nGAwgASgJQiLgQQW6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoEiAKE2lnbm9yZV9wcmV2aW91c19ydW4YDSABKAhCA+BBBRI2Cg1zY2hlZHVsZWRfZm9yGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnN0YXJ0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKY3JlYXRlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjcKDnJlc291cmNlX3N0YXRzGBMgAygLMhoucGF0Y2hiYXkudjEuUmVzb3VyY2VTdGF0c0ID4EEDEjAKBWVycm9yGBQgASgLMhwucGF0Y2hiYXkudjEuU3luY0pvYlJ1bkVycm9yQgPgQQMSFAoHYXR0ZW1wdBgVIAEoBUID4EEDEhEKBGV0YWcYFiABKAlCA+BBAxIdCgtza2lwX3JlYXNvbhgXIAEoCUID4EEDSAKIAQESNAoHd2FpdGluZxgYIAEoCzIeLnBhdGNoYmF5LnYxLlN5bmNKb2JSdW5XYWl0aW5nQgPgQQNCDQoLZGVzdGluYXRpb25CDQoLX3RyaWdnZXJfaWRCDgoMX3NraXBfcmVhc29uIq0BChFTeW5jSm9iUnVuV2FpdGluZxITCgZyZWFzb24YASABKAlCA+BBAxIUCgdtZXNzYWdlGAIgASgJQgPgQQMSLgoFdW50aWwYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSKQoPYmxvY2tpbmdfcnVuX2lkGAQgASgJQgvgQQO6SAVyA7ABAUgAiAEBQhIKEF9ibG9ja2luZ19ydW5faWQixwMKDVJlc291cmNlU3RhdHMSHwoIcmVzb3VyY2UYASABKAlCDeBBArpIB3IFEAEY/wESHQoGbWV0aG9kGAIgASgJQg3gQQK6SAdyBRABGIABEhkKBXBhZ2VzGAMgASgFQgrgQQG6SAQaAigAEhsKB2ZldGNoZWQYBCABKAVCCuBBAbpIBBoCKAASHQoJZGVsaXZlcmVkGAUgASgFQgrgQQG6SAQaAigAEhoKBmZhaWxlZBgGIAEoBUIK4EEBukgEGgIoABIkCgtzdG9wX3JlYXNvbhgHIAEoCUIK4EEBukgEcgIYQEgAiAEBEhUKCGNvbXBsZXRlGAggASgIQgPgQQESJgoNY2xhaW1lZF90b3RhbBgJIAEoBUIK4EEBukgEGgIoAEgBiAEBEiEKCGRpc3RpbmN0GAogASgFQgrgQQG6SAQaAigASAKIAQESIwoKZHVwbGljYXRlcxgLIAEoBUIK4EEBukgEGgIoAEgDiAEBEhgKC2lzX2VzdGltYXRlGAwgASgIQgPgQQFCDgoMX3N0b3BfcmVhc29uQhAKDl9jbGFpbWVkX3RvdGFsQgsKCV9kaXN0aW5jdEINCgtfZHVwbGljYXRlcyJnCg9TeW5jSm9iUnVuRXJyb3ISNgoGcmVhc29uGAEgASgJQibgQQK6SCByHjIcXltBLVphLXpdW0EtWmEtejAtOV9dezAsNjN9JBIcCgdtZXNzYWdlGAIgASgJQgvgQQG6SAVyAxiAQGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_sync_job]);
+  fileDesc("Ch5wYXRjaGJheS92MS9zeW5jX2pvYl9ydW4ucHJvdG8SC3BhdGNoYmF5LnYxIv0ICgpTeW5jSm9iUnVuEhcKAmlkGAEgASgJQgvgQQi6SAVyA7ABARIjCg5lbnZpcm9ubWVudF9pZBgCIAEoCUIL4EEDukgFcgOwAQESIAoLc3luY19qb2JfaWQYAyABKAlCC+BBBbpIBXIDsAEBEioKFWludGVncmF0ZWRfYWNjb3VudF9pZBgEIAEoCUIL4EEFukgFcgOwAQESJAoKdHJpZ2dlcl9pZBgFIAEoCUIL4EEDukgFcgOwAQFIAYgBARIkCgRraW5kGAYgASgJQhbgQQO6SBByDlIEY3JvblIGbWFudWFsEnIKBnN0YXR1cxgHIAEoCUJi4EEDukhcclpSB2NyZWF0ZWRSB3J1bm5pbmdSDHJhdGVfbGltaXRlZFIJY29tcGxldGVkUhNwYXJ0aWFsbHlfY29tcGxldGVkUgZmYWlsZWRSB3N0b3BwZWRSB3NraXBwZWQSKgoEYXJncxgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBBRIxCglyZXNvdXJjZXMYCSADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAxIfChBkYWVtb25fZ3JvdXBfa2V5GAogASgJQgPgQQVIABIhCgp3ZWJob29rX2lkGAsgASgJQgvgQQW6SAVyA7ABAUgAEjoKDmVycm9yX2hhbmRsaW5nGAwgASgJQiLgQQW6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoEiAKE2lnbm9yZV9wcmV2aW91c19ydW4YDSABKAhCA+BBBRI2Cg1zY2hlZHVsZWRfZm9yGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnN0YXJ0ZWRfYXQYDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSNAoLZmluaXNoZWRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKY3JlYXRlZF9hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgp1cGRhdGVkX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjcKDnJlc291cmNlX3N0YXRzGBMgAygLMhoucGF0Y2hiYXkudjEuUmVzb3VyY2VTdGF0c0ID4EEDEjAKBWVycm9yGBQgASgLMhwucGF0Y2hiYXkudjEuU3luY0pvYlJ1bkVycm9yQgPgQQMSFAoHYXR0ZW1wdBgVIAEoBUID4EEDEhEKBGV0YWcYFiABKAlCA+BBAxIdCgtza2lwX3JlYXNvbhgXIAEoCUID4EEDSAKIAQESNAoHd2FpdGluZxgYIAEoCzIeLnBhdGNoYmF5LnYxLlN5bmNKb2JSdW5XYWl0aW5nQgPgQQNCDQoLZGVzdGluYXRpb25CDQoLX3RyaWdnZXJfaWRCDgoMX3NraXBfcmVhc29uIq0BChFTeW5jSm9iUnVuV2FpdGluZxITCgZyZWFzb24YASABKAlCA+BBAxIUCgdtZXNzYWdlGAIgASgJQgPgQQMSLgoFdW50aWwYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSKQoPYmxvY2tpbmdfcnVuX2lkGAQgASgJQgvgQQO6SAVyA7ABAUgAiAEBQhIKEF9ibG9ja2luZ19ydW5faWQi5QQKDVJlc291cmNlU3RhdHMSHwoIcmVzb3VyY2UYASABKAlCDeBBArpIB3IFEAEY/wESHQoGbWV0aG9kGAIgASgJQg3gQQK6SAdyBRABGIABEhkKBXBhZ2VzGAMgASgFQgrgQQG6SAQaAigAEhsKB2ZldGNoZWQYBCABKAVCCuBBAbpIBBoCKAASHQoJZGVsaXZlcmVkGAUgASgFQgrgQQG6SAQaAigAEhoKBmZhaWxlZBgGIAEoBUIK4EEBukgEGgIoABIkCgtzdG9wX3JlYXNvbhgHIAEoCUIK4EEBukgEcgIYQEgAiAEBEhUKCGNvbXBsZXRlGAggASgIQgPgQQESJgoNY2xhaW1lZF90b3RhbBgJIAEoBUIK4EEBukgEGgIoAEgBiAEBEiEKCGRpc3RpbmN0GAogASgFQgrgQQG6SAQaAigASAKIAQESIwoKZHVwbGljYXRlcxgLIAEoBUIK4EEBukgEGgIoAEgDiAEBEhgKC2lzX2VzdGltYXRlGAwgASgIQgPgQQESOQoGZXJyb3JzGA0gAygLMhwucGF0Y2hiYXkudjEuU3luY0pvYlJ1bkVycm9yQgvgQQG6SAWSAQIQChIiCg5lcnJvcnNfb21pdHRlZBgOIAEoBUIK4EEBukgEGgIoABI9Cgh3YXJuaW5ncxgPIAMoCzIeLnBhdGNoYmF5LnYxLlN5bmNKb2JSdW5XYXJuaW5nQgvgQQG6SAWSAQIQCkIOCgxfc3RvcF9yZWFzb25CEAoOX2NsYWltZWRfdG90YWxCCwoJX2Rpc3RpbmN0Qg0KC19kdXBsaWNhdGVzImkKEVN5bmNKb2JSdW5XYXJuaW5nEjYKBnJlYXNvbhgBIAEoCUIm4EECukggch4yHF5bQS1aYS16XVtBLVphLXowLTlfXXswLDYzfSQSHAoHbWVzc2FnZRgCIAEoCUIL4EEBukgFcgMYgEAi1wIKD1N5bmNKb2JSdW5FcnJvchI2CgZyZWFzb24YASABKAlCJuBBArpIIHIeMhxeW0EtWmEtel1bQS1aYS16MC05X117MCw2M30kEhwKB21lc3NhZ2UYAiABKAlCC+BBAbpIBXIDGIBAEiIKCHJlc291cmNlGAMgASgJQgvgQQG6SAVyAxj/AUgAiAEBEiAKBm1ldGhvZBgEIAEoCUIL4EEBukgFcgMYgAFIAYgBARIyCgZwYXJlbnQYBSABKAsyHS5wYXRjaGJheS52MS5TeW5jSm9iUnVuUGFyZW50QgPgQQESIQoHZWxlbWVudBgGIAEoCUIL4EEBukgFcgMY/wFIAogBARIhCgdyZXF1ZXN0GAcgASgJQgvgQQG6SAVyAxiABEgDiAEBQgsKCV9yZXNvdXJjZUIJCgdfbWV0aG9kQgoKCF9lbGVtZW50QgoKCF9yZXF1ZXN0InEKEFN5bmNKb2JSdW5QYXJlbnQSHQoIcmVzb3VyY2UYASABKAlCC+BBArpIBXIDGP8BEhwKAmlkGAIgASgJQgvgQQG6SAVyAxj/AUgAiAEBEhkKBHBhdGgYAyABKAlCC+BBAbpIBXIDGIAEQgUKA19pZGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_sync_job]);
 
 /**
  * One execution of a sync job for an account. What it is to do is copied from job and trigger when it is created, so
@@ -314,8 +314,8 @@ export type ResourceStats = Message<"patchbay.v1.ResourceStats"> & {
   failed: number;
 
   /**
-   * Why the node's paging last ended, a stable name such as `empty_page`, `no_cursor` or `max_pages`. Absent while it
-   * has not ended.
+   * Why the node's paging last ended, a stable name such as `empty_page`, `no_cursor` or `max_pages`: of the last listing
+   * only, so why others failed is in `errors`. Absent while it has not ended.
    *
    * @generated from field: optional string stop_reason = 7;
    */
@@ -361,6 +361,29 @@ export type ResourceStats = Message<"patchbay.v1.ResourceStats"> & {
    * @generated from field: bool is_estimate = 12;
    */
   isEstimate: boolean;
+
+  /**
+   * Why listings of the node failed: the first ten, in order, fewer where all nodes of the run have more than 32 KiB of
+   * them. Empty when none did.
+   *
+   * @generated from field: repeated patchbay.v1.SyncJobRunError errors = 13;
+   */
+  errors: SyncJobRunError[];
+
+  /**
+   * How many more failed than `errors` has.
+   *
+   * @generated from field: int32 errors_omitted = 14;
+   */
+  errorsOmitted: number;
+
+  /**
+   * What to correct although nothing failed: `RECORD_ID_MISSING`, records without an identifier, of which a changed one
+   * cannot be told from a new one. There may be others in the future. Empty when there is nothing.
+   *
+   * @generated from field: repeated patchbay.v1.SyncJobRunWarning warnings = 15;
+   */
+  warnings: SyncJobRunWarning[];
 };
 
 /**
@@ -371,7 +394,35 @@ export const ResourceStatsSchema: GenMessage<ResourceStats> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_sync_job_run, 2);
 
 /**
- * Why a run failed.
+ * What to correct in a job, definition or mapping although nothing failed.
+ *
+ * @generated from message patchbay.v1.SyncJobRunWarning
+ */
+export type SyncJobRunWarning = Message<"patchbay.v1.SyncJobRunWarning"> & {
+  /**
+   * A stable name, such as `RECORD_ID_MISSING`.
+   *
+   * @generated from field: string reason = 1;
+   */
+  reason: string;
+
+  /**
+   * The same in words, and what to do.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message patchbay.v1.SyncJobRunWarning.
+ * Use `create(SyncJobRunWarningSchema)` to create a new message.
+ */
+export const SyncJobRunWarningSchema: GenMessage<SyncJobRunWarning> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_sync_job_run, 3);
+
+/**
+ * Why a run or one of its listings failed, and where.
  *
  * @generated from message patchbay.v1.SyncJobRunError
  */
@@ -389,6 +440,43 @@ export type SyncJobRunError = Message<"patchbay.v1.SyncJobRunError"> & {
    * @generated from field: string message = 2;
    */
   message: string;
+
+  /**
+   * The node whose listing failed. Absent when the run failed otherwise.
+   *
+   * @generated from field: optional string resource = 3;
+   */
+  resource?: string | undefined;
+
+  /**
+   * Its method. Absent with `resource`.
+   *
+   * @generated from field: optional string method = 4;
+   */
+  method?: string | undefined;
+
+  /**
+   * The record that it was read for. Absent without `depends_on`.
+   *
+   * @generated from field: patchbay.v1.SyncJobRunParent parent = 5;
+   */
+  parent?: SyncJobRunParent | undefined;
+
+  /**
+   * The element of the argument that `loop_on` names, a value that is no text as JSON. Absent without `loop_on`.
+   *
+   * @generated from field: optional string element = 6;
+   */
+  element?: string | undefined;
+
+  /**
+   * The request that failed: method and path without query parameters, such as `GET /orders/13/lines`, secrets masked. One
+   * that could not be built has the path of the definition, such as `GET /orders/{{id}}/lines`. Absent when the method
+   * is not known.
+   *
+   * @generated from field: optional string request = 7;
+   */
+  request?: string | undefined;
 };
 
 /**
@@ -396,5 +484,41 @@ export type SyncJobRunError = Message<"patchbay.v1.SyncJobRunError"> & {
  * Use `create(SyncJobRunErrorSchema)` to create a new message.
  */
 export const SyncJobRunErrorSchema: GenMessage<SyncJobRunError> = /*@__PURE__*/
-  messageDesc(file_patchbay_v1_sync_job_run, 3);
+  messageDesc(file_patchbay_v1_sync_job_run, 4);
+
+/**
+ * Names a record that others are read for.
+ *
+ * @generated from message patchbay.v1.SyncJobRunParent
+ */
+export type SyncJobRunParent = Message<"patchbay.v1.SyncJobRunParent"> & {
+  /**
+   * Its resource.
+   *
+   * @generated from field: string resource = 1;
+   */
+  resource: string;
+
+  /**
+   * Its identifier, secrets masked. Absent when it has none.
+   *
+   * @generated from field: optional string id = 2;
+   */
+  id?: string | undefined;
+
+  /**
+   * The same with the records above it, outermost first, such as `organisations/7/repositories/42`; `?` for a record
+   * without an identifier.
+   *
+   * @generated from field: string path = 3;
+   */
+  path: string;
+};
+
+/**
+ * Describes the message patchbay.v1.SyncJobRunParent.
+ * Use `create(SyncJobRunParentSchema)` to create a new message.
+ */
+export const SyncJobRunParentSchema: GenMessage<SyncJobRunParent> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_sync_job_run, 5);
 

@@ -26,7 +26,7 @@ import {
   progressFromProto,
 } from './daemon.convert.ts'
 import type { ServiceDeps } from './deps.ts'
-import { syncJobRunToProto } from './sync-job-run.convert.ts'
+import { runErrorFromProto, syncJobRunToProto } from './sync-job-run.convert.ts'
 
 /** Margin before the deadline of a claim, so that its answer arrives in time. */
 const ANSWER_MS = 250
@@ -78,8 +78,7 @@ export function daemonService({ daemons }: Pick<ServiceDeps, 'daemons'>): Servic
       failRun: async (request, context) => {
         const { error, retryable: isRetryable, waitSeconds } = request
         if (error === undefined) throw new Error('the contract let a failure without an error through')
-        const { reason, message } = error
-        const how = { error: { reason, message }, isRetryable, waitMs: millisecondsOf(waitSeconds) }
+        const how = { error: runErrorFromProto(error), isRetryable, waitMs: millisecondsOf(waitSeconds) }
         const progress = progressFromProto(request)
         return syncJobRunToProto(
           await failRun(daemons, environmentIdOf(context), leaseFromProto(request), progress, how),

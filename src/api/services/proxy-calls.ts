@@ -62,13 +62,14 @@ export function upstreamFailure(
 ): Failure {
   const raw = includeRaw ? outcome.body : undefined
   if (outcome.kind === 'rate_limited') return rateLimitFailure(outcome, names, raw)
-  const { status, message, metadata, headers, ownHeaders, result, action } = outcome
+  const { status, message, metadata, headers, ownHeaders, result, action, request } = outcome
   const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
   return new Failure('UPSTREAM_ERROR', message, {
     metadata: {
       ...flattened(metadata),
       upstream_status: String(status),
       ...upstreamAction(action),
+      ...(request === undefined ? {} : { upstream_request: request }),
       ...names,
     },
     httpStatus: restStatusOf(status),

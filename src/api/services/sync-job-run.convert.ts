@@ -1,7 +1,9 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type {
   ResourceStats as ProtoResourceStats,
+  SyncJobRunError as ProtoRunError,
   ResourceStatsSchema,
+  SyncJobRunParent,
   SyncJobRunSchema,
 } from '../../../gen/patchbay/v1/sync_job_run_pb.ts'
 import type {
@@ -11,8 +13,10 @@ import type {
 import { assertNever } from '../../base/index.ts'
 import type {
   ErrorHandling,
+  ParentRef,
   ResourceStats,
   RunDestination,
+  RunError,
   RunFilter,
   RunInput,
   RunStatus,
@@ -87,7 +91,7 @@ export function runFilterFromProto(request: ListSyncJobRunsRequest): RunFilter {
 /** The statistics that a daemon reports. */
 export function resourceStatsFromProto(stats: ProtoResourceStats): ResourceStats {
   const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
-  const { claimedTotal, distinct, duplicates, isEstimate } = stats
+  const { claimedTotal, distinct, duplicates, isEstimate, errors, errorsOmitted, warnings } = stats
   return {
     resource,
     method,
@@ -101,13 +105,42 @@ export function resourceStatsFromProto(stats: ProtoResourceStats): ResourceStats
     ...(distinct === undefined ? {} : { distinct }),
     ...(duplicates === undefined ? {} : { duplicates }),
     ...(isEstimate ? { isEstimate } : {}),
+    ...(errors.length === 0 ? {} : { errors: errors.map(runErrorFromProto) }),
+    ...(errorsOmitted === 0 ? {} : { errorsOmitted }),
+    ...(warnings.length === 0 ? {} : { warnings: warnings.map(({ reason, message }) => ({ reason, message })) }),
   }
+}
+
+/** The error that a daemon reports. */
+export function runErrorFromProto({ reason, message, ...place }: ProtoRunError): RunError {
+  const { resource, method, parent, element, request } = place
+  return {
+    reason,
+    message,
+    ...(resource === undefined ? {} : { resource }),
+    ...(method === undefined ? {} : { method }),
+    ...(parent === undefined ? {} : { parent: parentFromProto(parent) }),
+    ...(element === undefined ? {} : { element }),
+    ...(request === undefined ? {} : { request }),
+  }
+}
+
+function parentFromProto({ resource, id, path }: SyncJobRunParent): ParentRef {
+  return { resource, ...(id === undefined ? {} : { id }), path }
 }
 
 /** The statistics of a run. */
 export function resourceStatsToProto(stats: ResourceStats): MessageInitShape<typeof ResourceStatsSchema> {
   const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
-  const { claimedTotal, distinct, duplicates, isEstimate = false } = stats
+  const {
+    claimedTotal,
+    distinct,
+    duplicates,
+    isEstimate = false,
+    errors = [],
+    errorsOmitted = 0,
+    warnings = [],
+  } = stats
   return {
     resource,
     method,
@@ -121,6 +154,9 @@ export function resourceStatsToProto(stats: ResourceStats): MessageInitShape<typ
     distinct,
     duplicates,
     isEstimate,
+    errors: [...errors],
+    errorsOmitted,
+    warnings: [...warnings],
   }
 }
 

@@ -1,22 +1,12 @@
 import { systemClock } from '../../../src/base/index.ts'
 import { connectService, createDaemon, openStore } from '../../../src/daemon-runner/index.ts'
-import type { Logger } from '../../../src/telemetry/index.ts'
-
-/** A line of a daemon's log. */
-interface LogLine {
-  readonly level: 'debug' | 'info' | 'warn' | 'error'
-  readonly message: string
-  readonly fields: Readonly<Record<string, unknown>>
-}
+import { type ListeningLogger, listeningLogger } from '../../support/listening-logger.ts'
 
 /** A daemon in this process. */
-export interface RunningDaemon extends AsyncDisposable {
+export interface RunningDaemon extends AsyncDisposable, Pick<ListeningLogger, 'log' | 'logged'> {
   readonly daemon: ReturnType<typeof createDaemon>
   /** Resolves when it has drained; rejects with the error that ended it. */
   readonly ended: Promise<void>
-  readonly log: readonly LogLine[]
-  /** The first log line with this message and these fields, past or future. */
-  logged(message: string, fields?: Readonly<Record<string, unknown>>): Promise<LogLine>
 }
 
 /** Its service, group and store. */
@@ -41,7 +31,7 @@ export function startDaemon({
 }: DaemonTarget): RunningDaemon {
   const store = openStore({ address, schema, writers: capacity })
   if (store === undefined) throw new Error(`no store at ${address}`)
-  const { logger, log, said } = createListeningLogger()
+  const { logger, log, logged } = listeningLogger()
   const deps = { service: connectService({ url, token }), store, clock: systemClock, random: Math.random, logger }
   const daemon = createDaemon(deps, { groupKey: group, label: 'test', version: 'test', regions: [], capacity })
   daemon.start()
@@ -51,39 +41,10 @@ export function startDaemon({
     daemon,
     ended,
     log,
-    logged: said,
+    logged,
     async [Symbol.asyncDispose]() {
       await daemon[Symbol.asyncDispose]()
       await store[Symbol.asyncDispose]()
     },
   }
-}
-
-function createListeningLogger() {
-  const log: LogLine[] = []
-  const waiting = new Set<() => void>()
-  const write =
-    (level: LogLine['level']) =>
-    (fields: LogLine['fields'], message: string): void => {
-      log.push({ level, message, fields })
-      for (const look of [...waiting]) look()
-    }
-  const logger: Logger = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
-  const said = async (message: string, fields: LogLine['fields'] = {}): Promise<LogLine> => {
-    const { promise, resolve } = Promise.withResolvers<LogLine>()
-    const look = () => {
-      const found = log.find((line) => line.message === message && hasAll(line.fields, fields))
-      if (found !== undefined) resolve(found)
-    }
-    waiting.add(look)
-    look()
-    const found = await promise
-    waiting.delete(look)
-    return found
-  }
-  return { logger, log, said }
-}
-
-function hasAll(fields: LogLine['fields'], wanted: LogLine['fields']): boolean {
-  return Object.entries(wanted).every(([key, value]) => fields[key] === value)
 }
