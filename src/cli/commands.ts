@@ -295,7 +295,11 @@ export const COMMANDS: readonly Command[] = [
     summary: 'run a trigger now, or follow a run',
     description:
       'Starts a run of the trigger. With --follow it shows the run until it ends and exits with 0 if it completed, 1 if it failed, 3 if it partially completed, was stopped or skipped. Ctrl-C does not stop the run.',
-    options: [{ flags: '--follow', meaning: 'show the progress until the run ends' }, ...SERVER_OPTIONS],
+    options: [
+      { flags: '--follow', meaning: 'show the progress until the run ends' },
+      { flags: '--full', meaning: 'read everything, not only what has changed since the last run of the trigger' },
+      ...SERVER_OPTIONS,
+    ],
     variables: LOCAL_SERVER,
     examples: ['patchbay run 01a1febe-108f-77e8-836b-f40b4a24d381 --follow'],
     dataDirectory: 'unused',

@@ -17,8 +17,9 @@ const EXIT_NOT_COMPLETED = 3
 export const runTriggerNow: RunCommand = async ({ operands: [id = ''], options, flags, environment }) => {
   if (!isUuid(id)) throw new UsageError('run takes the id of a trigger, or with --follow of a run')
   const runs = createRunsClient(readServerAddress('run', options, environment))
-  if (flags.has('follow')) return await follow(runs, id)
-  const started = await runs.start(id).catch((error: unknown) => {
+  const isFull = flags.has('full')
+  if (flags.has('follow')) return await follow(runs, id, isFull)
+  const started = await runs.start(id, isFull).catch((error: unknown) => {
     throw isNotFound(error)
       ? new Failure('RESOURCE_NOT_FOUND', `there is no trigger ${id}; with --follow it may be a run`)
       : error
@@ -27,22 +28,31 @@ export const runTriggerNow: RunCommand = async ({ operands: [id = ''], options, 
   return 0
 }
 
-/** Follows the run with this id, or a new one of the trigger with this id. @returns the exit code */
-async function follow(runs: RunsClient, id: string): Promise<number> {
+/**
+ * Follows the run with this id, or a new one of the trigger with this id.
+ *
+ * @param isFull a new run, which reads everything
+ * @returns the exit code
+ */
+async function follow(runs: RunsClient, id: string, isFull: boolean): Promise<number> {
   const interrupted = new AbortController()
   const interrupt = () => interrupted.abort()
   for (const signal of SIGNALS) process.on(signal, interrupt)
   const display = createDisplay(process.stdout)
   try {
-    const last = await displayRun(runs, id, display, interrupted.signal).catch(async (error: unknown) => {
-      if (!isNotFound(error)) throw error
-      const started = await runs.start(id).catch((second: unknown) => {
-        throw isNotFound(second)
-          ? new Failure('RESOURCE_NOT_FOUND', `there is neither a run nor a trigger ${id}`)
-          : second
+    const followNew = async () => {
+      const started = await runs.start(id, isFull).catch((error: unknown) => {
+        const what = isFull ? 'no trigger' : 'neither a run nor a trigger'
+        throw isNotFound(error) ? new Failure('RESOURCE_NOT_FOUND', `there is ${what} ${id}`) : error
       })
       return await displayRun(runs, started.id, display, interrupted.signal)
-    })
+    }
+    const last = isFull
+      ? await followNew()
+      : await displayRun(runs, id, display, interrupted.signal).catch(async (error: unknown) => {
+          if (!isNotFound(error)) throw error
+          return await followNew()
+        })
     display.close()
     if (last === undefined) return EXIT_INTERRUPTED
     if (!interrupted.signal.aborted) return EXIT_CODE_BY_STATUS[last.status] ?? EXIT_NOT_COMPLETED

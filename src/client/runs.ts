@@ -120,8 +120,8 @@ function dateFromProto(timestamp: SyncJobRun['startedAt']): Date | undefined {
 
 /** Client for runs. Every method throws a `Failure` with the server's reason, or `ServerUnavailable`. */
 export interface RunsClient {
-  /** Starts a run of the trigger now. */
-  start(triggerId: string): Promise<FollowedRun>
+  /** Starts a run of the trigger now. @param isFull it reads everything, not only what has changed */
+  start(triggerId: string, isFull: boolean): Promise<FollowedRun>
   /** The run at once and after every change, until it is finished; `undefined` is a keep-alive in between. */
   watch(id: string, signal: AbortSignal): AsyncIterable<FollowedRun | undefined>
 }
@@ -134,8 +134,8 @@ export function createRunsClient(address: ServerAddress): RunsClient {
   const triggers = createClient(SyncJobCronTriggerService, transport)
   const runs = createClient(SyncJobRunService, transport)
   return {
-    async start(id) {
-      const request = { id, requestId: newId() }
+    async start(id, ignorePreviousRun) {
+      const request = { id, requestId: newId(), ignorePreviousRun }
       const started = triggers.runSyncJobCronTrigger(request, { timeoutMs: START_TIMEOUT_MS })
       return followedRunFromProto(await started.catch(throwCallError))
     },

@@ -62,9 +62,16 @@ export async function deleteTrigger(
  *
  * It waits for a running run of the account like any other, but is not skipped for other waiting runs of the trigger.
  *
+ * @param options `ignorePreviousRun`: reads everything once; the dates of the trigger move as with any run
  * @throws Failure RESOURCE_NOT_FOUND, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED, ARGS_INVALID, GROUP_FULL
  */
-export async function runTriggerNow(deps: TriggerDeps, tx: Tx, environmentId: string, id: string): Promise<RunView> {
+export async function runTriggerNow(
+  deps: TriggerDeps,
+  tx: Tx,
+  environmentId: string,
+  id: string,
+  { ignorePreviousRun = false }: { readonly ignorePreviousRun?: boolean } = {},
+): Promise<RunView> {
   // The lock keeps two calls in the same millisecond apart.
   const trigger = await getLockedTrigger(tx, environmentId, id)
   const { syncJobId, integratedAccountId, destination, resources, errorHandling } = trigger
@@ -79,9 +86,9 @@ export async function runTriggerNow(deps: TriggerDeps, tx: Tx, environmentId: st
     args,
     triggerId: id,
     region: references.region,
-    ignorePreviousRun: false,
+    ignorePreviousRun,
     errorHandling: errorHandling ?? references.jobErrorHandling,
-    resources: resources.length > 0 ? resources : references.jobResources,
+    resources,
   })
   await updateLastRun(tx, id, run)
   return run

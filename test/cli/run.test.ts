@@ -81,7 +81,20 @@ describe('patchbay run TRIGGER', () => {
     expect(printed).toMatch(new RegExp(`run ${lease.id} completed after \\d+ s`))
   })
 
+  it.each([['--full'], ['--full', '--follow']])('reads everything with %s %s', async (...flags) => {
+    const { createTrigger, claim } = await inGroup()
+    const exit = patchbay(await createTrigger(), ...flags.filter((flag) => flag !== undefined))
+    await isPrinted(/created/)
+    const lease = await claim()
+    await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
+    expect(await exit).toBe(0)
+    expect(await client.ok(SyncJobRunService.method.getSyncJobRun, { id: lease.id })).toMatchObject({
+      ignore_previous_run: true,
+    })
+  })
+
   it.each<[string, string[], string]>([
+    ['a run, with --full', [world.syncJobRunId, '--full', '--follow'], 'there is no trigger'],
     ['nothing at all', [newId()], 'there is no trigger'],
     ['neither a trigger nor a run', [newId(), '--follow'], 'there is neither a run nor a trigger'],
     ['a run', [world.syncJobRunId], 'with --follow it may be a run'],

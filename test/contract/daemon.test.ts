@@ -306,7 +306,30 @@ describe.each(clients)('a held run over $wire', (client) => {
     await client.ok(report, { ...key, resource_stats: [more] })
     expect(await read()).toMatchObject({ resource_stats: [more] })
     const { resource_stats } = await client.ok(release, key)
-    expect(resource_stats).toEqual([more])
+    expect(resource_stats).toMatchObject([more])
+  })
+
+  it('keeps why listings failed, without the secrets of the account', async () => {
+    const tenant = await seedTenant(app, app.first)
+    const { key } = await held(client, tenant)
+    const parent = { resource: 'repos', id: 'r1', path: 'repos/r1' }
+    const error = {
+      reason: 'UPSTREAM_ERROR',
+      message: 'the third party answered with status 503: flaky',
+      resource: 'issues',
+      method: 'list',
+      parent,
+      request: 'GET /repos/r1/issues',
+    }
+    const warning = { reason: 'RECORD_ID_MISSING', message: 'records have no id' }
+    const secret = { ...error, message: 'k-123', element: 'k-123', parent: { ...parent, id: 'k-123', path: 'k-123' } }
+    const stats = { ...STATS, errors: [error, secret], errors_omitted: 3, warnings: [warning] }
+    await client.ok(report, { ...key, resource_stats: [stats] })
+    const masked = { ...error, message: '***', element: '***', parent: { ...parent, id: '***', path: '***' } }
+    const shown = { errors: [error, masked], errors_omitted: 3, warnings: [warning] }
+    expect(await client.ok(getSyncJobRun, { id: key.run_id })).toMatchObject({ resource_stats: [shown] })
+    const failed = await client.ok(fail, { ...key, error: secret })
+    expect(failed).toMatchObject({ error: masked, resource_stats: [shown] })
   })
 
   it('is completed once', async () => {

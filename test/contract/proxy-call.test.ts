@@ -174,6 +174,7 @@ describe.each(app.clients())('an error of the third party over $wire', (client) 
       code: '12',
       at: '{"line":3}',
       upstream_status: '409',
+      upstream_request: 'GET /contacts/7',
       resource: 'contacts',
       method: 'get',
     })

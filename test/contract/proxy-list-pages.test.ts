@@ -108,7 +108,12 @@ describe.each(transports)('a walk through a list over $wire', ({ transport }) =>
     upstream.script(page(1, [1]), { request: 'GET /contacts?page=2&limit=2', answer: refused })
     const { steps, reason, metadata } = await drain(list(asked, { headers }))
     expect([steps.length, reason]).toEqual([1, 'UPSTREAM_ERROR'])
-    expect(metadata).toEqual({ upstream_status: '403', resource: 'contacts', method: 'list' })
+    expect(metadata).toEqual({
+      upstream_status: '403',
+      upstream_request: 'GET /contacts',
+      resource: 'contacts',
+      method: 'list',
+    })
   })
 
   it.each(['needs_reauth', 'retry', 'fail'])('tells what the definition expects of an error: %s', async (action) => {
@@ -118,7 +123,7 @@ describe.each(transports)('a walk through a list over $wire', ({ transport }) =>
     const told = action === 'fail' ? {} : { upstream_action: action }
     expect([reason, metadata]).toEqual([
       'UPSTREAM_ERROR',
-      { upstream_status: '409', resource: 'counted', method: 'list', ...told },
+      { upstream_status: '409', upstream_request: 'GET /counted', resource: 'counted', method: 'list', ...told },
     ])
   })
 

@@ -34,6 +34,9 @@ async function count(client: Client): Promise<number> {
   return Array.isArray(sync_job_cron_triggers) ? sync_job_cron_triggers.length : Number.NaN
 }
 
+/** What answers show of the destination that was not chosen: protobuf has no value for it. */
+const unset = ({ wire }: Client) => (wire === 'grpc' ? undefined : null)
+
 /** First of January, the moment NEVER means next. */
 const NEXT_NEVER: unknown = expect.stringMatching(/^\d{4}-01-01T00:00:00\.000Z$/)
 
@@ -56,26 +59,31 @@ describe.each(clients)('scheduling a job over $wire', (client) => {
       ...plan,
       cron_expression: '0 0 1 JAN *',
       webhook_id: world.webhookId,
+      daemon_group_key: unset(client),
       args: { repos: ['a', 'b'], nested: { deep: null } },
       resources: [
         { resource: 'repos', method: 'list', persist: true, query: { owner: '{{args.owner}}' } },
         { resource: 'issues', method: 'list', depends_on: 'repos', query: { repo: '{{resources.repos.name}}' } },
         { resource: 'issues', method: 'create', id: '{{args.id}}', loop_on: 'repos', persist: false, query: {} },
       ],
+      resources_inherited: false,
       created_at: TIME,
       updated_at: trigger.created_at,
       paused: false,
       next_run_at: NEXT_NEVER,
       etag: '"v1"',
     })
-    for (const other of clients) expect(await other.ok(get, { id: trigger.id })).toEqual(trigger)
+    for (const other of clients)
+      expect(await other.ok(get, { id: trigger.id })).toEqual({ ...trigger, daemon_group_key: unset(other) })
   })
 
-  it('for a daemon group has no webhook, and free-form fields are there although empty', async () => {
+  it('for a daemon group has no webhook, the resources of the job, and free-form fields although empty', async () => {
     const trigger = await make(client)
-
-    expect(trigger).toMatchObject({ daemon_group_key: 'warehouse', args: {}, resources: [] })
-    expect(trigger).not.toHaveProperty('webhook_id')
+    const { resources } = await client.ok(SyncJobService.method.getSyncJob, { id: world.syncJobId })
+    expect(trigger).toMatchObject({ daemon_group_key: 'warehouse', args: {}, resources, resources_inherited: true })
+    expect(trigger.webhook_id).toBe(unset(client))
+    const listed = await client.ok(list, { page_size: 1 })
+    expect(listed.sync_job_cron_triggers).toEqual([trigger])
   })
 
   it('stores the expression as it was written', async () => {
@@ -102,6 +110,103 @@ describe.each(clients)('the destination of a new trigger over $wire', (client) =
     expect(rejection.violations).toEqual([
       expect.objectContaining({ field: 'daemon_group_key', rule: 'string.pattern' }),
     ])
+  })
+})
+
+describe.each(JSON_PROTOCOLS.map((wire) => app.client(wire)))('a destination that is null over $wire', (client) => {
+  const required = {
+    code: 'INVALID_ARGUMENT',
+    reason: 'DESTINATION_REQUIRED',
+    httpStatus: 400,
+    message: expect.stringContaining('records need a destination, give daemon_group_key or webhook_id'),
+  }
+
+  it.each([{ webhook_id: null }, { daemon_group_key: null }, { webhook_id: null, cron_expression: '@daily' }])(
+    'is rejected without the other, and nothing is stored: %j',
+    async (fields) => {
+      const trigger = await make(client)
+      expect(await client.callError(update, { id: trigger.id, ...fields })).toMatchObject(required)
+      expect(await client.callError(create, { ...plan, cron_expression: NEVER_FIRES, ...fields })).toMatchObject(
+        required,
+      )
+      expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
+    },
+  )
+
+  it('counts as absent beside the other, so that an answer can be sent back', async () => {
+    const { id, daemon_group_key = null, webhook_id = null } = await make(client)
+    const moved = await client.ok(update, { id, daemon_group_key: null, webhook_id: world.webhookId })
+    expect(moved).toMatchObject({ daemon_group_key: null, webhook_id: world.webhookId })
+    expect(await client.ok(update, { id, daemon_group_key, webhook_id })).toMatchObject({
+      daemon_group_key,
+      webhook_id,
+    })
+  })
+
+  it.each([[[]], [null]])('resources %j are those of the job again', async (empty) => {
+    const own = [{ resource: 'repos', method: 'list', persist: true }]
+    const { id } = await make(client, { resources: own })
+    expect(await client.ok(update, { id, resources: empty })).toMatchObject({ resources_inherited: true })
+  })
+})
+
+describe.each(clients)('what a trigger syncs over $wire', (client) => {
+  const repos = (query: JsonObject = {}) => [{ resource: 'repos', method: 'list', persist: true, query }]
+
+  it('is changed with its resources and arguments, and kept where they are absent', async () => {
+    const { id, etag } = await make(client, { args: { owner: 'a' } })
+    const own = await client.ok(update, { id, resources: repos({ owner: '{{args.owner}}' }) })
+    expect(own).toMatchObject({
+      resources: repos({ owner: '{{args.owner}}' }),
+      resources_inherited: false,
+      args: { owner: 'a' },
+    })
+    expect(own.etag).not.toBe(etag)
+    const both = await client.ok(update, { id, args: { owner: 'b' } })
+    expect(both).toMatchObject({ args: { owner: 'b' }, resources_inherited: false })
+    expect(await client.ok(update, { id, args: {} })).toMatchObject({ args: {}, resources_inherited: false })
+    const again = await client.ok(update, { id, resources_inherited: true })
+    expect(again).toMatchObject({ resources_inherited: true })
+    expect(await client.ok(get, { id })).toEqual(again)
+  })
+
+  it('stays that of the job when the answer is sent back, and follows the job', async () => {
+    const { id, etag, resources = null, args = null } = await make(client)
+    expect(await client.ok(update, { id, resources, args })).toMatchObject({ etag, resources_inherited: true })
+  })
+
+  it.each<[string, JsonObject, string]>([
+    ['resources that the definition lacks', { resources: [{ resource: 'repo', method: 'list' }] }, 'RESOURCES_INVALID'],
+    ['resources without their parent', { resources: [{ ...repos()[0], depends_on: 'x' }] }, 'RESOURCES_INVALID'],
+    ['both kinds of resources', { resources: repos(), resources_inherited: true }, 'INVALID_FIELD'],
+    ['an old version', { args: { a: 1 }, etag: '"v9"' }, 'ETAG_MISMATCH'],
+  ])('is not changed by %s', async (_, fields, reason) => {
+    const trigger = await make(client)
+    expect(await client.callError(update, { id: trigger.id, ...fields })).toMatchObject({ reason })
+    expect(await client.ok(get, { id: trigger.id })).toEqual(trigger)
+  })
+
+  it('has arguments that the job accepts', async () => {
+    const job = {
+      label: 'Owned',
+      integration_name: 'any',
+      resources: repos(),
+      args_schema: { properties: { owner: { type: 'string', default: 'acme' } }, additionalProperties: false },
+    }
+    await client.ok(SyncJobService.method.updateSyncJob, { id: world.syncJobId, args_schema: job.args_schema })
+    const { id } = await make(client)
+    expect(await client.ok(update, { id, args: {} })).toMatchObject({ args: { owner: 'acme' } })
+    expect(await client.callError(update, { id, args: { owner: 1 } })).toMatchObject({
+      reason: 'ARGS_INVALID',
+      violations: [expect.objectContaining({ field: 'args.owner' })],
+    })
+    await client.ok(SyncJobService.method.updateSyncJob, { id: world.syncJobId, args_schema: {} })
+  })
+
+  it('is read whole by a run that is asked to', async () => {
+    const { id } = await make(client)
+    expect(await client.ok(runNow, { id, ignore_previous_run: true })).toMatchObject({ ignore_previous_run: true })
+    expect(await client.ok(runNow, { id })).toMatchObject({ ignore_previous_run: false })
   })
 })
 
@@ -147,11 +252,13 @@ describe.each(clients)('updating a trigger over $wire', (client) => {
 
     const { daemon_group_key: _, ...rest } = trigger
     const toWebhook = await client.ok(update, { id: trigger.id, webhook_id: world.webhookId })
-    expect(toWebhook).toEqual({ ...rest, webhook_id: world.webhookId, updated_at: TIME, etag: '"v2"' })
+    const moved = { webhook_id: world.webhookId, daemon_group_key: unset(client) }
+    expect(toWebhook).toEqual({ ...rest, ...moved, updated_at: TIME, etag: '"v2"' })
 
     const toGroup = await client.ok(update, { id: trigger.id, daemon_group_key: 'lake' })
     expect(toGroup).toEqual({ ...rest, daemon_group_key: 'lake', updated_at: TIME, etag: '"v3"' })
-    for (const other of clients) expect(await other.ok(get, { id: trigger.id })).toEqual(toGroup)
+    for (const other of clients)
+      expect(await other.ok(get, { id: trigger.id })).toEqual({ ...toGroup, webhook_id: unset(other) })
   })
 
   it('with a new expression moves the next run', async () => {

@@ -103,7 +103,7 @@ describe.each(transports)('the pages of a unified list over $wire', ({ transport
     expect([steps.length, reason, metadata]).toEqual([
       1,
       'UPSTREAM_ERROR',
-      { upstream_status: '403', model: 'crm', resource: 'contacts', method: 'list' },
+      { upstream_status: '403', upstream_request: 'GET /contacts', model: 'crm', resource: 'contacts', method: 'list' },
     ])
   })
 

@@ -43,7 +43,7 @@ describe('creating a trigger', () => {
     expect(trigger).toMatchObject({
       cronExpression: ' 0 9 * * MON ',
       args: { a: 1 },
-      resources: [],
+      areResourcesInherited: true,
       version: 1,
       isPaused: false,
       lastRunAt: null,

@@ -22,7 +22,7 @@ import {
   placeholderOf,
   withoutFreeForm,
 } from './free-form.ts'
-import { validateJsonShape } from './json-shape.ts'
+import { nullChoices, validateJsonShape } from './json-shape.ts'
 import { tooManyValues } from './json-text.ts'
 
 /** JSON has the field names of the contract, and fields without presence also when they have their default. */
@@ -57,12 +57,27 @@ export function decodeBinary(desc: DescMessage, bytes: Uint8Array): DecodedReque
 export function decodeJson(desc: DescMessage, json: Json): DecodedRequest {
   if (!isJsonObject(json)) throw new Failure('MALFORMED_BODY', 'the body must be a JSON object')
   try {
-    return { message: readJson(desc, json), findings: [] }
+    return { message: withEmptyLists(desc, readJson(desc, json), json), findings: nullChoices(desc, json) }
   } catch (cause) {
     const { findings, rest } = validateJsonShape(desc, json)
     if (findings.length > 0) return { message: readJson(desc, rest), findings }
     throw new Failure('MALFORMED_BODY', `the body is not a ${desc.typeName}`, { cause })
   }
+}
+
+/**
+ * Notes an empty or null list where the message has a flag for it: `resources: []` is `resources_inherited: true`, because
+ * protobuf cannot tell an empty list from an absent one.
+ */
+function withEmptyLists<Read extends Message>(desc: DescMessage, message: Read, json: JsonObject): Read {
+  for (const { name, jsonName, fieldKind } of desc.fields) {
+    const flag = fieldKind === 'list' ? desc.field[`${name}Inherited`] : undefined
+    if (flag === undefined) continue
+    const given = json[name] === undefined ? json[jsonName] : json[name]
+    const isEmpty = given === null || (Array.isArray(given) && given.length === 0)
+    if (isEmpty && Reflect.get(message, flag.localName) === undefined) Reflect.set(message, flag.localName, true)
+  }
+  return message
 }
 
 /** The message of a JSON object. @throws Error for JSON that does not fit the type */
@@ -80,56 +95,70 @@ export function encodeBinary(desc: DescMessage, init: ResultInit): Uint8Array {
   return toBinary(desc, create(desc, doubles))
 }
 
-/** The message as JSON: field names of the contract, defaults included, times with milliseconds, free-form values unchanged. */
+/**
+ * The message as JSON: field names of the contract, defaults included, times with milliseconds, null for what was not chosen,
+ * free-form values unchanged.
+ */
 export function encodeJson(desc: DescMessage, init: ResultInit): JsonObject {
   const fields = freeFormFields(desc)
   const json = toJson(desc, create(desc, mapFreeForm(fields, init, placeholderOf)), JSON_WRITE_OPTIONS) as JsonObject
-  formatTimestamps(desc, json as JsonValue)
+  formatJson(desc, json as JsonValue)
   fillJson(fields, json, init)
   return json
 }
 
 type JsonRecord = Record<string, JsonValue>
-type TimestampFormatter = (json: JsonValue) => JsonValue
+type JsonFormatter = (json: JsonValue) => JsonValue
 
-const timestampFormatters = new Map<DescMessage, TimestampFormatter | undefined>()
+const formatters = new Map<DescMessage, JsonFormatter | undefined>()
 
 /**
- * Gives every timestamp in a message's JSON exactly three decimals (`…:00.000Z`); protobuf writes none, three, six or
- * nine. Digits beyond milliseconds are dropped.
+ * Gives a message's JSON what protobuf's leaves open: every timestamp has exactly three decimals (`…:00.000Z`; protobuf writes
+ * none, three, six or nine, and digits beyond milliseconds are dropped), and the unset members of a choice between scalars are
+ * null, so that an answer says what was not chosen.
  *
- * Changes the JSON, which has the field names of the contract, in place. The paths of timestamps are computed once per message type.
+ * Changes the JSON, which has the field names of the contract, in place. What to change is computed once per message type.
  */
-function formatTimestamps(desc: DescMessage, json: JsonValue): void {
-  timestampFormatterFor(desc)?.(json)
+function formatJson(desc: DescMessage, json: JsonValue): void {
+  formatterFor(desc)?.(json)
 }
 
-function timestampFormatterFor(desc: DescMessage): TimestampFormatter | undefined {
-  if (!timestampFormatters.has(desc)) timestampFormatters.set(desc, compileTimestampFormatter(desc))
-  return timestampFormatters.get(desc)
+function formatterFor(desc: DescMessage): JsonFormatter | undefined {
+  if (!formatters.has(desc)) formatters.set(desc, compileFormatter(desc))
+  return formatters.get(desc)
 }
 
-function compileTimestampFormatter(desc: DescMessage): TimestampFormatter | undefined {
+function compileFormatter(desc: DescMessage): JsonFormatter | undefined {
   if (desc.typeName === 'google.protobuf.Timestamp') return formatTimestamp
   if (desc.typeName.startsWith('google.protobuf.')) return undefined
   // A recursive type finds this entry while it is compiled, and its final one when it runs.
-  timestampFormatters.set(desc, (json) => timestampFormatters.get(desc)?.(json) ?? json)
+  formatters.set(desc, (json) => formatters.get(desc)?.(json) ?? json)
   const fields = desc.fields.flatMap((field) => {
-    const fix = field.message === undefined ? undefined : timestampFormatterFor(field.message)
+    const fix = field.message === undefined ? undefined : formatterFor(field.message)
     return fix === undefined ? [] : [{ name: field.name, fix: overItems(field, fix) }]
   })
-  if (fields.length === 0) return undefined
+  const choices = choiceMembers(desc)
+  if (fields.length === 0 && choices.length === 0) return undefined
   return (json) => {
     const record = json as JsonRecord
     for (const { name, fix } of fields) {
       const value = record[name]
       if (value !== undefined) record[name] = fix(value)
     }
+    for (const name of choices) record[name] ??= null
     return record
   }
 }
 
-function overItems(field: DescField, fix: TimestampFormatter): TimestampFormatter {
+/** The members of choices (`oneof`) between scalars; none of a request, whose absent fields are not given. */
+function choiceMembers(desc: DescMessage): readonly string[] {
+  if (desc.name.endsWith('Request')) return []
+  return desc.oneofs
+    .filter(({ fields }) => fields.every(({ fieldKind }) => fieldKind === 'scalar'))
+    .flatMap(({ fields }) => fields.map(({ name }) => name))
+}
+
+function overItems(field: DescField, fix: JsonFormatter): JsonFormatter {
   if (field.fieldKind === 'list') return (items) => (items as JsonValue[]).map(fix)
   if (field.fieldKind !== 'map') return fix
   return (entries) => Object.fromEntries(Object.entries(entries as JsonRecord).map(([key, item]) => [key, fix(item)]))

@@ -90,6 +90,23 @@ function duplicateFinding(
   return field.oneof.name === 'destination' ? { ...conflict, reason: 'DESTINATION_CONFLICT' } : conflict
 }
 
+/**
+ * A finding for a destination that is null while the other is absent: that would leave records without a place to go. Beside
+ * the other, null counts as absent, and both as null say nothing, as clients do that write null for every absent field.
+ */
+export function nullChoices(desc: DescMessage, json: JsonObject): readonly Finding[] {
+  const destination = desc.oneofs.find(({ name }) => name === 'destination')
+  if (destination === undefined) return []
+  const given = destination.fields.filter(
+    ({ name, jsonName }) => Object.hasOwn(json, name) || Object.hasOwn(json, jsonName),
+  )
+  const [field] = given
+  if (field === undefined || given.length > 1 || (json[field.name] ?? json[field.jsonName]) != null) return []
+  const names = destination.fields.map(({ name }) => name).join(' or ')
+  const description = `cannot be null alone: records need a destination, give ${names}`
+  return [{ field: field.name, description, rule: 'destination.required', reason: 'DESTINATION_REQUIRED' }]
+}
+
 /** The part of a field's value that fits, or `undefined` when nothing does. */
 function validateField(field: DescField, item: Json, at: string, findings: Finding[]): Json | undefined {
   if (item === null) return item

@@ -11,16 +11,18 @@ import type {
 import type { ErrorHandling, TickLedgerEntry } from '../../runs/index.ts'
 import type { TriggerChange, TriggerFilter, TriggerInput, TriggerRecord } from '../../schedules/index.ts'
 import { structFrom } from '../messages/struct.ts'
+import type { Finding } from '../operation.ts'
 import { syncResourcesFromProto, syncResourcesToProto } from './sync-job.convert.ts'
 import { destinationFromProto, destinationToProto, ERROR_HANDLING } from './sync-job-run.convert.ts'
 import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
-/** A trigger with its schedule. Without resources it syncs those of the job. */
+/** A trigger with its schedule. */
 export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitShape<typeof SyncJobCronTriggerSchema> {
   return {
     id: trigger.id,
     args: structFrom(trigger.args),
     resources: syncResourcesToProto(trigger.resources),
+    resourcesInherited: trigger.areResourcesInherited,
     cronExpression: trigger.cronExpression,
     syncJobId: trigger.syncJobId,
     integratedAccountId: trigger.integratedAccountId,
@@ -48,10 +50,28 @@ export function triggerInputFromProto(request: CreateSyncJobCronTriggerRequest):
 
 /** The changes of a trigger; a destination replaces the stored one of either kind. */
 export function triggerChangeFromProto(request: UpdateSyncJobCronTriggerRequest): TriggerChange {
-  const { cronExpression, etag } = request
+  const { cronExpression, etag, args } = request
+  const resources = syncResourcesFromProto(request.resources)
   const destination = destinationFromProto(request.destination)
   const errorHandling = errorHandlingFrom(request.errorHandling)
-  return { cronExpression, destination, errorHandling, version: versionFrom(etag) }
+  return {
+    cronExpression,
+    destination,
+    errorHandling,
+    args,
+    resources: request.resourcesInherited === true ? null : resources.length === 0 ? undefined : resources,
+    version: versionFrom(etag),
+  }
+}
+
+/** Check of an update: resources of its own, or those of the job. */
+export function triggerChangeFindings({
+  resources,
+  resourcesInherited,
+}: UpdateSyncJobCronTriggerRequest): readonly Finding[] {
+  if (resources.length === 0 || resourcesInherited !== true) return []
+  const description = 'cannot be true together with resources'
+  return [{ field: 'resources_inherited', description, rule: 'duplicate_field' }]
 }
 
 /** An empty value means the setting of the job. */

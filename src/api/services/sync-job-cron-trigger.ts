@@ -21,6 +21,7 @@ import { runIdempotent } from './idempotency.ts'
 import {
   syncJobCronTriggerToProto,
   tickToProto,
+  triggerChangeFindings,
   triggerChangeFromProto,
   triggerFilterFromProto,
   triggerInputFromProto,
@@ -73,7 +74,7 @@ export function syncJobCronTriggerService(
         ),
       runSyncJobCronTrigger: (request, context) =>
         runIdempotent(deps, environmentIdOf(context), runSyncJobCronTrigger, request, async (tx) =>
-          syncJobRunToProto(await runTriggerNow(triggers, tx, environmentIdOf(context), request.id)),
+          syncJobRunToProto(await runTriggerNow(triggers, tx, environmentIdOf(context), request.id, request)),
         ),
       listSyncJobCronTriggerTicks: async (request, context) => {
         const page = await listTicks(database.pool, environmentIdOf(context), request.id, request)
@@ -86,7 +87,10 @@ export function syncJobCronTriggerService(
     },
     {
       createSyncJobCronTrigger: ({ cronExpression }) => cronFindings(triggers, cronExpression),
-      updateSyncJobCronTrigger: ({ cronExpression }) => cronFindings(triggers, cronExpression),
+      updateSyncJobCronTrigger: (request) => [
+        ...cronFindings(triggers, request.cronExpression),
+        ...triggerChangeFindings(request),
+      ],
     },
   )
 }

@@ -57,7 +57,7 @@ export function createSchemaBook(annotations: Annotations, at = '#/components/sc
   function objectSchema(message: DescMessage, role: Role, fields: readonly DescField[]): JsonObject {
     const properties = Object.fromEntries(fields.map((field) => [field.name, ofField(field, role)]))
     const required = fields.filter((field) => isRequired(field, role)).map((field) => field.name)
-    const conflicts = exclusivePairs(message).map((pair) => ({ not: { required: pair } }))
+    const conflicts = exclusivePairs(message).map((pair) => ({ not: bothGiven(pair, role) }))
     return {
       type: 'object',
       description: description(message),
@@ -70,7 +70,8 @@ export function createSchemaBook(annotations: Annotations, at = '#/components/sc
   function isRequired(field: DescField, role: Role): boolean {
     if (role !== 'response' && annotations.hasBehavior(field, 'REQUIRED')) return true
     if (role === 'request' || (role === 'event' && annotations.hasBehavior(field, 'OPTIONAL'))) return false
-    return field.fieldKind !== 'message' && !field.proto.proto3Optional && field.oneof === undefined
+    if (field.oneof !== undefined) return isShownAsNull(field, role)
+    return field.fieldKind !== 'message' && !field.proto.proto3Optional
   }
 
   function ofField(field: DescField, role: Role): JsonObject {
@@ -81,7 +82,7 @@ export function createSchemaBook(annotations: Annotations, at = '#/components/sc
       return { ...(isNullable ? orNull(schema) : schema), description: text }
     }
     return {
-      ...schema,
+      ...(isShownAsNull(field, role) ? orNull(schema) : schema),
       ...(text !== '' && { description: text }),
       ...(annotations.hasBehavior(field, 'OUTPUT_ONLY') && { readOnly: true }),
       ...(annotations.hasBehavior(field, 'INPUT_ONLY') && { writeOnly: true }),
@@ -118,6 +119,18 @@ export function createSchemaBook(annotations: Annotations, at = '#/components/sc
   return { refTo, ofField, bodyRef, schemas }
 }
 
+/** A member of a choice between scalars: an answer has all of them, and null for those that were not chosen. */
+function isShownAsNull({ oneof }: DescField, role: Role): boolean {
+  return role === 'response' && oneof?.fields.every(({ fieldKind }) => fieldKind === 'scalar') === true
+}
+
+/** Two members of a choice with a value, in an answer beside null. */
+function bothGiven(pair: readonly DescField[], role: Role): JsonObject {
+  const required = pair.map(({ name }) => name)
+  if (!pair.some((field) => isShownAsNull(field, role))) return { required }
+  return { required, properties: Object.fromEntries(required.map((name) => [name, { type: 'string' }])) }
+}
+
 /** The schema, and null. */
 function orNull(schema: JsonObject): JsonObject {
   if (Object.keys(schema).length === 0) return schema
@@ -127,9 +140,9 @@ function orNull(schema: JsonObject): JsonObject {
 }
 
 /** Every two fields of a oneof, which no object carries together. */
-function exclusivePairs(message: DescMessage): string[][] {
+function exclusivePairs(message: DescMessage): DescField[][] {
   return message.oneofs.flatMap(({ fields }) =>
-    fields.flatMap((one, index) => fields.slice(index + 1).map((other) => [one.name, other.name])),
+    fields.flatMap((one, index) => fields.slice(index + 1).map((other) => [one, other])),
   )
 }
 

@@ -19,8 +19,9 @@ export interface TriggerRecord {
   readonly cronExpression: string
   readonly destination: RunDestination
   readonly args: JsonObject
-  /** Empty: the job's. */
+  /** What its runs read: its own, or those of the job. */
   readonly resources: readonly JsonObject[]
+  readonly areResourcesInherited: boolean
   /** `null`: the job's. */
   readonly errorHandling: ErrorHandling | null
   readonly createdAt: Date
@@ -44,6 +45,7 @@ export interface NewTrigger {
   readonly cronExpression: string
   readonly destination: RunDestination
   readonly args: JsonObject
+  /** Empty: the job's. */
   readonly resources: readonly JsonObject[]
   readonly errorHandling: ErrorHandling | null
   readonly shard: number
@@ -60,15 +62,17 @@ export interface TriggerFilter {
 /** Columns of a trigger `t`, its schedule `s` and the lease `l` on its last run, which alone tells whether that is running. */
 const COLUMNS = `t.id, t.environment_id as "environmentId", t.sync_job_id as "syncJobId",
   t.integrated_account_id as "integratedAccountId", t.cron_expression as "cronExpression",
-  t.daemon_group_key as "groupKey", t.webhook_id as "webhookId", t.args, t.resources,
+  t.daemon_group_key as "groupKey", t.webhook_id as "webhookId", t.args,
+  coalesce(t.resources,
+    (select j.resources from sync_job j where j.environment_id = t.environment_id and j.id = t.sync_job_id)) as resources,
+  t.resources is null as "areResourcesInherited",
   t.error_handling as "errorHandling", t.created_at as "createdAt",
   t.updated_at as "updatedAt", t.version, s.is_paused as "isPaused", s.next_fire_at as "nextRunAt",
   s.last_scheduled_for as "lastRunAt", s.error,
   case when l.run_id is null then s.last_run_status else 'running' end as "lastRunStatus"`
 const SCHEDULE = 'trigger_schedule s left join run_lease l on l.run_id = s.last_run_id'
 
-type TriggerRow = Omit<TriggerRecord, 'destination' | 'resources'> &
-  DestinationColumns & { readonly resources: readonly JsonObject[] | null }
+type TriggerRow = Omit<TriggerRecord, 'destination'> & DestinationColumns
 
 /** Stores a trigger and its schedule in one statement. */
 export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<TriggerRecord> {
@@ -93,7 +97,7 @@ export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<Trigge
     },
   )
   if (inserted === undefined) throw new Error('an insert returned no row')
-  return triggerFromRow(inserted)
+  return withDestination(inserted)
 }
 
 /** One trigger. Three primary keys. */
@@ -104,7 +108,7 @@ export async function findTrigger(tx: Tx, environmentId: string, id: string): Pr
      where t.environment_id = :environmentId and t.id = :id`,
     { environmentId, id },
   )
-  return found && triggerFromRow(found)
+  return found && withDestination(found)
 }
 
 /**
@@ -118,7 +122,7 @@ export async function lockTrigger(tx: Tx, environmentId: string, id: string): Pr
      where t.environment_id = :environmentId and t.id = :id for no key update of t`,
     { environmentId, id },
   )
-  return found && triggerFromRow(found)
+  return found && withDestination(found)
 }
 
 /** Triggers of the environment below an id (all when undefined), newest first. Rides on the primary key or the filter's index. */
@@ -142,7 +146,7 @@ export async function listTriggers(
      where ${conditions.filter(Boolean).join(' and ')} order by t.id desc limit :limit`,
     { environmentId, syncJobId, integratedAccountId, before: before ?? null, limit },
   )
-  return found.map(triggerFromRow)
+  return found.map(withDestination)
 }
 
 /**
@@ -178,7 +182,7 @@ export async function updateTriggerDestination(
       cronExpression: expected.cronExpression ?? null,
     },
   )
-  return updated && triggerFromRow(updated)
+  return updated && withDestination(updated)
 }
 
 /** Writes the settings of a locked trigger. */
@@ -186,12 +190,12 @@ export async function updateTriggerSettings(
   tx: Tx,
   environmentId: string,
   id: string,
-  {
-    cronExpression,
-    destination,
-    errorHandling,
-  }: Pick<TriggerRecord, 'cronExpression' | 'destination' | 'errorHandling'>,
+  settings: Pick<TriggerRecord, 'cronExpression' | 'destination' | 'errorHandling' | 'args'> & {
+    /** `null`: the job's. Absent: unchanged. */
+    readonly resources: readonly JsonObject[] | null | undefined
+  },
 ): Promise<void> {
+  const { cronExpression, destination, errorHandling, args, resources } = settings
   const { groupKey, webhookId } = destinationColumns(destination)
   await tx('sync_job_cron_trigger')
     .where({ environment_id: environmentId, id })
@@ -200,6 +204,8 @@ export async function updateTriggerSettings(
       daemon_group_key: groupKey,
       webhook_id: webhookId,
       error_handling: errorHandling,
+      args: jsonb(args),
+      resources: resources && jsonb(resources),
       ...nextVersion(tx),
     })
 }
@@ -225,10 +231,6 @@ export async function deleteTrigger(
   )
   if (deleted > 0) await deleteMissedTicks(tx, [id])
   return deleted > 0
-}
-
-function triggerFromRow({ resources, ...row }: TriggerRow): TriggerRecord {
-  return { ...withDestination(row), resources: resources ?? [] }
 }
 
 /** A schedule whose row is locked. */
