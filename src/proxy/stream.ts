@@ -126,7 +126,10 @@ function declaredBytes({ 'content-length': length = '' }: AuthorizedRequest['hea
 /** Bytes of a response that are read to classify it, as sent; no error response is longer. */
 const CLASSIFIED_BYTES_MAX = 1024 * 1024
 
-type ClassifierDependencies = Pick<CallDependencies, 'evaluator' | 'environmentVariables' | 'clock' | 'redaction' | 'requestLine'>
+type ClassifierDependencies = Pick<
+  CallDependencies,
+  'evaluator' | 'environmentVariables' | 'clock' | 'redaction' | 'requestLine'
+>
 
 /**
  * Classifies a response whose body has not been read. The body is read first where that is needed: of an error status, and of
