@@ -142,7 +142,7 @@ export function incompleteReason({ errors, stopReason }: ResourceProgress): stri
 }
 
 /** `UPSTREAM_ERROR: the third party answered with status 503 (of orders/13, GET /orders/13/lines)`. */
-export function formatError({ reason, message, parent, request }: FollowedError): string {
+function formatError({ reason, message, parent, request }: FollowedError): string {
   const place = [parent === undefined ? undefined : `of ${parent}`, request].filter((text) => text !== undefined)
   return `${reason}: ${message}${place.length === 0 ? '' : ` (${place.join(', ')})`}`
 }

@@ -35,7 +35,6 @@ export {
   type DecidedEnding,
   daemonQueueGroup,
   type ErrorHandling,
-  type ListingPlace,
   type ParentRef,
   QUEUE_DEPTH_MAX,
   queueGroupOf,

@@ -50,7 +50,7 @@ export type RunError = ListingPlace & {
 }
 
 /** The listing that an error concerns; empty where it concerns the run. */
-export type ListingPlace = {
+type ListingPlace = {
   readonly resource?: string
   readonly method?: string
   /** The record that it was read for; absent without `depends_on`. */
