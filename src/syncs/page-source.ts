@@ -35,7 +35,7 @@ export interface PageSource {
   readonly parentPaths?: (resource: string, method: string) => readonly DotPath[]
   /** Where records of the method keep their identifier. Absent: `id`. */
   readonly idPath?: (resource: string, method: string) => DotPath
-  /** Masks the secrets of the account in a text, for errors that name records. Absent: whoever stores the errors does. */
+  /** Masks the secrets of the account in a text, for errors that name records. Absent: it is done where the errors are stored. */
   readonly redact?: (text: string) => string
 }
 
