@@ -44,6 +44,7 @@ describe.each(clients)('running a job by hand over $wire', (client) => {
       args: { owner: 'acme' },
       resources: [{ resource: 'repos', method: 'list', query: {}, persist: true }],
       webhook_id: world.webhookId,
+      daemon_group_key: null,
       error_handling: 'fail_fast',
       ignore_previous_run: true,
       scheduled_for: TIME,

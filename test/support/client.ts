@@ -114,7 +114,17 @@ function grpcTransport(baseUrl: string): Transport {
 
 function jsonOf(method: DescMethodUnary, bytes: Uint8Array): JsonObject {
   const options = { useProtoFieldName: true, alwaysEmitImplicit: true }
-  return withMilliseconds(toJson(method.output, fromBinary(method.output, bytes), options) as Json) as JsonObject
+  const json = toJson(method.output, fromBinary(method.output, bytes), options) as Json
+  return withBothDestinations(withMilliseconds(json)) as JsonObject
+}
+
+/** JSON answers have both destinations of triggers and runs, and null for the one that was not chosen; protobuf has no null. */
+function withBothDestinations(value: Json): Json {
+  if (Array.isArray(value)) return value.map(withBothDestinations)
+  if (!isJsonObject(value)) return value
+  const inner = Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withBothDestinations(item)]))
+  const isSent = 'sync_job_id' in inner && ('daemon_group_key' in inner || 'webhook_id' in inner)
+  return isSent ? { daemon_group_key: null, webhook_id: null, ...inner } : inner
 }
 
 const WHOLE_SECOND = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z$/
