@@ -75,6 +75,7 @@ const CREATED = {
   created_at: TIME,
   updated_at: TIME,
   object_store_context_fields: [],
+  terms_url: '',
 }
 
 describe.each(clients)('a link over $wire', (client) => {

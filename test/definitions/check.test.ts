@@ -274,7 +274,7 @@ describe('an override', () => {
   })
 
   test('may not be a whole other document: an integration does not have its keys', () => {
-    expect(lines({ tags: ['x'] })).toEqual(['config.tags unknown_field'])
+    expect(lines({ environment_variables: { KEY: 'x' } })).toEqual(['config.environment_variables unknown_field'])
   })
 
   test.each<[string, JsonObject, string[]]>([

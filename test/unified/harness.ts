@@ -287,6 +287,7 @@ export function caseResult({ outcome, requests }: CaseRun): CaseResult {
     rateLimit: _rateLimit,
     headers: _headers,
     isPassedOn: _isPassedOn,
+    request: _request,
     ...shown
   } = error as typeof error & JsonObject
   return JSON.parse(JSON.stringify({ requests, outcome: kind, status, error: shown })) as CaseResult
