@@ -163,6 +163,36 @@ export function checkAgainstDefinition(
   })
 }
 
+/**
+ * Every required parameter of a method that its node gives no value: such a node could only fail, at each run. What the config
+ * itself sends counts as given.
+ *
+ * @param config of the definition, with its override merged over it
+ */
+export function checkRequiredQuery(
+  resources: readonly SyncResource[],
+  config: JsonObject,
+  path = 'resources',
+): Violation[] {
+  const offered = asObject(config.resources)
+  return resources.flatMap(({ resource, method, query = {} }, index) => {
+    const methods = Object.hasOwn(offered, resource) ? asObject(offered[resource]) : {}
+    const spec = Object.hasOwn(methods, method) ? asObject(methods[method]) : {}
+    const given = { ...asObject(config.query), ...asObject(spec.query), ...query }
+    return requiredNames(spec)
+      .filter((name) => !Object.hasOwn(given, name) && !Object.hasOwn(given, name.replace(/\[.*/, '')))
+      .map((name) => {
+        const description = `is missing, and ${resource}.${method} requires it: give a value or a placeholder such as {{args.${name}}}`
+        return { field: `${path}[${index}].query.${name}`, description, rule: 'resources.required_query' }
+      })
+  })
+}
+
+function requiredNames(method: JsonObject): readonly string[] {
+  const { required } = asObject(method.query_schema)
+  return Array.isArray(required) ? required.filter((name) => typeof name === 'string') : []
+}
+
 function unknownName(
   given: string,
   field: string,
@@ -170,7 +200,7 @@ function unknownName(
   names: readonly string[],
   kind: string,
 ): Violation {
-  const known = names.slice(0, NAMES_SHOWN_MAX)
+  const known = names.toSorted().slice(0, NAMES_SHOWN_MAX)
   const hint = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`
   return { field, description: `${description}${suggest(given, names)}; ${hint}`, rule: `resources.unknown_${kind}` }
 }

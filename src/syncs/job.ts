@@ -1,5 +1,6 @@
 import {
   type Clock,
+  deepMerge,
   etagMismatch,
   type FailureReason,
   invalidFields,
@@ -12,7 +13,7 @@ import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { validateExpression } from '../expressions/index.ts'
 import { deleteTriggersOf, type ErrorHandling } from '../runs/index.ts'
 import { checkArgsSchema, mayBeList } from './args.ts'
-import { checkAgainstDefinition, checkResources, methodNamesOf } from './check-resources.ts'
+import { checkAgainstDefinition, checkRequiredQuery, checkResources, methodNamesOf } from './check-resources.ts'
 import { readSyncResources } from './resource.ts'
 import {
   deleteSyncJobRow,
@@ -198,14 +199,14 @@ async function findResourceViolations(
     return [{ field: `resources[${index}].loop_on`, description, rule: 'resources.loop_on' }]
   })
   const [installed] = await listInstalledConfigs(tx, environmentId, integrationName)
-  const offered = installed === undefined ? undefined : methodNamesOf(installed.config, installed.override)
+  const violations = [...checkResources(resources), ...loops]
+  if (installed === undefined) return violations
+  const { config, override } = installed
   return [
-    ...checkResources(resources),
-    ...loops,
-    ...(offered === undefined ? [] : checkAgainstDefinition(resources, offered)),
-    ...(installed === undefined
-      ? []
-      : await findUnifiedViolations(mappings, tx, { environmentId, integrationName }, resources)),
+    ...violations,
+    ...checkAgainstDefinition(resources, methodNamesOf(config, override)),
+    ...checkRequiredQuery(resources, deepMerge(config, override)),
+    ...(await findUnifiedViolations(mappings, tx, { environmentId, integrationName }, resources)),
   ]
 }
 

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { checkAgainstDefinition, checkResources, methodNamesOf } from '../../src/syncs/check-resources.ts'
+import {
+  checkAgainstDefinition,
+  checkRequiredQuery,
+  checkResources,
+  methodNamesOf,
+} from '../../src/syncs/check-resources.ts'
 import { compileSyncPlan } from '../../src/syncs/plan.ts'
 import type { SyncResource } from '../../src/syncs/resource.ts'
 
@@ -163,5 +168,45 @@ describe('a definition', () => {
     { resource: 'repos', method: 'lst', near: 'did you mean list?' },
   ])('suggests a name for $resource $method', ({ resource, method, near }) => {
     expect(checkAgainstDefinition([{ resource, method }], offered)[0]?.description).toContain(near)
+  })
+
+  it('names what it has in alphabetical order', () => {
+    const methods = { crew: ['list'], authors: ['list'], books: ['list'] }
+    const [violation] = checkAgainstDefinition([{ resource: 'x', method: 'list' }], methods)
+    expect(violation?.description).toContain('there are authors, books, crew')
+  })
+})
+
+describe('parameters that a method requires', () => {
+  const issues = {
+    list: {
+      path: '/repos/{{query.owner}}/{{query.repo}}/issues',
+      query: { state: 'all' },
+      query_schema: { type: 'object', required: ['owner', 'repo', 'state', 'version', 'filter[kind]'] },
+    },
+    all: { path: '/issues', query_schema: { required: 'owner' } },
+  }
+  const config = { query: { version: '2' }, resources: { issues } }
+  const filter = { kind: 'bug' }
+
+  it.each([
+    { name: 'none given', method: 'list', query: undefined, missing: ['owner', 'repo', 'filter[kind]'] },
+    { name: 'one given', method: 'list', query: { owner: 'octocat', filter }, missing: ['repo'] },
+    {
+      name: 'all given, one of them by its parent and one as a nested key',
+      method: 'list',
+      query: { owner: '{{args.owner}}', repo: '{{resources.repos.name}}', filter },
+      missing: [],
+    },
+    { name: 'a schema that requires nothing', method: 'all', query: undefined, missing: [] },
+    { name: 'an unknown method', method: 'toString', query: undefined, missing: [] },
+  ])('$name', ({ method, query, missing }) => {
+    const node = { resource: 'issues', method, ...(query === undefined ? {} : { query }) }
+    const found = checkRequiredQuery([{ resource: 'repos', method: 'list' }, node], config)
+    expect(found.map(({ field }) => field)).toEqual(missing.map((name) => `resources[1].query.${name}`))
+  })
+
+  it('are looked for in unified resources by their mapping alone', () => {
+    expect(checkRequiredQuery([{ resource: 'ticketing/issues', method: 'list' }], config)).toEqual([])
   })
 })
