@@ -22,11 +22,12 @@ export const runDaemon: RunCommand = async (invocation) => {
   const logger = createLogger(config.logLevel)
   const { service, store: opened, options } = readArguments(invocation, logger)
   await using store = opened
-  const deps = { service: connectService(service), store, clock: systemClock, random: Math.random }
-  await using daemon = createDaemon({ ...deps, logger }, options)
+  const onFirstRegistration = () =>
+    printLine(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}`)
+  const deps = { service: connectService(service), store, clock: systemClock, random: Math.random, logger }
+  await using daemon = createDaemon({ ...deps, onFirstRegistration }, options)
   const stopped = waitForStopSignal()
   daemon.start()
-  printLine(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}`)
   await Promise.race([daemon.ended(), stopped])
   await daemon.drain(config.drainMs)
   return 0

@@ -4,13 +4,13 @@ import { executeRun } from '../syncs/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { DaemonRun } from './daemon-run.ts'
 import type { ServiceClients } from './service.ts'
-import { type RegistrationRequest, ServiceLeases } from './service-leases.ts'
+import { type RegistrationRequest, ServiceLeases, type ServiceLeasesDeps } from './service-leases.ts'
 import { createServiceSource } from './service-source.ts'
 import type { Store } from './store.ts'
 import { createStoreSink } from './store-sink.ts'
 
 /** What a daemon is composed of. */
-export interface DaemonDeps {
+export interface DaemonDeps extends Pick<ServiceLeasesDeps, 'onFirstRegistration'> {
   readonly service: ServiceClients
   readonly store: Store
   readonly clock: Clock

@@ -28,6 +28,8 @@ export interface ServiceLeasesDeps {
   /** A number in [0, 1). */
   readonly random: () => number
   readonly logger: Logger
+  /** Called once, when the service has accepted the daemon for the first time. */
+  readonly onFirstRegistration?: () => void
 }
 
 /** How a daemon registers. */
@@ -63,6 +65,7 @@ export class ServiceLeases implements RunLeases<DaemonRun> {
   readonly #request: RegistrationRequest
   #registering: Promise<Registration> | undefined
   #registration: Registration | undefined
+  #wasRegistered = false
   #isUnavailable = false
 
   /** @param saveIntervalMs progress is reported no oftener, ms */
@@ -175,11 +178,13 @@ export class ServiceLeases implements RunLeases<DaemonRun> {
 
   async #register(signal: AbortSignal): Promise<Registration> {
     this.#registration = undefined
-    const { service, logger } = this.#deps
+    const { service, logger, onFirstRegistration } = this.#deps
     const request = { ...this.#request, regions: [...this.#request.regions] }
     const answer = await service.daemons.registerDaemon(request, { timeoutMs: CALL_TIMEOUT_MS, signal })
     const { daemonId, heartbeatSeconds, leaseSeconds } = answer
     logger.info({ daemon_id: daemonId, group_key: request.groupKey }, 'the daemon is registered')
+    if (!this.#wasRegistered) onFirstRegistration?.()
+    this.#wasRegistered = true
     this.#registration = { daemonId, heartbeatMs: heartbeatSeconds * 1_000, leaseMs: leaseSeconds * 1_000 }
     return this.#registration
   }

@@ -3,11 +3,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Code } from '@connectrpc/connect'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runCommand } from '../../src/cli/index.ts'
 import { TLS_KEYS } from '../api/support/tls-keys.ts'
 import { DaemonProcess } from './support/daemon-process.ts'
-import { startScriptedService } from './support/scripted-service.ts'
+import { serviceError, startScriptedService } from './support/scripted-service.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-daemon-'))
 const TOKEN = 'secret-token-of-the-daemon'
@@ -56,6 +57,30 @@ describe('patchbay daemon', () => {
     expect(await daemon.ended).toBe(1)
     expect(daemon.output).toContain('patchbay: the server answered Unimplemented')
     expect(daemon.output).not.toContain('    at ')
+  })
+
+  it('exits with 1 and only the error when its token is rejected', async () => {
+    await using service = await startScriptedService({ token: 'another' })
+    const environment = { PATCHBAY_TOKEN: TOKEN, PATCHBAY_LOG_LEVEL: 'warn' }
+    await using daemon = new DaemonProcess(argumentsFor(service.url), environment)
+    expect(await daemon.ended).toBe(1)
+    expect(service.calls).toContain('register')
+    expect(daemon.output.trimEnd().split('\n')).toEqual([expect.stringMatching(/^patchbay: /)])
+  })
+
+  it('says that it takes runs once, when the service has accepted it', async () => {
+    const claimRuns = () => {
+      if (service.calls.filter((call) => call === 'claim').length === 1)
+        throw serviceError(Code.NotFound, 'RESOURCE_NOT_FOUND')
+      return {}
+    }
+    await using service = await startScriptedService({ claimRuns })
+    await using daemon = new DaemonProcess([...argumentsFor(service.url), '--token', TOKEN])
+    await daemon.waitForOutput('takes runs')
+    expect(service.calls).toContain('register')
+    await service.called('claim', 2)
+    expect(await daemon.end('SIGTERM')).toBe(0)
+    expect(daemon.output.match(/^Patchbay daemon host-1 takes runs of the group g$/gm)).toHaveLength(1)
   })
 
   it('finishes its page on SIGTERM, releases the run and exits with 0', async () => {

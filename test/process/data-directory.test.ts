@@ -18,7 +18,7 @@ const CALLS: Readonly<Record<string, { readonly args: readonly string[]; readonl
   start: { args: [], ready: 'listens on' },
   serve: { args: [], ready: 'listens on' },
   worker: { args: [], ready: 'worker runs for' },
-  daemon: { args: ['--group', 'g', '--store', 'ndjson:./never-written'], ready: 'takes runs' },
+  daemon: { args: ['--group', 'g', '--store', 'ndjson:./never-written'], ready: 'the daemon waits' },
   migrate: { args: [] },
   'token create': { args: ['--name', 'another'] },
   'token list': { args: [] },

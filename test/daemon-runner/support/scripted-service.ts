@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
-import { type Code, ConnectError, type ConnectRouter, type ServiceImpl } from '@connectrpc/connect'
+import { Code, ConnectError, type ConnectRouter, type ServiceImpl } from '@connectrpc/connect'
 import { connectNodeAdapter } from '@connectrpc/connect-node'
 import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts'
 import type { ClaimedRunSchema } from '../../../gen/patchbay/v1/daemon_pb.ts'
@@ -16,6 +16,8 @@ export type Script = Partial<
   Pick<ServiceImpl<typeof DaemonService>, 'heartbeat' | 'reportProgress' | 'claimRuns' | 'completeRun'>
 > & {
   readonly leaseSeconds?: number
+  /** The only token with which a daemon may register. Absent: any. */
+  readonly token?: string
   /** Awaited before a page is sent. */
   readonly beforePage?: (page: number) => Promise<void> | void
 }
@@ -62,7 +64,10 @@ export async function startScriptedService(
       registerDaemon({ version }, { requestHeader }) {
         note('register')
         versions.add(version)
-        authorizations.add(requestHeader.get('authorization') ?? '')
+        const authorization = requestHeader.get('authorization') ?? ''
+        authorizations.add(authorization)
+        if (script.token !== undefined && authorization !== `Bearer ${script.token}`)
+          throw serviceError(Code.Unauthenticated, 'UNAUTHENTICATED')
         return { daemonId: newId(), heartbeatSeconds: 1, leaseSeconds: script.leaseSeconds ?? 30 }
       },
       async claimRuns(request, context) {
