@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import type { Region } from './accounts/index.ts'
-import { suggest } from './base/index.ts'
+import { mustBeOneOf, suggest } from './base/index.ts'
 
 /** Configuration of an installation, validated once at the start and passed on. */
 export type Config = { readonly [Name in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[Name]['schema']> }
@@ -120,13 +120,20 @@ export const SETTINGS = {
   logLevel: setting(
     'PATCHBAY_LOG_LEVEL',
     'Lowest level that is logged.',
-    z.enum(LOG_LEVELS, `takes one of ${LOG_LEVELS.join(', ')}`).prefault('info'),
+    z.enum(LOG_LEVELS, { error: ({ input }) => mustBeOneOf(input, LOG_LEVELS) }).prefault('info'),
   ),
   region: setting(
     'PATCHBAY_REGION',
     'Regions, comma-separated, of the accounts that this worker serves: activation, token refresh, ticks, runs. Default: all.',
     list()
-      .pipe(z.array(z.enum(REGIONS, `takes a comma-separated list of ${REGIONS.join(', ')}`)))
+      .pipe(
+        z.array(
+          z.enum(REGIONS, {
+            error: ({ input }) =>
+              `takes a comma-separated list of ${REGIONS.join(', ')}${suggest(String(input), REGIONS)}`,
+          }),
+        ),
+      )
       .optional(),
   ),
   rateLimitRequests: setting(

@@ -1,4 +1,4 @@
-import { type Failure, invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { type Failure, invalidFields, type Json, type JsonObject, suggestOneOf, type Violation } from '../base/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import {
   type AuthenticationMethod,
@@ -119,14 +119,17 @@ export function chooseCredential(
 ): ConnectPlan {
   const possible = connectPlansOf({ credentials })
   const named = credential === undefined ? possible : possible.filter((each) => credentialOf(each) === credential)
-  const keys = possible.map(credentialOf).join(', ')
-  if (named.length === 0) throw credentialError(`is not offered by the integration: it offers ${keys}`, 'enum')
+  if (named.length === 0) {
+    const near = suggestOneOf(credential ?? '', possible.map(credentialOf))
+    throw credentialError(`is not offered by the integration${near}`, 'enum')
+  }
   const fitting = method === undefined ? named : named.filter((each) => authenticationMethodOf(each) === method)
   const [chosen, another] = fitting
-  const names = [...new Set(named.map(authenticationMethodOf))].join(', ')
-  if (chosen === undefined) throw methodError(`is not offered by the integration: it offers ${names}`, 'enum')
+  const names = [...new Set(named.map(authenticationMethodOf))]
+  if (chosen === undefined)
+    throw methodError(`is not offered by the integration${suggestOneOf(method ?? '', names)}`, 'enum')
   if (another === undefined) return chosen
-  if (method === undefined) throw methodError(`is required: one of ${names}`, 'required')
+  if (method === undefined) throw methodError(`is required: one of ${names.join(', ')}`, 'required')
   throw credentialError(`is required: one of ${fitting.map(credentialOf).join(', ')}`, 'required')
 }
 

@@ -70,8 +70,11 @@ export {
   findNear,
   foldText,
   formatQuantity,
+  mustBeOneOf,
   searchWords,
   suggest,
+  suggestOneOf,
+  textOfChoice,
   trimEnd,
   truncateText,
 } from './text.ts'

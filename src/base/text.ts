@@ -1,3 +1,5 @@
+import type { Json } from './json.ts'
+
 /** Maximum edit distance of a suggestion, by the length of the word. */
 const EDITS_MAX = 3
 const LETTERS_PER_EDIT = 3
@@ -15,6 +17,34 @@ const SUGGESTIONS_MAX = 100
 export function createSuggester(): typeof suggest {
   let left = SUGGESTIONS_MAX
   return (word, known) => (left-- > 0 ? suggest(word, known) : '')
+}
+
+/** Most names that a message lists. */
+const NAMES_LISTED_MAX = 20
+
+/**
+ * What to write instead of an unknown name: the one that was probably meant, and all there are when they are few. Follows a
+ * sentence without its stop: `, did you mean x? There are x, y`, `; there are x, y`, or nothing.
+ */
+export function suggestOneOf(word: string, known: Iterable<string>): string {
+  const names = [...new Set(known)].sort()
+  const near = suggest(word, names)
+  if (names.length > NAMES_LISTED_MAX) return near
+  const all = names.length === 0 ? 'here are none' : `here ${names.length === 1 ? 'is' : 'are'} ${names.join(', ')}`
+  return near === '' ? `; t${all}` : `${near} T${all}`
+}
+
+/** `must be one of a, b, c`, in this order and at most 20 of them, with the one that was probably meant by a text that is none. */
+export function mustBeOneOf(given: unknown, choices: readonly string[], suggester = suggest): string {
+  const near = typeof given === 'string' ? suggester(given, choices) : ''
+  const more = choices.length - NAMES_LISTED_MAX
+  const all = choices.slice(0, NAMES_LISTED_MAX).join(', ')
+  return `must be one of ${all}${more > 0 ? ` and ${more} more` : ''}${near}`
+}
+
+/** A value of an enum of JSON Schema for `mustBeOneOf`: a text without quotes, unless it could be taken for another type. */
+export function textOfChoice(choice: Json): string {
+  return typeof choice === 'string' && !/^(?:|-?\d.*|true|false|null)$/.test(choice) ? choice : JSON.stringify(choice)
 }
 
 /** `, did you mean x?` when a known word is close to the given one, else nothing. */

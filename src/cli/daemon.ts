@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import product from '../../package.json' with { type: 'json' }
-import { systemClock } from '../base/index.ts'
+import { suggest, systemClock } from '../base/index.ts'
 import type { ServerAddress } from '../client/index.ts'
 import { REGIONS, readConfig } from '../config.ts'
 import { connectService, createDaemon, type DaemonOptions, openStore, type Store } from '../daemon-runner/index.ts'
@@ -64,8 +64,11 @@ function readArguments({ options, environment }: Invocation, logger: Logger): Da
 
 function parseRegions(text: string | undefined): readonly string[] {
   const regions = text?.split(',') ?? []
-  if (regions.every((region) => REGIONS.some((each) => each === region))) return regions
-  throw new UsageError(`daemon --region takes a comma-separated list of ${REGIONS.join(', ')}`)
+  const unknown = regions.find((region) => !REGIONS.some((each) => each === region))
+  if (unknown === undefined) return regions
+  throw new UsageError(
+    `daemon --region takes a comma-separated list of ${REGIONS.join(', ')}${suggest(unknown, REGIONS)}`,
+  )
 }
 
 function parseCapacity(text: string | undefined): number {

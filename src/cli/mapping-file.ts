@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { isJsonObject, type JsonObject, suggest } from '../base/index.ts'
+import { isJsonObject, type JsonObject, suggestOneOf } from '../base/index.ts'
 import {
   findShippedDefinition,
   findShippedMapping,
@@ -45,10 +45,9 @@ function readDocument(argument: string): JsonObject {
   if (shipped !== undefined) return shipped
   if (existsSync(argument)) return readJsonFile(argument)
   const known = SHIPPED_MODEL_NAMES.flatMap((name) => listMappedIntegrations(name).map((each) => `${name}/${each}`))
-  const close = known.filter((name) => name.startsWith(`${model}/`))
-  const names = (close.length === 0 ? known : close).join(', ')
+  const ofModel = known.filter((name) => name.startsWith(`${model}/`))
   throw new FileError(
-    `there is no file and no shipped mapping ${argument}${suggest(argument, known)} Shipped are ${names}`,
+    `there is no file and no shipped mapping ${argument}${suggestOneOf(argument, ofModel.length === 0 ? known : ofModel)}`,
   )
 }
 
@@ -57,9 +56,8 @@ function readModel({ model }: JsonObject, file: string | undefined): UnifiedMode
   if (file !== undefined) return parseModel({ ...readJsonFile(file), name })
   const shipped = findShippedModel(name)
   if (shipped !== undefined) return parseModel(shipped)
-  const known = SHIPPED_MODEL_NAMES.join(', ')
   throw new FileError(
-    `model is no shipped one${suggest(name, SHIPPED_MODEL_NAMES)}: name one of ${known}, or give its file with --model`,
+    `there is no shipped model ${name}, whose file --model would give${suggestOneOf(name, SHIPPED_MODEL_NAMES)}`,
   )
 }
 
@@ -83,9 +81,9 @@ export function readFixtureFile(file: string, only: string | undefined): readonl
   const wanted = cases.filter(
     ({ resource, name }) => only === undefined || only === resource || only === `${resource}/${name}`,
   )
-  if (wanted.length === 0)
-    throw new FileError(
-      `${file} has no case ${only ?? ''}: ${cases.map((each) => `${each.resource}/${each.name}`).join(', ')}`,
-    )
+  if (wanted.length === 0) {
+    const names = cases.flatMap(({ resource, name }) => [resource, `${resource}/${name}`])
+    throw new FileError(`${file} has no case ${only ?? ''}${suggestOneOf(only ?? '', names)}`)
+  }
   return wanted.map((each) => ({ ...each, fixture: parseFixture(each.fixture, `${each.resource}.${each.name}`) }))
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { type Failure, isJsonObject, isUuid, type JsonObject, toDoubles } from '../base/index.ts'
+import { type Failure, isJsonObject, isUuid, type JsonObject, mustBeOneOf, toDoubles } from '../base/index.ts'
 import {
   createUnifiedClient,
   hasReason,
@@ -139,7 +139,7 @@ function readMappings(file: string, options: Invocation['options']): readonly Ma
 
 function placeOf(model: string, integrationName: string, { scope, account }: Invocation['options']): PushPlace {
   const given = scope ?? (account === undefined ? 'environment' : 'account')
-  if (!SCOPES.includes(given)) throw new UsageError(`unified push --scope takes one of ${SCOPES.join(', ')}`)
+  if (!SCOPES.includes(given)) throw new UsageError(`unified push --scope ${mustBeOneOf(given, SCOPES)}`)
   if ((given === 'account') !== (account !== undefined))
     throw new UsageError('unified push takes --account ID with the scope account alone')
   if (account !== undefined && !isUuid(account)) throw new UsageError('unified push --account takes an id')

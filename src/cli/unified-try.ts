@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
-import { Failure, isJsonObject, systemClock } from '../base/index.ts'
+import { Failure, isJsonObject, suggest, suggestOneOf, systemClock } from '../base/index.ts'
+import { SHIPPED_NAMES } from '../catalog/index.ts'
 import { createEvaluator, type Evaluator } from '../expressions/index.ts'
 import { compileMapping, type TriedMapping, tryFixture } from '../unified/index.ts'
 import { checkMappingDocument } from '../unified-models/index.ts'
@@ -56,11 +57,14 @@ async function tryCase(
   { resource, fixture }: NamedFixture,
 ): Promise<TriedMapping> {
   if (definition === undefined)
-    throw new FileError(`there is no shipped definition ${integration}: give its file with --definition`)
+    throw new FileError(
+      `there is no shipped definition ${integration}, whose file --definition would give${suggest(integration, SHIPPED_NAMES)}`,
+    )
   const node = mapping.model.resources.get(resource)
   const merged = mapping.resources.get(resource)?.get(fixture.method)
   if (node === undefined || merged === undefined) {
-    const message = `the mapping has no method ${fixture.method} of ${mapping.model.name}/${resource}`
+    const known = mapping.resources.get(resource)?.keys() ?? []
+    const message = `the mapping has no method ${fixture.method} of ${mapping.model.name}/${resource}${suggestOneOf(fixture.method, known)}`
     const failure = new Failure('UNIFIED_NOT_MAPPED', message)
     return { exchanges: [], outcome: undefined, failure, traces: undefined, unused: fixture.exchanges.length }
   }

@@ -4,7 +4,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
-  type suggest,
+  suggest,
   type Violation,
 } from '../base/index.ts'
 import { FIELDS_MAX, findPatternsProblem, isSecretField, listCredentials } from '../formats/index.ts'
@@ -188,5 +188,8 @@ function describeLate(other: string, name: string, all: readonly FormFieldAt[]):
   const isField = all.some((field) => field.name === other)
   return isField
     ? `${other} is listed after ${name}: the order decides what is chosen first`
-    : `${other} is no field of the form`
+    : `${other} is no field of the form${suggest(
+        other,
+        all.map((field) => field.name),
+      )}`
 }

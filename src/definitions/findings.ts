@@ -5,6 +5,7 @@ import {
   formatDotPath,
   formatQuantity,
   type Json,
+  mustBeOneOf,
   type suggest,
   type Violation,
 } from '../base/index.ts'
@@ -114,7 +115,7 @@ function describeIssue(issue: z.core.$ZodRawIssue, suggester: typeof suggest): s
     case 'invalid_value':
       return issue.values.length === 1
         ? `must be ${JSON.stringify(issue.values[0])}`
-        : `must be one of ${issue.values.join(', ')}${typeof issue.input === 'string' ? suggester(issue.input, issue.values.map(String)) : ''}`
+        : mustBeOneOf(issue.input, issue.values.map(String), suggester)
     case 'too_small':
       return describeBound(issue.origin, 'at least', issue.minimum)
     case 'too_big':
@@ -134,7 +135,7 @@ function describeChoice(
   const given =
     typeof input === 'object' && input !== null && name in input ? (input as Record<string, unknown>)[name] : undefined
   if (given === undefined) return `is required: one of ${known.join(', ')}`
-  return `must be one of ${known.join(', ')}${suggester(String(given), known)}`
+  return mustBeOneOf(String(given), known, suggester)
 }
 
 function describeBound(origin: string, bound: string, limit: number | bigint): string {

@@ -1,6 +1,6 @@
-import { invalidFields, newId } from '../base/index.ts'
+import { invalidFields, newId, suggest } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import { appendEvents, type EventType, examplePayload, findEventType } from '../events/index.ts'
+import { appendEvents, EVENT_TYPES, type EventType, examplePayload, findEventType } from '../events/index.ts'
 import type { DeliveryRecord } from './delivery.ts'
 import { enqueueDeliveries } from './enqueue.ts'
 import { getDeliveryRecord } from './read-deliveries.ts'
@@ -23,7 +23,11 @@ export async function testWebhook(
   const type = eventType === '' ? EVENT_TYPE_DEFAULT : findEventType(eventType)
   if (type === undefined)
     throw invalidFields([
-      { field: 'event_type', description: 'is no event: see Webhook.event_types', rule: 'event_types.unknown' },
+      {
+        field: 'event_type',
+        description: `is no event${suggest(eventType, EVENT_TYPES) || ': see Webhook.event_types'}`,
+        rule: 'event_types.unknown',
+      },
     ])
   const webhook = await getActiveWebhook(tx, environmentId, webhookId)
   const eventId = newId()

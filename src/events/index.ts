@@ -9,6 +9,7 @@ export { appendEvents, type NewEvent } from './append-events.ts'
 export {
   checkAskedEventTypes,
   checkEventTypes,
+  EVENT_TYPES,
   type EventType,
   eventTypesAskedFor,
   eventTypesOf,

@@ -6,6 +6,7 @@ import {
   type Json,
   type JsonObject,
   parseDotPath,
+  suggest,
   tryParseDotPath,
 } from '../base/index.ts'
 
@@ -30,7 +31,9 @@ export interface PlaceholderPath {
 }
 
 /** Type to which the value is cast when its placeholder is the whole text. */
-export type Cast = 'int' | 'num' | 'bool' | 'str' | 'json' | 'epoch' | 'epoch_ms'
+export type Cast = (typeof CASTS)[number]
+
+const CASTS = ['int', 'num', 'bool', 'str', 'json', 'epoch', 'epoch_ms'] as const
 
 /** Literal text, or a placeholder. */
 export type TemplatePart = string | Placeholder
@@ -50,7 +53,7 @@ const STEP = '[^\\s{}|?:[\\].,"\'`]+'
 /** `["any name"]`, without the delimiters of the grammar. */
 const QUOTED = '\\[(?:"[^"\\\\{}|?]+"|\'[^\'\\\\{}|?]+\')\\]'
 const PATH = new RegExp(`^(?:${STEP}|${QUOTED})(?:\\.${STEP}|\\[\\d{1,6}\\]|${QUOTED})*$`)
-const CAST_SUFFIX = /:\s*(int|num|bool|str|json|epoch|epoch_ms)\s*$/
+const CAST_SUFFIX = new RegExp(`:\\s*(${CASTS.join('|')})\\s*$`)
 
 /**
  * Splits a text into literals and placeholders: the only lexer of `{{…}}` in the product.
@@ -122,8 +125,10 @@ function placeholderPath(text: string): PlaceholderPath {
 
 function pathProblem(source: string, path: string): string {
   if (path === '') return `{{${source}}} names nothing`
-  if (path.includes(':'))
-    return `{{${source}}} has an unknown cast: use :int, :num, :bool, :str, :json, :epoch or :epoch_ms`
+  if (path.includes(':')) {
+    const near = suggest(path.slice(path.lastIndexOf(':') + 1).trim(), CASTS)
+    return `{{${source}}} has an unknown cast${near || ':'} use :int, :num, :bool, :str, :json, :epoch or :epoch_ms`
+  }
   return `{{${source}}} is not a path such as context.name, args.items[0], body["a.b"] or api_key`
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { mustBeOneOf } from '../base/index.ts'
 import { bodyFormatSchema } from './body/index.ts'
 import { QUERY_ARRAY_FORMATS } from './query-string.ts'
 import { responseFormatSchema } from './response/index.ts'
@@ -41,5 +42,5 @@ export const requestSchema = z.strictObject(requestKeys).meta({ id: 'Request' })
 export type RequestDefinition = z.output<typeof requestSchema>
 
 function findVerbProblem(verb: string): string | undefined {
-  return VERBS.includes(verb.toUpperCase()) ? undefined : `must be one of ${VERBS.join(', ')}`
+  return VERBS.includes(verb.toUpperCase()) ? undefined : mustBeOneOf(verb, VERBS)
 }

@@ -6,6 +6,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
+  suggest,
   toDouble,
 } from '../base/index.ts'
 
@@ -124,7 +125,9 @@ function readItem(item: Json, at: string): InboundItem {
     }
   const event = typeof item.event === 'string' ? withoutPrefix(item.event) : undefined
   if (event === undefined || !isRecordChange(event))
-    throw wrong(`events${at}.event must be one of ${CHANGES.join(', ')}, or events${at}.type must be sync_hint`)
+    throw wrong(
+      `events${at}.event must be one of ${CHANGES.join(', ')}, or events${at}.type must be sync_hint${suggest(event ?? '', CHANGES)}`,
+    )
   const hasResource = !WITHOUT_RESOURCE.includes(event) || (item.resource ?? null) !== null
   return {
     kind: 'record',

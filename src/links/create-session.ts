@@ -15,6 +15,7 @@ import {
   MINUTE_MS,
   newId,
   notFound,
+  suggest,
   type Violation,
 } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
@@ -206,6 +207,15 @@ async function resolveAccount(tx: Tx, { environmentId, id }: AccountRef) {
   }
 }
 
+function unknownIntegration(found: readonly InstallationChoice[], name: string, at: number): Violation {
+  const near = suggest(
+    name,
+    found.map(({ integrationName }) => integrationName),
+  )
+  const description = `is neither an installation of this environment nor the name of an installed integration${near}`
+  return { field: `integrations[${at}]`, description, rule: 'link.integration' }
+}
+
 /** @throws Failure INVALID_FIELD naming every integration that is not installed, INTEGRATION_DISABLED */
 function resolveIntegrations(
   found: readonly InstallationChoice[],
@@ -214,9 +224,8 @@ function resolveIntegrations(
   const isNamed = (name: string) => (each: InstallationChoice) =>
     each.environmentIntegrationId === name.toLowerCase() || each.integrationName === name
   const unknown = integrations.flatMap((name, at) => (found.some(isNamed(name)) ? [] : [at]))
-  const description = 'is neither an installation of this environment nor the name of an installed integration'
   if (unknown.length > 0)
-    throw invalidFields(unknown.map((at) => ({ field: `integrations[${at}]`, description, rule: 'link.integration' })))
+    throw invalidFields(unknown.map((at) => unknownIntegration(found, integrations[at] ?? '', at)))
   const named = found.filter((each) => integrations.some((name) => isNamed(name)(each)))
   assertEnabled(named)
   return named

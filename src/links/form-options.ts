@@ -7,6 +7,7 @@ import {
   type Json,
   type JsonObject,
   readThrough,
+  suggest,
   TtlCache,
   type Violation,
 } from '../base/index.ts'
@@ -103,7 +104,7 @@ export async function loadFormOptions(
     const resolved = await loadAccountForCall(deps.accounts, environmentId, id, 'call')
     const fields = await listFields(deps.accounts, resolved)
     const field = fields.find(({ name }) => name === request.field)
-    if (field?.remote === undefined) throw unknownField(request.field)
+    if (field?.remote === undefined) throw unknownField(request.field, fields)
     const chosen = chooseValues(fields, field, request.values ?? {})
     const missing = field.dependsOn.filter((name) => !Object.hasOwn(chosen, name))
     if (missing.length > 0) return { kind: 'disabled', missing }
@@ -123,10 +124,11 @@ function assertRequest({ search = '' }: FormOptionsRequest): void {
   throw invalidFields([{ field: 'search', description, rule: 'string.max_len' }])
 }
 
-function unknownField(name: string): Failure {
+function unknownField(name: string, fields: readonly FormFieldPlan[]): Failure {
+  const known = fields.flatMap((each) => (each.remote === undefined ? [] : [each.name]))
   const violation: Violation = {
     field: 'field',
-    description: `${JSON.stringify(name.slice(0, 64))} is no field of the form whose options are read from the third party`,
+    description: `${JSON.stringify(name.slice(0, 64))} is no field of the form whose options are read from the third party${suggest(name, known)}`,
     rule: 'form.unknown_field',
   }
   return invalidFields([violation])

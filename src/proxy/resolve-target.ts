@@ -1,4 +1,4 @@
-import { Failure, suggest } from '../base/index.ts'
+import { Failure, suggestOneOf } from '../base/index.ts'
 import { type ActionPlan, isWritingVerb, type MethodPlan, type Plan, RESERVED_ACTIONS } from '../definitions/index.ts'
 import { assertNoDotSegments } from '../expressions/index.ts'
 import type { AccountAccess, ActionTarget, CallTarget } from './request.ts'
@@ -73,13 +73,13 @@ function findMethod(plan: Plan, resource: string, name: string): MethodPlan {
   if (methods === undefined)
     throw new Failure(
       'METHOD_NOT_DEFINED',
-      `the definition has no resource ${resource}${suggest(resource, [...plan.resources.keys()])}`,
+      `the definition has no resource ${resource}${suggestOneOf(resource, plan.resources.keys())}`,
     )
   const method = methods.get(name)
   if (method === undefined)
     throw new Failure(
       'METHOD_NOT_DEFINED',
-      `the resource ${resource} has no method ${name}${suggest(name, methods.keys())}: it has ${[...methods.keys()].join(', ')}`,
+      `the resource ${resource} has no method ${name}${suggestOneOf(name, methods.keys())}`,
     )
   return method
 }
@@ -147,5 +147,5 @@ function isReserved(name: string): boolean {
 
 function actionNotDefined(name: string, names: readonly string[]): Failure {
   const callable = names.filter((known) => !isReserved(known))
-  return new Failure('METHOD_NOT_DEFINED', `the definition has no action ${name}${suggest(name, callable)}`)
+  return new Failure('METHOD_NOT_DEFINED', `the definition has no action ${name}${suggestOneOf(name, callable)}`)
 }

@@ -1,4 +1,4 @@
-import type { Violation } from '../base/index.ts'
+import { suggestOneOf, type Violation } from '../base/index.ts'
 import { HORIZON_YEARS, NICKNAMES, NTH_WEEKDAYS_MAX, nextTicks, parseCron } from './cron-expression.ts'
 
 /** What an expression is checked against. */
@@ -61,7 +61,7 @@ function checkNickname(text: string): CronFinding | undefined {
     return { rule: 'cron.reboot', description: 'must name moments: @reboot is none of a service that does not stop' }
   return {
     rule: 'cron.nickname',
-    description: `has no nickname ${text}; there are ${[...NICKNAMES.keys()].join(', ')}`,
+    description: `has no nickname ${text}${suggestOneOf(text, NICKNAMES.keys())}`,
   }
 }
 

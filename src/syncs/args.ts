@@ -1,4 +1,5 @@
 import {
+  createSuggester,
   decimalForm,
   exceedsJsonSize,
   Failure,
@@ -8,6 +9,9 @@ import {
   JSON_DEPTH_MAX,
   type Json,
   type JsonObject,
+  mustBeOneOf,
+  suggest,
+  textOfChoice,
   toDouble,
   type Violation,
 } from '../base/index.ts'
@@ -101,20 +105,28 @@ function checkLevel(schema: JsonObject, path: string): Violation[] {
     ...nested.flatMap(([at, value]) =>
       isJsonObject(value) ? checkLevel(value, at) : [unsupportedKeyword(at, 'must be an object')],
     ),
-    ...(schema.default === undefined ? [] : findMismatches(schema, schema.default, `${path}.default`)),
+    ...(schema.default === undefined
+      ? []
+      : findMismatches(schema, schema.default, `${path}.default`, createSuggester())),
   ]
 }
 
 function checkKeyword(keyword: string, value: Json, at: string): Violation[] {
   const accepts = Object.hasOwn(KEYWORDS, keyword) ? KEYWORDS[keyword] : undefined
-  if (accepts === undefined) return [unsupportedKeyword(at, 'is a keyword that argument schemas do not support')]
+  if (accepts === undefined)
+    return [
+      unsupportedKeyword(
+        at,
+        `is a keyword that argument schemas do not support${suggest(keyword, Object.keys(KEYWORDS))}`,
+      ),
+    ]
   return accepts(value) ? [] : [unsupportedKeyword(at, 'has a value of the wrong type')]
 }
 
 /** Fills in the defaults of a checked schema and validates the result. */
 function applyArgsSchema(schema: JsonObject, args: JsonObject): ArgsResult {
   const filled = withDefaults(schema, args)
-  const violations = findMismatches(schema, filled, 'args').slice(0, FINDINGS_MAX)
+  const violations = findMismatches(schema, filled, 'args', createSuggester()).slice(0, FINDINGS_MAX)
   return violations.length === 0 && isJsonObject(filled)
     ? { kind: 'valid', args: filled }
     : { kind: 'invalid', violations }
@@ -127,6 +139,11 @@ export function mayBeList(schema: JsonObject, name: string): boolean {
   const property = Object.hasOwn(properties, name) ? properties[name] : undefined
   if (property === undefined) return schema.additionalProperties === true
   return !isJsonObject(property) || property.type === undefined || typesOf(property).includes('array')
+}
+
+/** The names of the arguments that a schema declares. */
+export function listArguments(schema: JsonObject): readonly string[] {
+  return Object.keys(propertiesOf(schema))
 }
 
 function withDefaults(schema: JsonObject, value: Json): Json {
@@ -144,22 +161,23 @@ function withDefaults(schema: JsonObject, value: Json): Json {
   return filled
 }
 
-function findMismatches(schema: JsonObject, value: Json, at: string): Violation[] {
+/** @param suggester of all violations: its limit bounds their cost */
+function findMismatches(schema: JsonObject, value: Json, at: string, suggester: typeof suggest): Violation[] {
   const types = typesOf(schema)
   if (types.length > 0 && !types.some((type) => isOfType(value, type)))
     return [{ field: at, description: `must be of type ${types.join(' or ')}`, rule: 'args.type' }]
   return [
-    ...findValueMismatch(schema, value, at),
-    ...(Array.isArray(value) && isJsonObject(schema.items) ? findInItems(schema.items, value, at) : []),
-    ...(isJsonObject(value) ? findInProperties(schema, value, at) : []),
+    ...findValueMismatch(schema, value, at, suggester),
+    ...(Array.isArray(value) && isJsonObject(schema.items) ? findInItems(schema.items, value, at, suggester) : []),
+    ...(isJsonObject(value) ? findInProperties(schema, value, at, suggester) : []),
   ]
 }
 
-function findValueMismatch(schema: JsonObject, value: Json, at: string): Violation[] {
+function findValueMismatch(schema: JsonObject, value: Json, at: string, suggester: typeof suggest): Violation[] {
   const { enum: allowed } = schema
   const [minimum, maximum] = [toDouble(schema.minimum), toDouble(schema.maximum)]
   if (Array.isArray(allowed) && !allowed.some((each) => isSameValue(each, value)))
-    return [{ field: at, description: `must be one of ${JSON.stringify(allowed)}`, rule: 'args.enum' }]
+    return [{ field: at, description: mustBeOneOf(value, allowed.map(textOfChoice), suggester), rule: 'args.enum' }]
   const number = toDouble(value)
   if (typeof number !== 'number') return []
   if (typeof minimum === 'number' && number < minimum)
@@ -169,20 +187,21 @@ function findValueMismatch(schema: JsonObject, value: Json, at: string): Violati
   return []
 }
 
-function findInItems(items: JsonObject, values: readonly Json[], at: string): Violation[] {
-  return values.flatMap((value, index) => findMismatches(items, value, `${at}[${index}]`))
+function findInItems(items: JsonObject, values: readonly Json[], at: string, suggester: typeof suggest): Violation[] {
+  return values.flatMap((value, index) => findMismatches(items, value, `${at}[${index}]`, suggester))
 }
 
-function findInProperties(schema: JsonObject, value: JsonObject, at: string): Violation[] {
+function findInProperties(schema: JsonObject, value: JsonObject, at: string, suggester: typeof suggest): Violation[] {
   const properties = propertiesOf(schema)
   const missing = requiredOf(schema).filter((name) => !Object.hasOwn(value, name))
   return [
     ...missing.map((name) => ({ field: `${at}.${name}`, description: 'is required', rule: 'args.required' })),
     ...Object.entries(value).flatMap(([name, inner]) => {
       const property = Object.hasOwn(properties, name) ? properties[name] : undefined
-      if (isJsonObject(property)) return findMismatches(property, inner, `${at}.${name}`)
-      const isAllowed = schema.additionalProperties !== false
-      return isAllowed ? [] : [{ field: `${at}.${name}`, description: 'is not an argument', rule: 'args.unknown' }]
+      if (isJsonObject(property)) return findMismatches(property, inner, `${at}.${name}`, suggester)
+      if (schema.additionalProperties !== false) return []
+      const description = `is not an argument${suggester(name, Object.keys(properties))}`
+      return [{ field: `${at}.${name}`, description, rule: 'args.unknown' }]
     }),
   ]
 }

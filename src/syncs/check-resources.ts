@@ -1,4 +1,12 @@
-import { deepMerge, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
+import {
+  deepMerge,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  suggest,
+  suggestOneOf,
+  type Violation,
+} from '../base/index.ts'
 import { ACTION_RESOURCE, RESERVED_ACTIONS } from '../definitions/index.ts'
 import { findTemplateProblem, listPlaceholderPaths, type PlaceholderPath } from '../expressions/index.ts'
 import { parentIndex, pathIntoRecord } from './plan.ts'
@@ -87,8 +95,8 @@ function checkParent(
   const finding = (description: string, rule: string) => [{ field: `${at}.depends_on`, description, rule }]
   const named = resources.filter(({ resource }) => resource === depends_on).length
   if (named === 0) {
-    const names = [...new Set(resources.map(({ resource }) => resource))].slice(0, 20).join(', ')
-    return finding(`names no resource of this job; there are ${names}`, 'resources.unknown_parent')
+    const names = resources.map(({ resource }) => resource)
+    return finding(`names no resource of this job${suggestOneOf(depends_on, names)}`, 'resources.unknown_parent')
   }
   if (ancestry.isCircle) return finding('leads back to this resource', 'resources.circle')
   if (named > 1) return finding(`is ambiguous: ${named} entries sync ${depends_on}`, 'resources.ambiguous_parent')
@@ -110,7 +118,7 @@ function checkTemplates({ id, query }: SyncResource, ancestry: Ancestry, at: str
 
 function checkPlaceholder({ text, root, steps }: PlaceholderPath, ancestry: Ancestry, field: string): Violation[] {
   if (root === undefined || !ROOTS.has(root)) {
-    const description = `uses {{${text}}}, which a sync cannot see; placeholders here begin with ${[...ROOTS].join(', ')}`
+    const description = `uses {{${text}}}, which a sync cannot see${suggest(root ?? String(steps[0]), ROOTS)}; placeholders here begin with ${[...ROOTS].join(', ')}`
     return [{ field, description, rule: 'placeholder.root' }]
   }
   if (root !== 'resources') return []
@@ -132,9 +140,6 @@ function listTexts(value: JsonObject[string], path: string): { readonly field: s
 export type MethodNames = Readonly<Record<string, readonly string[]>>
 
 const RESERVED: readonly string[] = RESERVED_ACTIONS
-
-/** Names listed in a message. */
-const NAMES_SHOWN_MAX = 20
 
 /** The methods by resource of a config with its override; the callable actions are the methods of `_`. */
 export function methodNamesOf(config: JsonObject, override: JsonObject): MethodNames {
@@ -200,9 +205,7 @@ function unknownName(
   names: readonly string[],
   kind: string,
 ): Violation {
-  const known = names.toSorted().slice(0, NAMES_SHOWN_MAX)
-  const hint = known.length === 0 ? 'there are none' : `there are ${known.join(', ')}`
-  return { field, description: `${description}${suggest(given, names)}; ${hint}`, rule: `resources.unknown_${kind}` }
+  return { field, description: `${description}${suggestOneOf(given, names)}`, rule: `resources.unknown_${kind}` }
 }
 
 function asObject(value: Json | undefined): JsonObject {

@@ -7,12 +7,13 @@ import {
   type JsonObject,
   newId,
   notFound,
+  suggest,
   type Violation,
 } from '../base/index.ts'
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { validateExpression } from '../expressions/index.ts'
 import { deleteTriggersOf, type ErrorHandling } from '../runs/index.ts'
-import { checkArgsSchema, mayBeList } from './args.ts'
+import { checkArgsSchema, listArguments, mayBeList } from './args.ts'
 import { checkAgainstDefinition, checkRequiredQuery, checkResources, methodNamesOf } from './check-resources.ts'
 import { readSyncResources } from './resource.ts'
 import {
@@ -195,7 +196,7 @@ async function findResourceViolations(
   const resources = readSyncResources(given)
   const loops = resources.flatMap(({ loop_on }, index) => {
     if (loop_on === undefined || mayBeList(argsSchema, loop_on)) return []
-    const description = `names ${loop_on}, which is no list in args_schema`
+    const description = `names ${loop_on}, which is no list in args_schema${suggest(loop_on, listArguments(argsSchema))}`
     return [{ field: `resources[${index}].loop_on`, description, rule: 'resources.loop_on' }]
   })
   const [installed] = await listInstalledConfigs(tx, environmentId, integrationName)

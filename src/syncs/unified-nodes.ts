@@ -1,4 +1,12 @@
-import { Failure, invalidFields, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
+import {
+  Failure,
+  invalidFields,
+  type Json,
+  type JsonObject,
+  suggest,
+  suggestOneOf,
+  type Violation,
+} from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import {
   checkUnifiedQuery,
@@ -133,12 +141,11 @@ function wrongValues(mapping: MappingPlan, filters: NonNullable<UnifiedQuery['fi
 }
 
 function notExpandable({ expandable }: MappingPlan, expand: readonly string[], at: string): Violation[] {
-  const known = expandable.size === 0 ? 'nothing can be' : `there are ${[...expandable].join(', ')}`
   return expand
     .filter((field) => !expandable.has(field))
     .map((field) => ({
       field: `${at}.query.expand`,
-      description: `names ${field}, which cannot be expanded${suggest(field, expandable)}; ${known}`,
+      description: `names ${field}, which cannot be expanded${suggestOneOf(field, expandable)}`,
       rule: 'expand.not_supported',
     }))
 }
@@ -154,7 +161,7 @@ function ignoredBy(mapping: MappingPlan, { filters = [], sort }: UnifiedQuery, a
   if (sort !== undefined && !mapping.sorts.has(sort.field))
     violations.push({
       field: `${at}.query.sort_by`,
-      description: notHonoured([...mapping.sorts]),
+      description: notHonoured([...mapping.sorts], suggest(sort.field, mapping.sorts)),
       rule: 'sort.not_supported',
     })
   return violations

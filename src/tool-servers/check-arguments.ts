@@ -5,7 +5,9 @@ import {
   isSameScalar,
   type Json,
   type JsonObject,
+  mustBeOneOf,
   suggest,
+  textOfChoice,
   toDouble,
   type Violation,
 } from '../base/index.ts'
@@ -71,7 +73,7 @@ function problemOf(schema: JsonObject, value: Json): ArgumentProblem | undefined
     return { description: `must be ${types.join(' or ')}, not ${typeOf(value)}`, rule: 'type' }
   const { enum: values, const: only } = schema
   if (Array.isArray(values) && !values.some((each) => isSameScalar(each, value)))
-    return { description: `must be one of ${values.map((each) => JSON.stringify(each)).join(', ')}`, rule: 'enum' }
+    return { description: mustBeOneOf(value, values.map(textOfChoice)), rule: 'enum' }
   if (only !== undefined && !isSameScalar(only, value))
     return { description: `must be ${JSON.stringify(only)}`, rule: 'const' }
   if (isJsonNumber(value)) return numberProblem(schema, toDouble(value))

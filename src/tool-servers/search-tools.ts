@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../base/index.ts'
+import { isJsonObject, type JsonObject, suggest } from '../base/index.ts'
 import type { ToolCall } from './call-tool.ts'
 import { checkArguments } from './check-arguments.ts'
 import type { ToolDescription, ToolResult } from './tool.ts'
@@ -109,8 +109,12 @@ export function callSearchTool(space: SearchSpace, call: ToolCall): SearchOutcom
   const { searchable, resultBytesMax, unknownTool } = space
   const tool = searchTools(searchable.length, space.canWrite).find((each) => each.name === call.name)
   if (tool === undefined) {
+    const near = suggest(
+      call.name,
+      searchTools(searchable.length, space.canWrite).map((each) => each.name),
+    )
     const hint = `call it as ${SEARCH_TOOL_NAMES.call} with name and arguments`
-    const error = toolError('validation', `${call.name} is no tool of this list: ${hint}`, { status: 404 })
+    const error = toolError('validation', `${call.name} is no tool of this list${near || ';'} ${hint}`, { status: 404 })
     return { result: errorResult(error) }
   }
   const fields = checkArguments(tool.inputSchema, call.arguments)

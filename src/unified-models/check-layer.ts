@@ -1,5 +1,5 @@
-import { Failure, type JsonObject, suggest, type Violation } from '../base/index.ts'
-import { findShippedDefinition, findShippedMapping, SHIPPED_NAMES } from '../catalog/index.ts'
+import { Failure, type JsonObject, suggest, suggestOneOf, type Violation } from '../base/index.ts'
+import { findShippedDefinition, findShippedMapping, SHIPPED_MODEL_NAMES, SHIPPED_NAMES } from '../catalog/index.ts'
 import type { Tx } from '../database/index.ts'
 import { findDefinitionByName, listVisibleNames } from '../integrations/index.ts'
 import {
@@ -16,6 +16,7 @@ import {
   type UnifiedResource,
 } from '../unified/index.ts'
 import { ANY_METHOD, listParts, mergeMethods } from './layers.ts'
+import { unknownResource } from './mapping-document.ts'
 import { documentOf } from './model.ts'
 import { findReferences, modelsOfReferences, type ReferencedModel } from './references.ts'
 import { type MappingPlace, type StoredLayer, selectLayers } from './sql/effective.ts'
@@ -97,7 +98,7 @@ async function checkIntegrationName(tx: Tx, layer: LayerToCheck): Promise<readon
 function checkMethodName({ method, model }: LayerToCheck, resource: UnifiedResource): readonly MappingFinding[] {
   const { name, methods } = resource
   if (method === ANY_METHOD || methods.includes(method)) return []
-  const message = `${method} is not a method of ${model}/${name}, which has ${methods.join(', ')}${suggest(method, methods)}`
+  const message = `${method} is not a method of ${model}/${name}${suggestOneOf(method, methods)}`
   return [{ path: 'method', rule: 'method.not_in_model', severity: 'hint', message }]
 }
 
@@ -138,12 +139,16 @@ export async function draftMethod(tx: Tx, layer: LayerToCheck): Promise<DraftedM
 function findResource(layer: LayerToCheck, layers: readonly StoredLayer[]): UnifiedResource | MappingFinding {
   const stored = layers.find(({ kind }) => kind === 'model')?.config
   const document = documentOf(layer.model, stored ?? {})
-  if (document.resources === undefined) return errorAt('model', 'unknown_model', `there is no model ${layer.model}`)
+  if (document.resources === undefined)
+    return errorAt(
+      'model',
+      'unknown_model',
+      `there is no model ${layer.model}${suggestOneOf(layer.model, SHIPPED_MODEL_NAMES)}`,
+    )
   const model = parseModel(document)
   const resource = model.resources.get(layer.resource)
   if (resource !== undefined) return resource
-  const names = [...model.resources.keys()].join(', ')
-  return errorAt('resource', 'unknown_resource', `is not one of ${layer.model}: ${names}`)
+  return errorAt('resource', 'unknown_resource', unknownResource(model, layer.resource))
 }
 
 function shippedOf({ model, integrationName }: LayerToCheck): JsonObject {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { type Clock, Failure, type Json, readThrough, suggest, TtlCache } from '../base/index.ts'
+import { type Clock, Failure, type Json, readThrough, suggestOneOf, TtlCache } from '../base/index.ts'
 import { findShippedMapping, findShippedModel, SHIPPED_MODEL_NAMES } from '../catalog/index.ts'
 import type { Tx } from '../database/index.ts'
 import {
@@ -94,8 +94,8 @@ export function createUnifiedMappings({ clock }: { readonly clock: Pick<Clock, '
   async function modelOf(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel> {
     const found = await findModel(tx, account, model)
     if (found !== undefined) return found
-    const names = [...new Set([...SHIPPED_MODEL_NAMES, ...(await listMappedModels(tx, account))])].sort()
-    const message = `there is no unified model ${model}${suggest(model, names)}: there are ${names.join(', ')}`
+    const names = [...SHIPPED_MODEL_NAMES, ...(await listMappedModels(tx, account))]
+    const message = `there is no unified model ${model}${suggestOneOf(model, names)}`
     throw notMapped(message, { model })
   }
 
@@ -232,7 +232,8 @@ function noMapping(mapped: MappedModel, ref: UnifiedMethodRef, models: readonly 
   const metadata = { ...ref, integration_name: integrationName }
   const what = `${model.name}/${resource} has no mapping for ${integrationName}`
   const methods = [...methodsOf(mapped, resource).keys()]
-  if (methods.length > 0) return notMapped(`${what} with the method ${method}${oneOf(methods)}`, metadata)
+  if (methods.length > 0)
+    return notMapped(`${what} with the method ${method}${suggestOneOf(method, methods)}`, metadata)
   const resources = [...model.resources.keys()].filter((name) => isMapped(mapped, name))
   const others =
     resources.length > 0
@@ -317,14 +318,12 @@ async function describeModel(mapped: MappedModel, only: string | undefined): Pro
 }
 
 function noResource({ name, resources }: UnifiedModel, resource: string): Failure {
-  return notMapped(`the model ${name} has no resource ${resource}${oneOf(resources.keys())}`, { model: name, resource })
+  return notMapped(`the model ${name} has no resource ${resource}${suggestOneOf(resource, resources.keys())}`, {
+    model: name,
+    resource,
+  })
 }
 
 function notMapped(message: string, metadata: Readonly<Record<string, string>>): Failure {
   return new Failure('UNIFIED_NOT_MAPPED', message, { metadata })
-}
-
-/** What there is instead. */
-function oneOf(names: Iterable<string>): string {
-  return `: it has ${[...names].join(', ')}`
 }

@@ -1,4 +1,12 @@
-import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, type Violation } from '../base/index.ts'
+import {
+  getAtPath,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseDotPath,
+  suggestOneOf,
+  type Violation,
+} from '../base/index.ts'
 import { findShippedMapping, findShippedModel } from '../catalog/index.ts'
 import {
   checkMappingLayer,
@@ -93,17 +101,22 @@ export function locate(
   return { ...finding, path: `resources.${resource}.${place}${rest}` }
 }
 
+/** What is wrong with the name of a resource that a model lacks. */
+export function unknownResource({ name, resources }: UnifiedModel, resource: string): string {
+  return `is not a resource of the model ${name}${suggestOneOf(resource, resources.keys())}`
+}
+
+const DOCUMENT_KEYS: readonly string[] = ['model', 'integration', 'resources']
+
 function checkShape({ resources, ...rest }: JsonObject, model: UnifiedModel): readonly MappingFinding[] {
-  const unknown = Object.keys(rest).filter((key) => !['model', 'integration'].includes(key))
+  const unknown = Object.keys(rest).filter((key) => !DOCUMENT_KEYS.includes(key))
   return [
-    ...unknown.map((key) => errorAt(key, 'unknown_field', 'is not one of model, integration, resources')),
+    ...unknown.map((key) => errorAt(key, 'unknown_field', `is not a known setting${suggestOneOf(key, DOCUMENT_KEYS)}`)),
     ...(typeof rest.integration === 'string' ? [] : [errorAt('integration', 'required', 'must name the integration')]),
     ...(isJsonObject(resources) ? [] : [errorAt('resources', 'required', 'must be an object by resource')]),
     ...entriesOf(resources)
       .filter(([name]) => !model.resources.has(name))
-      .map(([name]) =>
-        errorAt(`resources.${name}`, 'unknown_resource', `is not one of ${[...model.resources.keys()].join(', ')}`),
-      ),
+      .map(([name]) => errorAt(`resources.${name}`, 'unknown_resource', unknownResource(model, name))),
   ]
 }
 

@@ -6,6 +6,9 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
+  suggest,
+  suggestOneOf,
+  type Violation,
 } from '../base/index.ts'
 import { hasRecordId, sendsRecord } from '../definitions/index.ts'
 import type { ProxyRequest } from '../proxy/index.ts'
@@ -93,32 +96,22 @@ function ignoredSort({ request: plan, resource }: MappingPlan, { sort }: Unified
 
 function notHonoured({ filters, sorts }: MappingPlan, ignored: readonly IgnoredFilter[]): Failure {
   const honoured = [...filters].map(([field, operators]) => `${field} (${operators.join(', ')})`).join('; ')
-  const orders = [...sorts].join(', ')
-  return invalidFields(
-    ignored.map(({ field, op }) =>
-      op === 'sort'
-        ? {
-            field: 'sort_by',
-            description: `cannot be ${field}: records are sorted by ${orders || 'nothing'}`,
-            rule: 'filter',
-          }
-        : {
-            field,
-            description: `is not honoured with ${op}: this integration has ${honoured || 'no filters'}`,
-            rule: 'filter',
-          },
-    ),
-  )
+  const describe = ({ field, op }: IgnoredFilter): Violation =>
+    op === 'sort'
+      ? { field: 'sort_by', description: `cannot be ${field}${suggestOneOf(field, sorts)}`, rule: 'filter' }
+      : {
+          field,
+          description: `is not honoured with ${op}: this integration has ${honoured || 'no filters'}${suggest(field, filters.keys())}`,
+          rule: 'filter',
+        }
+  return invalidFields(ignored.map(describe))
 }
 
 function assertExpandable({ expandable }: MappingPlan, { expand = [] }: UnifiedRequest): void {
   const unknown = expand.filter((field) => !expandable.has(field))
   if (unknown.length === 0) return
-  const known = [...expandable].join(', ')
-  const offer = known === '' ? 'nothing can be expanded here' : `can be expanded: ${known}`
-  throw invalidFields(
-    unknown.map((field) => ({ field: 'expand', description: `names ${field}; ${offer}`, rule: 'unknown' })),
-  )
+  const describe = (field: string) => `names ${field}, which cannot be expanded${suggestOneOf(field, expandable)}`
+  throw invalidFields(unknown.map((field) => ({ field: 'expand', description: describe(field), rule: 'unknown' })))
 }
 
 /** A write without a field would send a request that writes nothing. */
@@ -215,7 +208,10 @@ async function methodOf(evaluation: Evaluation, { request }: MappingPlan, root: 
   const name = await evaluateMappingExpression(evaluation, expression, root, 'method')
   if (typeof name === 'string' && allowed.has(name)) return name
   const chosen = typeof name === 'string' ? name.slice(0, 100) : 'no method'
-  throw new Failure('METHOD_NOT_DEFINED', `the mapping chose ${chosen}, not one of ${[...allowed].join(', ')}`)
+  throw new Failure(
+    'METHOD_NOT_DEFINED',
+    `the mapping chose ${chosen}, which it does not declare${suggestOneOf(chosen, allowed)}`,
+  )
 }
 
 /** The mapped body with the caller's own keys over it; a method of the mapping's own passes its body on. */

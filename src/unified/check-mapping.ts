@@ -10,7 +10,7 @@ import {
 } from '../base/index.ts'
 import { findSchemaViolations, isReadingMethod, type Plan } from '../definitions/index.ts'
 import { EXTENDING_LAYERS } from './extra-fields.ts'
-import { nodeAt } from './filters.ts'
+import { fieldNamesOf, nodeAt } from './filters.ts'
 import type { MergedMapping } from './mapping.ts'
 import { type MappingConfig, mappingConfigSchema, mappingLayerSchema } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
@@ -128,10 +128,13 @@ function unknownFields({ resource, layers }: MappingContext, fields: JsonObject,
   return Object.entries(fields)
     .filter(([field]) => !properties.has(field) && !isRawField(properties, field))
     .filter(([field, map]) => !isExtension(layers, [...FIELDS, field], map))
-    .map(([field]) => {
-      const description = `is not a field of the resource${suggest(field, properties.keys())}`
-      return violation([...FIELDS, field], prefix, description, 'unknown_field')
-    })
+    .map(([field]) => unknownField(resource, [...FIELDS, field], prefix))
+}
+
+/** The violation that the last name of a path is no field of the resource. */
+function unknownField({ node }: UnifiedResource, path: readonly string[], prefix: string): Violation {
+  const description = `is not a field of the resource${suggest(path.at(-1) ?? '', fieldNamesOf(node))}`
+  return violation(path, prefix, description, 'unknown_field')
 }
 
 /** Whether every leaf comes from an environment or account. */
@@ -149,8 +152,7 @@ function listEnumProblems({ enums = {} }: MappingConfig, { resource }: MappingCo
   return Object.entries(enums).flatMap(([field, { map = {}, write = {}, default: fallback }]) => {
     const found = nodeAt(resource.node, field)
     const node = found?.kind === 'array' ? found.items : found
-    if (node === undefined || !isScalarNode(node))
-      return [violation(['enums', field], prefix, 'is not a field of the resource', 'unknown_field')]
+    if (node === undefined || !isScalarNode(node)) return [unknownField(resource, ['enums', field], prefix)]
     const known = node.enum
     if (known === undefined) return []
     const values: [readonly string[], string][] = [
@@ -177,7 +179,7 @@ function listFilterProblems(config: MappingConfig, { resource }: MappingContext,
   ]
   return named
     .filter((path) => nodeAt(resource.node, path.at(-1) ?? '') === undefined)
-    .map((path) => violation(path, prefix, 'is not a field of the resource', 'unknown_field'))
+    .map((path) => unknownField(resource, path, prefix))
 }
 
 function listStepProblems({ before = [], after = [] }: MappingConfig, prefix: string): Violation[] {

@@ -1,4 +1,4 @@
-import { findNear, invalidFields, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { findNear, invalidFields, type Json, type JsonObject, mustBeOneOf, type Violation } from '../base/index.ts'
 import { toProviderValue } from './enums.ts'
 import { idPartsProblem } from './id-parts.ts'
 import type { IgnoredFilter, UnifiedFilter } from './mapping.ts'
@@ -7,7 +7,7 @@ import type { FilterConfig } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
 import type { FilterPlan, UnifiedRequestPlan } from './request-plan.ts'
 import { toBoolean, toDateOnly, toDateTime, toInteger, toNumber } from './scalar-values.ts'
-import type { SchemaNode } from './schema-node.ts'
+import type { ObjectNode, SchemaNode } from './schema-node.ts'
 
 /** Filters of a request, checked. */
 export interface PreparedFilters {
@@ -128,8 +128,7 @@ function convertValue(
 ): Converted {
   const rule = plan.enums.get(field)
   if (rule !== undefined && rule.known.size > 0) {
-    if (typeof value !== 'string' || !rule.known.has(value))
-      return { problem: `must be one of ${[...rule.known].join(', ')}` }
+    if (typeof value !== 'string' || !rule.known.has(value)) return { problem: mustBeOneOf(value, [...rule.known]) }
     const provider = toProviderValue(rule, value)
     return provider === undefined
       ? { problem: `has no counterpart of ${value} at the integration` }
@@ -183,6 +182,14 @@ export function nodeAt(node: SchemaNode, field: string): SchemaNode | undefined 
     current = current?.kind === 'object' ? current.properties.get(name) : undefined
   }
   return current
+}
+
+/** The names of the fields of a record, and of those a level below: `owner`, `owner.id`. */
+export function fieldNamesOf({ properties }: ObjectNode): readonly string[] {
+  return [...properties].flatMap(([name, node]) => {
+    const inner = node.kind === 'array' ? node.items : node
+    return inner.kind === 'object' ? [name, ...[...inner.properties.keys()].map((each) => `${name}.${each}`)] : [name]
+  })
 }
 
 /** Values by field and operator, for `$filters`. */

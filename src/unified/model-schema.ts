@@ -7,6 +7,7 @@ import {
   JSON_DEPTH_MAX,
   type Json,
   type JsonObject,
+  suggest,
   type Violation,
 } from '../base/index.ts'
 import { findSchemaViolations } from '../definitions/index.ts'
@@ -172,7 +173,14 @@ function listFieldProblems(check: SchemaCheck, value: Json, path: DotPath): Viol
     ...listBalanceProblems(check, schema, path),
     ...required
       .filter((name) => !Object.hasOwn(properties, name))
-      .map((name) => violation(check, [...path, 'required'], `names ${name}, which is not a property`, 'required')),
+      .map((name) =>
+        violation(
+          check,
+          [...path, 'required'],
+          `names ${name}, which is not a property${suggest(name, Object.keys(properties))}`,
+          'required',
+        ),
+      ),
     ...Object.entries(properties).flatMap(([name, property]) =>
       listFieldProblems(check, property, [...path, 'properties', name]),
     ),
@@ -184,7 +192,14 @@ function listReferenceProblems(check: SchemaCheck, reference: string, path: DotP
   const name = reference.slice(DEFINITION_PREFIX.length)
   const at = [...path, '$ref']
   if (!Object.hasOwn(check.definitions, name))
-    return [violation(check, at, `names ${name}, which $defs lacks`, 'unknown')]
+    return [
+      violation(
+        check,
+        at,
+        `names ${name}, which $defs lacks${suggest(name, Object.keys(check.definitions))}`,
+        'unknown',
+      ),
+    ]
   const { depth } = sharedExtent(check, name)
   return Number.isFinite(depth) ? [] : [violation(check, at, 'leads back to itself', 'cycle')]
 }
@@ -238,7 +253,14 @@ function listBalanceProblems(check: SchemaCheck, schema: JsonObject, path: DotPa
   return balanced
     .map(String)
     .filter((name) => objectAt(amounts, name).format !== 'decimal')
-    .map((name) => violation(check, at, `names ${name}, which is not a decimal of the entries`, 'unknown'))
+    .map((name) =>
+      violation(
+        check,
+        at,
+        `names ${name}, which is not a decimal of the entries${suggest(name, Object.keys(amounts))}`,
+        'unknown',
+      ),
+    )
 }
 
 function violation({ prefix }: SchemaCheck, path: DotPath, description: string, rule: string): Violation {

@@ -1,4 +1,12 @@
-import { invalidFields, isJsonNumber, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import {
+  invalidFields,
+  isJsonNumber,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  suggestOneOf,
+  type Violation,
+} from '../base/index.ts'
 import type { MappingPlan } from './compile-mapping.ts'
 import type { UnifiedFilter } from './mapping.ts'
 import { FILTER_OPERATORS, type FilterOperator } from './mapping-schema.ts'
@@ -127,8 +135,8 @@ function filtersOf(field: string, value: Json, report: Report): readonly Unified
     const op = FILTER_OPERATORS.find((known) => known === name)
     const at = `${field}[${name}]`
     if (op !== undefined) return operand === null ? [] : filterOf(field, op, operand, at, report)
-    const operators = FILTER_OPERATORS.join(', ')
-    report(at, `is no comparison: there are ${operators}; a field of an object is ${field}.${name}`, 'filter.op')
+    const description = `is no comparison${suggestOneOf(name, FILTER_OPERATORS)}; a field of an object is ${field}.${name}`
+    report(at, description, 'filter.op')
     return []
   })
 }

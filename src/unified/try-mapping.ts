@@ -1,4 +1,4 @@
-import { type Clock, Failure, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { type Clock, Failure, isJsonObject, type Json, type JsonObject, suggestOneOf } from '../base/index.ts'
 import { compilePlan } from '../definitions/index.ts'
 import type { Evaluator } from '../expressions/index.ts'
 import { createProxy } from '../proxy/index.ts'
@@ -111,7 +111,10 @@ function filtersOf(field: string, value: Json): readonly UnifiedFilter[] {
   return Object.entries(value).map(([name, of]) => {
     const op = FILTER_OPERATORS.find((known: FilterOperator) => known === name)
     if (op === undefined)
-      throw new Failure('INVALID_FIELD', `filters.${field}.${name} is no operator: ${FILTER_OPERATORS.join(', ')}`)
+      throw new Failure(
+        'INVALID_FIELD',
+        `filters.${field}.${name} is no operator${suggestOneOf(name, FILTER_OPERATORS)}`,
+      )
     return { field, op, value: of }
   })
 }

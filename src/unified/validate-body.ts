@@ -5,7 +5,9 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
+  mustBeOneOf,
   suggest,
+  suggestOneOf,
   type Violation,
 } from '../base/index.ts'
 import { balanceProblem } from './balance.ts'
@@ -139,8 +141,12 @@ function convertScalar(check: BodyCheck, node: ScalarNode, value: Json, path: Pa
   if (rule === undefined) return value
   const provider = toProviderValue(rule, String(value))
   if (provider !== undefined) return provider
-  const known = [...rule.byUnified.keys()].join(', ')
-  report(check, path, `has no counterpart at the integration: it has ${known}`, 'enum')
+  report(
+    check,
+    path,
+    `has no counterpart at the integration${suggestOneOf(String(value), rule.byUnified.keys())}`,
+    'enum',
+  )
   return null
 }
 
@@ -165,7 +171,7 @@ function textProblem(node: ScalarNode, value: Json): Problem | undefined {
     return isAmount ? undefined : typeProblem('a text')
   }
   if (node.enum !== undefined && !node.enum.includes(value))
-    return { description: `must be one of ${node.enum.join(', ')}${suggest(value, node.enum)}`, rule: 'enum' }
+    return { description: mustBeOneOf(value, node.enum), rule: 'enum' }
   const isShort = node.lengthMin !== undefined && value.length < node.lengthMin
   const isLong = node.lengthMax !== undefined && value.length > node.lengthMax
   if (isShort) return { description: `must have at least ${node.lengthMin} characters`, rule: 'min' }

@@ -5,6 +5,7 @@ import {
   type Json,
   JsonNumber,
   type JsonObject,
+  suggest,
   toDouble,
   tryParseDotPath,
   type Violation,
@@ -48,7 +49,7 @@ type Scalar = Exclude<Json, JsonObject | readonly Json[]>
 /** Whether one value of an event, which is no list, meets a condition. */
 type ValueTest = (value: Json) => boolean
 
-const OPERATORS_TEXT = '$eq, $neq, $gt, $gte, $lt, $lte, $in, $nin, $startsWith, $endsWith, $exist'
+const OPERATORS = ['$eq', '$neq', '$gt', '$gte', '$lt', '$lte', '$in', '$nin', '$startsWith', '$endsWith', '$exist']
 
 /**
  * Parses a filter: an object whose members must all hold.
@@ -133,7 +134,8 @@ class FilterParser {
   #parseField(key: string, value: Json, at: string): EventPredicate {
     const read = this.#parsePath(key, at)
     const operators = isJsonObject(value) ? Object.entries(value) : [['$eq', value] as const]
-    if (operators.length === 0) this.reject(at, `must be a value or operators: ${OPERATORS_TEXT}`, 'filter.operator')
+    if (operators.length === 0)
+      this.reject(at, `must be a value or operators: ${OPERATORS.join(', ')}`, 'filter.operator')
     this.#conditions += Math.max(operators.length, 1)
     if (read === undefined || this.isTooLarge) return () => true
     const isTime = key === 'created_at'
@@ -151,7 +153,7 @@ class FilterParser {
     if (isField(key)) return (event) => readField(event, key)
     const parsed = /^payload[.[]/.test(key) ? tryParseDotPath(key) : undefined
     if (parsed === undefined || 'problem' in parsed) {
-      const description = `is not a field; fields are ${FIELDS.join(', ')} and paths such as payload.status`
+      const description = `is not a field${suggest(key, FIELDS) || ';'} fields are ${FIELDS.join(', ')} and paths such as payload.status`
       this.reject(at, description, 'filter.field')
       return undefined
     }
@@ -182,7 +184,11 @@ class FilterParser {
       case '$endsWith':
         return someItem(this.#touches(operator, operand, at))
       default:
-        this.reject(at, `is not an operator; operators are ${OPERATORS_TEXT}`, 'filter.operator')
+        this.reject(
+          at,
+          `is not an operator${suggest(operator, OPERATORS) || ';'} operators are ${OPERATORS.join(', ')}`,
+          'filter.operator',
+        )
         return () => true
     }
   }

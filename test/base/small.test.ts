@@ -7,9 +7,11 @@ import {
   getAtPath,
   isUuid,
   LazyMap,
+  mustBeOneOf,
   newId,
   parseDotPath,
   suggest,
+  suggestOneOf,
   systemClock,
   trimEnd,
   tryParseDotPath,
@@ -194,5 +196,23 @@ describe('the system clock', () => {
     await asleep
     await systemClock.sleep(3_600_000, stop.signal)
     expect(stop.signal.aborted).toBe(true)
+  })
+})
+
+describe('what to write instead of an unknown name', () => {
+  const many = Array.from({ length: 21 }, (_, index) => `name-${index}`)
+  it.each<[string, readonly string[], string]>([
+    ['alpah', ['beta', 'alpha', 'beta'], ', did you mean alpha? There are alpha, beta'],
+    ['gamma', ['omicron', 'xi'], '; there are omicron, xi'],
+    ['gamma', ['xi'], '; there is xi'],
+    ['gamma', [], '; there are none'],
+    ['nmae-7', many, ', did you mean name-7?'],
+    ['gamma', many, ''],
+  ])('%s', (word, known, advice) => expect(suggestOneOf(word, known)).toBe(advice))
+
+  it('of a set of values keeps their order, and lists 20', () => {
+    expect(mustBeOneOf('wran', ['info', 'warn'])).toBe('must be one of info, warn, did you mean warn?')
+    expect(mustBeOneOf(3, ['warn', 'info'])).toBe('must be one of warn, info')
+    expect(mustBeOneOf('x', many)).toMatch(/name-19 and 1 more$/)
   })
 })

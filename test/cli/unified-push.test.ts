@@ -146,7 +146,7 @@ it('names the scope base where a team token has no environment', async () => {
 
 it.each<[string, readonly string[], string]>([
   ['neither files nor a model', [], 'takes files or --model'],
-  ['an unknown scope', ['F', '--scope', 'all'], '--scope takes one of base, environment, account'],
+  ['an unknown scope', ['F', '--scope', 'all'], '--scope must be one of base, environment, account'],
   ['an account of another scope', ['F', '--scope', 'base', '--account', tenant.environmentId], '--account ID'],
   ['the scope account alone', ['F', '--scope', 'account'], '--account ID'],
 ])('%s is wrong usage', async (_what, args, said) => {

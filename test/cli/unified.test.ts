@@ -70,7 +70,12 @@ describe('patchbay unified check', () => {
   test.each<[string, JsonObject, number, string]>([
     ['nothing', mapping(), 0, 'no findings'],
     ['an unknown model', { ...mapping(), model: 'crn' }, 1, 'did you mean crm?'],
-    ['an unknown resource', { ...mapping(), resources: { contact: {} } }, 1, 'resources.contact is not one of'],
+    [
+      'an unknown resource',
+      { ...mapping(), resources: { contact: {} } },
+      1,
+      'resources.contact is not a resource of the model crm, did you mean contacts?',
+    ],
     ['an unknown method of the provider', mapping({ get: { method: 'gt' } }), 1, 'resources.contacts.get.method'],
     ['an unknown setting', mapping({ get: { method: 'get', reponse: {} } }), 1, 'resources.contacts.get.reponse'],
     [
@@ -279,7 +284,7 @@ describe('patchbay unified try', () => {
 
   test('names the shipped mappings for an unknown one', async () => {
     expect(await runCommand(['unified', 'try', 'crm/hubspt', '--fixture', FIXTURE], {})).toBe(1)
-    expect(printed).toMatch(/did you mean crm\/hubspot\? Shipped are crm\//)
+    expect(printed).toMatch(/did you mean crm\/hubspot\? There are crm\//)
   })
 
   test.each<[string, string[], number, string]>([

@@ -269,12 +269,12 @@ describe.each(clients)('several credentials with one authentication method over 
   it.each([
     ['the method alone', { authentication_method: 'vendor_oauth' }, 'credential', 'one of jwt, vendor_oauth'],
     ['neither', {}, 'authentication_method', 'one of vendor_oauth, api_key'],
-    ['an unknown key', { credential: 'oauth2' }, 'credential', 'it offers jwt, api_key, vendor_oauth'],
+    ['an unknown key', { credential: 'oauth2' }, 'credential', 'there are api_key, jwt, vendor_oauth'],
     [
       'a key of another method',
       { authentication_method: 'api_key', credential: 'jwt' },
       'authentication_method',
-      'it offers vendor_oauth',
+      'there is vendor_oauth',
     ],
   ])('are an error for %s', async (_, chosen, field, words) => {
     const rejection = await client.callError(create, { ...shared, ...chosen })

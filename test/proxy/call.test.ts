@@ -25,7 +25,7 @@ function get(settings: JsonObject, answer: ScriptedAnswer, attemptsMax = 1) {
 describe('what is called must exist and be allowed', () => {
   test.each([
     ['thngs', 'list', 'has no resource thngs, did you mean things?'],
-    ['things', 'delete', 'has no method delete: it has list, get, create, search'],
+    ['things', 'delete', 'has no method delete; there are create, get, list, search'],
   ])('%s.%s', async (resource, method, message) => {
     expect(await failureOf(engine.call(CONFIG, on(resource, method)))).toContain(message)
   })

@@ -236,7 +236,7 @@ describe('the effective mapping', () => {
   })
 
   it.each([
-    ['model', { ...CANDIDATES, model: 'crn' }, 'did you mean crm?: there are accounting, ats'],
+    ['model', { ...CANDIDATES, model: 'crn' }, 'did you mean crm? There are accounting, ats'],
     ['resource', { ...CANDIDATES, resource: 'candidate' }, 'candidates'],
     ['method', { ...CANDIDATES, method: 'hire' }, 'get'],
   ])('of an unknown %s fails and names what there is', async (_, ref, text) => {

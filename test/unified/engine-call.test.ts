@@ -539,7 +539,7 @@ describe('expanded references', () => {
 
   it('must be known', async () => {
     const failure = await failureOf(callMethod('list', config, { expand: ['boss'] }))
-    expect(failure.publicMessage).toContain('can be expanded: owner, friends')
+    expect(failure.publicMessage).toContain('names boss, which cannot be expanded; there are friends, owner')
   })
 
   describe('that show fields of what they refer to', () => {

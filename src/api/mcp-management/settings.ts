@@ -1,4 +1,4 @@
-import { invalidFields } from '../../base/index.ts'
+import { invalidFields, mustBeOneOf, suggestOneOf } from '../../base/index.ts'
 import { readQuery } from '../messages/query-string.ts'
 import type { Finding } from '../operation.ts'
 
@@ -26,9 +26,12 @@ export function readManagementSettings(query: string): ManagementSettings {
       : undefined
     const field = name.slice(0, 200)
     if (allowed === undefined)
-      findings.push({ field, description: 'is not a parameter of this address', rule: 'unknown_parameter' })
-    else if (!allowed.includes(value))
-      findings.push({ field, description: `must be one of ${allowed.join(', ')}`, rule: 'in' })
+      findings.push({
+        field,
+        description: `is not a parameter of this address${suggestOneOf(name, Object.keys(VALUES))}`,
+        rule: 'unknown_parameter',
+      })
+    else if (!allowed.includes(value)) findings.push({ field, description: mustBeOneOf(value, allowed), rule: 'in' })
   }
   if (findings.length > 0) throw invalidFields(findings.slice(0, 20))
   const settings = new Map(given)

@@ -58,7 +58,7 @@ export function fieldNamed(desc: DescMessage, key: string): DescField | undefine
 }
 
 /** The finding for an unknown key, with the field that was probably meant. */
-export function unknownField(desc: DescMessage, key: string, at: string): Finding {
+function unknownField(desc: DescMessage, key: string, at: string): Finding {
   const names = desc.fields.map(({ name }) => name)
   return {
     field: at.slice(0, PATH_LENGTH_MAX),

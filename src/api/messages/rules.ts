@@ -1,7 +1,7 @@
 import { create, type DescMessage, type DescOneof, type Message } from '@bufbuild/protobuf'
-import type { Path } from '@bufbuild/protobuf/reflect'
+import { isReflectList, isReflectMap, isReflectMessage, type Path, reflect } from '@bufbuild/protobuf/reflect'
 import { createValidator } from '@bufbuild/protovalidate'
-import { formatQuantity } from '../../base/index.ts'
+import { formatQuantity, mustBeOneOf } from '../../base/index.ts'
 import type { Finding } from '../operation.ts'
 
 /** Longest text that a pattern of the contract may match, in UTF-16 units; patterns are for names and ids. */
@@ -23,7 +23,11 @@ export function validateRules(desc: DescMessage, message: Message): readonly Fin
         const oneof = field.at(-1)
         if (oneof?.kind === 'oneof')
           return { field: textOfPath(field.slice(0, -1)), description: describeOneof(oneof), rule: ruleId }
-        return { field: textOfPath(field), description: describeRule(text), rule: ruleId }
+        return {
+          field: textOfPath(field),
+          description: describeRule(text, () => valueAt(desc, message, field)),
+          rule: ruleId,
+        }
       })
     case 'error':
       // The rule itself is invalid; buf lint finds it first.
@@ -53,6 +57,18 @@ function textOfPath(path: Path): string {
   }, '')
 }
 
+/** The value at the path of a violation; `undefined` where it leads through nothing. */
+function valueAt(desc: DescMessage, message: Message, path: Path): unknown {
+  return path.reduce<unknown>(
+    (value, step) => {
+      if (step.kind === 'field') return isReflectMessage(value) ? value.get(step) : undefined
+      if (step.kind === 'list_sub') return isReflectList(value) ? value.get(step.index) : undefined
+      return step.kind === 'map_sub' && isReflectMap(value) ? value.get(step.key) : undefined
+    },
+    reflect(desc, message),
+  )
+}
+
 /** A required oneof by the fields of its message in JSON, which has no field of the oneof's own name. */
 function describeOneof({ fields }: DescOneof): string {
   return `must have ${fields.map(({ name }) => name).join(' or ')}`
@@ -61,8 +77,13 @@ function describeOneof({ fields }: DescOneof): string {
 /**
  * A rule of the contract in words that follow a field's name. The library's own texts contain regular expressions and
  * "1 characters".
+ *
+ * @param given the value that broke the rule
  */
-export function describeRule(text: string): string {
+export function describeRule(text: string, given: () => unknown = () => undefined): string {
+  const choices = CHOICES.exec(text)?.[1]
+  if (choices !== undefined) return mustBeOneOf(given(), choices.split(', '))
+
   const [, bound, count, noun] = BOUND.exec(text) ?? []
   if (bound === 'at least' && count === '1' && noun === 'character') return 'must not be empty'
   if (noun !== undefined) return `must have ${bound} ${formatQuantity(Number(count), noun)}`
@@ -72,6 +93,8 @@ export function describeRule(text: string): string {
 
 const BOUND =
   /^(?:value )?must (?:be|contain) (at least|at most|no more than) (\d+) (character|byte|item|pair)(?:s|\(s\))$/
+/** `string.in`; no choice of the contract has a comma. */
+const CHOICES = /^(?:value )?must be in list \[(.*)\]$/s
 const PATTERN = /^(?:value )?does not match regex pattern `(.*)`$/s
 
 /** Patterns that are no set of characters. */

@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
-import { Failure, isJsonObject, type Json } from '../../base/index.ts'
-import { FINDINGS_MAX, fieldNamed, isPlainMessage, unknownField } from '../messages/json-shape.ts'
+import { Failure, isJsonObject, type Json, suggest } from '../../base/index.ts'
+import { FINDINGS_MAX, fieldNamed, isPlainMessage } from '../messages/json-shape.ts'
 import { parseRequestJson, parseRequestJsonInSlices } from '../messages/json-text.ts'
 import { readQuery } from '../messages/query-string.ts'
 import type { Finding } from '../operation.ts'
@@ -157,7 +157,7 @@ function addQuery(json: JsonDraft, request: RestRequest, findings: Finding[]): v
       else known.texts.push(value)
     }
   }
-  for (const name of [...unknown].slice(0, FINDINGS_MAX)) findings.push(unknownParameter(request.binding, name))
+  for (const name of [...unknown].slice(0, FINDINGS_MAX)) findings.push(unknownParameter(request, name))
   for (const field of given.values()) addGivenField(json, field, findings)
 }
 
@@ -188,19 +188,28 @@ function addGivenField(json: JsonDraft, { name, fields, texts }: GivenField, fin
   else findings.push({ field: name, description: 'is given more than once', rule: 'duplicate_parameter' })
 }
 
-function unknownParameter({ operation, hasBody }: RestBinding, name: string): Finding {
+function unknownParameter(request: RestRequest, name: string): Finding {
+  const { operation, hasBody } = request.binding
   const rule = 'unknown_parameter'
   const field = name.slice(0, NAME_LENGTH_MAX)
   if (hasBody) return { field, description: 'cannot be a query parameter here; it belongs into the body', rule }
   const known = fieldsAt(operation.input, name.split('.'))?.at(-1)
-  if (known === undefined) {
-    const { description } = unknownField(operation.input, name, name)
-    return { field, description: description.replace('known field', 'known query parameter'), rule }
-  }
+  if (known === undefined)
+    return { field, description: `is not a known query parameter${suggest(name, parameterNames(request))}`, rule }
   if (isTextual(known)) return { field, description: 'is given by the path or the body of this operation', rule }
   const isNested = known.message !== undefined && isPlainMessage(known.message) && known.fieldKind === 'message'
   const instead = isNested ? `; name one of its fields, as in ${field}.${known.message.fields[0]?.name ?? '…'}` : ''
   return { field, description: `is an object, which a query cannot carry${instead}`, rule }
+}
+
+/** The parameters that the query of a request can have: fields, and those a level below (`part.made_at`). */
+function parameterNames(request: RestRequest): readonly string[] {
+  const names = request.binding.operation.input.fields.flatMap(({ name, fieldKind, message }) =>
+    fieldKind === 'message' && isPlainMessage(message)
+      ? message.fields.map((inner) => `${name}.${inner.name}`)
+      : [name],
+  )
+  return names.filter((name) => queryField(request, name) !== undefined)
 }
 
 /** Headers that fill a field of the request when the client left it out. */

@@ -14,7 +14,7 @@ import type {
   PageChoice,
   SampleAnswer,
 } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
-import { isJsonObject, type JsonObject, stringifyJson } from '../../base/index.ts'
+import { isJsonObject, type JsonObject, stringifyJson, suggestOneOf } from '../../base/index.ts'
 import type {
   CallTarget,
   PageDelayed,
@@ -89,7 +89,7 @@ export function listFindings(request: ListPagesRequest): readonly Finding[] {
   return [
     ...findTextProblems('values_json', request.valuesJson),
     ...unknown.map((name) =>
-      finding(`values_json.${name}`, `is not one of ${TEXT_VALUES.join(', ')}`, 'unknown_field'),
+      finding(`values_json.${name}`, `is not a known value${suggestOneOf(name, TEXT_VALUES)}`, 'unknown_field'),
     ),
     ...objects
       .filter((name) => !unknown.includes(name) && !isJsonObject(given?.[name]))

@@ -1,6 +1,7 @@
 import type { TryUnifiedMappingRequest } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { getIntegratedAccount } from '../../accounts/index.ts'
-import { catchFailure, Failure, invalidFields, type JsonObject } from '../../base/index.ts'
+import { catchFailure, Failure, invalidFields, type JsonObject, suggest } from '../../base/index.ts'
+import { SHIPPED_NAMES } from '../../catalog/index.ts'
 import { isReadingMethod } from '../../definitions/index.ts'
 import {
   checkFixtures,
@@ -86,7 +87,10 @@ async function tryWithFixture(
 ): Promise<TryReport> {
   const definition = await findDefinition(database.pool, layer)
   if (definition === undefined)
-    throw new Failure('UNIFIED_NOT_MAPPED', `there is no integration ${layer.integrationName} to take requests from`)
+    throw new Failure(
+      'UNIFIED_NOT_MAPPED',
+      `there is no integration ${layer.integrationName} to take requests from${suggest(layer.integrationName, SHIPPED_NAMES)}`,
+    )
   const { evaluator } = unifiedCalls.unified
   const tried = await tryFixture({ evaluator, clock }, plan, definition, fixture, layer.environmentId)
   return { tried, findings: [...findings, ...checkFixtures({ merged, tried: [tried] })] }

@@ -5,7 +5,7 @@ import type {
   UnifiedServiceCallResponseSchema,
   UnifiedServiceListPagesRequest,
 } from '../../../gen/patchbay/v1/unified_service_pb.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, suggestOneOf } from '../../base/index.ts'
 import {
   checkUnifiedQuery,
   readUnifiedQuery,
@@ -71,7 +71,8 @@ export function unifiedListFindings(request: UnifiedServiceListPagesRequest): re
   const problems = Object.entries(given).flatMap(([name, value]) => {
     const field = `values_json.${name}`
     const known = TEXT_VALUES.find((each) => each === name)
-    if (known === undefined) return [finding(field, `is not one of ${TEXT_VALUES.join(', ')}`, 'unknown_field')]
+    if (known === undefined)
+      return [finding(field, `is not a known value${suggestOneOf(name, TEXT_VALUES)}`, 'unknown_field')]
     if (!isJsonObject(value)) return [finding(field, 'must be a JSON object', 'type')]
     if (request[known] === undefined) return []
     return [finding(name, 'cannot be given together with the same value in values_json', 'duplicate_field')]

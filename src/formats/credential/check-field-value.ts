@@ -1,4 +1,4 @@
-import { isUuid, type Json, JsonNumber, jsonNumberOf, type Violation } from '../../base/index.ts'
+import { isUuid, type Json, JsonNumber, jsonNumberOf, mustBeOneOf, type Violation } from '../../base/index.ts'
 import { matchesPattern } from './field-pattern.ts'
 import { type Field, isSecretField } from './fields.ts'
 
@@ -97,7 +97,8 @@ const OPTION_LENGTH_MAX = 512
 
 /** @param options absent: they are known at the third party, which is asked when the value is used */
 function findOptionProblem(options: Field['options'], value: string): ValueProblem | undefined {
-  if (options !== undefined) return options.some((option) => option.value === value) ? undefined : notAnOption(options)
+  if (options !== undefined)
+    return options.some((option) => option.value === value) ? undefined : notAnOption(options, value)
   if (value.length > OPTION_LENGTH_MAX)
     return { description: `must not be longer than ${OPTION_LENGTH_MAX} characters`, rule: 'string.max_len' }
   return findControlCharacter(value)
@@ -119,13 +120,9 @@ function findChoiceProblem(field: Field, value: string): ValueProblem | undefine
   return problem ?? (field.options === undefined ? findPatternMismatch(field, value) : undefined)
 }
 
-/** Options that a message lists; the others are cut off. */
-const OPTIONS_NAMED_MAX = 20
-
-function notAnOption(options: NonNullable<Field['options']>): ValueProblem {
-  const names = options.slice(0, OPTIONS_NAMED_MAX).map((option) => option.value)
-  const more = options.length > OPTIONS_NAMED_MAX ? ', …' : ''
-  return { description: `must be one of ${names.join(', ')}${more}`, rule: 'enum' }
+function notAnOption(options: NonNullable<Field['options']>, value: string): ValueProblem {
+  const values = options.map((option) => option.value)
+  return { description: mustBeOneOf(value, values), rule: 'enum' }
 }
 
 /** Control characters but line breaks and tabs, which occur in PEM keys. */

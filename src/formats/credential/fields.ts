@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { FORBIDDEN_KEYS, type Json } from '../../base/index.ts'
+import { FORBIDDEN_KEYS, type Json, suggest } from '../../base/index.ts'
 import { isPlaceholderRoot } from '../../expressions/index.ts'
 import { listOf, plainText, rawText, refineWith, webAddress } from '../schema-types.ts'
 import { areTooLargeTogether, findPatternProblem, PATTERN_LENGTH_MAX } from './field-pattern.ts'
@@ -220,7 +220,12 @@ function findUnknownOption({ options }: AnyField, given: Json): string | undefin
   if (!Array.isArray(options)) return undefined
   const values: readonly Json[] = Array.isArray(given) ? given : [given]
   const unknown = values.find((value) => !options.some((each) => each.value === value))
-  return unknown === undefined ? undefined : `has the default ${JSON.stringify(unknown)}, which is none of its options`
+  if (unknown === undefined) return undefined
+  const near = suggest(
+    String(unknown),
+    options.map((each) => String(each.value)),
+  )
+  return `has the default ${JSON.stringify(unknown)}, which is none of its options${near}`
 }
 
 /** The problem of the patterns of one form, which are matched one after the other; those that are none are left out. */
