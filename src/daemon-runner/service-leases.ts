@@ -118,6 +118,13 @@ export class ServiceLeases implements RunLeases<DaemonRun> {
     return { isStopRequested: stopRequested }
   }
 
+  async showWait(run: DaemonRun, ms: number): Promise<void> {
+    const waitSeconds = Math.ceil(ms / 1_000)
+    await underLease(run, (lease, options) =>
+      this.#deps.service.daemons.reportProgress({ ...lease, waitSeconds }, options),
+    )
+  }
+
   async settle(run: DaemonRun, outcome: Outcome): Promise<string> {
     const { daemons } = this.#deps.service
     const settlement = settlementCallFor(outcome)

@@ -85,7 +85,7 @@ export async function markDaemonSeen(
 /** What the service's side of daemons needs. */
 export interface DaemonsDeps {
   readonly database: Pick<Database, 'pool'>
-  readonly queue: Pick<RunQueue, 'claim' | 'heartbeat' | 'save' | 'settle'>
+  readonly queue: Pick<RunQueue, 'claim' | 'heartbeat' | 'save' | 'showWait' | 'settle'>
   readonly longPolls: ClaimLongPolls
   /** @throws Failure when the account may not be called */
   readonly loadAccount: (environmentId: string, integratedAccountId: string) => Promise<SyncableAccount>

@@ -24,8 +24,14 @@ export interface ReportedProgress {
   readonly stats: readonly ResourceStats[]
 }
 
+/** Progress of a run that goes on. */
+export interface ReportedState extends ReportedProgress {
+  /** The daemon waits for the rate limit of the third party for so long from now. */
+  readonly waitMs?: number | undefined
+}
+
 /**
- * Stores the progress of a run and renews its lease, both or neither.
+ * Stores the progress of a run and renews its lease, both or neither; then shows the wait, if there is one.
  *
  * @throws Failure RESOURCE_NOT_FOUND for a run that the environment does not have, LEASE_LOST
  */
@@ -33,9 +39,11 @@ export async function reportProgress(
   deps: ReportDeps,
   environmentId: string,
   key: LeaseKey,
-  progress: ReportedProgress,
+  { waitMs, ...progress }: ReportedState,
 ): Promise<{ readonly isStopRequested: boolean }> {
-  return await saveReported(deps, environmentId, await getActiveLease(deps, environmentId, key), progress)
+  const saved = await saveReported(deps, environmentId, await getActiveLease(deps, environmentId, key), progress)
+  if (waitMs !== undefined) await deps.queue.showWait(key, waitMs)
+  return saved
 }
 
 /**

@@ -24,6 +24,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0004-unified': ['0004-unified.sql', '0004-tool-servers.sql'],
   '0005-catalog': ['0005-catalog.sql'],
   '0005-accounts': ['0005-accounts.sql'],
+  '0005-run-waits': ['0005-run-waits.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

@@ -38,6 +38,8 @@ export interface RunLeases<Run extends LeasedRun> {
   heartbeat(runs: readonly Run[], state: HeartbeatState): Promise<readonly LeaseAnswer[]>
   /** Stores progress and renews the lease. @throws Failure LEASE_LOST */
   save(run: Run, progress: SavedProgress): Promise<{ readonly isStopRequested: boolean }>
+  /** See `RunProgress.showWait`. @throws Failure LEASE_LOST where the grantor says so; otherwise a lost lease shows nothing */
+  showWait(run: Run, ms: number): Promise<void>
   /** Ends the lease. @returns the status of the run; `undefined` when the lease was lost. @throws Failure LEASE_LOST */
   settle(run: Run, outcome: Outcome): Promise<string | undefined>
   /** How long to wait before a failed `save` or `settle` is repeated, ms; `undefined` for an error that would repeat itself. */
@@ -272,6 +274,8 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
       if (held.signal.aborted || leases.retryDelayMs(error, 1) !== undefined) return { kind: 'released' }
       logger.error({ run_id: held.run.id, ...describeError(error) }, 'the execution of a run failed unexpectedly')
       return { kind: 'retry', error: { reason: 'INTERNAL', message: 'the execution failed unexpectedly' } }
+    } finally {
+      await progress.waitShown
     }
   }
 
@@ -292,7 +296,7 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
   }
 }
 
-type WriteDeps<Run extends LeasedRun> = Pick<RunExecutorDeps<Run>, 'leases' | 'clock'>
+type WriteDeps<Run extends LeasedRun> = Pick<RunExecutorDeps<Run>, 'leases' | 'clock' | 'logger'>
 
 /** Saves progress after a page, at most once per `saveIntervalMs`. What is not saved is done again by the next holder. */
 class ProgressWriter<Run extends LeasedRun> implements RunProgress {
@@ -303,6 +307,8 @@ class ProgressWriter<Run extends LeasedRun> implements RunProgress {
   #savedStats: LeasedRun['resourceStats']
   #savedMs = Number.NEGATIVE_INFINITY
   #unsaved: SavedProgress | undefined
+  /** The last write of `showWait`; never rejects. */
+  waitShown: Promise<void> = Promise.resolve()
 
   constructor(
     deps: WriteDeps<Run>,
@@ -324,6 +330,14 @@ class ProgressWriter<Run extends LeasedRun> implements RunProgress {
     if (isDue || isLast) await this.flush()
     if (this.#draining.aborted) this.#held.stop('drain')
     return this.#held.stopCause === undefined ? 'continue' : 'stop'
+  }
+
+  showWait(ms: number): void {
+    const { leases, logger } = this.#deps
+    const { run } = this.#held
+    this.waitShown = leases
+      .showWait(run, ms)
+      .catch((error) => logger.warn({ run_id: run.id, ...describeError(error) }, 'the wait of a run is not shown'))
   }
 
   /** Saves what is not saved yet. @throws Failure LEASE_LOST */

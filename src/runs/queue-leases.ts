@@ -21,7 +21,7 @@ const UNAVAILABLE_PAUSE_MS = 250
 
 /** Leases on webhook runs, taken from the queue in the database. */
 export function createQueueLeases(
-  queue: Pick<RunQueue, 'claim' | 'save' | 'heartbeat' | 'settle'>,
+  queue: Pick<RunQueue, 'claim' | 'save' | 'showWait' | 'heartbeat' | 'settle'>,
   { holder, regions }: QueueLeasesOptions,
 ): RunLeases<ClaimedRun> {
   const settlements = new MicroBatcher<Settlement, Settled>({
@@ -38,6 +38,7 @@ export function createQueueLeases(
     },
     heartbeat: (runs) => queue.heartbeat(runs),
     save: (run, { checkpoint, stats, ending }) => queue.save(run, checkpoint, stats, ending),
+    showWait: (run, ms) => queue.showWait(run, ms),
     async settle(run, outcome) {
       const settled = await settlements.run({ ...run, outcome })
       return settled.kind === 'settled' ? settled.status : undefined

@@ -55,7 +55,7 @@ type WaitReason =
   | 'no_daemon'
   | 'capacity'
 
-/** Why a run is not running yet. */
+/** Why a run does not go on at the moment. */
 export interface WaitState {
   readonly reason: WaitReason
   /** In words, and what to do where something can be done. */
@@ -72,25 +72,40 @@ export type RunView<Stored extends Run = Run> = Stored & {
   readonly waiting?: WaitState | undefined
 }
 
-/** Whether a run in this status waits. */
-export function isWaiting({ status }: Pick<Run, 'status'>): boolean {
+/** Whether a run in this status waits in the queue. */
+export function isQueued({ status }: Pick<Run, 'status'>): boolean {
   return status === 'created' || status === 'rate_limited'
 }
 
+/** Whether a run in this status may wait: a running one does while its worker waits for a rate limit. */
+export function mayWait(run: Pick<Run, 'status'>): boolean {
+  return run.status === 'running' || isQueued(run)
+}
+
 /**
- * Adds what each run waits for, in their order. Computed, not stored: one statement for those that wait, none without any.
+ * Adds what each run waits for, in their order. Computed, not stored with the run: one statement for those that may wait, none
+ * without any.
  */
 export async function withWaitStates<Stored extends Run>(
   tx: Tx,
   runs: readonly Stored[],
 ): Promise<readonly RunView<Stored>[]> {
-  const ids = runs.filter(isWaiting).map(({ id }) => id)
-  if (ids.length === 0) return runs
-  const found = await findRunWaits(tx, ids, WEBHOOK_QUEUE_GROUP, DAEMON_QUEUE_GROUP_PREFIX, QUEUE_POLICY.leaseMs)
+  const candidates = runs.filter(mayWait)
+  if (candidates.length === 0) return runs
+  const { queued = [], running = [] } = Object.groupBy(candidates, (run) => (isQueued(run) ? 'queued' : 'running'))
+  const found = await findRunWaits(
+    tx,
+    idsOf(queued),
+    idsOf(running),
+    WEBHOOK_QUEUE_GROUP,
+    DAEMON_QUEUE_GROUP_PREFIX,
+    QUEUE_POLICY.leaseMs,
+  )
   const waits = new Map(found.map((wait) => [wait.id, wait]))
   return runs.map((run) => {
     const wait = waits.get(run.id)
-    return wait === undefined ? run : { ...run, waiting: waitStateOf(run, wait) }
+    if (wait !== undefined) return { ...run, waiting: waitStateOf(run, wait) }
+    return 'waiting' in run ? { ...run, waiting: undefined } : run
   })
 }
 
@@ -98,6 +113,10 @@ export async function withWaitStates<Stored extends Run>(
 export async function withWaitState<Stored extends Run>(tx: Tx, run: Stored): Promise<RunView<Stored>> {
   const [view = run] = await withWaitStates(tx, [run])
   return view
+}
+
+function idsOf(runs: readonly Run[]): readonly string[] {
+  return runs.map(({ id }) => id)
 }
 
 function waitStateOf(run: Run, wait: RunWaitRow): WaitState {
@@ -113,6 +132,7 @@ function waitStateOf(run: Run, wait: RunWaitRow): WaitState {
 
 function delayReason({ status, error, destination }: Run): Pick<WaitState, 'reason' | 'message'> {
   const because = error === null ? '' : `: ${error.message}`
+  if (status === 'running') return { reason: 'rate_limited', message: 'waits for the rate limit of the third party' }
   if (status === 'created') return { reason: 'retry', message: `waits for its next attempt${because}` }
   if (error === null) return { reason: 'rate_limited', message: 'waits because the third party asked to' }
   const who = destination.kind === 'webhook' ? 'webhook' : 'store'

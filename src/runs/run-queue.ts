@@ -27,6 +27,7 @@ import {
   updateSettledRuns,
 } from './sql/run-execution.ts'
 import { dropLeases, RUN_QUEUE, type RunPayload } from './sql/run-queue.ts'
+import { recordRunWait } from './sql/run-wait.ts'
 import { insertTicks, type TickRun, type TriggerTicks } from './sql/tick.ts'
 
 /** A stored run, as far as queueing it needs. */
@@ -115,6 +116,11 @@ export class RunQueue extends Queue<RunPayload> {
     const saved = await saveRunProgress(this.#database.pool, lease, { checkpoint, stats, ending, leaseMs })
     if (saved === undefined) throw leaseLost(lease.id)
     return saved
+  }
+
+  /** Shows on a run that its holder waits for a rate limit for the next `ms`; without effect when the lease is lost. */
+  async showWait(lease: LeaseKey, ms: number): Promise<void> {
+    await recordRunWait(this.#database.pool, lease, ms)
   }
 
   /** How many runs wait in each group, up to QUEUE_DEPTH_MAX, by `queueGroupKey`. */

@@ -1,6 +1,6 @@
 import { type Clock, Failure, LongPollHub, withTimeout } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
-import { getRun, isWaiting, type RunView, withWaitStates } from './read-runs.ts'
+import { getRun, isQueued, mayWait, type RunView, withWaitStates } from './read-runs.ts'
 import { isFinalStatus } from './run.ts'
 import { findRunVersions } from './sql/run.ts'
 
@@ -10,7 +10,7 @@ export interface RunWatchDeps {
   readonly clock: Clock
 }
 
-/** How often watched runs are polled: one statement for all of them, and one for those that wait. */
+/** How often watched runs are polled: one statement for all of them, and one for those that may wait. */
 const POLL_INTERVAL_MS = 500
 /** Keep-alive: longest time between two answers to a watcher. */
 const KEEP_ALIVE_MS = 15_000
@@ -82,7 +82,7 @@ export class RunWatch {
     )
     const changed = all.filter(({ view }) => versions.get(view.id) !== view.version)
     for (const watched of changed) await this.#reload(watched)
-    await this.#compareWaitStates(all.filter((watched) => watched.isCurrent(watched.view) && isWaiting(watched.view)))
+    await this.#compareWaitStates(all.filter((watched) => watched.isCurrent(watched.view) && mayWait(watched.view)))
   }
 
   async #reload(watched: WatchedRun): Promise<void> {
@@ -94,13 +94,14 @@ export class RunWatch {
     }
   }
 
-  /** What a run waits for changes without a change of the run; that it no longer waits is a change of the run. */
+  /** What a run waits for changes without a change of the run; that a queued one no longer waits is a change of the run. */
   async #compareWaitStates(all: readonly WatchedRun[]): Promise<void> {
     const before = all.map(({ view }) => view)
     const after = await withWaitStates(this.#deps.database.pool, before)
     for (const [index, watched] of all.entries()) {
       const [old, current] = [before[index], after[index]]
-      if (old === undefined || current?.waiting === undefined || !watched.isCurrent(old)) continue
+      if (old === undefined || current === undefined || !watched.isCurrent(old)) continue
+      if (current.waiting === undefined && isQueued(old)) continue
       if (JSON.stringify(current.waiting) !== JSON.stringify(old.waiting)) watched.update(current)
     }
   }

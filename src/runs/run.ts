@@ -221,4 +221,9 @@ export interface RunProgress {
    * @throws Failure LEASE_LOST when another holder took over: nothing was stored, the execution must end
    */
   save(checkpoint: JsonObject, stats: readonly ResourceStats[], ending?: DecidedEnding): Promise<'continue' | 'stop'>
+  /**
+   * Shows on the run that it waits for the rate limit of the third party for the next `ms`, in the background. Nothing depends
+   * on it: a failure is logged.
+   */
+  showWait(ms: number): void
 }

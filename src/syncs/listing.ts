@@ -11,12 +11,16 @@ interface FetchDeps {
   readonly clock: Clock
   readonly random: () => number
   readonly signal: AbortSignal
+  /** Shows that the run starts no call for the next `ms`. */
+  readonly showWait: (ms: number) => void
 }
 
 /** Rate limit waits up to this are slept in the worker; longer ones postpone the run. */
 const INLINE_WAIT_MAX_MS = 30_000
 /** Rate limit waits for one page, after which the run is postponed. */
 const INLINE_WAITS_MAX = 10
+/** A rate limit wait is shown if it ends this much later than now and than the wait shown before: a write per second waited at most. */
+const SHOWN_WAIT_MIN_MS = 1_000
 /** Backoff for rate limits without a hint how long to wait. */
 const DEFAULT_BACKOFF: BackoffPolicy = { baseMs: 1_000, factor: 2, maxMs: 60_000, jitterFloor: 0.5 }
 
@@ -25,6 +29,8 @@ export class PageFetcher {
   readonly #deps: FetchDeps
   readonly #semaphore: Semaphore
   #notBeforeMs = 0
+  /** End of the wait that was shown last. */
+  #shownUntilMs = 0
 
   constructor(deps: FetchDeps, concurrency: number) {
     this.#deps = deps
@@ -38,7 +44,11 @@ export class PageFetcher {
 
   /** Starts no call for the next `ms`. */
   pause(ms: number): void {
-    this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#deps.clock.monotonicMs() + ms)
+    const nowMs = this.#deps.clock.monotonicMs()
+    this.#notBeforeMs = Math.max(this.#notBeforeMs, nowMs + ms)
+    if (this.#notBeforeMs - Math.max(nowMs, this.#shownUntilMs) < SHOWN_WAIT_MIN_MS) return
+    this.#shownUntilMs = this.#notBeforeMs
+    this.#deps.showWait(this.#notBeforeMs - nowMs)
   }
 
   async throttle<Result>(call: () => Promise<Result>): Promise<Result> {

@@ -270,7 +270,10 @@ class Execution {
     const idPaths = this.#plan.nodes.map(({ resource, method }) => source.idPath?.(resource, method) ?? DEFAULT_ID_PATH)
     return {
       plan: this.#plan,
-      fetcher: new PageFetcher({ source, clock, random, signal: this.#signal }, concurrency),
+      fetcher: new PageFetcher(
+        { source, clock, random, signal: this.#signal, showWait: (ms) => this.#progress.showWait(ms) },
+        concurrency,
+      ),
       projections: this.#plan.nodes.map((node, index) => parentProjection(node, source.parentPaths, idPaths[index])),
       idPaths,
       redact: source.redact ?? ((text) => text),

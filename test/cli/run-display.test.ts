@@ -159,6 +159,15 @@ describe('lines for logs', () => {
     }
   }
 
+  it('say that a running run waits for a rate limit, and that it goes on', () => {
+    const { show, take } = lines()
+    const waiting = 'waits for the rate limit of the third party (until 2026-11-05T12:03:32.000Z)'
+    show({ ...RUN, resources: [] })
+    show({ ...RUN, resources: [], waiting })
+    show({ ...RUN, resources: [] })
+    expect(take()).toEqual([`run ${RUN.id} running`, `run ${RUN.id} running: ${waiting}`, `run ${RUN.id} running`])
+  })
+
   it('show each change once, at most every five seconds', () => {
     const { show, issues, take, pass } = lines()
     show(issues(1))

@@ -309,6 +309,19 @@ describe.each(clients)('a held run over $wire', (client) => {
     expect(resource_stats).toMatchObject([more])
   })
 
+  it('says that it waits for the rate limit of the third party while its daemon does', async () => {
+    const { key } = await held(client, shared)
+    const read = () => client.ok(getSyncJobRun, { id: key.run_id })
+    await client.ok(report, { ...key, resource_stats: [STATS], wait_seconds: 60 })
+    const waiting = { reason: 'rate_limited', message: expect.stringContaining('third party'), until: TIME }
+    expect(await read()).toMatchObject({ status: 'running', waiting, resource_stats: [STATS] })
+    await client.ok(report, { ...key, checkpoint: { page: 2 } })
+    expect(await read()).toMatchObject({ waiting })
+    await client.ok(report, { ...key, wait_seconds: 0 })
+    expect(await read()).not.toHaveProperty('waiting')
+    await client.ok(release, key)
+  })
+
   it('keeps why listings failed, without the secrets of the account', async () => {
     const tenant = await seedTenant(app, app.first)
     const { key } = await held(client, tenant)
@@ -541,6 +554,7 @@ describe.each(clients)('the contract of daemons over $wire', (client) => {
     [fail, ids, 'error', 'required'],
     [fail, { ...ids, error: { reason: 'no good' } }, 'error.reason', 'string.pattern'],
     [release, { ...ids, wait_seconds: -1 }, 'wait_seconds', 'int32.gte_lte'],
+    [report, { ...ids, wait_seconds: 86_401 }, 'wait_seconds', 'int32.gte_lte'],
     [report, { ...ids, resource_stats: [{ ...STATS, pages: -1 }] }, 'resource_stats[0].pages', 'int32.gte'],
   ] as const)('refuses $1 of $0.name', async (method, request, field, rule) => {
     const rejection = await client.callError(method, request)

@@ -126,6 +126,15 @@ describe('a daemon whose service is unavailable', () => {
     expect(stored(service).length).toBeLessThan(10)
   })
 
+  it('reports that it waits for the rate limit of the third party, and for how long', async () => {
+    await using service = await startScriptedService({ wait: { page: 3, seconds: 20 } })
+    await using daemon = daemonOf(service)
+    await service.called('report wait 20')
+    expect(service.calls).not.toContain('list 3')
+    void daemon.daemon.drain(0)
+    await daemon.ended
+  })
+
   it('registers again when the service does not know it any more', async () => {
     let claims = 0
     await using service = await startScriptedService({

@@ -247,6 +247,9 @@ describe('an executor', () => {
         if (++saves <= 2) throw outage()
         return await queue.save(...given)
       },
+      showWait: async () => {
+        throw outage()
+      },
       settle: async (...given: Parameters<RunQueue['settle']>) => {
         if (++settles <= 2) throw outage()
         return await queue.settle(...given)
@@ -263,6 +266,36 @@ describe('an executor', () => {
     await executor.drain(10_000)
     expect(await read(id)).toMatchObject({ status: 'completed' })
     expect([saves, settles]).toEqual([3, 3])
+  })
+
+  it('shows that a run waits for a rate limit, and completes one whose wait cannot be shown', async () => {
+    const { id } = await create()
+    const shown = gate()
+    const failing = {
+      claim: queue.claim.bind(queue),
+      heartbeat: queue.heartbeat.bind(queue),
+      save: queue.save.bind(queue),
+      settle: queue.settle.bind(queue),
+      showWait: async (...given: Parameters<RunQueue['showWait']>) => {
+        await queue.showWait(...given)
+        shown.resolve()
+        throw outage()
+      },
+    }
+    let waiting: unknown
+    const executor = executorOf(
+      async (_, progress) => {
+        progress.showWait(5_000)
+        await shown.promise
+        waiting = (await read(id)).waiting
+        return { kind: 'completed' }
+      },
+      { queue: failing },
+    )
+    await executor.claimOnce()
+    await executor.drain(10_000)
+    expect(waiting).toMatchObject({ reason: 'rate_limited', until: new Date(clock.now().getTime() + 5_000) })
+    expect(await read(id)).toMatchObject({ status: 'completed' })
   })
 
   it('takes runs of its regions alone', async () => {

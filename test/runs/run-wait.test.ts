@@ -116,6 +116,31 @@ describe('a run that waits says for what', () => {
     expect(await waitingOf(id)).toMatchObject({ reason: 'no_daemon' })
   })
 
+  it('for the rate limit of the third party while its worker waits for it, and no longer', async () => {
+    const { id } = await create()
+    const lease = await claimOne()
+    await queue.showWait(lease, 12_000)
+    const until = new Date(clock.now().getTime() + 12_000)
+    expect(await waitingOf(id)).toMatchObject({ reason: 'rate_limited', until, blockingRunId: undefined })
+    const { items } = await listRuns(database.pool, tenant.environmentId, {}, {})
+    expect(items).toMatchObject([{ id, status: 'running', waiting: { reason: 'rate_limited', until } }])
+    await queue.save(lease, {}, [])
+    expect(await waitingOf(id)).toMatchObject({ until }) // of the page before: it is delivered meanwhile
+    await clock.advance(12_000)
+    expect(await waitingOf(id)).toBeUndefined()
+  })
+
+  it('for nothing that the holder of an earlier lease reports, or that one did', async () => {
+    const { id } = await create()
+    const lease = await claimOne()
+    await queue.showWait(lease, 20_000)
+    await settle(lease, { kind: 'released' })
+    await claimOne()
+    expect(await waitingOf(id)).toBeUndefined()
+    await queue.showWait(lease, 20_000)
+    expect(await waitingOf(id)).toBeUndefined()
+  })
+
   it('no longer once it runs or is over', async () => {
     const { id } = await create(0, GROUP)
     const lease = await claimOne(queueGroupOf(tenant.environmentId, GROUP))

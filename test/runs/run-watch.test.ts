@@ -161,6 +161,18 @@ describe('a watcher', () => {
     expect(running).not.toHaveProperty('waiting')
   })
 
+  it('gets a running run when its worker begins to wait for a rate limit, and when it goes on', async () => {
+    const run = await create()
+    const lease = await claim()
+    const watcher = follow(run)
+    expect((await watcher.next()).value).not.toHaveProperty('waiting')
+    await queue.showWait(lease, HOUR_MS)
+    const waiting = await nextPoll(watcher)
+    expect(waiting).toMatchObject({ status: 'running', waiting: { reason: 'rate_limited' } })
+    await queue.showWait(lease, 0)
+    expect(await nextPoll(watcher)).toEqual({ ...waiting, waiting: undefined })
+  })
+
   it('of a run that has ended gets it once', async () => {
     const run = await create()
     await queue.settle([{ ...(await claim()), outcome: { kind: 'stopped' } }])
@@ -254,7 +266,7 @@ describe('many watchers', () => {
     ])
     await clock.untilSleeping(POLL_MS)
     expect(polls()).toHaveLength(1)
-    expect(statements).toHaveLength(3)
+    expect(statements).toHaveLength(4) // the poll, the changed run and its wait, the waits of the others
   })
 
   it('all get an error of the database, the slow ones when they ask, and may watch again', async () => {

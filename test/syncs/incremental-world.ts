@@ -296,7 +296,7 @@ export class World {
     }
     const save: Parameters<typeof executeWebhookRun>[2]['save'] = async (...saved) =>
       (await this.#step(() => queue.save(run, ...saved))).isStopRequested ? 'stop' : 'continue'
-    const outcome = await executeWebhookRun(deps, run, { save }, new AbortController().signal)
+    const outcome = await executeWebhookRun(deps, run, { save, showWait: () => {} }, new AbortController().signal)
     await this.#step(() => queue.settle([{ ...run, outcome }]))
     return true
   }
@@ -349,7 +349,7 @@ export class World {
         return saved.isStopRequested ? 'stop' : 'continue'
       }
       const run_ = { source, sink, clock: this.#clock, random: () => 0, account: access, attemptsMax }
-      const outcome = await executeRun(run_, claimed, { save }, signal)
+      const outcome = await executeRun(run_, claimed, { save, showWait: () => {} }, signal)
       const ending = settlementCallFor(outcome)
       const nothing = { stats: [] }
       await this.#step(async () => {

@@ -53,6 +53,8 @@ export interface RecordingProgress extends RunProgress {
   stats: readonly ResourceStats[]
   ending: DecidedEnding | null
   saves: number
+  /** Waits that were shown, ms. */
+  readonly shownWaitsMs: number[]
 }
 
 /** @param onSave runs before the checkpoint is stored; throw to lose it, return a function to run once it is stored */
@@ -64,6 +66,8 @@ export function recordingProgress(
     stats: [],
     ending: null,
     saves: 0,
+    shownWaitsMs: [],
+    showWait: (ms) => progress.shownWaitsMs.push(ms),
     async save(checkpoint, stats, ending) {
       const answer = onSave(progress.saves)
       progress.saves++

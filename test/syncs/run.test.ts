@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
 import type { RunError, RunOutcome } from '../../src/runs/index.ts'
 import { type ExecutableRun, executeRun, upstreamErrorOutcome } from '../../src/syncs/index.ts'
+import { PageFetcher } from '../../src/syncs/listing.ts'
 import type { PageError } from '../../src/syncs/page-outcome.ts'
 import type { SyncRunDeps } from '../../src/syncs/run.ts'
 import { fastClock } from '../support/fast-clock.ts'
@@ -511,13 +512,14 @@ describe('rate limits', () => {
     new Failure('UPSTREAM_RATE_LIMITED', 'slow down', retryAfterSeconds === undefined ? {} : { retryAfterSeconds })
 
   it('of up to 30 s are sat out and the same page is asked for again', async () => {
-    const { outcome, calls, clock, delivered } = await execute(
+    const { outcome, calls, clock, delivered, progress } = await execute(
       { records: () => ids(1, 2, 3), failure: (_, index) => (index === 1 ? limited(30) : undefined) },
       runOf(users),
     )
     expect(outcome).toEqual(COMPLETED)
     expect(calls).toEqual(['users', 'users#1', 'users#1'])
     expect(clock.sleptMs).toEqual([30_000])
+    expect(progress.shownWaitsMs).toEqual([30_000])
     expect(arrived(delivered)).toEqual(['started', 'users: 1 2', 'users: 3', 'completed'])
   })
 
@@ -538,9 +540,10 @@ describe('rate limits', () => {
   })
 
   it('without a hint are waited for longer and longer, then give the worker back', async () => {
-    const { outcome, clock } = await execute({ records: () => [], failure: () => limited() }, runOf(users))
+    const { outcome, clock, progress } = await execute({ records: () => [], failure: () => limited() }, runOf(users))
     expect(clock.sleptMs).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000, 30_000])
     expect(outcome).toEqual({ kind: 'rate_limited', afterMs: 30_000 })
+    expect(progress.shownWaitsMs).toEqual(clock.sleptMs.slice(1)) // the first is over within a second
   })
 
   it('hold back every other call of the run', async () => {
@@ -560,6 +563,15 @@ describe('rate limits', () => {
     ]
     await execute(script, runOf(tree), { clock, concurrency: 1 })
     expect(times).toEqual([0, 0, 5_000, 5_000, 5_000, 5_000])
+  })
+
+  it('that parallel calls meet are shown once, and again when one of them lasts a second longer', () => {
+    const shownMs: number[] = []
+    const source = scriptedSource({ records: () => [] })
+    const showWait = (ms: number) => shownMs.push(ms)
+    const fetcher = new PageFetcher({ source, clock: fastClock(), random: () => 0, signal: never, showWait }, 4)
+    for (const ms of [999, 5_000, 5_000, 5_999, 7_000, 3_000]) fetcher.pause(ms)
+    expect(shownMs).toEqual([5_000, 7_000])
   })
 })
 

@@ -57,6 +57,8 @@ let tenant: Tenant
 let queue: RunQueue
 let webhookId: string
 let seen: number
+/** The last write of a wait. */
+let shown: Promise<void> | undefined
 
 beforeEach(async () => {
   await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint, previous_run')
@@ -93,7 +95,10 @@ async function work(
 ): Promise<{ run: ClaimedRun; outcome: RunOutcome }> {
   const [run] = await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })
   if (run === undefined) throw new Error('nothing waits')
-  const progress = {
+  const progress: RunProgress = {
+    showWait: (ms) => {
+      shown = queue.showWait(run, ms)
+    },
     save: async (...saved: Parameters<RunProgress['save']>) =>
       (await queue.save(run, ...saved)).isStopRequested ? ('stop' as const) : ('continue' as const),
   }
@@ -189,6 +194,25 @@ describe('a run whose third party asks to wait', () => {
     expect((await work()).outcome).toEqual({ kind: 'completed' })
     expect(names()).toEqual(['started', 'record1', 'record2', 'record3', 'completed'])
     expect(await read(id)).toMatchObject({ status: 'completed', attempt: 1 })
+  })
+
+  it('for less says so for as long as it does', async () => {
+    const id = await create()
+    const states: unknown[] = []
+    const fast = fastClock()
+    const waits: WebhookRunDeps['clock'] = {
+      ...fast,
+      async sleep(ms) {
+        await fast.sleep(ms)
+        await shown
+        states.push((await read(id)).waiting)
+        await clock.advance(ms)
+        states.push((await read(id)).waiting)
+      },
+    }
+    const until = new Date(clock.now().getTime() + 12_000)
+    expect((await work({ proxy: limitedOnPage2(12), clock: waits })).outcome).toEqual({ kind: 'completed' })
+    expect(states).toMatchObject([{ reason: 'rate_limited', until }, undefined])
   })
 
   it('for less sits it out under its lease', async () => {

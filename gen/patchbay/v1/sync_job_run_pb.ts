@@ -205,8 +205,8 @@ export type SyncJobRun = Message<"patchbay.v1.SyncJobRun"> & {
   skipReason?: string | undefined;
 
   /**
-   * What it waits for while it is `created` or `rate_limited`. Worked out for each answer:
-   * it is no part of the `etag`. Absent in other statuses.
+   * What it waits for while it is `created` or `rate_limited`, and while it is `running` but its worker or daemon waits
+   * for the rate limit of the third party. Worked out for each answer: it is no part of the `etag`. Absent otherwise.
    *
    * @generated from field: patchbay.v1.SyncJobRunWaiting waiting = 24;
    */
@@ -221,13 +221,13 @@ export const SyncJobRunSchema: GenMessage<SyncJobRun> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_sync_job_run, 0);
 
 /**
- * Why a run is not running yet.
+ * Why a run does not go on at the moment.
  *
  * @generated from message patchbay.v1.SyncJobRunWaiting
  */
 export type SyncJobRunWaiting = Message<"patchbay.v1.SyncJobRunWaiting"> & {
   /**
-   * A stable name: `retry`, its next attempt; `rate_limited`, the third party asked to wait; `destination_unavailable`,
+   * A stable name: `retry`, its next attempt; `rate_limited`, the third party asked to wait, also while it is `running`; `destination_unavailable`,
    * its webhook or the store of its daemon is unavailable; `account_busy`, another run of the account, since they run one at a
    * time; `no_worker` and `no_daemon`, no worker or daemon takes runs of its region and group; `capacity`, those that do are busy.
    * There may be others in the future.

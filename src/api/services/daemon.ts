@@ -65,7 +65,7 @@ export function daemonService({ daemons }: Pick<ServiceDeps, 'daemons'>): Servic
         return { held: held.map(heldStateToProto) }
       },
       reportProgress: async (request, context) => {
-        const progress = progressFromProto(request)
+        const progress = { ...progressFromProto(request), waitMs: millisecondsOf(request.waitSeconds) }
         const saved = await reportProgress(daemons, environmentIdOf(context), leaseFromProto(request), progress)
         return { stopRequested: saved.isStopRequested }
       },

@@ -1,11 +1,12 @@
 import { execute, query, type Tx } from '../../database/index.ts'
+import type { LeaseKey } from './queue.ts'
 
 /** What a waiting run waits for, as far as the tables say. */
 export interface RunWaitRow {
   readonly id: string
   readonly region: string
   readonly group: string
-  /** When it becomes available; null: it is. */
+  /** When it becomes available, or ends the wait that its holder recorded; null: it is available. */
   readonly notBefore: Date | null
   /** The leased run of its account. */
   readonly runningRunId: string | null
@@ -14,18 +15,21 @@ export interface RunWaitRow {
 }
 
 /**
- * What those of the runs that wait are waiting for, in any order.
+ * What those of the runs that wait are waiting for, in any order: queued ones, and leased ones whose holder waits.
  *
  * One statement: per run the primary key of the queue and the account index of the leases, and a scan of the workers or of
  * the daemons of its environment, which are few. now() is rounded like the queue's column: what was enqueued in this
  * transaction is available.
  *
+ * @param queued runs to look for in the queue
+ * @param running runs to look for among the leases
  * @param groupPrefix of the queue group of a daemon group: `<prefix><environment>:<key>`
  * @param lostAfterMs a worker or daemon that was not heard of for this long does not count
  */
 export async function findRunWaits(
   tx: Tx,
-  ids: readonly string[],
+  queued: readonly string[],
+  running: readonly string[],
   webhookGroup: string,
   groupPrefix: string,
   lostAfterMs: number,
@@ -44,8 +48,24 @@ export async function findRunWaits(
            and d.last_seen_at > clock.at - clock.lost_after and (d.regions = '{}' or q.region = any(d.regions))
        ) end as "hasTaker"
      from clock, run_queue q left join run_lease l on l.integrated_account_id = q.integrated_account_id
-     where q.run_id = any(:ids::uuid[])`,
-    { lostAfterSeconds: lostAfterMs / 1000, webhookGroup, groupPrefix, ids },
+     where q.run_id = any(:queued::uuid[])
+     union all
+     select l.run_id, l.region, l.queue_group, l.waiting_until, null, true
+     from clock, run_lease l where l.run_id = any(:running::uuid[]) and l.waiting_until > clock.at`,
+    { lostAfterSeconds: lostAfterMs / 1000, webhookGroup, groupPrefix, queued, running },
+  )
+}
+
+/**
+ * Records that the holder of a lease waits for the next `ms`; without effect when the lease is not the given one any more. Rides
+ * on the primary key. No save clears it: pages read before are delivered meanwhile.
+ */
+export async function recordRunWait(tx: Tx, { id, leaseId }: LeaseKey, ms: number): Promise<void> {
+  await execute(
+    tx,
+    `update run_lease set waiting_until = now() + make_interval(secs => :seconds)
+     where run_id = :id and lease_id = :leaseId`,
+    { id, leaseId, seconds: ms / 1000 },
   )
 }
 

@@ -97,6 +97,7 @@ await executeRun(
       fetched = stats.map((each) => each.fetched)
       return 'continue'
     },
+    showWait: () => {},
   },
   new AbortController().signal,
 )

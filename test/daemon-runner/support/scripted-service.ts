@@ -20,6 +20,8 @@ export type Script = Partial<
   readonly token?: string
   /** Awaited before a page is sent. */
   readonly beforePage?: (page: number) => Promise<void> | void
+  /** Before this page the third party asks to wait, seconds. */
+  readonly wait?: { readonly page: number; readonly seconds: number }
 }
 
 /** A service with one run on a real socket. */
@@ -85,7 +87,7 @@ export async function startScriptedService(
         return { held: request.held.map((held) => ({ runId: held.runId, leaseId: held.leaseId })) }
       },
       async reportProgress(request, context) {
-        note('report')
+        note(request.waitSeconds === undefined ? 'report' : `report wait ${request.waitSeconds}`)
         return (await script.reportProgress?.(request, context)) ?? {}
       },
       async completeRun(request, context) {
@@ -107,6 +109,8 @@ export async function startScriptedService(
         note(`list ${state?.page ?? 1}`)
         for (let number = Number(state?.page ?? 1); number <= PAGES; number++) {
           await script.beforePage?.(number)
+          const { wait } = script
+          if (wait?.page === number) yield { step: { case: 'waiting' as const, value: wait } }
           const ids = Array.from({ length: PAGE_RECORDS }, (_, index) => (number - 1) * PAGE_RECORDS + index + 1)
           const recordsJson = JSON.stringify(ids.map((id) => ({ id })))
           const stateJson = JSON.stringify({ page: number + 1 })
