@@ -295,7 +295,7 @@ function slipsOfWords(): readonly (readonly [readonly string[], string])[] {
 describe('a message of the sources', () => {
   /** Says that a name is none of a known set, or lists the set. */
   const UNKNOWN_NAME =
-    /\b(?:one of|none of|there (?:is|are)|(?:fields|operators|events|subjects|mapped) are|it has|it offers) \$\{(?!count)|\bis (?:not an?|no|neither an?) (?:known )?(?:field|setting|argument|method|resource|parameter|query parameter|property|operator|comparison|event|tool|keyword|callable action|installation|integration|decimal)\b|\b(?:there is|has) no (?:unified model|model|tool|shipped|resource|method|action|nickname|case|integration)\b|, which [^,']* lacks\b/
+    /\b(?:one of|none of|there (?:is|are)|(?:fields|operators|events|subjects|mapped) are|it has|it offers) \$\{(?!count|what)|\bis (?:not an?|no|neither an?) (?:known )?(?:field|setting|argument|method|resource|parameter|query parameter|property|operator|comparison|event|tool|keyword|callable action|installation|integration|decimal)\b|\b(?:there is|has) no (?:unified model|model|tool|shipped|resource|method|action|nickname|case|integration)\b|, which [^,']* lacks\b/
   /** Lines around it in which the suggestion is made. */
   const DISTANCE_MAX = 20
   const WITHOUT_SUGGESTION: Readonly<Record<string, string>> = {
@@ -313,7 +313,9 @@ describe('a message of the sources', () => {
     return lines.flatMap((line, at) => {
       if (/^\s*(?:\*|\/\/|\/\*\*)/.test(line) || !/['`]/.test(line) || !UNKNOWN_NAME.test(line)) return []
       const around = lines.slice(Math.max(0, at - DISTANCE_MAX), at + DISTANCE_MAX).join('\n')
-      return [{ path, line: `${path}:${at + 1} ${line.trim()}`, suggests: /suggest|mustBeOneOf/i.test(around) }]
+      return [
+        { path, line: `${path}:${at + 1} ${line.trim()}`, suggests: /suggest|mustBeOneOf|unknownName/i.test(around) },
+      ]
     })
   })
 
