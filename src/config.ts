@@ -68,7 +68,7 @@ export const SETTINGS = {
   ),
   egressAllow: setting(
     'PATCHBAY_EGRESS_ALLOW',
-    'Address ranges, `cidr[,cidr…]`, that outbound calls may reach although they are not public, such as `127.0.0.0/8` during development.',
+    'Address ranges, `cidr[,cidr…]`, that outbound calls may reach although they are not public, such as `127.0.0.0/8` during development. Servers, workers and `patchbay install` need it.',
     z.string().prefault(''),
   ),
   objectStoreDirectory: setting(
