@@ -44,7 +44,7 @@ export type {
   RateLimitRules,
   StepPlan,
 } from './plan.ts'
-export { listTools, requiredParameters, type Tool } from './tools.ts'
+export { listTools, pagingKeys, requiredInput, requiredParameters, type Tool } from './tools.ts'
 export {
   ANSWER_BYTES_MAX,
   compileAnswer,

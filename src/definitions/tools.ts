@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { compileTemplate, type Placeholder } from '../expressions/index.ts'
+import { isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
+import { compileTemplate, listPlaceholderPaths, type Placeholder } from '../expressions/index.ts'
 
 /** A tool: a described method, for language models and menus. */
 export interface Tool {
@@ -56,6 +56,57 @@ export function requiredParameters(template: Json | undefined): readonly string[
   if (typeof template === 'string') return requiredByPath(template)
   if (typeof template !== 'object' || template === null) return []
   return [...new Set(Object.values(template).flatMap(requiredParameters))]
+}
+
+/** What a call without a body must be given, so that its path can be written and its `query_schema` holds. */
+interface RequiredInput {
+  readonly isIdRequired: boolean
+  /** Names of query parameters. */
+  readonly query: readonly string[]
+}
+
+/**
+ * The input that a method requires of its caller: what its path needs, and what `query_schema` requires and neither the
+ * definition, by its own `query` or a placeholder with an alternative, nor its paging fills.
+ *
+ * @param config the effective definition of the integration
+ * @param method one of its methods or actions
+ */
+export function requiredInput(config: JsonObject, method: JsonObject): RequiredInput {
+  const inPath = requiredByPath(method.path)
+  const needed = new Set(inPath.flatMap(queryNames))
+  const filled = filledParameters(config, method)
+  const bySchema = textsOf(objectOf(method.query_schema).required).filter(
+    (name) => !filled.has(name) && !filled.has(name.replace(/\[.*/, '')),
+  )
+  return { isIdRequired: inPath.includes('id'), query: [...needed.union(new Set(bySchema))] }
+}
+
+/** Query parameters that a call has without its caller. */
+function filledParameters(config: JsonObject, method: JsonObject): ReadonlySet<string> {
+  const ownQuery = Object.entries({ ...objectOf(config.query), ...objectOf(method.query) })
+  const templates = [method.path ?? null, method.headers ?? null, method.body ?? null, Object.fromEntries(ownQuery)]
+  const needed = new Set(requiredParameters(templates).flatMap(queryNames))
+  return new Set([
+    ...pagingKeys(method.pagination === undefined ? config.pagination : method.pagination),
+    ...ownQuery.flatMap(([name, value]) => (value === null || requiredParameters([value]).length > 0 ? [] : [name])),
+    ...listPlaceholderPaths(templates)
+      .flatMap(({ text }) => queryNames(text))
+      .filter((name) => !needed.has(name)),
+  ])
+}
+
+/** The name of the query parameter that a path of a placeholder such as `query.owner` reads. */
+function queryNames(path: string): readonly string[] {
+  const [root, name] = parseDotPath(path)
+  return root === 'query' && name !== undefined ? [String(name)] : []
+}
+
+/** The parameter names of a pagination, at any depth: its settings that end in `_key`. */
+export function pagingKeys(pagination: Json | undefined): readonly string[] {
+  return Object.entries(objectOf(pagination)).flatMap(([name, value]) =>
+    typeof value === 'string' ? (name.endsWith('_key') ? [value] : []) : pagingKeys(value),
+  )
 }
 
 /** Parameters that a path requires: placeholders that only the caller can fill. */

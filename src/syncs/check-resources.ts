@@ -7,7 +7,7 @@ import {
   suggestOneOf,
   type Violation,
 } from '../base/index.ts'
-import { ACTION_RESOURCE, RESERVED_ACTIONS } from '../definitions/index.ts'
+import { ACTION_RESOURCE, RESERVED_ACTIONS, requiredInput } from '../definitions/index.ts'
 import { findTemplateProblem, listPlaceholderPaths, type PlaceholderPath } from '../expressions/index.ts'
 import { parentIndex, pathIntoRecord } from './plan.ts'
 import { isUnifiedName, type SyncResource } from './resource.ts'
@@ -169,33 +169,40 @@ export function checkAgainstDefinition(
 }
 
 /**
- * Every required parameter of a method that its node gives no value: such a node could only fail, at each run. What the config
- * itself sends counts as given.
+ * Every parameter that a method requires and its node gives no value: such a node could only fail, at each run. A parent or a
+ * loop gives one by a template alone. What the config itself sends counts as given.
  *
  * @param config of the definition, with its override merged over it
  */
-export function checkRequiredQuery(
+export function checkRequiredInput(
   resources: readonly SyncResource[],
   config: JsonObject,
   path = 'resources',
 ): Violation[] {
-  const offered = asObject(config.resources)
-  return resources.flatMap(({ resource, method, query = {} }, index) => {
-    const methods = Object.hasOwn(offered, resource) ? asObject(offered[resource]) : {}
-    const spec = Object.hasOwn(methods, method) ? asObject(methods[method]) : {}
-    const given = { ...asObject(config.query), ...asObject(spec.query), ...query }
-    return requiredNames(spec)
-      .filter((name) => !Object.hasOwn(given, name) && !Object.hasOwn(given, name.replace(/\[.*/, '')))
-      .map((name) => {
-        const description = `is missing, and ${resource}.${method} requires it: give a value or a placeholder such as {{args.${name}}}`
-        return { field: `${path}[${index}].query.${name}`, description, rule: 'resources.required_query' }
-      })
+  return resources.flatMap(({ resource, method, id, query = {} }, index) => {
+    const { isIdRequired, query: names } = requiredInput(config, methodOf(config, resource, method))
+    const missing = names.filter(
+      (name) => !Object.hasOwn(query, name) && !Object.hasOwn(query, name.replace(/\[.*/, '')),
+    )
+    const finding = (field: string, name: string, rule: string): Violation => {
+      const description = `is missing, and ${resource}.${method} requires it: give a value or a placeholder such as {{args.${name}}}`
+      return { field: `${path}[${index}].${field}`, description, rule }
+    }
+    return [
+      ...(isIdRequired && id === undefined ? [finding('id', 'id', 'resources.required_id')] : []),
+      ...missing.map((name) => finding(`query.${name}`, name, 'resources.required_query')),
+    ]
   })
 }
 
-function requiredNames(method: JsonObject): readonly string[] {
-  const { required } = asObject(method.query_schema)
-  return Array.isArray(required) ? required.filter((name) => typeof name === 'string') : []
+/** A method or callable action of a config; an empty one where there is none. */
+function methodOf({ resources, actions }: JsonObject, resource: string, method: string): JsonObject {
+  const methods = resource === ACTION_RESOURCE ? asObject(actions) : asObject(ownValue(asObject(resources), resource))
+  return asObject(ownValue(methods, method))
+}
+
+function ownValue(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined
 }
 
 function unknownName(

@@ -1,6 +1,5 @@
 import {
   type Clock,
-  deepMerge,
   etagMismatch,
   type FailureReason,
   invalidFields,
@@ -11,10 +10,11 @@ import {
   type Violation,
 } from '../base/index.ts'
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { resolveConfig } from '../definitions/index.ts'
 import { validateExpression } from '../expressions/index.ts'
 import { deleteTriggersOf, type ErrorHandling } from '../runs/index.ts'
 import { checkArgsSchema, listArguments, mayBeList } from './args.ts'
-import { checkAgainstDefinition, checkRequiredQuery, checkResources, methodNamesOf } from './check-resources.ts'
+import { checkAgainstDefinition, checkRequiredInput, checkResources, methodNamesOf } from './check-resources.ts'
 import { readSyncResources } from './resource.ts'
 import {
   deleteSyncJobRow,
@@ -206,7 +206,7 @@ async function findResourceViolations(
   return [
     ...violations,
     ...checkAgainstDefinition(resources, methodNamesOf(config, override)),
-    ...checkRequiredQuery(resources, deepMerge(config, override)),
+    ...checkRequiredInput(resources, resolveConfig(config, override).config),
     ...(await findUnifiedViolations(mappings, tx, { environmentId, integrationName }, resources)),
   ]
 }

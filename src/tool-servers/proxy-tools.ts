@@ -6,6 +6,7 @@ import {
   type MethodPlan,
   methodKind,
   type Plan,
+  pagingKeys,
   RESERVED_ACTIONS,
   requiredParameters,
   type Tool,
@@ -116,13 +117,6 @@ function hiddenParameters(config: JsonObject, definition: Json | undefined, plan
     ...filledKeys(entryOf(definition, 'query')).map((key) => `query.${key}`),
     ...filledKeys(entryOf(definition, 'body')).map((key) => `body.${key}`),
   ])
-}
-
-/** The parameter names of a pagination, at any depth: its settings that end in `_key`. */
-function pagingKeys(pagination: Json | undefined): readonly string[] {
-  return entriesOf(pagination).flatMap(([name, value]) =>
-    typeof value === 'string' ? (name.endsWith('_key') ? [value] : []) : pagingKeys(value),
-  )
 }
 
 /** Keys of a template whose placeholders the account fills, none the caller. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import type { JsonObject } from '../../src/base/index.ts'
 import {
   checkAgainstDefinition,
-  checkRequiredQuery,
+  checkRequiredInput,
   checkResources,
   methodNamesOf,
 } from '../../src/syncs/check-resources.ts'
@@ -178,6 +179,7 @@ describe('a definition', () => {
 })
 
 describe('parameters that a method requires', () => {
+  const issuesOf = { depends_on: 'repos' }
   const issues = {
     list: {
       path: '/repos/{{query.owner}}/{{query.repo}}/issues',
@@ -202,11 +204,40 @@ describe('parameters that a method requires', () => {
     { name: 'an unknown method', method: 'toString', query: undefined, missing: [] },
   ])('$name', ({ method, query, missing }) => {
     const node = { resource: 'issues', method, ...(query === undefined ? {} : { query }) }
-    const found = checkRequiredQuery([{ resource: 'repos', method: 'list' }, node], config)
+    const found = checkRequiredInput([{ resource: 'repos', method: 'list' }, node], config)
     expect(found.map(({ field }) => field)).toEqual(missing.map((name) => `resources[1].query.${name}`))
   })
 
+  const path = '/repos/{{query.owner}}/{{query.repo}}'
+  const listed = (name: string) => ({ path: '/items', query_schema: { required: [name] } })
+  const pagination = { format: 'offset', config: { limit_key: 'size', offset_key: 'from' } }
+
+  it.each<{ name: string; spec: JsonObject; node?: Partial<SyncResource>; above?: JsonObject; fields: string[] }>([
+    { name: 'parameters of the path', spec: { path }, fields: ['query.owner', 'query.repo'] },
+    { name: 'a parent without a template', spec: { path: '/{{query.a}}' }, node: issuesOf, fields: ['query.a'] },
+    { name: 'a loop without a template', spec: { path: '/{{query.a}}' }, node: { loop_on: 'a' }, fields: ['query.a'] },
+    { name: 'the id of the path', spec: { path: '/{{id}}' }, fields: ['id'] },
+    { name: 'an id that is given', spec: { path: '/{{id}}' }, node: { id: '{{args.id}}' }, fields: [] },
+    { name: 'placeholders with a default', spec: { path: '/{{query.a?:0}}/{{id?:me}}' }, fields: [] },
+    { name: 'an alternative', spec: { ...listed('a'), path: '/{{query.a|workspace}}' }, fields: [] },
+    { name: 'values of others', spec: { path: '/{{context.a}}/{{args.b}}/{{resources.c.d}}' }, fields: [] },
+    {
+      name: 'what its query only hands on',
+      spec: { ...listed('a'), query: { a: '{{query.a}}' } },
+      fields: ['query.a'],
+    },
+    { name: 'what its query defaults', spec: { ...listed('a'), query: { b: '{{query.a?:1}}' } }, fields: [] },
+    { name: 'paging', spec: listed('size'), above: { pagination }, fields: [] },
+    { name: 'no paging', spec: { ...listed('size'), pagination: null }, above: { pagination }, fields: ['query.size'] },
+  ])('$name: $fields', ({ spec, node, above, fields }) => {
+    const definition = { ...above, resources: { items: { read: spec } }, actions: { read: spec } }
+    for (const resource of ['items', '_']) {
+      const found = checkRequiredInput([{ resource, method: 'read', ...node }], definition)
+      expect(found.map(({ field }) => field)).toEqual(fields.map((field) => `resources[0].${field}`))
+    }
+  })
+
   it('are looked for in unified resources by their mapping alone', () => {
-    expect(checkRequiredQuery([{ resource: 'ticketing/issues', method: 'list' }], config)).toEqual([])
+    expect(checkRequiredInput([{ resource: 'ticketing/issues', method: 'list' }], config)).toEqual([])
   })
 })

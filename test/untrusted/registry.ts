@@ -53,7 +53,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'accounts/request-token.ts#parseTokenError': 'reads what this product stored',
   'syncs/checkpoint.ts#readCheckpoint': 'reads what this product stored',
   'syncs/check-resources.ts#checkAgainstDefinition': 'looks up names that checkResources has bounded',
-  'syncs/check-resources.ts#checkRequiredQuery': 'looks up names that checkResources has bounded',
+  'syncs/check-resources.ts#checkRequiredInput': 'looks up names that checkResources has bounded',
   'syncs/unified-nodes.ts#findUnifiedViolations':
     'looks up names that checkResources has bounded; readUnifiedQuery has a row',
   'api/http/proxy-path.ts#decodeSegment': 'a part of parseProxyPath and parseUnifiedPath',
