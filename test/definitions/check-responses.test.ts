@@ -62,7 +62,7 @@ describe('a list whose example has records without id', () => {
 })
 
 describe('a shipped definition', () => {
-  test.each(SHIPPED_NAMES)('%s has no warning but of webhooks that nobody signs', (name) => {
+  test.each(SHIPPED_NAMES)('%s has no warning but of webhooks without signatures', (name) => {
     const warnings = findWarnings(findShippedDefinition(name)?.config ?? {}, '')
     expect(warnings.filter(({ rule }) => !rule.startsWith('webhook.'))).toEqual([])
   })
