@@ -81,18 +81,19 @@ function definitionAt(baseUrl: string): JsonObject {
 }
 
 describe('a sync from a described API to a webhook', () => {
-  it('pages, follows parents, waits for a rate limit in the queue, and delivers every record once, signed', async () => {
+  it('pages, follows parents, waits for rate limits in the queue and, shown, in its worker, and delivers every record once, signed', async () => {
     const lists: Record<string, JsonObject[]> = {
       '/repos': ['a', 'b', 'c/d'].map((name) => ({ name })),
       '/repos/a/issues': [{ id: 1 }, { id: 2 }, { id: 3 }],
       '/repos/c%2Fd/issues': [{ id: 4 }],
     }
-    let isLimited = true
+    const retryAfters = ['120', '12'] // one that postpones the run, one that it sits out
     await using upstream = await startUpstream((url, authorization) => {
       expect(authorization).toBe('Bearer key-1')
       if (url.pathname === '/repos/b/issues') return { status: 404, body: { message: 'no issues here' } }
-      if (url.pathname === '/repos/a/issues' && url.searchParams.get('page') === '2' && isLimited)
-        return { status: 429, headers: { 'retry-after': '120' }, body: {} }
+      const isLimited = url.pathname === '/repos/a/issues' && url.searchParams.get('page') === '2'
+      const retryAfter = isLimited ? retryAfters.shift() : undefined
+      if (retryAfter !== undefined) return { status: 429, headers: { 'retry-after': retryAfter }, body: {} }
       const [page, size] = ['page', 'size'].map((name) => Number(url.searchParams.get(name)))
       return { body: { items: lists[url.pathname]?.slice((page! - 1) * size!, page! * size!) } }
     })
@@ -116,10 +117,11 @@ describe('a sync from a described API to a webhook', () => {
 
     const first = await executeRun(deps, runOf(RESOURCES), progress, signal)
     expect(first).toEqual({ kind: 'rate_limited', afterMs: 120_000 })
-    isLimited = false
+    expect(progress.shownWaitsMs).toEqual([])
     const resumedAt = upstream.asked.length
     const second = await executeRun(deps, runOf(RESOURCES, { checkpoint: progress.checkpoint }), progress, signal)
     expect(second).toEqual({ kind: 'partially_completed' })
+    expect(progress.shownWaitsMs).toEqual([12_000])
     expect(upstream.asked[resumedAt]).toBe('/repos/a/issues?page=2&size=2')
 
     const events = receiver.received.map(({ headers, body }) => {
