@@ -116,6 +116,22 @@ describe('creating a job', () => {
   })
 })
 
+describe('what the path of a method needs', () => {
+  it('is required of jobs that are made or changed, and of resources of a trigger', async () => {
+    const labels = { labels: { list: { path: '/{{query.repo}}/labels' }, get: { path: '/labels/{{id}}' } } }
+    await seedInstallation(database, environmentId, 'tracker', { resources: labels }, {})
+    const lacking = ['list', 'get'].map((method) => ({ resource: 'labels', method }))
+    const given = [{ resource: 'labels', method: 'list', query: { repo: '{{args.repo}}' } }]
+    const rejected = { reason: 'RESOURCES_INVALID', fields: ['resources[0].query.repo', 'resources[1].id'] }
+
+    expect(await rejectionOf(create({ integrationName: 'tracker', resources: lacking }))).toEqual(rejected)
+    const { id } = await create({ integrationName: 'tracker', resources: given })
+    expect(await rejectionOf(update({ id, resources: lacking }))).toEqual(rejected)
+    const found = await checkTriggerResources(mappings, database.pool, environmentId, id, lacking)
+    expect(found.map(({ field }) => field)).toEqual(rejected.fields)
+  })
+})
+
 describe('reading jobs', () => {
   it('does not tell a foreign id from an unknown one', async () => {
     const job = await create()
