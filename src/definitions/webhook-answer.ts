@@ -1,4 +1,4 @@
-import type { Json } from '../base/index.ts'
+import { type Json, suggestOneOf } from '../base/index.ts'
 import { listWrittenMembers } from '../expressions/index.ts'
 
 /** An answer to the third party. */
@@ -118,10 +118,15 @@ export function findAnswerHeadersProblem(headers: Readonly<Record<string, string
   return broken === undefined ? undefined : `has a value of ${broken[0]} that no header may have`
 }
 
+/** What a `verification_response` may have. */
+const ANSWER_MEMBERS = ['status_code', 'body', 'headers']
+
 /** What the answers that `handle_verification` writes out lose or make unusable, as far as the expression says it. */
 export function listAnswerProblems(expression: string): readonly string[] {
   const problems = listWrittenMembers(expression).flatMap(({ path: [root, member, name, ...deeper], literal }) => {
-    if (root !== 'verification_response' || deeper.length > 0) return []
+    if (root !== 'verification_response' || member === undefined || deeper.length > 0) return []
+    if (!ANSWER_MEMBERS.includes(member))
+      return [`answers with ${member}, which is not read${suggestOneOf(member, ANSWER_MEMBERS)}`]
     if (member === 'headers' && name !== undefined) {
       const problem = findAnswerHeaderProblem(name)
       return problem === undefined ? [] : [`answers with the header ${name}, which ${problem}`]

@@ -359,11 +359,14 @@ test('each header of an answer is sent, or named in the trace and by check', asy
   expect(answer.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
 })
 
-test('check names a status that is not sent', () => {
-  const handle_verification = '{"type": "verify", "verification_response": {"status_code": 101}}'
+test.each([
+  ['{"status_code": 101}', 'answers with the status 101, which is not sent: it must be one from 200 to 599'],
+  ['{"status": 204, "body": ""}', 'answers with status, which is not read; there are body, headers, status_code'],
+])('check names what the answer %s loses', (answer, description) => {
+  const handle_verification = `{"type": "verify", "verification_response": ${answer}}`
   expect(findWebhookWarnings({ webhook: { handle_verification } }, 'config')).toContainEqual({
     field: 'config.webhook.handle_verification',
-    description: 'answers with the status 101, which is not sent: it must be one from 200 to 599',
+    description,
     rule: 'webhook.answer',
   })
 })
