@@ -141,7 +141,7 @@ const ARGS = {
   },
   argsValidation: '',
 }
-const OAUTH = [{ format: 'oauth2' }] as never
+const OAUTH = [{ key: 'oauth2', format: 'oauth2' }] as never
 const NEVER = () => Promise.reject(new Error('nothing is evaluated'))
 const TOOL_SCHEMA = {
   type: 'object',
@@ -158,6 +158,7 @@ const ENTRY_POINTS: readonly (readonly [string, string, (misspelt: string) => un
     'bearer',
     (format) => checkConfig({ ...CONFIG, authorization: { format } }, 'integration', 'c'),
   ],
+  ['a key of credentials', 'jwt', (key) => checkConfig({ ...CONFIG, credentials: { [key]: {} } }, 'integration', 'c')],
   [
     'an HTTP method of a definition',
     'PATCH',

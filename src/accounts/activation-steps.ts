@@ -75,7 +75,7 @@ function postInstallTargets({ plan, account }: ResolvedAccount): ActivationTarge
 function validationTargets(resolved: ResolvedAccount): ActivationTarget[] {
   const connect = connectPlanOf(resolved)
   return [
-    ...(connect?.verification === undefined ? [] : [{ kind: 'verification', format: connect.format } as const]),
+    ...(connect?.verification === undefined ? [] : [{ kind: 'verification', credential: connect.key } as const]),
     ...(resolved.plan.actions.has('validation') ? [{ kind: 'action', action: 'validation' } as const] : []),
   ]
 }

@@ -24,8 +24,8 @@ type AuthorizationDependencies = Pick<AccountDependencies, 'http' | 'evaluator' 
 /** An account that is being connected: it has no row yet. */
 export interface AuthorizationTarget {
   readonly plan: Pick<Plan, 'credentials' | 'secrets'>
-  /** The credential format that the customer chose. */
-  readonly format: string
+  /** Key of the credentials that the customer chose. */
+  readonly credential: string
   readonly environmentId: string
   readonly environmentVariables: JsonObject
   /** Values that were collected before the redirect, by field name. */
@@ -106,23 +106,23 @@ export async function revokeAuthorization(
   }
 }
 
-/** The rules of the chosen format. @throws Error when the format has no redirect: its caller offers those that have one */
-function rulesOf({ plan, format }: AuthorizationTarget): AuthorizationRules<MethodPlan> {
-  const rules = connectPlan(plan, format)?.authorization
-  if (rules === undefined) throw new Error(`the credential format ${format} of the definition has no redirect`)
+/** The rules of the chosen credential. @throws Error when it has no redirect: its caller offers those that have one */
+function rulesOf({ plan, credential }: AuthorizationTarget): AuthorizationRules<MethodPlan> {
+  const rules = connectPlan(plan, credential)?.authorization
+  if (rules === undefined) throw new Error(`the credential ${credential} of the definition has no redirect`)
   return rules
 }
 
-function connectPlan(plan: AuthorizationTarget['plan'], format: string): ConnectPlan | undefined {
-  return plan.credentials.find((each) => each.format === format)
+function connectPlan(plan: AuthorizationTarget['plan'], credential: string): ConnectPlan | undefined {
+  return plan.credentials.find((each) => each.key === credential)
 }
 
 function scopeOf(
-  { plan, format, fields, context, environmentVariables }: AuthorizationTarget,
+  { plan, credential, fields, context, environmentVariables }: AuthorizationTarget,
   redirectUri: string,
 ): TemplateScope {
   const secretNames = new Set(
-    connectPlan(plan, format)?.fields.flatMap((field) => (isSecretField(field) ? [field.name] : [])),
+    connectPlan(plan, credential)?.fields.flatMap((field) => (isSecretField(field) ? [field.name] : [])),
   )
   const entries: readonly [string, Json][] = Object.entries(fields)
   return {

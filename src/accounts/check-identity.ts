@@ -55,7 +55,7 @@ async function askIdentity(
   const connect = connectPlanOf(resolved)
   if (connect?.identity?.request === undefined)
     return { value: resolved.token?.fields, outcome: { kind: 'passed' }, steps: [] }
-  const target: ActivationTarget = { kind: 'verification', format: connect.format, of: 'identity' }
+  const target: ActivationTarget = { kind: 'verification', credential: connect.key, of: 'identity' }
   const { plan, access } = resolved
   const run = await catchFailure(() => proxy.runAction(plan, access, { target, signal, limits: STEP_LIMITS }))
   if (run instanceof Error) return { outcome: outcomeOfFailure(run, 'validation'), steps: [] }

@@ -33,6 +33,7 @@ export interface CredentialRef {
 
 /** The method of a definition without credentials. */
 const NO_CREDENTIALS: ConnectPlan = {
+  key: 'api_key',
   format: 'api_key',
   fields: [],
   label: undefined,
@@ -80,7 +81,7 @@ export function collectForMethod(connect: ConnectPlan, given: JsonObject): Colle
   return {
     connect,
     authenticationMethod: authenticationMethodOf(connect),
-    credential: credentialOf(connect),
+    credential: connect.key,
     secrets: Object.fromEntries(Object.entries(secrets.others).map(([name, value]) => [name, JSON.stringify(value)])),
     contextFields: visible.others,
     secretNames: connect.token === undefined ? secretFields : [...secretFields, ...IMPORTED_NAMES],
@@ -118,22 +119,27 @@ export function chooseCredential(
   { credential, authenticationMethod: method }: CredentialRef,
 ): ConnectPlan {
   const possible = connectPlansOf({ credentials })
-  const named = credential === undefined ? possible : possible.filter((each) => credentialOf(each) === credential)
+  const named = credential === undefined ? possible : possible.filter((each) => each.key === credential)
   if (named.length === 0) {
-    const near = suggestOneOf(credential ?? '', possible.map(credentialOf))
+    const near = suggestOneOf(credential ?? '', keysOf(possible))
     throw credentialError(`is not offered by the integration${near}`, 'enum')
   }
   const fitting = method === undefined ? named : named.filter((each) => authenticationMethodOf(each) === method)
   const [chosen, another] = fitting
   const names = [...new Set(named.map(authenticationMethodOf))]
+  if (chosen === undefined && credential !== undefined)
+    throw methodError(`must be ${names.join()} or absent: the credential ${credential} has that method`, 'credential')
   if (chosen === undefined)
     throw methodError(`is not offered by the integration${suggestOneOf(method ?? '', names)}`, 'enum')
   if (another === undefined) return chosen
   if (method === undefined) throw methodError(`is required: one of ${names.join(', ')}`, 'required')
-  throw credentialError(`is required: one of ${fitting.map(credentialOf).join(', ')}`, 'required')
+  throw credentialError(`is required: one of ${keysOf(fitting).join(', ')}`, 'required')
 }
 
-/** The credentials by which an account is connected; `undefined` when the definition no longer has them. */
+/**
+ * The credentials by which an account is connected. Under another key than its own, those are meant that alone have its method;
+ * `undefined` when the definition has none or several of them.
+ */
 export function findCredential(
   credentials: readonly ConnectPlan[],
   { credential, authenticationMethod }: Required<Pick<CredentialRef, 'credential' | 'authenticationMethod'>>,
@@ -141,12 +147,11 @@ export function findCredential(
   const fitting = connectPlansOf({ credentials }).filter(
     (each) => authenticationMethodOf(each) === authenticationMethod,
   )
-  return fitting.find((each) => credentialOf(each) === credential) ?? fitting[0]
+  return fitting.find(({ key }) => key === credential) ?? (fitting.length === 1 ? fitting[0] : undefined)
 }
 
-/** Their key in the definition's `credentials`. */
-export function credentialOf({ format }: Pick<ConnectPlan, 'format'>): string {
-  return format
+function keysOf(credentials: readonly ConnectPlan[]): readonly string[] {
+  return credentials.map(({ key }) => key)
 }
 
 /** The authentication method that accounts connected by a credential format have. */

@@ -35,7 +35,7 @@ export {
 export { findReservedKeys } from './context.ts'
 export { createIntegratedAccount, type IntegratedAccountInput } from './create-account.ts'
 export { createCredentialRefresher, refreshCredentials } from './credential-refresher.ts'
-export { authenticationMethodOf, connectPlansOf, credentialOf } from './credentials.ts'
+export { authenticationMethodOf, connectPlansOf } from './credentials.ts'
 export type {
   AccountDependencies,
   AccountReader,

@@ -4,16 +4,16 @@ import { listCredentials } from '../formats/index.ts'
 import type { RunCommand } from './command.ts'
 import { printLine } from './output.ts'
 
-/** Lists the definitions that `patchbay install NAME` knows, with the formats in which their accounts connect. */
+/** Lists the definitions that `patchbay install NAME` knows, with the credentials by which their accounts connect. */
 export const runCatalog: RunCommand = async () => {
   const width = Math.max(...SHIPPED_NAMES.map((name) => name.length))
   for (const name of SHIPPED_NAMES) {
     const definition = findShippedDefinition(name)
     if (definition === undefined) continue
     const { resources, credentials } = definition.config
-    const formats = listCredentials(credentials).map(({ format }) => format)
+    const keys = listCredentials(credentials).map(({ key }) => key)
     const names = isJsonObject(resources) ? Object.keys(resources) : []
-    printLine(`${name.padEnd(width)}  ${labelOf(definition)} (${formats.join(', ')}): ${names.join(', ')}`)
+    printLine(`${name.padEnd(width)}  ${labelOf(definition)} (${keys.join(', ')}): ${names.join(', ')}`)
   }
   return 0
 }

@@ -2,7 +2,7 @@ import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation 
 import { listCredentials } from '../formats/index.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 
-/** A credential format with its path in the config. */
+/** A credential with its path in the config. */
 export interface CredentialAt {
   readonly format: string
   readonly settings: JsonObject
@@ -19,23 +19,38 @@ export function findCredentialProblems(config: JsonObject, path: string): Violat
   return toViolations(credentials.flatMap(findSettingProblems), path)
 }
 
-/** The credential formats of a config. */
+/** The credentials of a config. */
 export function listCredentialsAt(credentials: Json): CredentialAt[] {
   const isSingle = isJsonObject(credentials) && typeof credentials.format === 'string'
-  return listCredentials(credentials).map(({ format, config }) => ({
+  return listCredentials(credentials).map(({ key, format, config }) => ({
     format,
     settings: isJsonObject(config) ? config : {},
-    path: isSingle ? ['credentials', 'config'] : ['credentials', format, 'config'],
+    path: isSingle ? ['credentials', 'config'] : ['credentials', key, 'config'],
   }))
 }
 
 /**
- * What a customer types in and nothing tries before the account is active. A definition with warnings is valid: the third party
- * may have no request to try it with.
+ * Credentials that look the same to the customer, and those that the customer types in and nothing tries before the account is
+ * active. A definition with warnings is valid: the third party may have no request to try them with.
  *
  * @param path prefix of the reported fields: `config`, `override`
  */
-export function findCredentialWarnings({ credentials, actions }: JsonObject, path: string): Violation[] {
+export function findCredentialWarnings(config: JsonObject, path: string): Violation[] {
+  return [...findSameLabels(config, path), ...findUntriedCredentials(config, path)]
+}
+
+/** Credentials of one format that look the same where the customer picks one. */
+function findSameLabels({ credentials }: JsonObject, path: string): Violation[] {
+  const groups = Map.groupBy(listCredentials(credentials), ({ format, label }) => `${format} ${label ?? ''}`)
+  const same = [...groups.values()].filter(({ length }) => length > 1).flat()
+  const description = 'looks the same on the connect page as another credential of its format: give it a label'
+  return toViolations(
+    same.map(({ key }) => ({ at: ['credentials', key], description, rule: 'credentials.same_label' })),
+    path,
+  )
+}
+
+function findUntriedCredentials({ credentials, actions }: JsonObject, path: string): Violation[] {
   const isTried = isJsonObject(actions) && [actions.validation, actions.post_install].some(hasRequest)
   if (isTried) return []
   const untried = listCredentialsAt(credentials ?? null).filter(

@@ -11,15 +11,16 @@ const CONSUMER_SECRET = '{{environment_variables.CONSUMER_SECRET}}'
  * environment variables alone.
  *
  * @param config with the override merged over it and secrets in place
- * @param format of the credentials
+ * @param key of the credentials
  */
-export function isClientConfigured(config: JsonObject, format: string): boolean {
+export function isClientConfigured(config: JsonObject, key: string): boolean {
   const variables = isJsonObject(config.environment_variables) ? config.environment_variables : {}
-  const settings = listCredentials(config.credentials).find((each) => each.format === format)?.config
-  return clientSettings(isJsonObject(settings) ? settings : {}, format).every((setting) => hasValue(setting, variables))
+  const choice = listCredentials(config.credentials).find((each) => each.key === key)
+  const settings = isJsonObject(choice?.config) ? choice.config : {}
+  return clientSettings(settings, choice?.format).every((setting) => hasValue(setting, variables))
 }
 
-function clientSettings(settings: JsonObject, format: string): readonly Json[] {
+function clientSettings(settings: JsonObject, format: string | undefined): readonly Json[] {
   if (format === 'oauth1') return [settings.consumer_key ?? CONSUMER_KEY, settings.consumer_secret ?? CONSUMER_SECRET]
   const client = isJsonObject(settings.client) ? settings.client : {}
   return [client.id ?? null, client.secret ?? null]

@@ -118,6 +118,7 @@ function compileConnect(config: IntegrationConfig, choice: CredentialChoice): Co
   const compileToken = (request: RequestDefinition) => compileTokenRequest(config, request)
   return {
     ...plan,
+    key: choice.key,
     label: choice.label,
     verification: verification === undefined ? undefined : compileRequest(config, '', 'verification', verification),
     token: token?.(compileToken),

@@ -37,8 +37,8 @@ export function resolveConfig(config: JsonObject, override: JsonObject): Resolve
 }
 
 /**
- * Definition and override with credentials of the same shape: where one has a single `{format, config}` and the other a map
- * by format, the single one becomes a map of one entry.
+ * Definition and override with credentials of the same shape: where one has a single `{format, config}` and the other a map,
+ * the single one becomes a map of one entry under its format.
  */
 export function alignCredentials(
   config: JsonObject,

@@ -23,7 +23,7 @@ function buildPartial(schema: z.core.$ZodType): z.ZodType {
   const def = (schema as z.core.$ZodTypes)._zod.def
   switch (def.type) {
     case 'object':
-      return partialObject(def.shape)
+      return withNamedEntries(partialObject(def.shape), def.catchall, entriesMaxOf(schema))
     case 'record':
       return mapOf(def.keyType as z.ZodString, deepPartial(def.valueType).nullable(), entriesMaxOf(schema))
     case 'union':
@@ -48,6 +48,12 @@ function partialObject(shape: Shape): z.ZodObject {
   return z.strictObject(Object.fromEntries(keys))
 }
 
+/** Entries beside the known keys, where the object takes them. */
+function withNamedEntries(partial: z.ZodObject, catchall: z.core.$ZodType | undefined, entriesMax: number | undefined) {
+  if (catchall === undefined || catchall instanceof z.ZodNever) return partial
+  return partial.catchall(deepPartial(catchall).nullish()).meta({ maxProperties: entriesMax })
+}
+
 /** A union over `format`; without `format`, `config` may have the keys of any option. */
 function partialFormatUnion(options: readonly z.core.$ZodType[]): z.ZodType {
   const shapes = options.map(shapeOf).filter((shape) => shape !== undefined)
@@ -57,9 +63,9 @@ function partialFormatUnion(options: readonly z.core.$ZodType[]): z.ZodType {
   })
   const configKeys = shapes.flatMap((shape) => Object.keys(shapeOf(shape.config) ?? {}))
   const anyConfig = z.strictObject(Object.fromEntries(configKeys.map((key) => [key, anyJson().optional()])))
-  const unnamed = z.strictObject({ format: z.undefined().optional(), config: anyConfig.nullish() })
-  const [first, ...others] = [unnamed, ...named]
-  return z.discriminatedUnion('format', [first ?? unnamed, ...others])
+  const { format: _format, config: _config, ...others } = shapes[0] ?? {}
+  const unnamed = partialObject(others).extend({ format: z.undefined().optional(), config: anyConfig.nullish() })
+  return z.discriminatedUnion('format', [unnamed, ...named])
 }
 
 function isFormatUnion(options: readonly z.core.$ZodType[]): boolean {

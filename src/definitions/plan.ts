@@ -37,6 +37,8 @@ export interface Plan {
 
 /** One way of connecting an account. */
 export interface ConnectPlan extends Omit<CredentialPlan, 'verification' | 'token' | 'authorization' | 'identity'> {
+  /** In the definition's `credentials`; of a single credential its format. */
+  readonly key: string
   readonly label: string | undefined
   /** A request that must succeed before the account counts as connected. */
   readonly verification: MethodPlan | undefined

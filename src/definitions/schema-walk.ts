@@ -27,8 +27,8 @@ function childrenOf(schema: Schema, value: Json, path: DotPath): FieldAt[] {
   const def = (schema as z.core.$ZodTypes)._zod.def
   switch (def.type) {
     case 'object':
-      return membersOf(value, (key) => Object.hasOwn(def.shape, key)).flatMap(([key, item]) => {
-        const child = def.shape[key]
+      return membersOf(value, (key) => memberSchema(def, key) !== undefined).flatMap(([key, item]) => {
+        const child = memberSchema(def, key)
         return child === undefined ? [] : listFields(child, item, [...path, key])
       })
     case 'record':
@@ -39,8 +39,8 @@ function childrenOf(schema: Schema, value: Json, path: DotPath): FieldAt[] {
     case 'array':
       return Array.isArray(value) ? value.flatMap((item, index) => listFields(def.element, item, [...path, index])) : []
     case 'union': {
-      const option = likeliestOption(def.options, value)
-      return option === undefined ? [] : listFields(option, value, path)
+      const found = likeliestOptions(def.options, value).map((option) => listFields(option, value, path))
+      return found.length > 1 ? distinctFields(found.flat()) : (found[0] ?? [])
     }
     case 'optional':
     case 'nullable':
@@ -53,6 +53,28 @@ function childrenOf(schema: Schema, value: Json, path: DotPath): FieldAt[] {
 }
 
 const LITERAL = { kind: 'literal' } as const
+
+/** One field per path: credential material, where one of the options of a union says so. */
+function distinctFields(fields: readonly FieldAt[]): FieldAt[] {
+  const byPath = new Map<string, FieldAt>()
+  for (const field of fields) {
+    const key = `${field.role.kind === 'literal'} ${JSON.stringify(field.path)}`
+    if (!byPath.has(key) || isSecretRole(field.role)) byPath.set(key, field)
+  }
+  return [...byPath.values()]
+}
+
+function isSecretRole(role: FieldAt['role']): boolean {
+  return role.kind === 'template' && role.secret
+}
+
+type ObjectDef = z.core.$ZodObject['_zod']['def']
+
+/** The schema of a key; `undefined` for an unknown one. */
+function memberSchema({ shape, catchall }: ObjectDef, key: string): Schema | undefined {
+  if (Object.hasOwn(shape, key)) return shape[key]
+  return catchall === undefined || (catchall as z.core.$ZodTypes)._zod.def.type === 'never' ? undefined : catchall
+}
 
 function isText(schema: Schema): boolean {
   return (schema as z.core.$ZodTypes)._zod.def.type === 'string'
@@ -69,7 +91,7 @@ export function settingsAsDoubles(schema: Schema, value: Json): Json {
       return toDouble(value)
     case 'object':
       return mapEntries(value, (key, item) => {
-        const child = Object.hasOwn(def.shape, key) ? def.shape[key] : undefined
+        const child = memberSchema(def, key)
         return child === undefined ? item : settingsAsDoubles(child, item)
       })
     case 'record':
@@ -77,7 +99,7 @@ export function settingsAsDoubles(schema: Schema, value: Json): Json {
     case 'array':
       return Array.isArray(value) ? value.map((item: Json) => settingsAsDoubles(def.element, item)) : value
     case 'union': {
-      const option = likeliestOption(def.options, value)
+      const [option] = likeliestOptions(def.options, value)
       return option === undefined ? value : settingsAsDoubles(option, value)
     }
     case 'optional':
@@ -96,12 +118,15 @@ function mapEntries(value: Json, change: (key: string, item: Json) => Json): Jso
     : value
 }
 
-/** The option of a union that fits a value best: by `format` or `type`, else by common keys. */
-function likeliestOption(options: readonly Schema[], value: Json): Schema | undefined {
-  if (!isJsonObject(value)) return options.find((option) => acceptsType(option, value))
-  const objects = options.map((option) => ({ option, score: matchScore(option, value) }))
-  return objects.reduce((best, next) => (next.score > best.score ? next : best), { option: options[0], score: -1 })
-    .option
+/**
+ * The options of a union that fit a value best: by `format` or `type`, else by common keys. There are several where an override
+ * leaves `format` out, which its definition has.
+ */
+function likeliestOptions(options: readonly Schema[], value: Json): readonly Schema[] {
+  if (!isJsonObject(value)) return options.filter((option) => acceptsType(option, value)).slice(0, 1)
+  const scores = options.map((option) => matchScore(option, value))
+  const best = Math.max(...scores)
+  return best < 0 ? options.slice(0, 1) : options.filter((_option, index) => scores[index] === best)
 }
 
 /** Number of common keys; a literal key that fits outweighs all others, one that does not excludes the option. */
@@ -120,7 +145,12 @@ function matchScore(option: Schema, value: { readonly [key: string]: Json }): nu
     }
     score += 1
   }
-  return score
+  return score + Object.keys(value).filter((key) => isNamedEntry(def, key, value[key])).length
+}
+
+/** Whether a key that is the writer's choice has an entry, in an object that takes such keys. */
+function isNamedEntry(def: ObjectDef, key: string, item: Json | undefined): boolean {
+  return isJsonObject(item) && !Object.hasOwn(def.shape, key) && memberSchema(def, key) !== undefined
 }
 
 function acceptsType(option: Schema, value: Json): boolean {

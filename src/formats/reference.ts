@@ -20,7 +20,7 @@ export function renderFormatReference(): string {
     '# Reference of formats\n\nGenerated from the schemas that validate. Written as `{"format": …, "config": …}`; keys without a default may be left out unless they are required.',
     LIMITS,
     renderKind('authorization', AUTHORIZATION_FORMATS),
-    renderKind('credentials', CREDENTIAL_FORMATS),
+    renderKind('credentials', CREDENTIAL_FORMATS, [], CREDENTIAL_SHAPES),
     renderFields(),
     `${renderKind('pagination', PAGINATION_FORMATS, Object.keys(commonKeys))}\n\n### Keys of every pagination format\n\n${keyTable(schemaOf(z.strictObject(commonKeys)), [])}`,
     renderKind('signature_verification', SIGNATURE_FORMATS),
@@ -39,12 +39,25 @@ otherwise: texts ${textLength}, base URLs ${urlLength}, names ${nameLength}, lis
 examples) ${jsonLength} as JSON. One text holds at most 500 placeholders, an expression 16384 bytes, a form 100 fields.
 A definition or override as a whole has at most 262144 characters as JSON. A check reports the first 100 findings.`
 
-function renderKind(name: string, formats: readonly Format[], shared: readonly string[] = []): string {
+const CREDENTIAL_SHAPES = `One \`{"format": …, "config": …}\`, or a map of \`{"label": …, "config": …}\` from which the customer chooses. A key of the
+map that is the name of a format says the format. Under any other key (lower-case letters, digits, underscores) \`format\` stands beside
+\`config\`, so that one format can be there several times, with another client or other fields:
+
+\`\`\`json
+{
+  "oauth2": { "label": "Production", "config": { "client": { "id": "…", "secret": "…" } } },
+  "sandbox": { "format": "oauth2", "label": "Sandbox", "config": { "client": { "id": "…", "secret": "…" } } }
+}
+\`\`\`
+
+The key is the \`credential\` of accounts, links and the catalogue, where \`authentication_method\` has four values only.`
+
+function renderKind(name: string, formats: readonly Format[], shared: readonly string[] = [], intro?: string): string {
   const entries = formats.map(({ format, summary, config }) => {
     const keys = keyTable(schemaOf(config), shared)
     return `### \`${format}\`\n\n${summary}${keys === '' ? '' : `\n\n${keys}`}`
   })
-  return `## ${name}\n\n${entries.join('\n\n')}`
+  return [`## ${name}`, ...(intro === undefined ? [] : [intro]), ...entries].join('\n\n')
 }
 
 /** Types of fields: the JSON type of their values, where these are stored, and which texts are accepted for them. */

@@ -85,7 +85,7 @@ export function describeDefinition(
     hasShippedLogo: logoUrl === undefined && hasShippedLogo(name),
     iconUrl: textOf(config.icon),
     authMethods: plan.credentials.map((connect) => ({
-      credential: connect.format,
+      credential: connect.key,
       label: connect.label,
       authenticationMethod: authenticationMethodOf(connect),
       isConnectable: isConnectable(connect, config),
@@ -100,8 +100,8 @@ export function describeDefinition(
 }
 
 /** Whether a customer can connect by it: a token by consent needs a redirect, and that a client which is set up. */
-export function isConnectable({ format, authorization, isTokenImported }: ConnectPlan, config: JsonObject): boolean {
-  return authorization === undefined ? isTokenImported !== true : isClientConfigured(config, format)
+export function isConnectable({ key, authorization, isTokenImported }: ConnectPlan, config: JsonObject): boolean {
+  return authorization === undefined ? isTokenImported !== true : isClientConfigured(config, key)
 }
 
 /** Whether a description has every word of a search. @param words as `searchWords` gives them */

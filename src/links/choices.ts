@@ -1,4 +1,4 @@
-import { authenticationMethodOf, connectPlansOf, credentialOf, findIntegratedAccount } from '../accounts/index.ts'
+import { authenticationMethodOf, connectPlansOf, findIntegratedAccount } from '../accounts/index.ts'
 import { catchFailure, Failure, isUuid, type JsonObject } from '../base/index.ts'
 import type { ConnectPlan } from '../definitions/index.ts'
 import { type AuthenticationMethod, type FormField, isSecretField, listFormFields } from '../formats/index.ts'
@@ -91,7 +91,7 @@ export async function findConnectTarget(
   const { environmentIntegrationId, credential } = session
   if (environmentIntegrationId === null) return undefined
   const offered = await findOffered(deps, session, environmentIntegrationId)
-  const connect = offered?.plans.find((plan) => credentialOf(plan) === credential)
+  const connect = offered?.plans.find(({ key }) => key === credential)
   return offered && connect && { ...offered, connect, method: toMethod(connect) }
 }
 
@@ -186,7 +186,7 @@ async function toOffered(
 
 function toMethod(connect: ConnectPlan): LinkMethod {
   return {
-    credential: credentialOf(connect),
+    credential: connect.key,
     authenticationMethod: authenticationMethodOf(connect),
     label: connect.label,
     hasConsent: connect.authorization !== undefined,

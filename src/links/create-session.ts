@@ -1,7 +1,6 @@
 import {
   type AccountRef,
   connectPlansOf,
-  credentialOf,
   findIntegratedAccount,
   findReservedKeys,
   type Region,
@@ -259,7 +258,7 @@ async function assertContextFits(
     const fields = plans.flatMap((connect) =>
       connect.fields
         .filter(({ name }) => Object.hasOwn(context, name))
-        .map((field) => ({ field, of: `${installation.integrationName} (${credentialOf(connect)})` })),
+        .map((field) => ({ field, of: `${installation.integrationName} (${connect.key})` })),
     )
     for (const { field, of } of fields) {
       const path = `context.${field.name}`

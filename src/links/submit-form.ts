@@ -129,5 +129,5 @@ export function authorizationTarget(
   fields: JsonObject,
 ): AuthorizationTarget {
   const { plan, environmentVariables } = definition
-  return { plan, format: connect.format, environmentId, environmentVariables, fields, context }
+  return { plan, credential: connect.key, environmentId, environmentVariables, fields, context }
 }

@@ -72,12 +72,12 @@ interface SampleResponse {
 
 /**
  * The target of a call: a method of the definition, a path of the API that no method describes, the verification request of
- * a credential format, a named action, or an action of the definition's `webhook.subscription`.
+ * a credential, a named action, or an action of the definition's `webhook.subscription`.
  */
 export type CallTarget =
   | { readonly kind: 'method'; readonly resource: string; readonly method: string }
   | { readonly kind: 'path'; readonly verb: string; readonly path: string }
-  | { readonly kind: 'verification'; readonly format: string; readonly of?: 'identity' }
+  | { readonly kind: 'verification'; readonly credential: string; readonly of?: 'identity' }
   | { readonly kind: 'action'; readonly action: string }
   | { readonly kind: 'subscription'; readonly verb: SubscriptionVerb }
 

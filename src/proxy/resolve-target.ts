@@ -60,12 +60,12 @@ export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
   }
 }
 
-/** The request that verifies the credentials of a format, or names their owner. @throws Failure METHOD_NOT_DEFINED */
-function findVerification(plan: Plan, { format, of }: VerificationTarget): MethodPlan {
-  const credential = plan.credentials.find((each) => each.format === format)
-  const request = of === 'identity' ? credential?.identity?.request : credential?.verification
+/** The request that verifies a credential, or names its owner. @throws Failure METHOD_NOT_DEFINED */
+function findVerification(plan: Plan, { credential, of }: VerificationTarget): MethodPlan {
+  const connect = plan.credentials.find(({ key }) => key === credential)
+  const request = of === 'identity' ? connect?.identity?.request : connect?.verification
   if (request !== undefined) return request
-  throw new Failure('METHOD_NOT_DEFINED', `the definition has no verification request for ${format}`)
+  throw new Failure('METHOD_NOT_DEFINED', `the definition has no verification request for ${credential}`)
 }
 
 function findMethod(plan: Plan, resource: string, name: string): MethodPlan {

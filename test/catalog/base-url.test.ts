@@ -56,11 +56,11 @@ test.each(SHIPPED_NAMES)('with another base_url, every request of %s goes there'
     called = call.call
     await proxy.call(plan, access, { ...call, target: targetOf(call) }).catch(() => {})
   }
-  for (const { format, verification, identity } of plan.credentials)
+  for (const { key, verification, identity } of plan.credentials)
     for (const of of [undefined, 'identity'] as const) {
       if ((of === undefined ? verification : identity?.request) === undefined) continue
-      called = `${format}.${of ?? 'verification'}`
-      const target = { kind: 'verification', format, ...(of === undefined ? {} : { of }) } as const
+      called = `${key}.${of ?? 'verification'}`
+      const target = { kind: 'verification', credential: key, ...(of === undefined ? {} : { of }) } as const
       await proxy.runAction(plan, access, { target })
     }
   expect([...elsewhere].sort()).toEqual([...(OTHER_HOSTS[name] ?? [])].sort())

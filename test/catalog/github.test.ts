@@ -55,7 +55,7 @@ const names = (steps: readonly PageStep[], key: string) =>
   steps.flatMap((step) => (step.kind === 'page' ? step.records.map((record) => (record as JsonObject)[key]) : []))
 
 test('a personal access token is proved by its user', async () => {
-  expect(await proxy.call(plan, account, { target: { kind: 'verification', format: 'api_key' } })).toMatchObject({
+  expect(await proxy.call(plan, account, { target: { kind: 'verification', credential: 'api_key' } })).toMatchObject({
     kind: 'ok',
     body: { login: 'octocat' },
   })

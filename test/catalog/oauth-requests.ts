@@ -94,7 +94,7 @@ export async function showOAuth(name: string, input: OAuthGoldenInput): Promise<
   const environmentVariables = { CLIENT_ID: 'the-client', CLIENT_SECRET: 'the-secret', ...environment }
   const target = {
     plan: planOf(name),
-    format: connect.format,
+    credential: connect.key,
     environmentId: 'e',
     environmentVariables,
     fields,
@@ -148,12 +148,12 @@ async function identityOf(
   token: TokenSet,
   answer: Json = {},
 ): Promise<Pick<OAuthGoldenFile, 'identity' | 'identity_request'>> {
-  const { identity, format } = redirectPlan(name) ?? {}
-  if (identity === undefined || format === undefined) return {}
+  const { identity, key } = redirectPlan(name) ?? {}
+  if (identity === undefined || key === undefined) return {}
   if (identity.request === undefined) return { identity: getAtPath(token.fields, identity.path) ?? null }
   const sent: EgressRequest[] = []
   const access = { id: 'a', isSandbox: false, ...account }
-  const target = { kind: 'verification', format, of: 'identity' } as const
+  const target = { kind: 'verification', credential: key, of: 'identity' } as const
   const proxy = createProxy({ ...depsAnswering(sent, answer), nonce: () => 'n0nce' })
   const { outcome } = await proxy.runAction(planOf(name), access, { target })
   if (outcome.kind !== 'ok') throw new Error(JSON.stringify(outcome))

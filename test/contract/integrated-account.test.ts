@@ -237,6 +237,7 @@ describe.each(clients)('several credentials with one authentication method over 
     jwt: { config: { algorithm: 'HS256', key: '{{key}}', claims: {}, fields } },
     vendor_oauth: { config: { token_request: { path: '/login' }, token_expression: 'body.token', fields } },
     api_key: {},
+    sandbox: { format: 'api_key', label: 'Sandbox', config: { fields } },
   }
   let shared: { environment_integration_id: string; tenant_id: string; credentials: JsonObject }
 
@@ -266,15 +267,28 @@ describe.each(clients)('several credentials with one authentication method over 
     expect(await client.ok(updateIntegratedAccountCredentials, change)).toMatchObject({ credential: 'vendor_oauth' })
   })
 
+  it('may have one format', async () => {
+    const live = await client.ok(create, { ...shared, credential: 'api_key', credentials: { api_key: 'k' } })
+    const sandbox = await client.ok(create, { ...shared, credential: 'sandbox' })
+    expect([live, sandbox]).toMatchObject([
+      { credential: 'api_key', authentication_method: 'api_key' },
+      { credential: 'sandbox', authentication_method: 'api_key' },
+    ])
+    const { environment_integration_id } = shared
+    const { integrated_accounts } = await client.ok(list, { environment_integration_id, credential: 'sandbox' })
+    expect(integrated_accounts).toMatchObject([{ id: sandbox.id }])
+  })
+
   it.each([
     ['the method alone', { authentication_method: 'vendor_oauth' }, 'credential', 'one of jwt, vendor_oauth'],
     ['neither', {}, 'authentication_method', 'one of vendor_oauth, api_key'],
-    ['an unknown key', { credential: 'oauth2' }, 'credential', 'there are api_key, jwt, vendor_oauth'],
+    ['an unknown key', { credential: 'oauth2' }, 'credential', 'there are api_key, jwt, sandbox, vendor_oauth'],
+    ['a method of several', { authentication_method: 'api_key' }, 'credential', 'one of api_key, sandbox'],
     [
       'a key of another method',
       { authentication_method: 'api_key', credential: 'jwt' },
       'authentication_method',
-      'there is vendor_oauth',
+      'must be vendor_oauth or absent: the credential jwt has that method',
     ],
   ])('are an error for %s', async (_, chosen, field, words) => {
     const rejection = await client.callError(create, { ...shared, ...chosen })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import { secretPaths } from '../../src/definitions/config-values.ts'
-import { checkConfig, findWarnings } from '../../src/definitions/index.ts'
+import { checkConfig, checkOverride, findWarnings } from '../../src/definitions/index.ts'
 
 /** `field rule` of every finding about one credential format. */
 function lines(config: JsonObject, format = 'oauth2'): string[] {
@@ -90,6 +90,77 @@ test('two formats with the same authentication method may be offered side by sid
   const jwt = { config: { algorithm: 'HS256', key: 'x', claims: {} } }
   const vendor_oauth = { config: { token_request: { path: '/login' }, token_expression: 'body.token' } }
   expect(checkConfig({ credentials: { jwt, vendor_oauth } }, 'integration', 'c')).toEqual([])
+})
+
+describe('credentials of one format', () => {
+  const key = (label?: string) => ({ format: 'api_key', ...(label === undefined ? {} : { label }), config: {} })
+  const findings = (credentials: JsonObject) =>
+    checkConfig({ credentials }, 'integration', 'c').map(({ field, description }) => `${field} ${description}`)
+
+  test.each<[string, JsonObject]>([
+    ['under names of their own', { live: key('Live'), sandbox: key('Sandbox') }],
+    ['beside the one under the name of the format', { api_key: { config: {} }, sandbox: key('Sandbox') }],
+  ])('may be offered side by side: %s', (_what, credentials) => {
+    expect(findings(credentials)).toEqual([])
+  })
+
+  test.each<[string, JsonObject, string]>([
+    [
+      'no format',
+      { oauth_2: { config: {} } },
+      'c.credentials.oauth_2.format is required, because the key oauth_2 is not the name of a format, did you mean oauth2? There are api_key',
+    ],
+    [
+      'an unknown format',
+      { live: { format: 'api_keys', config: {} } },
+      'c.credentials.live.format must be one of api_key',
+    ],
+    ['the name of another format', { oauth2: key() }, 'c.credentials.oauth2.format must be "oauth2"'],
+    [
+      'a key that no account could keep',
+      { 'Live!': key() },
+      'c.credentials must have keys of at most 64 lower-case letters',
+    ],
+    ['a key of the other shape', { config: key() }, 'c.credentials must not have the key config'],
+    [
+      'too many',
+      Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`k${at}`, key()])),
+      'c.credentials must have at most 20',
+    ],
+    [
+      'a mistake deep inside',
+      { live: { format: 'api_key', config: { fields: [{ name: 'a', typ: 'text' }] } } },
+      'c.credentials.live.config.fields[0].typ is not a known setting',
+    ],
+  ])('are a finding with %s', (_what, credentials, finding) => {
+    expect(findings(credentials)[0]).toContain(finding)
+  })
+
+  test.each<[string, JsonObject, string[]]>([
+    ['that alone say nothing', { live: key(), sandbox: key() }, ['c.credentials.live', 'c.credentials.sandbox']],
+    [
+      'of the same label',
+      { live: key('Key'), api_key: { label: 'Key' }, jwt: {} },
+      ['c.credentials.live', 'c.credentials.api_key'],
+    ],
+    ['of which one has a label', { api_key: {}, sandbox: key('Sandbox') }, []],
+  ])('are warned of when the customer cannot tell them apart: %s', (_what, credentials, fields) => {
+    const warnings = findWarnings({ credentials }, 'c').filter(({ rule }) => rule === 'credentials.same_label')
+    expect(warnings.map(({ field }) => field)).toEqual(fields)
+  })
+
+  test('are changed by an override under their keys, without the format again', () => {
+    const oauth2 = {
+      format: 'oauth2',
+      config: { client: { id: 'a', secret: 'b' }, auth: { tokenHost: 'https://a.example' } },
+    }
+    const over = (credentials: JsonObject) =>
+      checkOverride({ credentials: { eu: oauth2, us: oauth2 } }, { credentials }, 'o').map(({ field }) => field)
+    expect(over({ eu: { config: { optional_scope: ['a'] } }, us: { label: 'US' } })).toEqual([])
+    expect(over({ eu: null, jp: oauth2 })).toEqual([])
+    expect(over({ eu: { config: { optional_scop: ['a'] } } })).toEqual(['o.credentials.eu.config.optional_scop'])
+    expect(over({ ue: { config: { optional_scope: ['a'] } } })).toEqual(['o.credentials.ue.format'])
+  })
 })
 
 test('the end of a client secret is no secret itself', () => {

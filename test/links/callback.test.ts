@@ -1,7 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { getIntegratedAccount, loadAccountForCall } from '../../src/accounts/index.ts'
 import { execute, query } from '../../src/database/database.ts'
-import { confirmIdentityChange, handleCallback, type LinkSessionRef, submitForm } from '../../src/links/index.ts'
+import {
+  chooseMethod,
+  confirmIdentityChange,
+  handleCallback,
+  type LinkSessionRef,
+  submitForm,
+} from '../../src/links/index.ts'
 import { jsonReply } from '../browser/peers/listen.ts'
 import { linksFixture } from './fixture.ts'
 import { startThirdParty } from './third-party.ts'
@@ -15,6 +21,7 @@ const grantAll = peer.answers.token
 beforeEach(() => {
   peer.answers.token = grantAll
   peer.exchanges.length = 0
+  peer.paths.length = 0
 })
 
 /** The address of the consent page of a new authorisation. */
@@ -42,6 +49,29 @@ const accountsOf = async (tenantId: string) =>
   await query(database.pool, 'select id from integrated_account where tenant_id = :tenantId', { tenantId })
 
 describe('a consent', () => {
+  it('is that of the chosen one of two credentials of one format', async () => {
+    const config = (id: string, tokenPath: string) => ({
+      client: { id, secret: `${id}-secret-canary` },
+      auth: { tokenHost: peer.url, tokenPath, authorizeHost: peer.url, authorizePath: '/authorize' },
+    })
+    const credentials = {
+      eu: { format: 'oauth2', label: 'Europe', config: config('client-eu', '/token/eu') },
+      us: { format: 'oauth2', label: 'America', config: config('client-us', '/token/us') },
+    }
+    const two = await install({ ...peer.oauth(), credentials })
+    const ref = await open({ integrations: [two.name], subject: { tenantId: 'us-customer' } })
+    await chooseMethod(links, ref, 'us')
+    const url = await begin(ref)
+    expect(url.searchParams.get('client_id')).toBe('client-us')
+    await comeBack(ref, { code: 'the-code', state: stateOf(url) })
+    await activate()
+    const session = await read(ref.id)
+    expect(session).toMatchObject({ status: 'completed', credential: 'us', authenticationMethod: 'oauth2' })
+    expect(peer.paths).toEqual(['/token/us'])
+    const account = await getIntegratedAccount(links.accounts, database.pool, scope, session.integratedAccountId ?? '')
+    expect(account).toMatchObject({ credential: 'us', authenticationMethod: 'oauth2' })
+  })
+
   it('connects an account with the token, and ends when its activation has passed', async () => {
     const ref = await open({ integrations: [name], subject: { tenantId: 'whole' } })
     const url = await begin(ref)

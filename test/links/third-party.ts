@@ -5,6 +5,7 @@ import { jsonReply, listen, type Reply, readBody, send } from '../browser/peers/
 /** A third party with a token endpoint, an API that checks credentials, and a count of what both were asked. */
 export async function startThirdParty() {
   const exchanges: URLSearchParams[] = []
+  const paths: string[] = []
   const answers = {
     token: (_form: URLSearchParams): Reply | Promise<Reply> =>
       jsonReply(200, { access_token: 'at-canary', refresh_token: 'rt-canary', token_type: 'bearer', expires_in: 3600 }),
@@ -14,6 +15,7 @@ export async function startThirdParty() {
     if (request.url?.startsWith('/token') === true) {
       const form = new URLSearchParams(await readBody(request))
       exchanges.push(form)
+      paths.push(request.url)
       send(response, await answers.token(form))
     } else send(response, answers.me())
   }, '127.0.0.1')
@@ -22,6 +24,8 @@ export async function startThirdParty() {
     url: peer.url,
     /** Requests to the token endpoint. */
     exchanges,
+    /** Their paths. */
+    paths,
     /** How it answers; tests replace one. */
     answers,
     /** A definition of OAuth 2 for it. */

@@ -323,7 +323,7 @@ test('the proof of a credential is an action of one step', async () => {
   script({ request: 'GET /me', answer: { status: 401, json: { message: 'bad k-canary' } } })
   renewed = { id: 'a', context: {}, credentials: {}, environmentVariables: {}, isSandbox: false }
   const config = { credentials: { api_key: { config: { verification: { path: '/me' } } } } }
-  const target = { kind: 'verification', format: 'api_key' } as const
+  const target = { kind: 'verification', credential: 'api_key' } as const
   const { outcome: end, steps } = await engine.runAction(config, { target }, { credentials: { api_key: 'k-canary' } })
   expect(end).toMatchObject({ kind: 'upstream_error', status: 401 })
   expect(steps).toMatchObject([

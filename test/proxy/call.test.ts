@@ -84,7 +84,7 @@ describe('paths that no method describes', () => {
 
 test('a credential is proved by its verification request', async () => {
   engine.upstream.script({ request: 'GET /me', answer: { status: 401, json: { message: 'no' } } })
-  const outcome = await engine.call(CONFIG, { target: { kind: 'verification', format: 'api_key' } })
+  const outcome = await engine.call(CONFIG, { target: { kind: 'verification', credential: 'api_key' } })
   expect(outcome).toMatchObject({ kind: 'upstream_error', status: 401, action: 'refresh_token', message: 'no' })
 })
 

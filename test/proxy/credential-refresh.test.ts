@@ -88,7 +88,7 @@ describe('a credential that is rejected', () => {
 
   test('is what a verification is there to find out: nothing is renewed or noted', async () => {
     engine.upstream.script(exchange('GET /me', 'token-0', { status: 401 }))
-    await engine.call(CONFIG, { target: { kind: 'verification', format: 'api_key' } }, ACCOUNT)
+    await engine.call(CONFIG, { target: { kind: 'verification', credential: 'api_key' } }, ACCOUNT)
     expect(kept).toMatchObject({ refused: [], signs: [] })
   })
 

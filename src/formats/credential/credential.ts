@@ -50,8 +50,10 @@ export interface Lifetimes {
   readonly clientSecretExpiresAt: (scope: TemplateScope) => Date | undefined
 }
 
-/** One of the credential formats of a definition. */
+/** One of the credentials of a definition. */
 export interface CredentialChoice extends FormatChoice {
+  /** In the map of `credentials`; of a single credential its format. */
+  readonly key: string
   /** Shown where the customer picks one of several. */
   readonly label?: string | undefined
 }
