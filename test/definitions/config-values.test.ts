@@ -1,6 +1,10 @@
 import { describe, expect, it, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { z } from 'zod'
+import type { Json, JsonObject } from '../../src/base/index.ts'
 import { findAddressViolations, secretPaths } from '../../src/definitions/index.ts'
+import { AUTHORIZATION_FORMATS } from '../../src/formats/authorization/index.ts'
+import { CREDENTIAL_FORMATS, fieldRoles } from '../../src/formats/index.ts'
+import { SIGNATURE_FORMATS } from '../../src/formats/signature/index.ts'
 
 const paths = (config: JsonObject) => secretPaths(config).map((path) => path.join('.'))
 const method = (settings: JsonObject) => ({ resources: { things: { list: settings } } })
@@ -116,6 +120,53 @@ test('a text that is no template may be a secret all the same', () => {
   expect(paths({ authorization: { format: 'bearer', config: { token: 'a{{b' } } })).toEqual([
     'authorization.config.token',
   ])
+})
+
+/** A value with a literal text in every field of a schema that is for credential material; `undefined` when it has none. */
+function withSecrets(schema: z.core.$ZodType): Json | undefined {
+  const role = fieldRoles.get(schema)
+  if (role?.kind === 'template' && role.secret) return 's3cret'
+  const def = (schema as z.core.$ZodTypes)._zod.def
+  switch (def.type) {
+    case 'object': {
+      const members = Object.entries(def.shape).flatMap(([key, child]) => {
+        const value = withSecrets(child)
+        return value === undefined ? [] : [[key, value] as const]
+      })
+      return members.length === 0 ? undefined : Object.fromEntries(members)
+    }
+    case 'record': {
+      const value = withSecrets(def.valueType)
+      return value === undefined ? undefined : { some: value }
+    }
+    case 'optional':
+    case 'nullable':
+    case 'default':
+    case 'prefault':
+      return withSecrets(def.innerType)
+    default:
+      return undefined
+  }
+}
+
+describe('an override that leaves the format out, which its definition has, keeps the secrets of', () => {
+  const places: [string, readonly { format: string; config: z.ZodType }[], (choice: JsonObject) => JsonObject][] = [
+    ['credentials', CREDENTIAL_FORMATS, (choice) => ({ credentials: choice })],
+    ['named credentials', CREDENTIAL_FORMATS, (choice) => ({ credentials: { work: choice } })],
+    ['authorization', AUTHORIZATION_FORMATS, (choice) => ({ authorization: choice })],
+    ['signatures', SIGNATURE_FORMATS, (choice) => ({ webhook: { signature_verification: choice } })],
+  ]
+  const rows = places.flatMap(([place, formats, write]) =>
+    formats.flatMap(({ format, config: schema }) => {
+      const config = withSecrets(schema)
+      return config === undefined ? [] : [[`${place} ${format}`, write({ format, config }), write({ config })] as const]
+    }),
+  )
+
+  test.each(rows)('%s', (_name, whole, partial) => {
+    expect(paths(whole)).not.toEqual([])
+    expect(paths(partial).sort()).toEqual(paths(whole).sort())
+  })
 })
 
 test('a config that is not valid is searched as far as it has a shape', () => {
