@@ -140,28 +140,29 @@ export class AccountRemover {
 
   /** Makes one attempt. @returns whether there was something to end */
   async runOnce(): Promise<boolean> {
-    const { database, regions } = this.#deps
+    const { database, regions, clock } = this.#deps
+    const startedAtMs = clock.monotonicMs()
     const removal = await claimAccountRemoval(database.pool, { leaseMs: LEASE_MS, regions })
-    if (removal !== undefined) await this.#remove(removal)
+    if (removal !== undefined) await this.#remove(removal, startedAtMs)
     return removal !== undefined
   }
 
-  async #remove(removal: AccountRemoval): Promise<void> {
+  async #remove(removal: AccountRemoval, startedAtMs: number): Promise<void> {
     const { database, random, onFailure } = this.#deps
-    const { id, attempts } = removal
-    const { accountId: integratedAccountId, open, rejected, retryAfterMs } = await this.#attempt(removal)
+    const { attempts } = removal
+    const { accountId: integratedAccountId, open, rejected, retryAfterMs } = await this.#attempt(removal, startedAtMs)
     if (open.length > 0 && attempts < ATTEMPTS_MAX) {
       const delayMs = Math.max(retryAfterMs, backoffMs(RETRY_BACKOFF, attempts, random))
-      return await postponeAccountRemoval(database.pool, id, delayMs)
+      return await postponeAccountRemoval(database.pool, removal, delayMs)
     }
     await this.#delete(removal)
     for (const failure of [...open, ...rejected]) onFailure({ integratedAccountId, ...failure })
   }
 
-  async #attempt(removal: AccountRemoval): Promise<RemovalAttempt> {
+  async #attempt(removal: AccountRemoval, startedAtMs: number): Promise<RemovalAttempt> {
     try {
       const deleted = await this.#read(removal)
-      const resolved = await this.#withUsableToken(removal, deleted)
+      const resolved = await this.#withUsableToken(removal, deleted, startedAtMs)
       const ended = await this.#endSubscriptions(resolved, deleted.subscriptions)
       const isLast = removal.attempts >= ATTEMPTS_MAX
       const revoked = ended.open.length > 0 && !isLast ? NOTHING_LEFT : await this.#revoke(resolved)
@@ -212,32 +213,35 @@ export class AccountRemover {
   }
 
   /** The account with a token that has not ended: deleting a subscription needs one. A new one is stored before it is used. */
-  async #withUsableToken(removal: AccountRemoval, deleted: DeletedAccount): Promise<ResolvedAccount> {
+  async #withUsableToken(
+    removal: AccountRemoval,
+    deleted: DeletedAccount,
+    startedAtMs: number,
+  ): Promise<ResolvedAccount> {
     const { clock, database, secrets: store } = this.#deps
     const resolved = resolvedFrom(deleted)
     const { token } = resolved
     const rules = tokenRulesOf(resolved)
     if (deleted.subscriptions.length === 0 || token === undefined || isUsable(token, clock.now())) return resolved
     if (rules?.canRequestToken(token) !== true) return resolved
-    const result = await requestToken(this.#deps, rules, resolved, clock.monotonicMs())
+    const result = await requestToken(this.#deps, rules, resolved, startedAtMs)
     if (result.kind !== 'granted') return resolved
     const stored = { ...result.token, version: token.version + 1, obtainedAt: clock.now() }
     const renewed = { ...deleted, secrets: { ...deleted.secrets, ...tokenSecret(stored) } }
     const bytes = Buffer.from(JSON.stringify(renewed))
     await updateAccountRemoval(
       database.pool,
-      removal.id,
+      removal,
       await store.encryptFor(database.pool, removal.id, aadOf(removal.id), bytes),
     )
     return withToken(resolved, stored)
   }
 
   /** With its key, so that no backup can read the token. */
-  async #delete({ id }: AccountRemoval): Promise<void> {
+  async #delete(removal: AccountRemoval): Promise<void> {
     const { database, secrets } = this.#deps
     await database.transaction(async (tx) => {
-      await deleteAccountRemoval(tx, id)
-      await secrets.destroyKeys(tx, id)
+      if (await deleteAccountRemoval(tx, removal)) await secrets.destroyKeys(tx, removal.id)
     })
   }
 }

@@ -12,6 +12,7 @@ import { accountEventPayload, appendEventOf } from './account-events.ts'
 import { scheduleRemoval } from './account-remover.ts'
 import { assertNoReservedKeys, contextPatchFrom, findReservedKeys, patchContext } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
+import { lockAccount } from './load-account.ts'
 import { type AccountHistoryRecord, listAccountHistory } from './sql/account-history.ts'
 import {
   type AccountRowFilter,
@@ -245,8 +246,9 @@ export async function deleteIntegratedAccount(
 ): Promise<void> {
   const { environmentId } = scope
   const { id, version, force = false } = input
-  const account = await getAccount(tx, scope, id)
   if (force) await deps.triggers.deleteByAccount(tx, environmentId, id)
+  // Its token is read to be revoked: without the lock a refresh could put another one in its place.
+  const account = await lockAccount(tx, { environmentId, id })
   await scheduleRemoval(deps, tx, account)
   const why = 'triggers run for this account: delete them first, or set force to delete them with it'
   const deleteRow = () => deleteIntegratedAccountRow(tx, environmentId, id, version)

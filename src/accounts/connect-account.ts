@@ -1,4 +1,4 @@
-import { type JsonObject, notFound, parseJson } from '../base/index.ts'
+import { type JsonObject, parseJson } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { TokenSet } from '../formats/index.ts'
 import type { EnvironmentRef, IntegratedAccount } from './account.ts'
@@ -10,10 +10,9 @@ import {
   storeNewAccount,
 } from './create-account.ts'
 import { type CollectedCredentials, chooseCredential, collectForMethod } from './credentials.ts'
-import { integrationDisabled } from './load-account.ts'
+import { integrationDisabled, lockAccount } from './load-account.ts'
 import { type ReplaceDependencies, replaceCredentials } from './replace-credentials.ts'
 import type { AcceptedTerms } from './sql/accepted-terms.ts'
-import { findIntegratedAccount } from './sql/integrated-account.ts'
 
 const NO_RULES = { contextFromToken: [] }
 
@@ -97,8 +96,7 @@ export async function reconnectAccount(
   input: ReconnectAccountInput,
 ): Promise<IntegratedAccount> {
   const { id, credential, fields: credentials, grant, terms } = input
-  const account = await findIntegratedAccount(tx, environmentId, id)
-  if (account === undefined) throw notFound('integrated_account', id)
+  const account = await lockAccount(tx, { environmentId, id })
   if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
   return await replaceCredentials(deps, tx, account, {
     credential,

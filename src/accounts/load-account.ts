@@ -11,6 +11,7 @@ import {
   type AccountWithDefinition,
   findAccountsWithSecrets,
   findIntegratedAccount,
+  lockAccountCredentials,
 } from './sql/integrated-account.ts'
 import { withContextForCall, withWholeContext } from './stored-context.ts'
 import { accountSecretRef } from './stored-credentials.ts'
@@ -97,7 +98,8 @@ export async function getSyncableAccount(
 }
 
 /**
- * Reads an account in any status with its stored token; no third party is asked.
+ * Reads an account in any status with its stored token; no third party is asked. One statement, so that fields and token belong
+ * together: a token is never sent to the host of fields that were replaced with it.
  *
  * @throws Failure RESOURCE_NOT_FOUND, DEFINITION_INVALID, SECRET_UNREADABLE
  */
@@ -107,11 +109,25 @@ export async function getResolvedAccount(
   environmentId: string,
   id: string,
 ): Promise<ResolvedAccount> {
-  const account = await findIntegratedAccount(tx, environmentId, id)
-  if (account === undefined) throw notFound('integrated_account', id)
+  const [found] = await findAccountsWithSecrets(tx, [{ environmentId, id }])
+  if (found === undefined) throw notFound('integrated_account', id)
+  const { account } = found
   const definition = await deps.definitions.getVersion(tx, account)
-  const secrets = await deps.secrets.get(tx, accountSecretRef(account))
+  const secrets = await deps.secrets.decryptAll(tx, accountSecretRef(account), found.secrets)
   return resolveAccount(await withContextForCall(deps, tx, account), definition, secrets)
+}
+
+/**
+ * An account whose credentials stay as they are until the transaction ends, except by this transaction: what is given is merged
+ * with what is stored, so that concurrent changes of different fields are both kept. `tx` is a transaction.
+ *
+ * @throws Failure RESOURCE_NOT_FOUND
+ */
+export async function lockAccount(tx: Tx, ref: AccountRef): Promise<AccountWithDefinition> {
+  await lockAccountCredentials(tx, ref)
+  const account = await findIntegratedAccount(tx, ref.environmentId, ref.id)
+  if (account === undefined) throw notFound('integrated_account', ref.id)
+  return account
 }
 
 /**

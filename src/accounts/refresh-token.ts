@@ -3,6 +3,7 @@ import { isDatabaseUnavailable, isForeignKeyViolation, type Tx } from '../databa
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TokenError, TokenRules, TokenSet } from '../formats/index.ts'
 import { appendEventOf } from './account-events.ts'
+import { revokeAuthorization } from './authorization.ts'
 import { contextKeysFromToken } from './context.ts'
 import type { AccountDependencies, TokenProvider } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
@@ -16,6 +17,7 @@ import {
   type TokenLeaseAttempt,
   type TokenLeaseRequest,
 } from './sql/account-token.ts'
+import { findIntegratedAccount } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { updateAccount, withContextKeys } from './stored-context.ts'
 import { accountSecretRef, isFresh, isUsable, type StoredToken, tokenSecret, tokenTimes } from './stored-credentials.ts'
@@ -129,7 +131,8 @@ function rulesOf(resolved: ResolvedAccount): TokenRules<MethodPlan> {
   return rules
 }
 
-function versionOf({ token }: ResolvedAccount): number {
+/** The version of the account's token as `account_token` counts it; 0: there is none. */
+export function versionOf({ token }: ResolvedAccount): number {
   return token?.version ?? 0
 }
 
@@ -174,9 +177,22 @@ export async function refreshToken(
 ): Promise<ResolvedAccount | undefined> {
   const result = await requestToken(deps, rules, resolved, startedAtMs)
   if (result.kind !== 'granted') return await recordErrorAndThrow(deps, resolved, lease, result)
-  return await storeWithRetry(deps, () =>
+  const stored = await storeWithRetry(deps, () =>
     deps.database.transaction((tx) => storeToken(deps, tx, resolved, { rules, lease, token: result.token })),
   )
+  if (stored === undefined) await revokeIfDeleted(deps, resolved, result.token)
+  return stored
+}
+
+/**
+ * The account was deleted while its token was requested, and what revokes its grant knows the token before that one alone. One
+ * attempt: there is nowhere to keep the token.
+ */
+async function revokeIfDeleted(deps: RefreshDependencies, resolved: ResolvedAccount, token: TokenSet): Promise<void> {
+  const { account } = resolved
+  if ((await findIntegratedAccount(deps.database.pool, account.environmentId, account.id)) !== undefined) return
+  const unstored = { ...token, version: versionOf(resolved), obtainedAt: deps.clock.now() }
+  await revokeAuthorization(deps, withToken(resolved, unstored))
 }
 
 async function storeToken(

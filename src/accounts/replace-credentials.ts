@@ -6,6 +6,7 @@ import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './
 import { contextPatchFrom } from './context.ts'
 import { type CollectedCredentials, chooseCredential, collectForMethod, findCredential } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
+import { lockAccount } from './load-account.ts'
 import { type AcceptedTerms, storeAcceptedTerms } from './sql/accepted-terms.ts'
 import { forgetExternalId, storeReauthorization } from './sql/account-state.ts'
 import { resetToken } from './sql/account-token.ts'
@@ -46,9 +47,7 @@ export async function updateCredentials(
   { environmentId }: EnvironmentRef,
   { id, ...replacement }: CredentialsChange,
 ): Promise<IntegratedAccount> {
-  const account = await findIntegratedAccount(tx, environmentId, id)
-  if (account === undefined) throw notFound('integrated_account', id)
-  return await replaceCredentials(deps, tx, account, replacement)
+  return await replaceCredentials(deps, tx, await lockAccount(tx, { environmentId, id }), replacement)
 }
 
 /** What replaces the credentials of an account. */
@@ -73,7 +72,12 @@ export interface CredentialsReplacement {
   readonly version?: number | undefined
 }
 
-/** The one way in which credentials are replaced. `tx` is a transaction. @throws Failure as `updateCredentials` */
+/**
+ * The one way in which credentials are replaced. `tx` is a transaction.
+ *
+ * @param account as `lockAccount` returned it
+ * @throws Failure as `updateCredentials`
+ */
 export async function replaceCredentials(
   deps: ReplaceDependencies,
   tx: Tx,
@@ -147,7 +151,7 @@ function storedValues(
 const NO_TOKEN = { expiresAt: null, dueAt: null }
 const NEVER = { dueAt: null, warningAt: null }
 
-/** Runs first: a token refresh locks the token's row before the account's, and the other order could deadlock. */
+/** Discards a token that is no longer the account's, or stores the one that replaces it. */
 async function replaceToken(
   deps: ReplaceDependencies,
   tx: Tx,

@@ -1,6 +1,6 @@
 import { Failure, newId } from '../base/index.ts'
 import { getResolvedAccount } from './load-account.ts'
-import { type HeldTokenLease, LEASE_MS, type RefreshDependencies, refreshToken } from './refresh-token.ts'
+import { type HeldTokenLease, LEASE_MS, type RefreshDependencies, refreshToken, versionOf } from './refresh-token.ts'
 import { tokenErrorJson } from './request-token.ts'
 import { type ResolvedAccount, tokenRulesOf } from './resolved-account.ts'
 import { claimDueTokens, failTokenRefresh, type TokenLease } from './sql/account-token.ts'
@@ -39,6 +39,9 @@ export class TokenRefresher {
   async #refresh(held: HeldTokenLease): Promise<void> {
     const { lease } = held
     const resolved = await this.#resolve(lease)
+    // Another token was stored after the claim, which ended the lease: a request would use up a refresh token whose
+    // successor could not be stored.
+    if (resolved !== undefined && versionOf(resolved) !== lease.version) return
     const rules = resolved === undefined ? undefined : tokenRulesOf(resolved)
     if (resolved !== undefined && rules?.canRequestToken(resolved.token) === true)
       await refreshToken(this.#deps, resolved, rules, held)

@@ -36,7 +36,7 @@ function checkUrls(config: JsonObject, path: string): readonly Violation[] {
 
 /** A database with two teams of one environment each, and what the functions under test need. */
 export async function integrationsFixture() {
-  const { database } = await testDatabase()
+  const { database, target } = await testDatabase()
   const tx = database.pool
   const secrets = createSecretStore(parseKeyRing(generateKeyRingText('k1')))
   const deps = { secrets, checkUrls }
@@ -48,6 +48,7 @@ export async function integrationsFixture() {
 
   return {
     database,
+    target,
     tx,
     secrets,
     deps,

@@ -1,4 +1,4 @@
-import { execute, queryOne, type Tx } from '../../database/index.ts'
+import { queryOne, type Tx } from '../../database/index.ts'
 
 /** A deleted account whose subscriptions and grant are to be ended at the third party. */
 export interface AccountRemoval {
@@ -36,18 +36,22 @@ export async function claimAccountRemoval(
   )
 }
 
-/** Uses the primary key. */
-export async function postponeAccountRemoval(tx: Tx, id: string, delayMs: number): Promise<void> {
-  const sql = `update account_removal set due_at = now() + :delayMs * interval '1 millisecond' where id = :id`
-  await execute(tx, sql, { id, delayMs })
+/** The condition of every write of a holder: no other worker has claimed it since. Uses the primary key. */
+function held(tx: Tx, { id, attempts }: AccountRemoval) {
+  return tx('account_removal').where({ id, attempts })
 }
 
-/** Uses the primary key. */
-export async function deleteAccountRemoval(tx: Tx, id: string): Promise<void> {
-  await tx('account_removal').where({ id }).delete()
+/** Has another attempt made after a delay, unless another worker makes one. */
+export async function postponeAccountRemoval(tx: Tx, removal: AccountRemoval, delayMs: number): Promise<void> {
+  await held(tx, removal).update({ due_at: tx.raw("now() + ? * interval '1 millisecond'", [delayMs]) })
 }
 
-/** Replaces what an attempt needs, because a token was renewed. Uses the primary key. */
-export async function updateAccountRemoval(tx: Tx, id: string, sealed: Uint8Array): Promise<void> {
-  await tx('account_removal').where({ id }).update({ sealed })
+/** Returns whether no other worker makes an attempt. */
+export async function deleteAccountRemoval(tx: Tx, removal: AccountRemoval): Promise<boolean> {
+  return (await held(tx, removal).delete()) > 0
+}
+
+/** Replaces what an attempt needs, because a token was renewed. */
+export async function updateAccountRemoval(tx: Tx, removal: AccountRemoval, sealed: Uint8Array): Promise<void> {
+  await held(tx, removal).update({ sealed })
 }

@@ -306,7 +306,7 @@ export async function updateIntegratedAccountWithEvent(
 export async function lockAccountCredentials(tx: Tx, { environmentId, id }: AccountRef): Promise<void> {
   await tx('account_token')
     .where({ environment_id: environmentId, integrated_account_id: id })
-    .forShare()
+    .forUpdate()
     .select(tx.raw('1'))
   await tx('integrated_account').where({ environment_id: environmentId, id }).forUpdate().select(tx.raw('1'))
 }
