@@ -175,7 +175,7 @@ export class SandboxPool implements Disposable {
     for (const member of this.#members) {
       const job = member.running
       if (!job) continue
-      if (member.runningMs(now) > job.timeoutMs) this.#killIfStillRunning(member, job)
+      if (member.isOutOfTime(now)) this.#killIfStillRunning(member, job)
       else if (member.isStalled(now)) this.#preempt(member)
     }
     if ([...this.#members].every((member) => member.isIdle)) {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { decodeResponse, LineReader, type SandboxResponse } from './sandbox/protocol.ts'
+import { decodeResponse, LineReader, type SandboxResponse, WALL_FACTOR } from './sandbox/protocol.ts'
 
 /** An evaluation in the pool. */
 export interface PooledEvaluation {
@@ -12,7 +12,7 @@ export interface PooledEvaluation {
   readonly line: string
   /** Inputs of the request: so many responses come. */
   readonly inputCount: number
-  /** For all inputs; counted from the start of the evaluation. */
+  /** For all inputs; counted from the start of the evaluation. CPU time where the system reports it, see `WALL_FACTOR`. */
   readonly timeoutMs: number
   /** Expected to be slow: such an evaluation gets a sandbox of its own, from half of the pool. May change while it waits. */
   isSlow(): boolean
@@ -52,6 +52,8 @@ export class PoolMember {
   #isReady = false
   #isRetiring = false
   #runningSince = 0
+  /** CPU time of the process when the running evaluation was first checked. */
+  #checkedCpuMs: number | undefined
   #served = 0
   #busyMs = 0
 
@@ -96,6 +98,18 @@ export class PoolMember {
     return this.isIdle ? 0 : nowMs - this.#runningSince
   }
 
+  /** Whether the running evaluation has used up its time. Called at intervals, of which the first one sets the start of its CPU time. */
+  isOutOfTime(nowMs: number): boolean {
+    if (this.running === undefined) return false
+    const cpuMs = this.process.cpuMs()
+    this.#checkedCpuMs ??= cpuMs
+    const wallMs = this.runningMs(nowMs)
+    const { timeoutMs } = this.running
+    if (wallMs <= timeoutMs) return false
+    const isBusy = cpuMs === undefined || cpuMs - (this.#checkedCpuMs ?? 0) > timeoutMs
+    return isBusy || wallMs > timeoutMs * WALL_FACTOR
+  }
+
   /** The running evaluation takes too long for others to wait for it. */
   isStalled(nowMs: number): boolean {
     return this.runningMs(nowMs) > STALL_MS
@@ -129,6 +143,7 @@ export class PoolMember {
     const job = this.#sent.shift()
     this.#served++
     this.#runningSince = now
+    this.#checkedCpuMs = undefined
     if (this.isIdle) this.process.keepsAlive(false)
     job?.settle({ kind: 'answered', answers: this.#takeAnswers() })
     return ranMs
@@ -192,6 +207,8 @@ export interface SandboxProcess {
   keepsAlive(value: boolean): void
   /** Resident memory in bytes, `undefined` where the system does not report it. */
   residentBytes(): number | undefined
+  /** CPU time that the process has used, `undefined` where the system does not report it. */
+  cpuMs(): number | undefined
 }
 
 /** Starts a child. */
@@ -233,6 +250,7 @@ export const startSandbox: StartSandbox = (events) => {
     kill: end,
     keepsAlive: (value) => keepAlive(child, value),
     residentBytes: () => residentBytesOf(child.pid),
+    cpuMs: () => cpuMsOf(child.pid),
   }
 }
 
@@ -295,6 +313,20 @@ function residentBytesOf(pid: number | undefined): number | undefined {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8')
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]
     return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024
+  } catch {
+    return undefined
+  }
+}
+
+/** Linux counts CPU time in hundredths of a second. */
+const TICK_MS = 10
+
+function cpuMsOf(pid: number | undefined): number | undefined {
+  try {
+    // The name of the program, in parentheses, may hold anything: the fields after it are counted.
+    const [, fields = ''] = /^.*\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
+    const [user, system] = fields.split(' ').slice(11, 13).map(Number)
+    return user === undefined || system === undefined ? undefined : (user + system) * TICK_MS
   } catch {
     return undefined
   }

@@ -8,6 +8,8 @@ interface FakeProcess {
   /** Requests since the start, or since `warmUp`. */
   readonly lines: string[]
   residentBytes: number
+  /** Undefined as on a system that does not report it. */
+  cpuMs: number | undefined
   isKilled: boolean
   /** Answers the oldest request not answered yet. */
   answer(): void
@@ -27,6 +29,7 @@ beforeEach(() => {
         events,
         lines: [],
         residentBytes: 0,
+        cpuMs: undefined,
         isKilled: false,
         answer: () => events.onResponse({ kind: 'value', cpuMs: 0, payload: unanswered.shift() ?? 'unasked' }),
       }
@@ -41,6 +44,7 @@ beforeEach(() => {
         },
         keepsAlive: () => {},
         residentBytes: () => process.residentBytes,
+        cpuMs: () => process.cpuMs,
       }
     },
   })
@@ -121,6 +125,21 @@ describe('the pool', () => {
     expect(await outcomes[0]).toEqual({ kind: 'killed', cause: 'time', answers: [] })
     right.answer()
     expect(await outcomes[2]).toMatchObject({ answers: [{ payload: 'c' }] })
+  })
+
+  it('counts CPU time, and four times as much on the clock', async () => {
+    const [left, right] = await warmUp()
+    Object.assign(left, { cpuMs: 7_000 })
+    Object.assign(right, { cpuMs: 9_000 })
+    const outcomes = ['busy', 'waiting'].map((line) => run(line, { timeoutMs: 100 }))
+    await vi.advanceTimersByTimeAsync(90)
+    Object.assign(left, { cpuMs: 7_105 })
+    await vi.advanceTimersByTimeAsync(60)
+    expect(await outcomes[0]).toMatchObject({ kind: 'killed', cause: 'time' })
+    await vi.advanceTimersByTimeAsync(230)
+    expect(right.isKilled).toBe(false)
+    await vi.advanceTimersByTimeAsync(60)
+    expect(await outcomes[1]).toMatchObject({ kind: 'killed', cause: 'time' })
   })
 
   it('does not kill an evaluation whose answer was there, but unread, when the time ran out', async () => {

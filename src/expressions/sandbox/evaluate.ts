@@ -1,6 +1,6 @@
 import jsonata from 'jsonata'
 import { registerFunctions } from './functions.ts'
-import type { EvaluationError, EvaluationRequest, SandboxResponse } from './protocol.ts'
+import { type EvaluationError, type EvaluationRequest, type SandboxResponse, WALL_FACTOR } from './protocol.ts'
 
 /** Most nested evaluations. Generous, because the members of one constructor count as nested: they start together. */
 const STACK_MAX = 2_000
@@ -15,32 +15,73 @@ const MESSAGE_LENGTH_MAX = 300
 
 /** Evaluates the inputs of one request, one after the other, and responds to each when it has ended; never throws. */
 export async function evaluate(request: EvaluationRequest, respond: (answer: SandboxResponse) => void): Promise<void> {
-  const endMs = performance.now() + request.timeoutMs
+  const limit = new TimeLimit(request.timeoutMs)
   let bytesLeft = request.totalBytesMax
   for (const [index, input] of request.inputs.entries()) {
-    const timeoutMs = index === 0 ? request.timeoutMs : Math.floor(endMs - performance.now())
-    if (timeoutMs <= 0) {
+    if (index > 0 && limit.isReached) {
       respond({ kind: 'skipped', cpuMs: 0, payload: '' })
       continue
     }
     const resultBytesMax = Math.min(request.resultBytesMax, bytesLeft)
-    const answer = await evaluateTimed({ ...request, timeoutMs, resultBytesMax }, input)
+    const answer = await evaluateTimed({ ...request, resultBytesMax }, limit, input)
     bytesLeft -= Buffer.byteLength(answer.payload)
     respond(answer)
   }
 }
 
-async function evaluateTimed(request: EvaluationRequest, input: unknown): Promise<SandboxResponse> {
-  const before = process.cpuUsage()
-  const result = await evaluateInput(request, input)
-  const { user, system } = process.cpuUsage(before)
-  return { ...result, cpuMs: Math.round((user + system) / 1_000) }
+/** The clock is read at every so many steps of an evaluation. */
+const READS_PER_CHECK = 64
+
+/** The time of one request. */
+class TimeLimit {
+  readonly #timeoutMs: number
+  readonly #startMs = performance.now()
+  readonly #startCpu = process.cpuUsage()
+  #reads = 0
+  #isReached = false
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs
+  }
+
+  get isReached(): boolean {
+    this.#isReached ||= this.#hasPassed()
+    return this.#isReached
+  }
+
+  /** Called at each step. @throws Error as JSONata does when its own timeout, which goes by the clock, has passed */
+  check(): void {
+    this.#reads += 1
+    if (this.#reads % READS_PER_CHECK !== 0 || !this.isReached) return
+    throw Object.assign(new Error('time limit'), { code: 'D1012', value: this.#timeoutMs })
+  }
+
+  #hasPassed(): boolean {
+    const wallMs = performance.now() - this.#startMs
+    if (wallMs < this.#timeoutMs) return false
+    return wallMs >= this.#timeoutMs * WALL_FACTOR || cpuMsSince(this.#startCpu) >= this.#timeoutMs
+  }
 }
 
-async function evaluateInput(request: EvaluationRequest, input: unknown): Promise<Omit<SandboxResponse, 'cpuMs'>> {
+function cpuMsSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
+}
+
+async function evaluateTimed(request: EvaluationRequest, limit: TimeLimit, input: unknown): Promise<SandboxResponse> {
+  const before = process.cpuUsage()
+  const result = await evaluateInput(request, limit, input)
+  return { ...result, cpuMs: Math.round(cpuMsSince(before)) }
+}
+
+async function evaluateInput(
+  request: EvaluationRequest,
+  limit: TimeLimit,
+  input: unknown,
+): Promise<Omit<SandboxResponse, 'cpuMs'>> {
   try {
     const { expression, limits } = compileCached(request.text)
-    limits.timeout = request.timeoutMs
+    limits.current = limit
     const value = await expression.evaluate(input, request.bindings)
     const json = serialise(value, request.resultBytesMax)
     return json === undefined ? { kind: 'nothing', payload: '' } : { kind: 'value', payload: json }
@@ -52,7 +93,20 @@ async function evaluateInput(request: EvaluationRequest, input: unknown): Promis
 interface SandboxExpression {
   readonly expression: jsonata.Expression
   /** JSONata reads these at each evaluation. */
-  readonly limits: { timeout: number; readonly stack: number; readonly sequence: number }
+  readonly limits: JsonataLimits
+}
+
+class JsonataLimits {
+  readonly stack = STACK_MAX
+  readonly sequence = SEQUENCE_MAX
+  /** Of the request that is evaluated. */
+  current: TimeLimit | undefined
+
+  /** JSONata reads it at each step. Zero is no limit. */
+  get timeout(): number {
+    this.current?.check()
+    return 0
+  }
 }
 
 /** LRU cache: in order of last use, oldest first. */
@@ -66,7 +120,7 @@ function compileCached(text: string): SandboxExpression {
     cache.set(text, known)
     return known
   }
-  const limits = { timeout: 0, stack: STACK_MAX, sequence: SEQUENCE_MAX }
+  const limits = new JsonataLimits()
   const fresh = { expression: jsonata(text, limits), limits }
   registerFunctions(fresh.expression)
   cache.set(text, fresh)
