@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { ProcessesFirst } from './test/support/processes-first.ts'
 import { ProgressReporter } from './test/support/progress-reporter.ts'
+import { scratchDirectory } from './test/support/scratch-files.ts'
 
 // The reporter names it at the end.
 process.env.TEST_SEED ??= String(randomInt(2 ** 31))
+process.env.TMPDIR ??= scratchDirectory()
 
 /** Where CI wants the results as JSON. */
 const { TEST_REPORT } = process.env
@@ -25,7 +27,8 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/patchbay') },
     // Files of a worker share their modules: evaluating the graph anew for each file cost more than half of the run.
     isolate: false,
-    maxWorkers: availableParallelism(),
+    // One more than cores: tests of processes wait more than they compute.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: ProcessesFirst },
     restoreMocks: true,
     unstubEnvs: true,

@@ -99,7 +99,7 @@ describe.each(STREAM_WIRES)('a stream over %s', (_, createTransport) => {
   it('ends at the deadline of its client', async () => {
     const [harness, transport] = await start()
     await using _ = harness
-    const { names, error } = await watch(transport, { count: 1, afterwards: 'wait' }, { timeoutMs: 60 })
+    const { names, error } = await watch(transport, { count: 1, afterwards: 'wait' }, { timeoutMs: 400 })
     expect(names).toEqual(['0'])
     expect(error?.code).toBe(Code.DeadlineExceeded)
     await harness.events.streamClosed.promise
@@ -108,7 +108,7 @@ describe.each(STREAM_WIRES)('a stream over %s', (_, createTransport) => {
   it('ends at the deadline although its handler never stops', async () => {
     const [harness, transport] = await start()
     await using _ = harness
-    const { error } = await watch(transport, { count: 2_000_000_000 }, { timeoutMs: 60 })
+    const { error } = await watch(transport, { count: 2_000_000_000 }, { timeoutMs: 400 })
     expect(error?.code).toBe(Code.DeadlineExceeded)
     await harness.events.streamClosed.promise
   })

@@ -111,7 +111,7 @@ describe.each(WIRES)('following a run over %s', (_, createTransport) => {
   })
 
   it("ends at its client's deadline", async () => {
-    const run = watcher(transport, (await waitingRun()).id, { timeoutMs: 500 })
+    const run = watcher(transport, (await waitingRun()).id, { timeoutMs: 1_500 })
     await run.next()
     expect((await run.rejection())[0]).toBe(Code.DeadlineExceeded)
   })

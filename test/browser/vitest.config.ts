@@ -1,6 +1,9 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { ProgressReporter } from '../support/progress-reporter.ts'
+import { scratchDirectory } from '../support/scratch-files.ts'
+
+process.env.TMPDIR ??= scratchDirectory()
 
 /** Where CI wants the results as JSON. */
 const { TEST_REPORT } = process.env

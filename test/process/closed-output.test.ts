@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { CommandProcess } from '../support/command.ts'
-import { freePort, removeDataDir, temporaryDataDir } from '../support/product.ts'
+import { preparedDataDir } from '../support/prepared-data-dir.ts'
+import { freePort, removeDataDir } from '../support/product.ts'
 
 /** Runs a command whose output nothing reads, as below `| head` that has ended. */
 async function runUnread(args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
@@ -20,7 +21,7 @@ it.each([
 })
 
 it('a server stops in order when its output is closed', async () => {
-  const dataDir = temporaryDataDir()
+  const dataDir = preparedDataDir()
   onTestFinished(() => removeDataDir(dataDir))
   const settings = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(await freePort()), PATCHBAY_LOG_LEVEL: 'warn' }
   expect(await runUnread(['start'], settings)).toMatchObject({ exitCode: 0, stderr: '' })

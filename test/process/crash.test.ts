@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { caseCount } from '../support/case-count.ts'
-import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
+import { preparedDataDir } from '../support/prepared-data-dir.ts'
+import { type RunningProduct, removeDataDir, startProduct } from '../support/product.ts'
 import { callRest, expectJson } from '../support/rest.ts'
 import { seedChain } from '../support/seed.ts'
 
@@ -13,7 +14,7 @@ const WRITES_MAX = 120
 
 describe('SIGKILL of the whole process tree during writes', () => {
   it('loses no acknowledged write, and the next start succeeds', async () => {
-    const dataDir = temporaryDataDir()
+    const dataDir = preparedDataDir()
     const environment = { PATCHBAY_RATE_LIMIT: '0', PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }
     let product = await startProduct({ dataDir, environment })
     onTestFinished(async () => {

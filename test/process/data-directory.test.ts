@@ -1,11 +1,12 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Command } from '../../src/cli/command.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { CommandProcess, type CommandResult, runInProcess } from '../support/command.ts'
 import { EVENTUALLY } from '../support/eventually.ts'
-import { freePort, removeDataDir, temporaryDataDir } from '../support/product.ts'
+import { preparedDataDir } from '../support/prepared-data-dir.ts'
+import { freePort, removeDataDir } from '../support/product.ts'
 
 /** Commands that call a server find none: a free port of now may be another test's server a moment later. */
 const NO_SERVER_PORT = 1
@@ -63,7 +64,7 @@ function begin(command: Command, dataDir: string, port?: number): CommandProcess
 }
 
 function newDataDir(): string {
-  const dataDir = temporaryDataDir()
+  const dataDir = preparedDataDir()
   onTestFinished(() => removeDataDir(dataDir))
   return dataDir
 }
@@ -89,15 +90,12 @@ it('every command of the table is called here', () => {
 })
 
 describe.each(PAIRS)('while `$first.name` uses a data directory', ({ first, seconds }) => {
-  const dataDir = temporaryDataDir()
+  const dataDir = preparedDataDir()
   const started = Promise.withResolvers<CommandProcess>()
 
   beforeAll(async () => {
     const holder = begin(first, dataDir)
     await holder.wrote(CALLS[first.name]?.ready ?? '')
-    // Commands that call a server need a token; whether the server is there does not matter here.
-    if (!existsSync(join(dataDir, 'bootstrap.json')))
-      writeFileSync(join(dataDir, 'bootstrap.json'), '{"environment_token":"none"}')
     started.resolve(holder)
   })
 

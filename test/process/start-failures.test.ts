@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { TLS_KEYS } from '../api/support/tls-keys.ts'
 import { runInProcess, runToExit } from '../support/command.ts'
+import { preparedDataDir } from '../support/prepared-data-dir.ts'
 import { freePort, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 
 const dataDir = temporaryDataDir()
@@ -85,7 +86,7 @@ describe('a start that cannot succeed ends with one line that names the setting'
   }
 
   it('keys of another data directory', async () => {
-    const kept = temporaryDataDir()
+    const kept = preparedDataDir()
     const environment = { PATCHBAY_DATA_DIR: kept, PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' }
     const override = join(kept, 'override.json')
     writeFileSync(override, JSON.stringify({ environment_variables: { SIGNING_SECRET: 'hidden' } }))

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
+import { preparedDataDir } from '../support/prepared-data-dir.ts'
+import { removeDataDir, startProduct } from '../support/product.ts'
 import { expectJson } from '../support/rest.ts'
 
 describe('stopping', () => {
@@ -7,7 +8,7 @@ describe('stopping', () => {
     ['the process itself', undefined],
     ['the npm that runs it, which does not forward signals', ['npm', 'start']],
   ])('by SIGTERM to %s ends the server and its database', async (_, command) => {
-    const dataDir = temporaryDataDir()
+    const dataDir = preparedDataDir()
     onTestFinished(() => removeDataDir(dataDir))
     const product = await startProduct({ dataDir, ...(command === undefined ? {} : { command }) })
     await product.stop()
@@ -18,7 +19,7 @@ describe('stopping', () => {
   })
 
   it('answers the long poll of a daemon with no runs, long before its time', async () => {
-    const dataDir = temporaryDataDir()
+    const dataDir = preparedDataDir()
     onTestFinished(() => removeDataDir(dataDir))
     const product = await startProduct({ dataDir, environment: { PATCHBAY_DRAIN_MS: '15000' } })
     const { environment_token: token } = product.bootstrap

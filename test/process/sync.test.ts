@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { EVENTUALLY } from '../support/eventually.ts'
-import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
+import { preparedDataDir } from '../support/prepared-data-dir.ts'
+import { removeDataDir, startProduct } from '../support/product.ts'
 import { expectJson } from '../support/rest.ts'
 import { seedChain } from '../support/seed.ts'
 import { type Received, startReceiver } from '../support/webhook-receiver.ts'
@@ -40,7 +41,7 @@ describe('a triggered sync whose receiver fails in the middle', () => {
       return isDown ? 'hang-up' : { status: 204 }
     })
     onTestFinished(() => receiver[Symbol.asyncDispose]())
-    const dataDir = temporaryDataDir()
+    const dataDir = preparedDataDir()
     const product = await startProduct({ dataDir, environment: { PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' } })
     onTestFinished(async () => {
       await product.stop()

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { Database, migrate, startEmbeddedServer } from '../../src/database/index.ts'
 import { createDatabase, dropDatabase } from './database.ts'
+import { removeDataDir, startProduct, temporaryDataDir } from './product.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -14,6 +15,8 @@ declare module 'vitest' {
       /** The migrated, empty database that others are cloned from. */
       readonly template: string
     }
+    /** A data directory after its first start, which others are copied from. */
+    dataDir: string
   }
 }
 
@@ -31,9 +34,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const given = process.env.TEST_DATABASE_URL
   const server = given === undefined || given === '' ? await startOwn() : { url: given, stop: async () => {} }
   const template = `patchbay_template_${randomBytes(6).toString('hex')}`
-  await migrateNew(server.url, template)
+  const dataDir = temporaryDataDir()
+  await Promise.all([migrateNew(server.url, template), startOnce(dataDir)])
   project.provide('databases', { serverUrl: server.url, template })
+  project.provide('dataDir', dataDir)
   return async () => {
+    removeDataDir(dataDir)
     await dropDatabase(server.url, template)
     await server.stop()
   }
@@ -52,6 +58,11 @@ async function startOwn(): Promise<Server> {
       rmSync(dataDir, { recursive: true, force: true })
     },
   }
+}
+
+async function startOnce(dataDir: string): Promise<void> {
+  const product = await startProduct({ dataDir })
+  await product.stop()
 }
 
 async function migrateNew(serverUrl: string, name: string): Promise<void> {

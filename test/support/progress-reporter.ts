@@ -4,13 +4,13 @@ const LINE_EVERY_MS = 15_000
 const SLOWEST_MAX = 12
 const FOLDERS_MAX = 12
 
-/** Says how far the run is: on a terminal in one line that it rewrites, else every 15 s; at the end where the time went. */
+/** Says how far the run is: on a terminal in one line that it rewrites, else every 15 s; at the end where the time went and what failed. */
 export class ProgressReporter implements Reporter {
   #startedMs = 0
   #saidMs = 0
   #files = 0
   #tests = 0
-  #failed = 0
+  readonly #failures: string[] = []
   readonly #queuedMs = new Map<string, number>()
   readonly #tookMs = new Map<string, number>()
 
@@ -28,14 +28,17 @@ export class ProgressReporter implements Reporter {
     this.#tookMs.set(module.relativeModuleId, performance.now() - queuedMs)
     for (const test of module.children.allTests()) {
       this.#tests += 1
-      if (test.result().state === 'failed') this.#failed += 1
+      if (test.result().state === 'failed') this.#failures.push(`${module.relativeModuleId} > ${test.fullName}`)
     }
+    if (module.errors().length > 0) this.#failures.push(module.relativeModuleId)
     this.#sayProgress()
   }
 
   onTestRunEnd(): void {
     if (process.stdout.isTTY) process.stdout.write('\r\x1b[K')
     process.stdout.write(`${this.#timesAsText()}\n`)
+    // Again at the end, which is the part of a long output that is kept.
+    for (const failure of this.#failures) process.stdout.write(`FAILED  ${failure}\n`)
   }
 
   #sayProgress(): void {
@@ -43,7 +46,7 @@ export class ProgressReporter implements Reporter {
     const isTerminal = process.stdout.isTTY
     if (!isTerminal && nowMs - this.#saidMs < LINE_EVERY_MS) return
     this.#saidMs = nowMs
-    const failed = this.#failed === 0 ? '' : `, ${this.#failed} failed`
+    const failed = this.#failures.length === 0 ? '' : `, ${this.#failures.length} failed`
     const done = `${this.#tookMs.size} of ${this.#files} files`
     const line = `${seconds(nowMs - this.#startedMs)}  ${done}, ${this.#tests} tests${failed}`
     process.stdout.write(isTerminal ? `\r\x1b[K${line}` : `${line}\n`)

@@ -64,7 +64,7 @@ describe('a double of a provider', () => {
       },
       {},
     )
-    Object.assign(double.profile.policy, { deadlineMs: 50 })
+    Object.assign(double.profile.policy, { deadlineMs: 500 })
     double.emit(await double.register(address), ITEM)
     await double.settled()
     expect(bodies).toHaveLength(3)
