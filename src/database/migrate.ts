@@ -25,6 +25,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0005-catalog': ['0005-catalog.sql'],
   '0005-accounts': ['0005-accounts.sql'],
   '0005-run-waits': ['0005-run-waits.sql'],
+  '0006-link-credentials': ['0006-link-credentials.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

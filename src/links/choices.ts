@@ -157,20 +157,23 @@ async function listOffered(
   const offered: OfferedInstallation[] = []
   for (const installation of found) {
     if (!installation.isEnabled || (isInCatalog && !installation.showInCatalog)) continue
-    const one = await toOffered(deps, installation)
+    const one = await toOffered(deps, installation, session.allowedCredentials)
     if (one !== undefined) offered.push(one)
   }
   return offered
 }
 
-/** `undefined` for a definition that does not compile, or without any method that a customer can use. */
+/** `undefined` for a definition that does not compile, or without any method that the customer may and can use. */
 async function toOffered(
   { accounts, database }: ChoiceDependencies,
   installation: InstallationChoice,
+  allowed: readonly string[] | null,
 ): Promise<OfferedInstallation | undefined> {
   const definition = await catchFailure(() => accounts.definitions.getVersion(database.pool, installation))
   if (definition instanceof Failure) return undefined
-  const plans = connectPlansOf(definition.plan).filter((connect) => isConnectable(connect, definition.config))
+  const { plan, config } = definition
+  const possible = allowed === null ? connectPlansOf(plan) : plan.credentials.filter(({ key }) => allowed.includes(key))
+  const plans = possible.filter((connect) => isConnectable(connect, config))
   if (plans.length === 0) return undefined
   const { environmentIntegrationId, integrationName: name, category, isBeta } = installation
   const choice = {

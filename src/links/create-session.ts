@@ -21,6 +21,7 @@ import type { Tx } from '../database/index.ts'
 import { collectFields, isSecretField } from '../formats/index.ts'
 import { type InstallationChoice, listInstallationChoices } from '../integrations/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
+import { assertCredentialsOffered } from './allowed-credentials.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import { mintLinkToken } from './link-token.ts'
 import { toLinkSession } from './load-session.ts'
@@ -34,6 +35,8 @@ export interface LinkSessionInput {
   readonly subject: { readonly tenantId: string } | { readonly integratedAccountId: string }
   /** Ids of installations or names of integrations; empty: every enabled installation that the catalogue shows. */
   readonly integrations: readonly string[]
+  /** Keys of `credentials`; empty: all that can be used on the connect page. */
+  readonly allowedCredentials: readonly string[]
   readonly scopes: readonly string[]
   readonly context: JsonObject
   /** Absent: `wnam`. */
@@ -79,6 +82,8 @@ export async function createLinkSession(
 ): Promise<CreatedLinkSession> {
   assertReadable(input, deps.accounts.clock.now())
   const offer = await resolveOffer(tx, environmentId, input)
+  const { allowedCredentials } = input
+  await assertCredentialsOffered(deps, tx, allowedCredentials, input.integrations, offer.installations)
   await assertContextFits(deps, tx, input.context, offer.installations)
   const id = newId()
   const { token, hash } = mintLinkToken(id)
@@ -86,6 +91,7 @@ export async function createLinkSession(
     id,
     environmentId,
     ...offer.columns,
+    allowedCredentials: allowedCredentials.length === 0 ? null : allowedCredentials,
     tokenHash: hash,
     scopes: input.scopes,
     context: input.context,

@@ -55,7 +55,7 @@ export async function listCatalog(
     rows = await selectCatalogRows(pool, scope.environmentId, { ...filter, ids: offer.ids }, { ...page, before })
     for (const row of rows) {
       const description = await deps.catalog.find(pool, row)
-      const shown = description && (offer.isLink ? connectableOf(description) : description)
+      const shown = description && (offer.isLink ? connectableOf(description, offer.credentials) : description)
       if (shown !== undefined && matches(shown) && found.length < page.limit) found.push({ ...row, description: shown })
     }
     before = rows.at(-1)?.id
@@ -65,14 +65,22 @@ export async function listCatalog(
   return found.map((entry) => ({ ...entry, unifiedModels: models.get(entry.integrationName) ?? [] }))
 }
 
+/** What a caller may see. */
+interface CatalogOffer {
+  /** Of installations; absent: every one that the catalogue shows. */
+  readonly ids: readonly string[] | undefined
+  /** Keys of credentials. Null: all. */
+  readonly credentials: readonly string[] | null
+  readonly isLink: boolean
+}
+
 /** `undefined` when the link was deleted. */
-async function findOffer(
-  tx: Tx,
-  { linkSessionId }: CatalogScope,
-): Promise<{ readonly ids: readonly string[] | undefined; readonly isLink: boolean } | undefined> {
-  if (linkSessionId === undefined) return { ids: undefined, isLink: false }
-  const session = await findLinkSessionById(tx, linkSessionId)
-  return session && { ids: fixedInstallations(toLinkSession(session)), isLink: true }
+async function findOffer(tx: Tx, { linkSessionId }: CatalogScope): Promise<CatalogOffer | undefined> {
+  if (linkSessionId === undefined) return { ids: undefined, credentials: null, isLink: false }
+  const record = await findLinkSessionById(tx, linkSessionId)
+  if (record === undefined) return undefined
+  const session = toLinkSession(record)
+  return { ids: fixedInstallations(session), credentials: session.allowedCredentials, isLink: true }
 }
 
 function matcherOf({ tags, q = '' }: CatalogFilter): (description: CatalogDescription) => boolean {
@@ -82,8 +90,14 @@ function matcherOf({ tags, q = '' }: CatalogFilter): (description: CatalogDescri
     (wanted.length === 0 || description.tags.some((tag) => wanted.includes(foldText(tag))))
 }
 
-/** The description with the methods that a customer can use; `undefined` when there are some, and none can be used. */
-function connectableOf(description: CatalogDescription): CatalogDescription | undefined {
-  const authMethods = description.authMethods.filter(({ isConnectable }) => isConnectable)
-  return authMethods.length === 0 && description.authMethods.length > 0 ? undefined : { ...description, authMethods }
+/** The description with the methods that the link's customer may and can use; `undefined` when none can be used. */
+function connectableOf(
+  description: CatalogDescription,
+  credentials: readonly string[] | null,
+): CatalogDescription | undefined {
+  const authMethods = description.authMethods.filter(
+    ({ credential, isConnectable }) => isConnectable && (credentials?.includes(credential) ?? true),
+  )
+  const needsNone = description.authMethods.length === 0 && credentials === null
+  return authMethods.length > 0 || needsNone ? { ...description, authMethods } : undefined
 }

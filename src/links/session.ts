@@ -17,6 +17,8 @@ export interface LinkSession {
   readonly integratedAccountId: string | null
   /** Null: every enabled installation that the catalogue shows. */
   readonly allowedInstallationIds: readonly string[] | null
+  /** Keys of the definition's `credentials`. Null: all that can be used on the connect page. */
+  readonly allowedCredentials: readonly string[] | null
   /** What the customer chose; null until then. */
   readonly environmentIntegrationId: string | null
   /** Name of that integration; null until then, and when it was uninstalled. */

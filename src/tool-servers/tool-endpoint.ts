@@ -276,6 +276,7 @@ function reconnectSession(integratedAccountId: string) {
   return {
     subject: { integratedAccountId },
     integrations: [],
+    allowedCredentials: [],
     scopes: [],
     context: {},
     region: undefined,

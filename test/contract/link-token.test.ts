@@ -44,6 +44,25 @@ const installationId = await idOf(environment, EnvironmentIntegrationService.met
   integration_id: integrationId,
   show_in_catalog: true,
 })
+/** A second integration: its own key of one format, and a consent whose client has no secret yet. */
+const twoName = freshName('two')
+await idOf(environment, EnvironmentIntegrationService.method.createEnvironmentIntegration, {
+  integration_id: await idOf(admin, IntegrationService.method.createIntegration, {
+    name: twoName,
+    config: {
+      ...CONFIG,
+      credentials: {
+        sandbox: { format: 'api_key', config: {} },
+        oauth2: {
+          config: {
+            client: { id: 'i', secret: '{{environment_variables.SECRET}}' },
+            auth: { tokenHost: 'https://a.example', tokenPath: '/t', authorizeHost: 'https://a.example' },
+          },
+        },
+      },
+    },
+  }),
+})
 const accountId = await idOf(environment, IntegratedAccountService.method.createIntegratedAccount, {
   environment_integration_id: installationId,
   tenant_id: 'acme',
@@ -59,6 +78,7 @@ const CREATED = {
   tenant_id: 'acme',
   is_reconnect: false,
   environment_integration_ids: [],
+  allowed_credentials: [],
   scopes: [],
   granted_scopes: [],
   missing_scopes: [],
@@ -91,6 +111,7 @@ describe.each(clients)('a link over $wire', (client) => {
 
   it('carries what was asked for', async () => {
     const asked = {
+      allowed_credentials: ['api_key'],
       scopes: ['read'],
       context: { subdomain: 'acme', nested: { a: [1] } },
       region: 'eu',
@@ -109,13 +130,15 @@ describe.each(clients)('a link over $wire', (client) => {
   })
 
   it('reconnects an account: tenant, region and integration are its own', async () => {
-    expect(await client.ok(create, { integrated_account_id: accountId, context: { plan: 'gold' } })).toMatchObject({
+    const request = { integrated_account_id: accountId, context: { plan: 'gold' }, allowed_credentials: ['api_key'] }
+    expect(await client.ok(create, request)).toMatchObject({
       is_reconnect: true,
       integrated_account_id: accountId,
       tenant_id: 'acme',
       region: 'eu',
       integration: integrationName,
       environment_integration_ids: [installationId],
+      allowed_credentials: ['api_key'],
     })
   })
 
@@ -178,6 +201,38 @@ describe.each(clients)('a wrong link over $wire', (client) => {
     const error = await client.callError(create, request)
     expect(error).toMatchObject({ reason, violations: [expect.objectContaining({ field })] })
     expect((await client.ok(list, {})).link_tokens).toEqual(before)
+  })
+
+  it.each<[string, JsonObject, string, string]>([
+    [
+      'that none of its integrations offers',
+      { integrations: [integrationName], allowed_credentials: ['api_key', 'oauth'] },
+      'allowed_credentials[1]',
+      'is not a credential that an integration of the link offers; there is api_key',
+    ],
+    [
+      'by another one of the account to reconnect',
+      { integrated_account_id: accountId, allowed_credentials: ['api_kye'] },
+      'allowed_credentials[0]',
+      'did you mean api_key? There is api_key',
+    ],
+    [
+      'whose client is not set up',
+      { integrations: [twoName], allowed_credentials: ['oauth2'] },
+      'allowed_credentials[0]',
+      `of ${twoName} cannot be used on the connect page: its client is not set up`,
+    ],
+    [
+      'that leave an integration without any',
+      { integrations: [integrationName, twoName], allowed_credentials: ['sandbox'] },
+      'integrations[0]',
+      `is left without a credential by allowed_credentials: ${integrationName} offers api_key`,
+    ],
+  ])('restricted to credentials %s is rejected by name', async (_, request, field, words) => {
+    const subject = 'integrated_account_id' in request ? {} : { tenant_id: 'acme' }
+    const { reason, violations } = await client.callError(create, { ...subject, ...request })
+    expect(reason).toBe('INVALID_FIELD')
+    expect(violations).toEqual([expect.objectContaining({ field, description: expect.stringContaining(words) })])
   })
 
   it('to reconnect an account takes nothing that the account decides', async () => {

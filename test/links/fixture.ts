@@ -44,6 +44,7 @@ export const KEY_CONFIG: JsonObject = {
 const INPUT: LinkSessionInput = {
   subject: { tenantId: 'acme' },
   integrations: [],
+  allowedCredentials: [],
   scopes: [],
   context: {},
   region: undefined,

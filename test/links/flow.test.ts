@@ -190,6 +190,33 @@ describe('the choice', () => {
     }
   })
 
+  it('is restricted to the credentials of the link: others are neither offered nor taken, nor integrations without any', async () => {
+    const ref = await open({ allowedCredentials: ['oauth2'] })
+    const choices = await listChoices(links, await read(ref.id))
+    expect(choices.map(({ name }) => name)).toContain(several.name)
+    expect(choices.map(({ name }) => name)).not.toContain(keys.name)
+    expect(new Set(choices.flatMap(({ methods }) => methods.map(({ credential }) => credential)))).toEqual(
+      new Set(['oauth2']),
+    )
+    await chooseIntegration(links, ref, keys.id)
+    expect(await read(ref.id)).toMatchObject({ status: 'opened', environmentIntegrationId: null })
+    await chooseIntegration(links, ref, several.id)
+    await chooseMethod(links, ref, 'api_key')
+    expect(await read(ref.id)).toMatchObject({ status: 'form', credential: 'oauth2' })
+  })
+
+  it('of a reconnection that excludes the present credential leads to the others', async () => {
+    const first = await open({ integrations: [several.id] })
+    await chooseMethod(links, first, 'api_key')
+    await submitForm(links, first, VALUES)
+    await activate()
+    const integratedAccountId = (await read(first.id)).integratedAccountId ?? ''
+    const again = async (allowedCredentials: string[]) =>
+      await read((await open({ subject: { integratedAccountId }, allowedCredentials })).id)
+    expect(await again([])).toMatchObject({ status: 'form', credential: 'api_key' })
+    expect(await again(['oauth2'])).toMatchObject({ status: 'form', credential: 'oauth2' })
+  })
+
   it('of an integration or method that is not offered changes nothing', async () => {
     const hidden = await install(KEY_CONFIG, { showInCatalog: false })
     const ref = await open()

@@ -30,6 +30,7 @@ export function linkTokenToProto({
     integration: session.integrationName ?? undefined,
     authenticationMethod: session.authenticationMethod ?? undefined,
     credential: session.credential ?? undefined,
+    allowedCredentials: [...(session.allowedCredentials ?? [])],
     scopes: [...session.scopes],
     grantedScopes: [...session.grantedScopes],
     missingScopes: [...session.missingScopes],
@@ -70,6 +71,7 @@ export function linkSessionInputFromProto(request: CreateLinkTokenRequest): Link
   return {
     subject: kind === 'integratedAccountId' ? { integratedAccountId: value } : { tenantId: value },
     integrations: request.integrations,
+    allowedCredentials: request.allowedCredentials,
     scopes: request.scopes,
     context: request.context ?? {},
     region: parseEnum(REGIONS, request.region),

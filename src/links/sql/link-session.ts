@@ -38,6 +38,7 @@ export interface NewLinkSession
     | 'isReconnect'
     | 'integratedAccountId'
     | 'allowedInstallationIds'
+    | 'allowedCredentials'
     | 'environmentIntegrationId'
     | 'context'
     | 'scopes'
@@ -76,7 +77,7 @@ const SETTLED_STATUS = `(case when ${IS_OVERDUE} then 'expired' when ${IS_EXCHAN
 export const SESSION_COLUMNS = `session.id, session.environment_id as "environmentId", session.token_hash as "tokenHash", session.status,
   session.tenant_id as "tenantId", session.is_reconnect as "isReconnect",
   session.integrated_account_id as "integratedAccountId", session.allowed_installation_ids as "allowedInstallationIds",
-  session.scopes, session.context, session.region, session.is_sandbox as "isSandbox",
+  session.allowed_credentials as "allowedCredentials", session.scopes, session.context, session.region, session.is_sandbox as "isSandbox",
   session.object_store_context_fields as "objectStoreContextFields", session.redirect_uri as "redirectUri",
   session.origins, session.locale, session.persist_previous_context as "persistPreviousContext",
   session.skip_post_connect_form as "skipPostConnectForm", session.expires_at as "expiresAt",
@@ -106,6 +107,7 @@ export async function insertLinkSession(tx: Tx, session: NewLinkSession): Promis
     is_reconnect: session.isReconnect,
     integrated_account_id: session.integratedAccountId,
     allowed_installation_ids: session.allowedInstallationIds === null ? null : [...session.allowedInstallationIds],
+    allowed_credentials: session.allowedCredentials === null ? null : [...session.allowedCredentials],
     environment_integration_id: session.environmentIntegrationId,
     scopes: [...session.scopes],
     context: jsonb(session.context),
