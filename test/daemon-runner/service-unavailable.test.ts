@@ -129,7 +129,9 @@ describe('a daemon whose service is unavailable', () => {
   it('reports that it waits for the rate limit of the third party, and for how long', async () => {
     await using service = await startScriptedService({ wait: { page: 3, seconds: 20 } })
     await using daemon = daemonOf(service)
-    await service.called('report wait 20')
+    await service.called('report wait')
+    // Of a busy machine the first seconds may be over.
+    expect(service.calls.find((call) => call.startsWith('report wait'))).toMatch(/^report wait (1\d|20)$/)
     expect(service.calls).not.toContain('list 3')
     void daemon.daemon.drain(0)
     await daemon.ended

@@ -36,8 +36,8 @@ export interface ScriptedService extends AsyncDisposable {
   readonly authorizations: ReadonlySet<string>
   /** Versions of registered daemons. */
   readonly versions: ReadonlySet<string>
-  /** Resolves when the call has been made for the nth time. */
-  called(name: string, times?: number): Promise<void>
+  /** Resolves when a call that begins so has been made for the nth time. */
+  called(start: string, times?: number): Promise<void>
   /** Closes every connection and rejects new ones, until `restart`. */
   stop(): Promise<void>
   restart(): Promise<void>
@@ -130,9 +130,9 @@ export async function startScriptedService(
     runId,
     leaseId,
     url: `${tls === undefined ? 'http' : 'https'}://localhost:${port}`,
-    async called(name, times = 1) {
+    async called(start, times = 1) {
       const { promise, resolve } = Promise.withResolvers<void>()
-      const look = () => calls.filter((call) => call === name).length >= times && resolve()
+      const look = () => calls.filter((call) => call.startsWith(start)).length >= times && resolve()
       waiting.add(look)
       look()
       await promise
