@@ -27,6 +27,8 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/patchbay') },
     // Files of a worker share their modules: evaluating the graph anew for each file cost more than half of the run.
     isolate: false,
+    // Most objects of a test die with it: a larger young generation collects them at once.
+    execArgv: ['--max-semi-space-size=64'],
     // One more than cores: tests of processes wait more than they compute.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: ProcessesFirst },

@@ -10,7 +10,11 @@ const COUNTS_MAX = 100_000
 
 /** Bounds how many requests are kept that are no events: forged traffic neither fills the disk nor hides handshakes. */
 export class RejectionBudget {
-  readonly #counts = new LRUCache<string, { count: number; readonly sinceMs: number }>({ max: COUNTS_MAX })
+  /** By size, not by `max`, which would allocate all places at once. */
+  readonly #counts = new LRUCache<string, { count: number; readonly sinceMs: number }>({
+    maxSize: COUNTS_MAX,
+    sizeCalculation: () => 1,
+  })
   readonly #clock: Pick<Clock, 'monotonicMs'>
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {

@@ -12,7 +12,8 @@ interface Bucket {
 
 /** Token buckets by address, of this process alone: several servers together let through as many times the rate. */
 export class TokenBuckets {
-  readonly #buckets = new LRUCache<string, Bucket>({ max: BUCKETS_MAX })
+  /** By size, not by `max`, which would allocate all places at once. */
+  readonly #buckets = new LRUCache<string, Bucket>({ maxSize: BUCKETS_MAX, sizeCalculation: () => 1 })
   readonly #clock: Pick<Clock, 'monotonicMs'>
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {

@@ -56,6 +56,13 @@ export interface GoldenAnswer {
 
 /** The golden file of a definition; `undefined` when there is none. */
 export function readGoldenFile(name: string): GoldenFile | undefined {
+  if (!read.has(name)) read.set(name, parseGoldenFile(name))
+  return read.get(name)
+}
+
+const read = new Map<string, GoldenFile | undefined>()
+
+function parseGoldenFile(name: string): GoldenFile | undefined {
   const file = new URL(`golden/${name}.json`, import.meta.url)
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as GoldenFile) : undefined
 }

@@ -34,6 +34,16 @@ ajv.addFormat('country', /^[A-Z]{2}$/)
  * those of the schema, the common ones and `<enum>_raw`, each nullable. What is read is whole: every field of the schema is there.
  */
 export function outputValidator(model: string, resource: string, isWhole: boolean): ValidateFunction {
+  const key = `${model}/${resource} ${isWhole}`
+  const validator = validators.get(key) ?? compileValidator(model, resource, isWhole)
+  validators.set(key, validator)
+  return validator
+}
+
+/** A validator takes long to compile, and every mapping of a resource needs the same one. */
+const validators = new Map<string, ValidateFunction>()
+
+function compileValidator(model: string, resource: string, isWhole: boolean): ValidateFunction {
   const document = findShippedModel(model) as unknown as ModelDocument
   const schema = document.resources[resource]?.schema
   if (schema === undefined) throw new Error(`no resource ${model}/${resource}`)

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { newId } from '../../../src/base/index.ts'
 import { mintToken } from '../../../src/tenancy/token-format.ts'
 import { startTestApp } from '../../support/app.ts'
+import { overWire } from '../../support/case-count.ts'
 import type { CallOutcome, Client } from '../../support/client.ts'
 import { idFieldsOf, namesInPath, OPERATIONS } from '../../support/operations.ts'
 
@@ -61,7 +62,7 @@ const unauthenticated = (reason: string) => ({ code: 'UNAUTHENTICATED', reason, 
 const statusOf = (client: Client, status: number) => (client.wire === 'grpc' ? undefined : status)
 
 describe.each(clients)('a call without a token over $wire', (client) => {
-  it.each(OPERATIONS)('is rejected: $name', async (method) => {
+  it.each(overWire(client, OPERATIONS))('is rejected: $name', async (method) => {
     const { error, headers } = await rejectedOutcome(client, method)
     expect(error).toMatchObject({ ...unauthenticated('TOKEN_MISSING'), httpStatus: statusOf(client, 401) })
     if (client.wire !== 'grpc') expect(headers.get('www-authenticate')).toBe('Bearer')
@@ -69,14 +70,14 @@ describe.each(clients)('a call without a token over $wire', (client) => {
 })
 
 describe.each(clients)('a call with a token that does not exist over $wire', (client) => {
-  it.each(OPERATIONS)('is rejected: $name', async (method) => {
+  it.each(overWire(client, OPERATIONS))('is rejected: $name', async (method) => {
     const { error } = await rejectedOutcome(client, method, mintToken('environment').token)
     expect(error).toMatchObject({ ...unauthenticated('TOKEN_INVALID'), httpStatus: statusOf(client, 401) })
   })
 })
 
 describe.each(clients)('an environment token over $wire', (client) => {
-  it.each(needsTeam)('may not administer the team: $name', async (method) => {
+  it.each(overWire(client, needsTeam))('may not administer the team: $name', async (method) => {
     const { error } = await rejectedOutcome(client, method, app.first.environmentToken)
     expect(error).toMatchObject({
       code: 'PERMISSION_DENIED',
@@ -87,7 +88,7 @@ describe.each(clients)('an environment token over $wire', (client) => {
 })
 
 describe.each(clients)('a team token that names no environment over $wire', (client) => {
-  it.each(needsEnvironment)('gets an error that asks for one: $name', async (method) => {
+  it.each(overWire(client, needsEnvironment))('gets an error that asks for one: $name', async (method) => {
     const { error } = await rejectedOutcome(client, method, app.first.teamToken)
     expect(error).toMatchObject({
       code: 'INVALID_ARGUMENT',

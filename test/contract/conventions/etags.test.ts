@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
+import { overWire } from '../../support/case-count.ts'
 import type { Client } from '../../support/client.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
 import { seedTenant } from '../../support/seeded-tenant.ts'
@@ -29,7 +30,7 @@ const mismatch = (client: Client, { noun }: ResourceKind, id: string) => ({
 })
 
 describe.each(app.clients({}))('an update that names the current etag over $wire', (client) => {
-  it.each(updatable)('is made, and changes the etag: $noun', async (kind) => {
+  it.each(overWire(client, updatable))('is made, and changes the etag: $noun', async (kind) => {
     const { id, etag } = await make(kind, client)
     const change = kind.update!.change()
     const changed = await client.ok(kind.update!.method, { id, etag, ...change }, { token: tokenFor(kind, world) })
@@ -41,7 +42,7 @@ describe.each(app.clients({}))('an update that names the current etag over $wire
 })
 
 describe.each(app.clients({}))('an update that names another etag over $wire', (client) => {
-  it.each(updatable)('is rejected and changes nothing: $noun', async (kind) => {
+  it.each(overWire(client, updatable))('is rejected and changes nothing: $noun', async (kind) => {
     const before = await make(kind, client)
     const { id } = before
 
@@ -56,7 +57,7 @@ describe.each(app.clients({}))('an update that names another etag over $wire', (
     expect(await read(kind, client, id)).toEqual(before)
   })
 
-  it.each(updatable)('is rejected also when it would change nothing: $noun', async (kind) => {
+  it.each(overWire(client, updatable))('is rejected also when it would change nothing: $noun', async (kind) => {
     const { id } = await make(kind, client)
 
     expect(
@@ -66,7 +67,7 @@ describe.each(app.clients({}))('an update that names another etag over $wire', (
 })
 
 describe.each(app.clients({}))('an update without a field to change over $wire', (client) => {
-  it.each(updatable)('answers with the resource as it is: $noun', async (kind) => {
+  it.each(overWire(client, updatable))('answers with the resource as it is: $noun', async (kind) => {
     const before = await make(kind, client)
 
     expect(await client.ok(kind.update!.method, { id: before.id }, { token: tokenFor(kind, world) })).toEqual(before)
@@ -120,7 +121,7 @@ describe('the header If-Match of REST', () => {
 describe.each(app.clients({}))('a deletion that names an etag over $wire', (client) => {
   const deletable = KINDS.filter((kind) => kind.delete !== undefined)
 
-  it.each(deletable)('happens only in that version, and once: $noun', async (kind) => {
+  it.each(overWire(client, deletable))('happens only in that version, and once: $noun', async (kind) => {
     const { id, etag } = await make(kind, client)
     const remove = (version: string) =>
       client.send(kind.delete!, { id: id, etag: version }, { token: tokenFor(kind, world) })
@@ -130,7 +131,7 @@ describe.each(app.clients({}))('a deletion that names an etag over $wire', (clie
     expect(await remove(etag)).toMatchObject({ ok: false, error: { reason: 'RESOURCE_NOT_FOUND' } })
   })
 
-  it.each(deletable)('of something unknown is not found: $noun', async (kind) => {
+  it.each(overWire(client, deletable))('of something unknown is not found: $noun', async (kind) => {
     const rejection = await client.callError(kind.delete!, { id: newId() }, { token: tokenFor(kind, world) })
     expect(rejection).toMatchObject({ code: 'NOT_FOUND', reason: 'RESOURCE_NOT_FOUND' })
   })

@@ -4,6 +4,7 @@ import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import { type JsonObject, newId } from '../../../src/base/index.ts'
 import { query } from '../../../src/database/database.ts'
 import { startTestApp } from '../../support/app.ts'
+import { overWire } from '../../support/case-count.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
 import { createApiEnvironment, seedTenant } from '../../support/seeded-tenant.ts'
 
@@ -80,7 +81,7 @@ describe('a create repeated with its request_id', () => {
 })
 
 describe.each(clients)('a request_id sent with a different request over $wire', (client) => {
-  it.each(KINDS)('is rejected and creates nothing: $noun', async (kind) => {
+  it.each(overWire(client, KINDS))('is rejected and creates nothing: $noun', async (kind) => {
     const request = await requestOf(kind)
     await client.ok(kind.create, request, { token: tokenFor(kind, world) })
     const before = await countOf(kind)

@@ -4,6 +4,7 @@ import { SyncJobRunService } from '../../../gen/patchbay/v1/sync_job_run_service
 import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import { type JsonObject, newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
+import { overWire } from '../../support/case-count.ts'
 import { idFieldsOf, namesInPath, OPERATIONS } from '../../support/operations.ts'
 import {
   createApiEnvironment,
@@ -50,7 +51,7 @@ describe.each(app.clients({ token: own.environmentToken }))('a webhook of anothe
 describe.each(app.clients())('a malformed id over $wire', (client) => {
   const places = OPERATIONS.flatMap((method) => idFieldsOf(method).map((field) => ({ method, field })))
 
-  it.each(places)('is rejected with its field: $method.name.$field', async ({ method, field }) => {
+  it.each(overWire(client, places))('is rejected with its field: $method.name.$field', async ({ method, field }) => {
     const others = Object.fromEntries(idFieldsOf(method).map((name) => [name, newId()]))
     const { teamToken, environmentId } = own
 

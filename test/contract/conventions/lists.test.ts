@@ -4,6 +4,7 @@ import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../../src/base/index.ts'
 import { encodePageToken } from '../../../src/database/keyset-pages.ts'
 import { startTestApp } from '../../support/app.ts'
+import { overWire } from '../../support/case-count.ts'
 import type { Client } from '../../support/client.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
 import { createApiEnvironment, seedTenant } from '../../support/seeded-tenant.ts'
@@ -65,7 +66,7 @@ describe('a list', () => {
 })
 
 describe.each(clients)('walking a list over $wire', (client) => {
-  it.each(KINDS)('shows everything there was once, while others insert: $noun', async (kind) => {
+  it.each(overWire(client, KINDS))('shows everything there was once, while others insert: $noun', async (kind) => {
     const made = new Set([await make(kind), await make(kind), await make(kind), await make(kind), await make(kind)])
     const before = await walk(admin, kind, 1000)
 
@@ -105,7 +106,7 @@ describe.each(clients)('the page size over $wire', (client) => {
 })
 
 describe.each(clients)('a page token over $wire', (client) => {
-  it.each(KINDS)('that is none of the list is rejected: $noun', async (kind) => {
+  it.each(overWire(client, KINDS))('that is none of the list is rejected: $noun', async (kind) => {
     const forged = ['x', '!', 'AAAAAAAAAAAAAAAA', encodePageToken({ list: 'other' }, ['not-a-uuid'])]
     for (const token of forged)
       expect(await client.callError(kind.list, { page_token: token }, { token: tokenFor(kind, world) })).toMatchObject(

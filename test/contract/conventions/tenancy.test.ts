@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type JsonObject, newId } from '../../../src/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
+import { overWire } from '../../support/case-count.ts'
 import { KINDS, tokenFor } from '../../support/operations.ts'
 import { createApiEnvironment, createApiTenant, seedTenant, type Tenant } from '../../support/seeded-tenant.ts'
 import {
@@ -40,14 +41,14 @@ describe.each(app.clients({}))('an id of another tenant over $wire', (client) =>
   const environmentHeaders = { authorization: `Bearer ${own.environmentToken}` }
   const teamHeaders = { authorization: `Bearer ${own.teamToken}`, 'patchbay-environment': own.environmentId }
 
-  it.each(idLocations().filter(isOfEnvironment))(
+  it.each(overWire(client, idLocations().filter(isOfEnvironment)))(
     'of the same team is answered like an unknown one: $name',
     async (place) => {
       expect(await compareForeign(sendAs(client, app.url, environmentHeaders), place, own, sibling)).toBeUndefined()
     },
   )
 
-  it.each(idLocations())('of another team is answered like an unknown one: $name', async (place) => {
+  it.each(overWire(client, idLocations()))('of another team is answered like an unknown one: $name', async (place) => {
     expect(await compareForeign(sendAs(client, app.url, teamHeaders), place, own, foreign)).toBeUndefined()
   })
 })
