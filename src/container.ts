@@ -196,6 +196,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     credentialRefresher: accountPort,
     accountReporter: accountPort,
     callLimiter,
+    sealer: secrets.sealer,
   })
   const calls = {
     proxy,
@@ -319,11 +320,10 @@ function generatedDocument(name: string): JsonObject {
 /** Builds the API: every service of the contract and the documents that describe it. */
 export function createApi(deps: ApiDeps): Api {
   const { config, storage, logger, observability, tls, onWebhookReceived = () => undefined } = deps
-  const { database } = storage
   const domain = createContainer(deps)
   const services = createServices(domain)
   const authenticator = createAuthenticator({
-    database,
+    database: storage.database,
     clock: systemClock,
     onWriteError: (error) => logger.warn(describeError(error), 'the last use of a token could not be stored'),
   })
@@ -333,8 +333,13 @@ export function createApi(deps: ApiDeps): Api {
     observe: observability?.metrics?.observeToolCall,
     onWriteError: (error) => logger.warn(describeError(error), 'the record of a call of a tool could not be stored'),
   })
-  const openApi = generatedDocument('openapi.json')
-  const origins = { publicUrl: domain.toolServers.publicUrl, corsOrigins: config.corsOrigins }
+  const mcp = {
+    version: product.version,
+    sealer: domain.secrets.sealer,
+    openApi: generatedDocument('openapi.json'),
+    publicUrl: domain.toolServers.publicUrl,
+    corsOrigins: config.corsOrigins,
+  }
   const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
   observability?.schedulerMonitor.subscribe((isStalled) =>
     health.set(SCHEDULER, isStalled ? SCHEDULER_PROBLEM : undefined),
@@ -355,20 +360,16 @@ export function createApi(deps: ApiDeps): Api {
       drainGraceMs: config.drainGraceMs,
       deadlineDefaultMs: Math.min(config.deadlineMaxMs, 30_000),
     },
-    management: { version: product.version, openApi, ...origins },
+    management: mcp,
     extraRoutes: [
-      documentRoute('/openapi.json', openApi),
+      documentRoute('/openapi.json', mcp.openApi),
       documentRoute('/asyncapi.json', generatedDocument('asyncapi.json')),
       documentRoute('/schemas/events.json', generatedDocument('events.json')),
       documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
       proxyRoute(domain.calls),
       customRoute(domain.calls),
       unifiedRoute(domain.unifiedCalls),
-      mcpRoute({
-        endpoint: toolEndpoint,
-        version: product.version,
-        ...origins,
-      }),
+      mcpRoute({ endpoint: toolEndpoint, ...mcp }),
       ...inboundWebhookRoutes({ receive: createWebhookReceiver(domain, onWebhookReceived) }),
       ...connectPageRoutes(domain),
       ...healthzRoutes(health),

@@ -13,7 +13,7 @@ export interface AccountDependencies {
   readonly database: Pick<Database, 'pool' | 'transaction'>
   readonly secrets: Pick<
     SecretStore,
-    'get' | 'put' | 'remove' | 'decryptAll' | 'encryptFor' | 'decryptFor' | 'destroyKeys'
+    'get' | 'put' | 'remove' | 'decryptAll' | 'encryptFor' | 'decryptFor' | 'destroyKeys' | 'sealer'
   >
   readonly definitions: DefinitionCache
   /** The context keys that live in the object store. */

@@ -1,4 +1,5 @@
 import { createContextKey, type HandlerContext } from '@connectrpc/connect'
+import type { JsonObject } from '../base/index.ts'
 import type { Principal } from '../tenancy/index.ts'
 
 export type { Principal }
@@ -30,6 +31,11 @@ export function environmentCallerOf(context: CallerContext): EnvironmentPrincipa
 /** The environment in which an operation with access `environment` acts. */
 export function environmentIdOf(context: CallerContext): string {
   return environmentCallerOf(context).environmentId
+}
+
+/** Who may use a value that was sealed for the caller: callers of the same team that act in the same environment. */
+export function holderOf({ teamId, environmentId }: Principal): JsonObject {
+  return { team: teamId, environment: environmentId ?? null }
 }
 
 /** The team whose token the caller has. */

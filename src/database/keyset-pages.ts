@@ -4,7 +4,7 @@ import { canonicalJson, Failure, invalidFields, isUuid, type JsonObject } from '
 const PAGE_SIZE_DEFAULT = 50
 const PAGE_SIZE_MAX = 1_000
 
-/** Bytes of the query's hash in a token. It detects mistakes; forging one gains nothing, since pages are read in the caller's own environment. */
+/** Bytes of the query's hash in a token. It detects mistakes: clients get tokens sealed (`api/services/sealed-pages.ts`). */
 const QUERY_HASH_BYTES = 9
 const TOKEN_CHARACTERS_MAX = 2_048
 const TOKEN = /^[\w-]+$/

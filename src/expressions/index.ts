@@ -37,6 +37,7 @@ export {
 export {
   assertNoDotSegments,
   compileUrl,
+  decodedForms,
   findBaseUrlProblem,
   type HostPlaceholder,
   listHostPlaceholders,

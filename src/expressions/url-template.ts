@@ -30,7 +30,9 @@ type UrlPosition = 'origin' | 'scheme' | 'label' | 'host' | 'port' | 'path'
 
 const LABEL = /^[a-z0-9-]{1,63}$/
 const PORT = /^\d{1,5}$/
-const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?=\/|$)/i
+const DOT_SEGMENT = /(?:^|[/\\])\.{1,2}(?=[/\\]|$)/
+/** Times that a path is decoded to find what is hidden in it: third parties decode once, some of their gateways once more. */
+const DECODINGS_MAX = 3
 const STARTS_LIKE_URL = /^(?:https?:\/\/[^/]|\{\{)/i
 const ORIGIN_WITHOUT_SLASH = /^\{\{[^}]*\}\}(?!$|\/|:\/\/)/
 
@@ -94,14 +96,39 @@ export function urlTemplateText({ pieces }: UrlTemplate): string {
     .join('')
 }
 
-/** Rejects `.` and `..` segments, encoded or not: URL parsers resolve them, which would change the path. */
+/**
+ * Rejects `.` and `..` segments between slashes and backslashes, encoded or not: URL parsers resolve them, and third parties that
+ * decode a path before they route it, which would change the path.
+ */
 export function assertNoDotSegments(url: string): void {
   const [bare = ''] = url.replace(/^[a-z]+:\/\//i, '').split(/[?#]/, 1)
-  if (DOT_SEGMENT.test(bare))
+  if (decodedForms(bare).some((form) => DOT_SEGMENT.test(form)))
     throw new Failure(
       'PLACEHOLDER_UNRESOLVED',
       'the path would hold a segment "." or "..", which leads to another path',
     )
+}
+
+/** A text, and what percent-decoding makes of it until nothing changes, at most `DECODINGS_MAX` times. */
+export function decodedForms(text: string): readonly string[] {
+  const forms = [text]
+  for (let form = text; forms.length <= DECODINGS_MAX && form.includes('%'); forms.push(form)) {
+    const decoded = percentDecode(form)
+    if (decoded === form) break
+    form = decoded
+  }
+  return forms
+}
+
+/** Decodes each group of escapes that is UTF-8; others stay. */
+function percentDecode(text: string): string {
+  return text.replace(/(?:%[\da-f]{2})+/gi, (escapes) => {
+    try {
+      return decodeURIComponent(escapes)
+    } catch {
+      return escapes.replace(/%(2[ef]|5c)/gi, (separator) => decodeURIComponent(separator))
+    }
+  })
 }
 
 /** A value that occurs before the path of an address. */

@@ -109,7 +109,7 @@ export async function loadFormOptions(
     const missing = field.dependsOn.filter((name) => !Object.hasOwn(chosen, name))
     if (missing.length > 0) return { kind: 'disabled', missing }
     const listing = { resolved, field, source: field.remote, search: (request.search ?? '').trim(), chosen }
-    return await readOptions(deps, listing, await openPosition(deps, listing, request.cursor))
+    return await readOptions(deps, listing, openPosition(deps.accounts, listing, request.cursor))
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     if (error.reason === 'PAGE_TOKEN_INVALID') throw pageTokenInvalid()
@@ -177,12 +177,12 @@ async function readOptions(
       : page.options
     const options = found.slice(offset, offset + OPTIONS_MAX)
     if (offset + options.length < found.length)
-      return await pageWith(deps, listing, options, { cursor, offset: offset + options.length })
+      return pageWith(deps.accounts, listing, options, { cursor, offset: offset + options.length })
     if (page.nextCursor === null) return { kind: 'page', options, nextCursor: undefined }
     cursor = page.nextCursor
     offset = 0
     if (options.length > 0 || pages === UPSTREAM_PAGES_MAX)
-      return await pageWith(deps, listing, options, { cursor, offset })
+      return pageWith(deps.accounts, listing, options, { cursor, offset })
   }
 }
 
@@ -265,52 +265,36 @@ function failureOf(outcome: RateLimitedOutcome | UpstreamErrorOutcome): Failure 
 }
 
 /** A page of options that others follow. */
-async function pageWith(
-  { accounts }: FormOptionsDependencies,
+function pageWith(
+  { secrets: { sealer } }: Pick<FormOptionsDependencies['accounts'], 'secrets'>,
   listing: OptionsListing,
   options: readonly FormOption[],
   { cursor = '', offset }: OptionsPosition,
-): Promise<FormOptionsResult> {
-  const { environmentId } = listing.resolved.account
-  const position = Buffer.from(`${offset}.${cursor}`)
-  const sealed = await accounts.secrets.encryptFor(accounts.database.pool, environmentId, aadOf(listing), position)
-  return { kind: 'page', options, nextCursor: Buffer.from(sealed).toString('base64url') }
+): FormOptionsResult {
+  return { kind: 'page', options, nextCursor: sealer.seal(PURPOSE, bindingOf(listing), `${offset}.${cursor}`) }
 }
 
-/**
- * What a cursor is bound to. A browser holds it, and it decides which address is read with the account's credentials: it is
- * encrypted, and opens nowhere else.
- */
-function aadOf({ resolved: { account }, field, search, chosen }: OptionsListing): string {
-  return `form_options|cursor|${canonicalJson([account.id, field.name, search, chosen])}`
+const PURPOSE = 'form_options'
+
+/** What a cursor is bound to. A browser holds it, and it decides which address is read with the account's credentials. */
+function bindingOf({ resolved: { account }, field, search, chosen }: OptionsListing): JsonObject {
+  return { environment: account.environmentId, account: account.id, field: field.name, search, chosen }
 }
 
 /** `<offset>.<cursor of the proxy>`; without a cursor the first page. */
 const POSITION = /^(\d{1,9})\.([\x21-\x7e]*)$/
 
-/** Bytes of the id of a key, before what is encrypted. */
-const KEY_ID_LENGTH = 16
-
 /** The position of a cursor that `pageWith` made for the same list. @throws Failure PAGE_TOKEN_INVALID */
-async function openPosition(
-  { accounts }: FormOptionsDependencies,
+function openPosition(
+  { secrets: { sealer } }: Pick<FormOptionsDependencies['accounts'], 'secrets'>,
   listing: OptionsListing,
   text = '',
-): Promise<OptionsPosition> {
+): OptionsPosition {
   if (text === '') return { cursor: undefined, offset: 0 }
-  const sealed = Buffer.from(text.length > CURSOR_LENGTH_MAX ? '' : text, 'base64url')
-  // Of several texts with the same bytes, the one that was handed out.
-  if (sealed.length <= KEY_ID_LENGTH || sealed.toString('base64url') !== text) throw pageTokenInvalid()
-  const { environmentId } = listing.resolved.account
-  try {
-    const { pool } = accounts.database
-    const opened = await accounts.secrets.decryptFor(pool, environmentId, aadOf(listing), sealed)
-    const [, offset, cursor] = POSITION.exec(Buffer.from(opened).toString()) ?? []
-    if (offset !== undefined) return { cursor: cursor === '' ? undefined : cursor, offset: Number(offset) }
-  } catch (error) {
-    if (!(error instanceof Failure && error.reason === 'SECRET_UNREADABLE')) throw error
-  }
-  throw pageTokenInvalid()
+  const opened = text.length > CURSOR_LENGTH_MAX ? undefined : sealer.open(PURPOSE, bindingOf(listing), text)
+  const [, offset, cursor] = POSITION.exec(opened ?? '') ?? []
+  if (offset === undefined) throw pageTokenInvalid()
+  return { cursor: cursor === '' ? undefined : cursor, offset: Number(offset) }
 }
 
 function pageTokenInvalid(): Failure {

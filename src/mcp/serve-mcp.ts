@@ -8,10 +8,10 @@ import {
 } from '@modelcontextprotocol/server'
 import { Failure, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import type { ToolDescription, ToolResult } from '../tool-servers/index.ts'
-import { decodeToolCursor, encodeToolCursor } from './tool-cursor.ts'
+import { decodeToolCursor, encodeToolCursor, type ToolListing } from './tool-cursor.ts'
 
 /** What an endpoint offers its clients. */
-export interface McpTools {
+export interface McpTools extends ToolListing {
   readonly name: string
   /** Of this service. */
   readonly version: string
@@ -70,7 +70,7 @@ function createServer(source: McpTools, onDefect: (error: unknown) => void): Ser
       cacheHints: { 'tools/list': cache, 'server/discover': cache },
     },
   )
-  server.setRequestHandler('tools/list', ({ params }) => listTools(source.tools, params?.cursor))
+  server.setRequestHandler('tools/list', ({ params }) => listTools(source, params?.cursor))
   server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const args = isJsonObject(params.arguments) ? params.arguments : {}
     try {
@@ -84,13 +84,14 @@ function createServer(source: McpTools, onDefect: (error: unknown) => void): Ser
   return server
 }
 
-function listTools(tools: readonly ToolDescription[], cursor: string | undefined): ListToolsResult {
-  const start = cursor === undefined ? 0 : decodeToolCursor(tools, cursor)
+function listTools(listing: ToolListing, cursor: string | undefined): ListToolsResult {
+  const { tools } = listing
+  const start = cursor === undefined ? 0 : decodeToolCursor(listing, cursor)
   if (start === undefined)
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'the cursor is not one of this list: start without it')
   const end = endOfPage(tools, start)
   const page = tools.slice(start, end).map(toWireTool)
-  return end < tools.length ? { tools: page, nextCursor: encodeToolCursor(tools, end) } : { tools: page }
+  return end < tools.length ? { tools: page, nextCursor: encodeToolCursor(listing, end) } : { tools: page }
 }
 
 /** After the tools that fit one page; at least one. */

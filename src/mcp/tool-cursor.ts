@@ -1,32 +1,37 @@
 import { createHash } from 'node:crypto'
+import type { JsonObject, Sealer } from '../base/index.ts'
 import type { ToolDescription } from '../tool-servers/index.ts'
 
-const HASH_BYTES = 9
-const CURSOR = /^[\w-]{1,64}$/
+const PURPOSE = 'tool_list'
 
-/** The cursor of the page that begins at an index: opaque to clients, and valid for this list alone. */
-export function encodeToolCursor(tools: readonly ToolDescription[], index: number): string {
-  return Buffer.concat([hashNames(tools), Buffer.from(String(index))]).toString('base64url')
+/** A list of tools, and who reads it. */
+export interface ToolListing {
+  readonly tools: readonly ToolDescription[]
+  readonly sealer: Sealer
+  /** Who may use the cursors. */
+  readonly holder: JsonObject
 }
 
-/** The index in a cursor; `undefined` for one of another list, or a text that is none. */
-export function decodeToolCursor(tools: readonly ToolDescription[], cursor: string): number | undefined {
-  if (!CURSOR.test(cursor)) return undefined
-  const bytes = Buffer.from(cursor, 'base64url')
-  const index = Number(bytes.subarray(HASH_BYTES).toString())
-  const isOwn = bytes.subarray(0, HASH_BYTES).equals(hashNames(tools))
-  return isOwn && Number.isInteger(index) && index > 0 && index < tools.length ? index : undefined
+/** The cursor of the page that begins at an index: opaque to clients, and valid for this list and holder alone. */
+export function encodeToolCursor({ sealer, holder, tools }: ToolListing, index: number): string {
+  return sealer.seal(PURPOSE, [holder, hashNames(tools)], String(index))
 }
 
-const hashes = new WeakMap<readonly ToolDescription[], Buffer>()
+/** The index in a cursor; `undefined` for one of another list or holder, or a text that is none. */
+export function decodeToolCursor({ sealer, holder, tools }: ToolListing, cursor: string): number | undefined {
+  const content = sealer.open(PURPOSE, [holder, hashNames(tools)], cursor)
+  return content === undefined ? undefined : Number(content)
+}
+
+const hashes = new WeakMap<readonly ToolDescription[], string>()
 
 /** Computed once per list, which never changes. */
-function hashNames(tools: readonly ToolDescription[]): Buffer {
+function hashNames(tools: readonly ToolDescription[]): string {
   const known = hashes.get(tools)
   if (known !== undefined) return known
   const hash = createHash('sha256')
   for (const { name } of tools) hash.update(`${name}\n`)
-  const bytes = hash.digest().subarray(0, HASH_BYTES)
-  hashes.set(tools, bytes)
-  return bytes
+  const text = hash.digest('base64url')
+  hashes.set(tools, text)
+  return text
 }

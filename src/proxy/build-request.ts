@@ -5,7 +5,7 @@ import {
   type AuthorizationContext,
   type AuthorizationEffect,
   appendQuery,
-  assertAllowedOrigin,
+  assertAllowedLink,
   type PageParam,
   type PageParams,
   setQuery,
@@ -33,7 +33,7 @@ const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
  * paging. Entries whose placeholder has no value are left out.
  *
  * @param page parameters of the page; a next link replaces URL and query
- * @throws Failure PLACEHOLDER_UNRESOLVED; PAGINATION_ORIGIN for a next link to a foreign origin; DEFINITION_INVALID
+ * @throws Failure PLACEHOLDER_UNRESOLVED; PAGINATION_ORIGIN for a next link to a foreign origin or path; DEFINITION_INVALID
  */
 export function buildRequest(
   { method, path }: ResolvedTarget,
@@ -67,12 +67,9 @@ function pageUrl(
   const url = `${renderUrl(method.url, scope)}${path}`
   if (page?.url === undefined)
     return appendQuery(url, writeQuery(mergeQuery(method, request, scope, page?.params ?? []), method.queryArrayFormat))
-  const allowed = method.pagination?.rules.allowedOrigins ?? []
-  assertAllowedOrigin(
-    page.url,
-    url,
-    allowed.map((origin) => String(renderValue(origin, scope) ?? '')),
-  )
+  const { allowedOrigins = [], allowedPaths = [] } = method.pagination?.rules ?? {}
+  const origins = allowedOrigins.map((origin) => String(renderValue(origin, scope) ?? ''))
+  assertAllowedLink(page.url, url, { origins, paths: allowedPaths })
   return page.url
 }
 

@@ -1,4 +1,5 @@
 import type { Plan } from '../definitions/index.ts'
+import type { ListingState } from '../formats/index.ts'
 import { type CallContext, createCallContext } from './call-context.ts'
 import { encodeCursor, listOf } from './cursor.ts'
 import type { CallDependencies } from './dependencies.ts'
@@ -26,9 +27,9 @@ export async function call(
   deps.requestLine.planned(context.target)
   const { isList, pagination } = context.target.method
   if (!isList) return singleOutcome(deps, context, await sendWithRetries(deps, context))
-  if (pagination === undefined) return toCallOutcome(context, await fetchUnpaged(deps, context))
+  if (pagination === undefined) return toCallOutcome(deps, context, await fetchUnpaged(deps, context))
   const state = await initialState(deps, context, pagination)
-  return toCallOutcome(context, await fetchPage(deps, context, pagination, state))
+  return toCallOutcome(deps, context, await fetchPage(deps, context, pagination, state))
 }
 
 /** The outcome of a call that is no list. @throws Failure EXPRESSION_FAILED */
@@ -62,12 +63,12 @@ export function findPassedOn(outcome: CallOutcome): SuccessOutcome | undefined {
   return { kind: 'ok', status, headers, body, result: body, page: undefined, rateLimit }
 }
 
-function toCallOutcome(context: CallContext, outcome: ListPageOutcome): CallOutcome {
+function toCallOutcome({ sealer }: CallDependencies, context: CallContext, outcome: ListPageOutcome): CallOutcome {
   if (outcome.kind !== 'page') return outcome
-  const list = listOf(context)
   const { page, response, previous } = outcome
   const { records, state, stopReason, rateLimit } = page
-  const nextCursor = state === null ? null : encodeCursor(list, state)
-  const previousCursor = previous === undefined ? undefined : encodeCursor(list, previous)
+  const encode = (position: ListingState) => encodeCursor(sealer, listOf(context), position)
+  const nextCursor = state === null ? null : encode(state)
+  const previousCursor = previous && encode(previous)
   return { kind: 'ok', ...response, result: records, page: { nextCursor, previousCursor, stopReason }, rateLimit }
 }

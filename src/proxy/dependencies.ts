@@ -1,4 +1,4 @@
-import type { Clock, JsonObject } from '../base/index.ts'
+import type { Clock, JsonObject, Sealer } from '../base/index.ts'
 import type { MethodPlan, Plan } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { Evaluator } from '../expressions/index.ts'
@@ -20,6 +20,8 @@ export interface ProxyDependencies {
   readonly credentialRefresher?: CredentialRefresher | undefined
   readonly accountReporter?: AccountReporter | undefined
   readonly callLimiter?: CallLimiter | undefined
+  /** Seals cursors. Absent: the cursors of this proxy are valid as long as it lives, and in no other one. */
+  readonly sealer?: Sealer | undefined
 }
 
 /** Evaluates the expressions of a definition. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */
@@ -30,6 +32,7 @@ const EXPRESSION_BYTES_MAX = 5 * 1024 * 1024
 
 /** The dependencies of one call. */
 export interface CallDependencies extends ProxyDependencies {
+  readonly sealer: Sealer
   /** Redacts every secret of the call; each stage adds the secrets it puts on a request. */
   readonly redaction: Redactor
   /** Of the account; expressions read what `environmentRoots` allows. */
@@ -42,7 +45,11 @@ export interface CallDependencies extends ProxyDependencies {
  * The dependencies of one call: its expressions are evaluated for its environment, with which the sandbox is shared fairly,
  * and its secrets are redacted.
  */
-export function dependenciesForCall(deps: ProxyDependencies, plan: Plan, account: AccountAccess): CallDependencies {
+export function dependenciesForCall(
+  deps: ProxyDependencies & Pick<CallDependencies, 'sealer'>,
+  plan: Plan,
+  account: AccountAccess,
+): CallDependencies {
   const { environmentId, environmentVariables } = account
   const limits = {
     inputBytesMax: EXPRESSION_BYTES_MAX,

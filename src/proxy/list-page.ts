@@ -30,7 +30,7 @@ export async function initialState(
   pagination: Pagination,
 ): Promise<ListingState> {
   const { cursor, limit } = context.request.page ?? {}
-  if (cursor !== undefined) return decodeCursor(listOf(context), pagination, cursor)
+  if (cursor !== undefined) return decodeCursor(deps.sealer, listOf(context), pagination, cursor)
   return startListing(pagination, limit, paginationContext(deps, templateScope(context)))
 }
 

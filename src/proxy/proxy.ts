@@ -1,4 +1,4 @@
-import type { JsonObject } from '../base/index.ts'
+import { createSealer, type JsonObject } from '../base/index.ts'
 import type { Plan } from '../definitions/index.ts'
 import { actionPages, callAction, runAction } from './actions.ts'
 import { call } from './call.ts'
@@ -37,7 +37,8 @@ export interface ApiProxy {
 }
 
 /** Creates the proxy. */
-export function createProxy(deps: ProxyDependencies): ApiProxy {
+export function createProxy({ sealer = createSealer(), ...ports }: ProxyDependencies): ApiProxy {
+  const deps = { ...ports, sealer }
   /** Redacts the failures of a call: they may quote a redirect, a body, a value of a template. */
   async function redacted<Result>(
     plan: Plan,

@@ -113,6 +113,8 @@ interface PageSelection {
   readonly cursor?: string | undefined
   /** What a cursor is bound to beside account and target. Default: id, query, arguments and body of the request. */
   readonly list?: JsonObject | undefined
+  /** Who may use the cursor, where it is fewer than all who may call the account, such as the clients of one tool. */
+  readonly holder?: JsonObject | undefined
 }
 
 export const RESPONSE_BYTES_MAX = 16 * 1024 * 1024

@@ -91,7 +91,7 @@ function passthroughMethod(plan: Plan, verb: string): MethodPlan {
 /** The caller's path below the base URL: with one leading slash, without dot segments. */
 function normalizePath(path: string): string {
   const rooted = `/${path.replace(/^\/+/, '')}`
-  assertNoDotSegments(rooted.replaceAll('\\', '/'))
+  assertNoDotSegments(rooted)
   if (/[\s#]/.test(rooted))
     throw new Failure('INVALID_FIELD', 'the path must be percent-encoded: it holds a blank or a "#"')
   return rooted

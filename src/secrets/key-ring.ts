@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { hkdfSync, randomBytes } from 'node:crypto'
 import { decrypt, encrypt } from './encryption.ts'
 
 const KEY_BYTES = 32
@@ -10,6 +10,8 @@ export interface KeyRing {
   createDataKey(ownerId: string, keyId: string): WrappedKey
   /** Unwraps a data key. @throws Error when its key encryption key is not in the ring or the row was tampered with */
   unwrapDataKey(wrapped: WrappedKey, ownerId: string, keyId: string): Uint8Array
+  /** A key of 32 bytes for another purpose, derived from each key of the ring; in the order of the ring. */
+  deriveKeys(purpose: string): readonly Uint8Array[]
 }
 
 /** A data key as it is stored. */
@@ -55,6 +57,8 @@ function createKeyRing(keys: ReadonlyMap<string, Uint8Array>): KeyRing {
       if (key === undefined) throw new Error(`the key encryption key ${keyEncryptionKeyId} is not configured`)
       return decrypt(key, dataKeyAad(ownerId, keyId), wrapped)
     },
+    deriveKeys: (purpose) =>
+      [...keys.values()].map((key) => Buffer.from(hkdfSync('sha256', key, '', `purpose|${purpose}`, KEY_BYTES))),
   }
 }
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { Failure, newId } from '../base/index.ts'
+import { createSealer, Failure, newId, type Sealer } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { decrypt, encrypt } from './encryption.ts'
 import type { KeyRing } from './key-ring.ts'
@@ -38,6 +38,8 @@ export interface SecretStore {
   encryptFor(tx: Tx, ownerId: string, aad: string, bytes: Uint8Array): Promise<Uint8Array>
   /** Decrypts what `encryptFor` made for the same owner and associated data. @throws Failure SECRET_UNREADABLE */
   decryptFor(tx: Tx, ownerId: string, aad: string, encrypted: Uint8Array): Promise<Uint8Array>
+  /** Seals what clients hold, under keys of the ring: every process opens what another one sealed. */
+  readonly sealer: Sealer
 }
 
 /**
@@ -71,6 +73,7 @@ export function createSecretStore(ring: KeyRing): SecretStore {
 
   return {
     decryptAll,
+    sealer: createSealer(ring.deriveKeys('client_values')),
     async put(tx, ref, values) {
       const entries = Object.entries(values)
       if (entries.length === 0) return

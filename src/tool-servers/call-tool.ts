@@ -299,11 +299,13 @@ function unifiedRequest(call: CheckedCall): UnifiedRequest {
   }
 }
 
-function pageOf({ tool, arguments: given }: CheckedCall): { limit?: number; cursor?: string } | undefined {
+/** The page that is asked for; its cursor is valid for this tool of this server alone. */
+function pageOf({ server, tool, arguments: given }: CheckedCall): ProxyRequest['page'] {
   if (tool.target.controls.limit === undefined) return undefined
   const [limit, cursor] = [controlOf(tool, given, 'limit'), controlOf(tool, given, 'cursor')]
   return {
     limit: typeof limit === 'number' ? limit : LIST_LIMIT_DEFAULT,
+    holder: { tool_server: server.id, tool: tool.name },
     ...(typeof cursor === 'string' && cursor !== '' ? { cursor } : {}),
   }
 }

@@ -5,6 +5,7 @@ import type {
   AccountAccess,
   ApiProxy,
   PreviewRequest,
+  ProxyRequest,
   RateLimitedOutcome,
   SuccessOutcome,
   UpstreamErrorOutcome,
@@ -43,7 +44,7 @@ export interface UnifiedRequest {
   readonly expandUnbatched?: boolean | undefined
   /** A filter that is not honoured is an error. Default false: it is reported. */
   readonly strictFilters?: boolean | undefined
-  readonly page?: { readonly limit?: number | undefined; readonly cursor?: string | undefined } | undefined
+  readonly page?: Omit<NonNullable<ProxyRequest['page']>, 'list'> | undefined
   /** Record of the parent resource, in a sync. */
   readonly parent?: JsonObject | undefined
   /** Adds `remote_data`, the provider's record, to each record. */

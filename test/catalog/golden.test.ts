@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import type { Json } from '../../src/base/index.ts'
+import { createSealer, type Json } from '../../src/base/index.ts'
 import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
 import { compilePlan, type Plan, resolveConfig } from '../../src/definitions/index.ts'
 import type { EgressResponse } from '../../src/egress/index.ts'
@@ -11,6 +11,7 @@ import { shipped } from './shipped.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const evaluator = createEvaluator()
+const sealer = createSealer()
 afterAll(() => evaluator[Symbol.asyncDispose]())
 
 describe.each(SHIPPED_NAMES)('%s', (name) => {
@@ -75,7 +76,7 @@ function proxyAnswering(sent: EgressRequest[], answer: GoldenAnswer | undefined)
   }
   const stream = () => Promise.reject(new Error('golden calls do not stream'))
   const clock = { now: () => NOW, monotonicMs: () => 0, sleep: async () => {} }
-  return createProxy({ http: { send, stream }, evaluator, clock, random: () => 0.5, nonce: () => 'n0nce' })
+  return createProxy({ http: { send, stream }, evaluator, clock, random: () => 0.5, nonce: () => 'n0nce', sealer })
 }
 
 function responseOf(url: string, { status = 200, headers = {}, json, text, base64 }: GoldenAnswer): EgressResponse {

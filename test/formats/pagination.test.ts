@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
 import {
   advancePage,
-  assertAllowedOrigin,
+  assertAllowedLink,
   compilePagination,
   type ListingContext,
   type PageParams,
@@ -129,30 +129,42 @@ describe('a cycle of tokens is noticed, however long it is', () => {
   })
 })
 
-describe('a next link stays on the origin', () => {
+describe('a next link stays on origin and path of the request', () => {
   const base = 'https://api.example.com/items'
 
-  test.each([
-    ['https://api.example.com/other?page=2', []],
-    ['https://API.example.com:443/x', []],
-    ['https://eu.example.com/x', ['https://eu.example.com']],
-  ])('%s is followed', (link, allowed) => {
-    expect(() => assertAllowedOrigin(link, base, allowed)).not.toThrow()
+  test.each<[string, string[], string[]]>([
+    ['https://API.example.com:443/items?page=2', [], []],
+    ['https://api.example.com/items/', [], []],
+    ['https://api.example.com/%69tems', [], []],
+    ['https://api.example.com/other?page=2', [], ['/other']],
+    ['https://api.example.com/v2/items/continue', [], ['/v2/*/continue']],
+    ['https://api.example.com/a/items/b', [], ['*/items/*']],
+    ['https://api.example.com/anything', [], ['*']],
+    ['https://eu.example.com/items', ['https://eu.example.com'], []],
+  ])('%s is followed', (link, origins, paths) => {
+    expect(() => assertAllowedLink(link, base, { origins, paths })).not.toThrow()
   })
 
-  test.each([
-    ['https://evil.example/items', []],
-    ['http://api.example.com/items', []],
-    ['https://api.example.com:8443/items', []],
-    ['https://api.example.com.evil.example/items', []],
-    ['https://user:pass@api.example.com/items', []],
-    ['https://user@api.example.com/items', []],
-    ['https://:pass@api.example.com/items', []],
-    ['https://eu.example.com/x', ['https://us.example.com', 'nonsense', '']],
-    ['javascript:alert(1)', []],
-    ['nonsense', []],
-  ])('%s is rejected', (link, allowed) => {
-    expect(() => assertAllowedOrigin(link, base, allowed)).toThrow('PAGINATION_ORIGIN')
+  test.each<[string, string[], string[]]>([
+    ['https://evil.example/items', [], ['*']],
+    ['http://api.example.com/items', [], []],
+    ['https://api.example.com:8443/items', [], []],
+    ['https://api.example.com.evil.example/items', [], []],
+    ['https://user:pass@api.example.com/items', [], []],
+    ['https://user@api.example.com/items', [], []],
+    ['https://:pass@api.example.com/items', [], []],
+    ['https://eu.example.com/items', ['https://us.example.com', 'nonsense', ''], []],
+    ['javascript:alert(1)', [], ['*']],
+    ['nonsense', [], ['*']],
+    ['https://api.example.com/other?page=2', [], []],
+    ['https://api.example.com/Items', [], []],
+    ['https://api.example.com/items/1', [], ['/items/2', '/items', '/items/*/1']],
+    ['https://api.example.com/items/../other', [], []],
+    ['https://api.example.com/items/..%2Fother', [], ['/items/*']],
+    ['https://api.example.com/items/%252e%252e%255cother', [], ['*']],
+    ['https://api.example.com/ab', [], ['/ab*b']],
+  ])('%s is rejected', (link, origins, paths) => {
+    expect(() => assertAllowedLink(link, base, { origins, paths })).toThrow('PAGINATION_ORIGIN')
   })
 })
 

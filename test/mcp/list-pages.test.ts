@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isJsonObject, type JsonObject, parseJson } from '../../src/base/index.ts'
+import { createSealer, isJsonObject, type JsonObject, parseJson } from '../../src/base/index.ts'
 import { serveMcp } from '../../src/mcp/index.ts'
 
 const tools = Array.from({ length: 10 }, (_, at) => ({
@@ -17,6 +17,8 @@ const tools = Array.from({ length: 10 }, (_, at) => ({
   },
 }))
 
+const sealer = createSealer()
+
 async function listPage(cursor: string | undefined): Promise<JsonObject> {
   const params = cursor === undefined ? {} : { cursor }
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/list', params }
@@ -27,7 +29,7 @@ async function listPage(cursor: string | undefined): Promise<JsonObject> {
   }
   const request = new Request('http://127.0.0.1/mcp', { method: 'POST', headers, body: JSON.stringify(body) })
   const call = () => Promise.reject(new Error('not called'))
-  const source = { name: 'Acme', version: '1', instructions: '', tools, call }
+  const source = { name: 'Acme', version: '1', instructions: '', tools, sealer, holder: {}, call }
   const text = await (await serveMcp(request, body, source, () => undefined)).text()
   const answer = parseJson(text.slice(text.indexOf('{')))
   return isJsonObject(answer) && isJsonObject(answer.result) ? answer.result : {}

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import { createSealer, type Json, type JsonObject } from '../../src/base/index.ts'
 import { compilePlan, type Plan } from '../../src/definitions/index.ts'
 import type { EgressResponse } from '../../src/egress/index.ts'
 import type { EgressRequest } from '../../src/egress/request.ts'
@@ -14,6 +14,9 @@ import {
   type UnifiedModel,
   type UnifiedResource,
 } from '../../src/unified/index.ts'
+
+/** One for all proxies, as for all processes of a service. */
+const SEALER = createSealer()
 
 /** A model with every kind of field. */
 export const SHOP_MODEL: JsonObject = {
@@ -147,6 +150,7 @@ export function scriptedProxy(
     evaluator,
     clock: { now: () => new Date('2026-01-01T00:00:00Z'), monotonicMs: () => 0, sleep: async () => {} },
     random: () => 0.5,
+    sealer: SEALER,
   })
   return { proxy, seen }
 }

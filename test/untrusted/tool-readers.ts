@@ -1,8 +1,17 @@
-import { isJsonObject, type JsonObject, parseJson, parseJsonInSlices, yieldToEventLoop } from '../../src/base/index.ts'
-import { decodeToolCursor } from '../../src/mcp/tool-cursor.ts'
+import {
+  createSealer,
+  isJsonObject,
+  type JsonObject,
+  parseJson,
+  parseJsonInSlices,
+  yieldToEventLoop,
+} from '../../src/base/index.ts'
+import { decodeToolCursor, encodeToolCursor } from '../../src/mcp/tool-cursor.ts'
 import { checkArguments } from '../../src/tool-servers/check-arguments.ts'
 import { simplifySchema } from '../../src/tool-servers/tool-schema.ts'
 import { KIB, MIB, never, numbered, type Reader, repeated, withError } from './reader.ts'
+
+const SEALER = createSealer([Buffer.alloc(32, 7)])
 
 /** Arguments that a definition with a deep schema describes. */
 const SCHEMA: JsonObject = {
@@ -64,9 +73,9 @@ export const TOOL_READERS: readonly Reader[] = [
     name: 'cursor of a list of tools',
     covers: ['mcp/tool-cursor.ts#decodeToolCursor'],
     lengthMax: MIB,
-    read: (input) => decodeToolCursor([], input),
+    read: (input) => decodeToolCursor({ tools: [], sealer: SEALER, holder: {} }, input),
     rejects: never,
-    seeds: ['AAAAAAAAAAAAMTAw', ''],
+    seeds: [encodeToolCursor({ tools: [], sealer: SEALER, holder: {} }, 100), ''],
     attacks: { long: repeated('A') },
   },
 ]

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { parseJson, parseJsonInSlices, yieldToEventLoop } from '../../src/base/index.ts'
+import { createSealer, parseJson, parseJsonInSlices, yieldToEventLoop } from '../../src/base/index.ts'
 import { parseRange } from '../../src/egress/address.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/address-policy.ts'
 import { DecodingError } from '../../src/egress/connection-errors.ts'
@@ -260,6 +260,7 @@ const MESSAGES_OF_OTHERS: readonly Reader[] = [
 ]
 
 const RANGE = compilePagination({ format: 'range' })
+const SEALER = createSealer([Buffer.alloc(32, 7)])
 const LIST = { account: 'a' }
 const RANGE_STATE = parseJson(
   '{"format":"range","position":{"from":5},"limit":null,"pages":1,"records":5,"empties":0,"loop":{"recent":[],"anchor":"","content":"","steps":0,"span":1}}',
@@ -322,11 +323,11 @@ const TOKENS: readonly Reader[] = [
     name: 'cursor of a call',
     covers: ['proxy/cursor.ts#decodeCursor', 'formats/pagination/listing.ts#parseListingState'],
     lengthMax: 16 * KIB,
-    read: (input) => decodeCursor(LIST, RANGE, input),
+    read: (input) => decodeCursor(SEALER, LIST, RANGE, input),
     rejects: withFailure,
     isFaithful: (_input, state) =>
-      isDeepStrictEqual(decodeCursor(LIST, RANGE, encodeCursor(LIST, state as ListingState)), state),
-    seeds: [encodeCursor(LIST, RANGE_STATE)],
+      isDeepStrictEqual(decodeCursor(SEALER, LIST, RANGE, encodeCursor(SEALER, LIST, state as ListingState)), state),
+    seeds: [encodeCursor(SEALER, LIST, RANGE_STATE)],
     attacks: { letters: repeated('A'), nesting: (length) => Buffer.from('['.repeat(length / 2)).toString('base64url') },
   },
 ]

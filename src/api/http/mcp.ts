@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, type Sealer } from '../../base/index.ts'
 import type { McpTools } from '../../mcp/index.ts'
 import type { OpenToolServer, ToolEndpoint, ToolResult, ToolServerRecord } from '../../tool-servers/index.ts'
 import { bearerToken, limitAddress, refundAddress } from '../pipeline/authenticate.ts'
@@ -15,6 +15,7 @@ export interface McpRouteDeps extends McpOrigins {
   readonly endpoint: ToolEndpoint
   /** Of this service. */
   readonly version: string
+  readonly sealer: Sealer
 }
 
 /**
@@ -22,7 +23,7 @@ export interface McpRouteDeps extends McpOrigins {
  * one that is accepted; a request counts against the limit of its address until that token is known to be valid.
  */
 export function mcpRoute(deps: McpRouteDeps): HttpRoute {
-  const { endpoint, version } = deps
+  const { endpoint, version, sealer } = deps
   return {
     verbs: ['POST'],
     path: MCP_PREFIX,
@@ -40,7 +41,13 @@ export function mcpRoute(deps: McpRouteDeps): HttpRoute {
       const counted = endpoint.takeRequest(server)
       const open = async (body: Json | undefined): Promise<McpTools> => {
         const [opened] = await Promise.all([endpoint.open(server, isToolCall(body)), counted])
-        return { ...opened, version, call: callLogged.bind(undefined, exchange, server, opened) }
+        return {
+          ...opened,
+          version,
+          sealer,
+          holder: { tool_server: server.id },
+          call: callLogged.bind(undefined, exchange, server, opened),
+        }
       }
       // A request above the limit is answered before its body has arrived.
       await Promise.all([counted, exchangeMcp(exchange, open)])

@@ -1,5 +1,5 @@
 import type { DescMessage } from '@bufbuild/protobuf'
-import { Failure, type Json, type JsonObject, suggest } from '../../base/index.ts'
+import { Failure, type Json, type JsonObject, type Sealer, suggest } from '../../base/index.ts'
 import {
   callSearchTool,
   checkArguments,
@@ -14,7 +14,7 @@ import {
   toolError,
 } from '../../tool-servers/index.ts'
 import { concernsEnvironment } from '../access.ts'
-import { callerOf, type Principal } from '../caller.ts'
+import { callerOf, holderOf, type Principal } from '../caller.ts'
 import { assertMcpOrigin, exchangeMcp, type McpOrigins } from '../http/mcp-exchange.ts'
 import type { HttpExchange, HttpRoute } from '../http/routes.ts'
 import type { Operation } from '../operation.ts'
@@ -29,6 +29,7 @@ import { type ManagementSettings, readManagementSettings } from './settings.ts'
 export interface ManagementDeps extends McpOrigins {
   /** Of this service. */
   readonly version: string
+  readonly sealer: Sealer
   /** The OpenAPI document of the contract. */
   readonly openApi: JsonObject
 }
@@ -57,10 +58,13 @@ export function managementRoute(deps: ManagementDeps, operations: ReadonlyMap<st
       assertMcpOrigin(exchange, deps)
       const settings = readManagementSettings(exchange.query)
       derived ??= deriveManagementTools(operations.values(), deps.openApi)
-      const view = viewOf(derived, settings, callerOf(exchange.context))
+      const caller = callerOf(exchange.context)
+      const view = viewOf(derived, settings, caller)
       await exchangeMcp(exchange, () => ({
         name: 'Patchbay management',
         version: deps.version,
+        sealer: deps.sealer,
+        holder: holderOf(caller),
         instructions: INSTRUCTIONS,
         tools: view.isSearch ? searchTools(view.tools.length, view.canWrite) : view.tools,
         call: async (name, args, signal) => await logged(exchange, view, { name, arguments: args, signal }),

@@ -20,11 +20,15 @@ const VALUES = { read_only: ['true', 'false'], mode: ['auto', 'direct', 'search'
 export function readManagementSettings(query: string): ManagementSettings {
   const findings: Finding[] = []
   const given = readQuery(query, findings)
+  const names = new Set<string>()
   for (const [name, value] of given) {
     const allowed: readonly string[] | undefined = Object.hasOwn(VALUES, name)
       ? VALUES[name as keyof typeof VALUES]
       : undefined
     const field = name.slice(0, 200)
+    if (allowed !== undefined && names.has(name))
+      findings.push({ field, description: 'is given more than once', rule: 'duplicate_parameter' })
+    names.add(name)
     if (allowed === undefined)
       findings.push({
         field,

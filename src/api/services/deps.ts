@@ -17,7 +17,7 @@ import type { UnifiedCallDeps } from './unified-calls.ts'
 /** The dependencies of all services; each service picks its own. */
 export interface ServiceDeps {
   readonly database: Database
-  readonly secrets: Pick<SecretStore, 'encryptFor' | 'decryptFor'>
+  readonly secrets: Pick<SecretStore, 'encryptFor' | 'decryptFor' | 'sealer'>
   readonly clock: Clock
   readonly contents: CascadeDelete
   readonly integrations: IntegrationDeps & InstallationDeleteDeps & { readonly accounts: AccountCascade }

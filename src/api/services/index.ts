@@ -11,6 +11,7 @@ import { integratedAccountService } from './integrated-account.ts'
 import { integrationService } from './integration.ts'
 import { linkTokenService } from './link-token.ts'
 import { proxyService } from './proxy.ts'
+import { withSealedPages } from './sealed-pages.ts'
 import { syncJobService } from './sync-job.ts'
 import { syncJobCronTriggerService } from './sync-job-cron-trigger.ts'
 import { syncJobRunService } from './sync-job-run.ts'
@@ -24,7 +25,7 @@ import { webhookService } from './webhook.ts'
 
 /** The services of the contract, in the order of its table. */
 export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] {
-  return [
+  const services = [
     teamService(deps),
     environmentService(deps),
     apiTokenService(deps),
@@ -47,4 +48,5 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     unifiedService(deps),
     toolServerService(deps),
   ]
+  return services.map((service) => withSealedPages(deps.secrets.sealer, service))
 }

@@ -13,10 +13,11 @@ import {
   successToProto,
 } from './proxy.convert.ts'
 import { dryRun, upstreamFailure } from './proxy-calls.ts'
+import { listStates } from './sealed-pages.ts'
 import { streamPages } from './stream-pages.ts'
 
 /** Calls upstreams with connected accounts. */
-export function proxyService(deps: Pick<ServiceDeps, 'calls'>): ServiceDefinition {
+export function proxyService(deps: Pick<ServiceDeps, 'calls' | 'secrets'>): ServiceDefinition {
   const { proxy, clock, readyAccount } = deps.calls
   return defineService(
     ProxyService,
@@ -38,10 +39,13 @@ export function proxyService(deps: Pick<ServiceDeps, 'calls'>): ServiceDefinitio
       },
       async *listPages(request, context) {
         const { asked, state } = listFromProto(request)
-        const { plan, access } = await readyAccount(environmentIdOf(context), request.integratedAccountId)
-        const pages = proxy.pages(plan, access, { ...asked, signal: context.signal }, state)
+        const account = { environmentId: environmentIdOf(context), accountId: request.integratedAccountId }
         const names = namesOf(asked.target)
-        yield* streamPages(clock, pages, { names, isText: request.asJsonText }, context)
+        const states = listStates(deps.secrets.sealer, account, names)
+        const start = states.open(state)
+        const { plan, access } = await readyAccount(account.environmentId, account.accountId)
+        const pages = proxy.pages(plan, access, { ...asked, signal: context.signal }, start)
+        yield* streamPages(clock, pages, { names, isText: request.asJsonText, states }, context)
       },
     },
     { call: callFindings, listPages: listFindings },

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/index.ts'
 import type { PageDelayed, PageStep } from '../../proxy/index.ts'
 import { type PageStepInit, stepToProto } from './proxy.convert.ts'
 import { upstreamFailure } from './proxy-calls.ts'
+import type { ListStates } from './sealed-pages.ts'
 
 /** Longest wait of a stream for a rate limit, and most waits in a row for one page. */
 const WAIT_SECONDS_MAX = 300
@@ -14,6 +15,7 @@ interface PageStream {
   readonly names: Readonly<Record<string, string>>
   /** Records and state as JSON text. */
   readonly isText: boolean
+  readonly states: Pick<ListStates, 'seal'>
 }
 
 /**
@@ -24,14 +26,14 @@ interface PageStream {
 export async function* streamPages(
   clock: Pick<Clock, 'now' | 'sleep'>,
   pages: AsyncIterable<PageStep>,
-  { names, isText }: PageStream,
+  { names, isText, states }: PageStream,
   context: HandlerContext,
 ): AsyncGenerator<PageStepInit> {
   let waits = 0
   for await (const step of pages) {
     const isEnd = step.kind === 'upstream_error' || (step.kind === 'rate_limited' && !canWait(step, waits, context))
     if (isEnd) throw upstreamFailure(step, names, { clock, includeRaw: false })
-    yield await stepToProto(step, isText)
+    yield await stepToProto(step.state === null ? step : { ...step, state: states.seal(step.state) }, isText)
     waits = step.kind === 'rate_limited' ? waits + 1 : 0
     if (step.kind === 'rate_limited') await clock.sleep(step.retryAfterSeconds * 1_000, context.signal)
   }

@@ -4,6 +4,7 @@ import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { upstreamFailure } from './proxy-calls.ts'
+import { listStates } from './sealed-pages.ts'
 import { streamPages } from './stream-pages.ts'
 import {
   unifiedCallFindings,
@@ -17,7 +18,10 @@ import {
 import { callUnifiedMethod, dryRunUnified, prepareUnifiedCall } from './unified-calls.ts'
 
 /** Calls unified resources with connected accounts. */
-export function unifiedService({ unifiedCalls: deps }: Pick<ServiceDeps, 'unifiedCalls'>): ServiceDefinition {
+export function unifiedService({
+  unifiedCalls: deps,
+  secrets: { sealer },
+}: Pick<ServiceDeps, 'unifiedCalls' | 'secrets'>): ServiceDefinition {
   return defineService(
     UnifiedService,
     {
@@ -39,12 +43,14 @@ export function unifiedService({ unifiedCalls: deps }: Pick<ServiceDeps, 'unifie
         const { asked, state, since } = unifiedListFromProto(message)
         const ref = unifiedRefOf(message)
         const account = { environmentId: environmentIdOf(context), accountId: message.integratedAccountId }
+        const states = listStates(sealer, account, { ...ref })
+        const start = states.open(state)
         const target = await prepareUnifiedCall(deps, { ...account, ref })
         const filters = filtersSince(target.mapping, asked.filters, since)
         const request = { ...asked, filters, signal: context.signal }
         const ignoredFilters = prepareRequest(target, request).ignored.map((filter) => ({ ...filter }))
-        const pages = unifiedPages(deps.unified, target, request, state)
-        const stream = { names: { ...ref }, isText: message.asJsonText }
+        const pages = unifiedPages(deps.unified, target, request, start)
+        const stream = { names: { ...ref }, isText: message.asJsonText, states }
         for await (const step of streamPages(deps.clock, pages, stream, context)) yield { ...step, ignoredFilters }
       },
     },

@@ -16,7 +16,8 @@ const config = z
 /** `link_header`: follows the Link header (RFC 8288). */
 export const linkHeader: PaginationFormat = {
   format: 'link_header',
-  summary: 'Follows the `Link` header as given, never rebuilt, on the origin of the request or `allowed_origins`.',
+  summary:
+    'Follows the `Link` header as given, never rebuilt, on origin and path of the request, `allowed_origins` and `allowed_paths`.',
   config,
   compile: withSchema(config, (parsed) => ({
     format: 'link_header',
@@ -110,24 +111,4 @@ export function absoluteLink(link: string, pageUrl: string): string {
   if (!URL.canParse(link, pageUrl))
     throw new Failure('UPSTREAM_INVALID_RESPONSE', 'the upstream gave a next link that is not a URL')
   return new URL(link, pageUrl).href
-}
-
-/**
- * Rejects a next link to an origin other than that of the request and the allowed ones, before a credential is sent to it.
- *
- * @throws Failure PAGINATION_ORIGIN
- */
-export function assertAllowedOrigin(link: string, requestUrl: string, allowedOrigins: readonly string[]): void {
-  const url = URL.canParse(link) ? new URL(link) : undefined
-  const origins = [requestUrl, ...allowedOrigins]
-    .filter((text) => URL.canParse(text))
-    .map((text) => new URL(text).origin)
-  if (url !== undefined && url.username === '' && url.password === '' && origins.includes(url.origin)) return
-  throw new Failure(
-    'PAGINATION_ORIGIN',
-    `the next page is on ${url?.origin ?? 'no valid origin'}, which is not the origin of the request; list it in allowed_origins if it is meant`,
-    {
-      metadata: { origin: url?.origin ?? '' },
-    },
-  )
 }

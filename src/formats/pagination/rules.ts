@@ -68,6 +68,11 @@ export const commonKeys = {
   allowed_origins: listOf(templateText())
     .default([])
     .describe("Origins besides the request's own that a next link may lead to, for example https://eu.example.com."),
+  allowed_paths: listOf(nameText())
+    .default([])
+    .describe(
+      "Paths besides the request's own that a next link may lead to; `*` stands for any characters, as in `/repositories/*`.",
+    ),
 } as const
 
 const commonConfig = z.strictObject(commonKeys)
@@ -92,6 +97,7 @@ export interface PaginationRules {
   readonly stopExpression: string | undefined
   readonly detectsLoop: boolean
   readonly allowedOrigins: readonly TextTemplate[]
+  readonly allowedPaths: readonly string[]
 }
 
 /**
@@ -117,6 +123,7 @@ export function compileRules(config: CommonConfig, stopsOnEmpty: boolean): Pagin
     stopExpression: config.stop_expression,
     detectsLoop: config.detect_loop,
     allowedOrigins: config.allowed_origins.map(compileTemplate),
+    allowedPaths: config.allowed_paths,
   }
 }
 

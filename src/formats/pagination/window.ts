@@ -111,6 +111,7 @@ function windowRules(parsed: WindowConfig, inner: Pagination | undefined): Pagin
     limitKey: own.limitKey ?? inner.rules.limitKey,
     limitMax: Math.min(own.limitMax, inner.rules.limitMax),
     allowedOrigins: [...own.allowedOrigins, ...inner.rules.allowedOrigins],
+    allowedPaths: [...own.allowedPaths, ...inner.rules.allowedPaths],
   }
 }
 
