@@ -252,7 +252,7 @@ export const COMMANDS: readonly Command[] = [
     operands: { '[FILES...]': 'mappings of unified resources' },
     summary: 'store a unified model and mappings on a server',
     description:
-      'Creates or replaces each method of the files on the server, and prints what was created, changed or unchanged; what the server has beside them is kept. A method that is rejected is printed with its errors, and the others are stored; it exits with 1 then. A model and the scope base need a team token.',
+      'Creates or replaces each method of the files on the server, and prints what was created, changed or unchanged, with what the server warns of; what the server has beside them is kept. A method that is rejected is printed with its errors, and the others are stored; it exits with 1 then. A model and the scope base need a team token. With --dry-run the server does the same and keeps nothing: findings and exit code are those of the push.',
     options: [
       { flags: '--model <FILE>', meaning: 'a unified model to store first' },
       {
@@ -261,7 +261,7 @@ export const COMMANDS: readonly Command[] = [
         fallback: 'environment, with --account account',
       },
       { flags: '--account <ID>', meaning: 'account for which they hold' },
-      { flags: '--dry-run', meaning: 'print what would be created and changed, and store nothing' },
+      { flags: '--dry-run', meaning: 'check everything as the push does, and store nothing' },
       ...SERVER_OPTIONS,
     ],
     variables: LOCAL_SERVER,

@@ -16,4 +16,4 @@ export {
   type RunsClient,
 } from './runs.ts'
 export { connectTransport, type ServerAddress } from './transport.ts'
-export { createUnifiedClient, type PushPlace, type RemoteMapping, type UnifiedClient } from './unified.ts'
+export { pushUnified, type UnifiedPush, type UnifiedPushResult } from './unified.ts'

@@ -104,8 +104,30 @@ export class Database {
     }
   }
 
+  /** Runs `work` as `transaction` does, and rolls back what it did: its result is that of a dry run. */
+  async rolledBack<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
+    try {
+      return await this.transaction(async (tx) => {
+        throw new Undone(await work(tx))
+      })
+    } catch (error) {
+      if (error instanceof Undone) return error.result as Result
+      throw error
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.pool.destroy()
+  }
+}
+
+/** Ends a transaction that is not to be kept. */
+class Undone extends Error {
+  readonly result: unknown
+
+  constructor(result: unknown) {
+    super('the transaction was a dry run')
+    this.result = result
   }
 }
 

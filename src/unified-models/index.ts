@@ -33,6 +33,7 @@ export {
   type ModelView,
   updateModel,
 } from './model.ts'
+export { type ModelToPush, type PushResult, pushMappings } from './push.ts'
 export type { MappedAccount } from './sql/effective.ts'
 export {
   deleteMappingsOfEnvironment,

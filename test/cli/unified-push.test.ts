@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, expect, it, vi } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import { UnifiedModelService } from '../../gen/patchbay/v1/unified_model_service_pb.ts'
+import { type JsonObject, newId } from '../../src/base/index.ts'
 import { runCommand } from '../../src/cli/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { createApiTenant, EXAMPLE_CONFIG, freshName } from '../support/seeded-tenant.ts'
@@ -130,6 +131,79 @@ it('warns of what the stored methods come to, and not of their order', async () 
   const alone = freshName('library').replaceAll('-', '_')
   await push([mapping(alone, { '*': SHARED }), ...options])
   expect(printed).toMatch(/books \* of \S+\n {2}warning: .*\[target\.missing\]/)
+})
+
+describe('a dry run finds what the push finds, with the same exit code, and stores nothing', () => {
+  const LIST = { ...SHARED, method: 'list' }
+  const bad = (changes: JsonObject): JsonObject => ({ '*': SHARED, list: { method: 'list', ...changes } })
+  const ofAll = {
+    resources: { ...(MODEL.resources as JsonObject), loans: { description: 'L', methods: ['list'], schema: 'x' } },
+  }
+
+  it.each<[string, JsonObject, JsonObject, string[], number, string]>([
+    ['nothing wrong', { '*': SHARED, list: { method: 'list' } }, MODEL, [], 0, '3 created'],
+    ['a warning', { '*': SHARED }, MODEL, [], 0, 'warning: config has no effect'],
+    ['an unknown method of the definition', bad({ method: 'lst' }), MODEL, [], 1, 'did you mean list?'],
+    ['an unknown resource of the definition', bad({ resource: 'isues' }), MODEL, [], 1, 'did you mean issues?'],
+    [
+      'an expression that is none',
+      bad({ response: { fields: { title: 'a +' } } }),
+      MODEL,
+      [],
+      1,
+      'config.response.fields.title',
+    ],
+    ['an unknown setting', bad({ respnse: {} }), MODEL, [], 1, 'config.respnse'],
+    ['several errors', bad({ respnse: {}, query: 1 }), MODEL, [], 1, 'failed'],
+    ['a field beyond the model', bad({ response: { fields: { titel: 'name' } } }), MODEL, [], 0, '3 created'],
+    [
+      'a method without a target',
+      { list: { response: { fields: { id: 'id' } } } },
+      MODEL,
+      [],
+      1,
+      'must have resource and method',
+    ],
+    ['a model without resources', { list: LIST }, { ...MODEL, resources: {} }, [], 1, 'is not a resource of the model'],
+    ['a model with errors', { list: LIST }, { ...MODEL, ...ofAll }, [], 1, 'models[0].config.resources.loans'],
+    ['an unknown account', { list: LIST }, MODEL, ['--account', newId()], 1, 'integrated_account'],
+  ])('%s', async (_what, books, modelConfig, args, exit, said) => {
+    const model = freshName('library').replaceAll('-', '_')
+    const environment = ['--environment', tenant.environmentId]
+    const options = [mapping(model, books), '--model', file('model.json', modelConfig), ...environment, ...args]
+    const dryLines = await push([...options, '--dry-run'])
+    const dry = printed
+    expect(await storedOf(model)).toEqual([])
+    const { reason } = await team.callError(UnifiedModelService.method.getUnifiedModel, { name: model })
+    expect(reason).toBe('RESOURCE_NOT_FOUND')
+    expect((await push(options))[0]).toBe(`exit ${exit}`)
+    expect(dryLines[0]).toBe(`exit ${exit}`)
+    expect(dry.replace('; dry run: nothing is stored', '')).toBe(printed)
+    expect(dry).toContain(said)
+  })
+
+  it('a change that breaks what is stored, an unknown integration, and a token that may not', async () => {
+    const model = freshName('library').replaceAll('-', '_')
+    const environment = ['--environment', tenant.environmentId]
+    await push([mapping(model, { list: LIST }), '--model', file('model.json', MODEL), ...environment])
+    const stored = await storedOf(model)
+    const unknown = { model, integration: 'no-such', resources: { books: { list: LIST } } }
+    const attempts: [readonly string[], string, string][] = [
+      [[mapping(model, { list: { ...LIST, method: 'lst' } }), ...environment], tenant.teamToken, 'did you mean list?'],
+      [[file('unknown.json', unknown), ...environment], tenant.teamToken, 'no-such'],
+      [[file('unknown.json', unknown), '--scope', 'base'], tenant.environmentToken, 'team token'],
+      [['--model', file('model.json', { name: model, ...MODEL })], tenant.environmentToken, 'team token'],
+    ]
+    for (const [args, token, said] of attempts) {
+      const dryLines = await push([...args, '--dry-run'], token)
+      const dry = printed
+      expect(await push(args, token)).toContain('exit 1')
+      expect(dryLines[0]).toBe('exit 1')
+      expect(dry.replace('; dry run: nothing is stored', '')).toBe(printed)
+      expect(dry).toContain(said)
+    }
+    expect(await storedOf(model)).toEqual(stored)
+  })
 })
 
 it('names the scope base where a team token has no environment', async () => {

@@ -388,6 +388,52 @@ it('the mappings of a model for an integration have 1 Mi characters together', a
   await client.ok(method.updateUnifiedMapping, { id, config })
 })
 
+describe.each(app.clients())('a push over $wire', (wire) => {
+  const { pushUnifiedMappings: push, listUnifiedMappings: list } = method
+  const stored = async (integration_name: string) => (await wire.ok(list, { integration_name })).unified_mappings
+
+  it('answers for each mapping, stores those without errors, and with validate_only the same and nothing', async () => {
+    const integration_name = await ownIntegration()
+    const place = { model: 'crm', resource: 'contacts', integration_name }
+    const mappings = [
+      { ...place, method: 'list', config: { method: 'list' } },
+      { ...place, method: 'get', config: { method: 'gte' } },
+      { ...place, config: { resource: 'issues', response: { fields: { id: 'id' } } } },
+    ]
+    const dry = await wire.ok(push, { mappings, validate_only: true })
+    expect(await stored(integration_name)).toEqual([])
+    expect(await wire.ok(push, { mappings })).toEqual(dry)
+    expect(dry.mappings).toMatchObject([
+      { ...place, method: '*', state: 'created' },
+      { ...place, method: 'list', state: 'created' },
+      { ...place, method: 'get', state: 'failed', findings: [{ path: 'config.method', severity: 'error' }] },
+    ])
+    expect(await stored(integration_name)).toHaveLength(2)
+    const again = await wire.ok(push, { mappings: [{ ...place, method: 'list', config: { method: 'list' } }] })
+    expect(again.mappings).toMatchObject([
+      { method: 'list', state: 'unchanged', findings: [] },
+      { method: '*', state: 'kept' },
+    ])
+  })
+
+  it.each<[string, JsonObject, string]>([
+    ['the same mapping twice', { mappings: [CONTACTS, CONTACTS].map(withIntegration) }, 'mappings[1]'],
+    ['no integration', { mappings: [{ ...CONTACTS, config: {} }] }, 'mappings[0].integration_name'],
+    [
+      'an account beside another scope',
+      { scope: 'base', integrated_account_id: accountId, mappings: [CONTACTS].map(withIntegration) },
+      'integrated_account_id',
+    ],
+  ])('of %s is rejected, naming the field', async (_, request, field) => {
+    const { reason, violations } = await wire.callError(push, request)
+    expect([reason, violations.map((each) => each.field)]).toEqual(['INVALID_FIELD', [field]])
+  })
+})
+
+function withIntegration(place: JsonObject): JsonObject {
+  return { ...place, integration_name: 'acme', config: {} }
+}
+
 describe('a base mapping', () => {
   const base = { ...CONTACTS, scope: 'base', config: {} }
 

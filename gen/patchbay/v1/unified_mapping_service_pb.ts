@@ -20,7 +20,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/unified_mapping_service.proto.
  */
 export const file_patchbay_v1_unified_mapping_service: GenFile = /*@__PURE__*/
-  fileDesc("CilwYXRjaGJheS92MS91bmlmaWVkX21hcHBpbmdfc2VydmljZS5wcm90bxILcGF0Y2hiYXkudjEi6gMKG0NyZWF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBI4CgVzY29wZRgBIAEoCUIk4EEBukgechxSBGJhc2VSC2Vudmlyb25tZW50UgdhY2NvdW50SACIAQESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgBiAEBEhsKBW1vZGVsGAMgASgJQgzgQQK6SAZyBBABGEASHgoIcmVzb3VyY2UYBCABKAlCDOBBArpIBnIEEAEYQBI8ChBpbnRlZ3JhdGlvbl9uYW1lGAUgASgJQh3gQQG6SBdyFTITXlthLXowLTlfLV17MSwxMjh9JEgCiAEBEjgKBm1ldGhvZBgGIAEoCUIj4EEBukgdchsYQDIXXihbKl18W2Etel1bYS16MC05X10qKSRIA4gBARIyCgZjb25maWcYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgngQQK6SAPIAQESJAoKcmVxdWVzdF9pZBgIIAEoCUIL4EEBukgFcgOwAQFIBIgBAUIICgZfc2NvcGVCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZUIJCgdfbWV0aG9kQg0KC19yZXF1ZXN0X2lkIjMKGEdldFVuaWZpZWRNYXBwaW5nUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEisgMKGkxpc3RVbmlmaWVkTWFwcGluZ3NSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAEBI4CgVzY29wZRgDIAEoCUIk4EEBukgechxSBGJhc2VSC2Vudmlyb25tZW50UgdhY2NvdW50SACIAQESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgBiAEBEh4KBW1vZGVsGAUgASgJQgrgQQG6SARyAhhASAKIAQESIQoIcmVzb3VyY2UYBiABKAlCCuBBAbpIBHICGEBIA4gBARIqChBpbnRlZ3JhdGlvbl9uYW1lGAcgASgJQgvgQQG6SAVyAxiAAUgEiAEBEh8KBm1ldGhvZBgIIAEoCUIK4EEBukgEcgIYQEgFiAEBQggKBl9zY29wZUIYChZfaW50ZWdyYXRlZF9hY2NvdW50X2lkQggKBl9tb2RlbEILCglfcmVzb3VyY2VCEwoRX2ludGVncmF0aW9uX25hbWVCCQoHX21ldGhvZCJ3ChtMaXN0VW5pZmllZE1hcHBpbmdzUmVzcG9uc2USOgoQdW5pZmllZF9tYXBwaW5ncxgBIAMoCzIbLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nQgPgQQMSHAoPbmV4dF9wYWdlX3Rva2VuGAIgASgJQgPgQQMiqgEKG1VwZGF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESLAoGY29uZmlnGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEBEhsKDnJlcGxhY2VfY29uZmlnGAMgASgIQgPgQQESHgoEZXRhZxgEIAEoCUIL4EEBukgFcgMYgAFIAIgBAUIHCgVfZXRhZyJfChtEZWxldGVVbmlmaWVkTWFwcGluZ1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEh4KBGV0YWcYAiABKAlCC+BBAbpIBXIDGIABSACIAQFCBwoFX2V0YWcitAMKGkNoZWNrVW5pZmllZE1hcHBpbmdSZXF1ZXN0EjgKBXNjb3BlGAEgASgJQiTgQQG6SB5yHFIEYmFzZVILZW52aXJvbm1lbnRSB2FjY291bnRIAIgBARIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYAiABKAlCC+BBAbpIBXIDsAEBSAGIAQESGwoFbW9kZWwYAyABKAlCDOBBArpIBnIEEAEYQBIeCghyZXNvdXJjZRgEIAEoCUIM4EECukgGcgQQARhAEjwKEGludGVncmF0aW9uX25hbWUYBSABKAlCHeBBAbpIF3IVMhNeW2EtejAtOV8tXXsxLDEyOH0kSAKIAQESOAoGbWV0aG9kGAYgASgJQiPgQQG6SB1yGxhAMhdeKFsqXXxbYS16XVthLXowLTlfXSopJEgDiAEBEjIKBmNvbmZpZxgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCeBBArpIA8gBAUIICgZfc2NvcGVCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZUIJCgdfbWV0aG9kImwKG0NoZWNrVW5pZmllZE1hcHBpbmdSZXNwb25zZRISCgV2YWxpZBgBIAEoCEID4EEDEjkKCGZpbmRpbmdzGAIgAygLMiIucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmdGaW5kaW5nQgPgQQMilwMKGFRyeVVuaWZpZWRNYXBwaW5nUmVxdWVzdBIbCgVtb2RlbBgBIAEoCUIM4EECukgGcgQQARhAEh4KCHJlc291cmNlGAIgASgJQgzgQQK6SAZyBBABGEASLQoGbWV0aG9kGAMgASgJQh3gQQK6SBdyFRhAMhFeW2Etel1bYS16MC05X10qJBIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYBCABKAlCC+BBAbpIBXIDsAEBSACIAQESPAoQaW50ZWdyYXRpb25fbmFtZRgFIAEoCUId4EEBukgXchUyE15bYS16MC05Xy1dezEsMTI4fSRIAYgBARIsCgZjb25maWcYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESKgoEY2FsbBgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIXCgpzZW5kX3dyaXRlGAggASgIQgPgQQFCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZSLaAwoZVHJ5VW5pZmllZE1hcHBpbmdSZXNwb25zZRIUCgdvdXRjb21lGAEgASgJQgPgQQMSGAoGc3RhdHVzGAIgASgFQgPgQQNIAIgBARIyCglleGNoYW5nZXMYAyADKAsyGi5wYXRjaGJheS52MS5UcmllZEV4Y2hhbmdlQgPgQQMSHQoQdW51c2VkX2V4Y2hhbmdlcxgEIAEoBUID4EEDEisKBnJlc3VsdBgFIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUID4EEDEi4KB3JlY29yZHMYBiADKAsyGC5wYXRjaGJheS52MS5UcmllZFJlY29yZEID4EEDEjgKD2lnbm9yZWRfZmlsdGVycxgHIAMoCzIaLnBhdGNoYmF5LnYxLklnbm9yZWRGaWx0ZXJCA+BBAxIyCgh3YXJuaW5ncxgIIAMoCzIbLnBhdGNoYmF5LnYxLlVuaWZpZWRXYXJuaW5nQgPgQQMSKQoFZXJyb3IYCSABKAsyFS5wYXRjaGJheS52MS5UcnlFcnJvckID4EEDEjkKCGZpbmRpbmdzGAogAygLMiIucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmdGaW5kaW5nQgPgQQNCCQoHX3N0YXR1cyLmAQoNVHJpZWRFeGNoYW5nZRITCgZtZXRob2QYASABKAlCA+BBAxIQCgN1cmwYAiABKAlCA+BBAxIpCgRib2R5GAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlQgPgQQMSIQoPcmVzcG9uc2Vfc3RhdHVzGAQgASgFQgPgQQNIAIgBARIyCg1yZXNwb25zZV9ib2R5GAUgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlQgPgQQMSGAoLZGlmZmVyZW5jZXMYBiADKAlCA+BBA0ISChBfcmVzcG9uc2Vfc3RhdHVzIjsKC1RyaWVkUmVjb3JkEiwKBmZpZWxkcxgBIAMoCzIXLnBhdGNoYmF5LnYxLlRyaWVkRmllbGRCA+BBAyKgAQoKVHJpZWRGaWVsZBISCgVmaWVsZBgBIAEoCUID4EEDEhcKCmV4cHJlc3Npb24YAiABKAlCA+BBAxISCgVsYXllchgDIAEoCUID4EEDEhEKBGxhbmUYBCABKAlCA+BBAxIqCgV2YWx1ZRgFIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUID4EEDEhIKBWVycm9yGAYgASgJQgPgQQMinAEKCFRyeUVycm9yEhMKBnJlYXNvbhgBIAEoCUID4EEDEhQKB21lc3NhZ2UYAiABKAlCA+BBAxI2CgZmaWVsZHMYAyADKAsyIS5wYXRjaGJheS52MS5UcnlFcnJvci5GaWVsZHNFbnRyeUID4EEDGi0KC0ZpZWxkc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEyygcKFVVuaWZpZWRNYXBwaW5nU2VydmljZRJ+ChRDcmVhdGVVbmlmaWVkTWFwcGluZxIoLnBhdGNoYmF5LnYxLkNyZWF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBobLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nIh+guxgCgtPkkwIVOgEqIhAvdW5pZmllZC1tYXBwaW5nEn0KEUdldFVuaWZpZWRNYXBwaW5nEiUucGF0Y2hiYXkudjEuR2V0VW5pZmllZE1hcHBpbmdSZXF1ZXN0GhsucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmciJJACAaC7GAKC0+STAhcSFS91bmlmaWVkLW1hcHBpbmcve2lkfRKJAQoTTGlzdFVuaWZpZWRNYXBwaW5ncxInLnBhdGNoYmF5LnYxLkxpc3RVbmlmaWVkTWFwcGluZ3NSZXF1ZXN0GigucGF0Y2hiYXkudjEuTGlzdFVuaWZpZWRNYXBwaW5nc1Jlc3BvbnNlIh+QAgGguxgCgtPkkwISEhAvdW5pZmllZC1tYXBwaW5nEoYBChRVcGRhdGVVbmlmaWVkTWFwcGluZxIoLnBhdGNoYmF5LnYxLlVwZGF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBobLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nIieQAgKguxgCgtPkkwIaOgEqMhUvdW5pZmllZC1tYXBwaW5nL3tpZH0SfgoURGVsZXRlVW5pZmllZE1hcHBpbmcSKC5wYXRjaGJheS52MS5EZWxldGVVbmlmaWVkTWFwcGluZ1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiJJACAqC7GAKC0+STAhcqFS91bmlmaWVkLW1hcHBpbmcve2lkfRKSAQoTQ2hlY2tVbmlmaWVkTWFwcGluZxInLnBhdGNoYmF5LnYxLkNoZWNrVW5pZmllZE1hcHBpbmdSZXF1ZXN0GigucGF0Y2hiYXkudjEuQ2hlY2tVbmlmaWVkTWFwcGluZ1Jlc3BvbnNlIiiQAgGguxgCgtPkkwIbOgEqIhYvdW5pZmllZC1tYXBwaW5nL2NoZWNrEocBChFUcnlVbmlmaWVkTWFwcGluZxIlLnBhdGNoYmF5LnYxLlRyeVVuaWZpZWRNYXBwaW5nUmVxdWVzdBomLnBhdGNoYmF5LnYxLlRyeVVuaWZpZWRNYXBwaW5nUmVzcG9uc2UiI6C7GAOC0+STAhk6ASoiFC91bmlmaWVkLW1hcHBpbmcvdHJ5YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_patchbay_v1_access, file_patchbay_v1_unified, file_patchbay_v1_unified_mapping]);
+  fileDesc("CilwYXRjaGJheS92MS91bmlmaWVkX21hcHBpbmdfc2VydmljZS5wcm90bxILcGF0Y2hiYXkudjEi6gMKG0NyZWF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBI4CgVzY29wZRgBIAEoCUIk4EEBukgechxSBGJhc2VSC2Vudmlyb25tZW50UgdhY2NvdW50SACIAQESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAIgASgJQgvgQQG6SAVyA7ABAUgBiAEBEhsKBW1vZGVsGAMgASgJQgzgQQK6SAZyBBABGEASHgoIcmVzb3VyY2UYBCABKAlCDOBBArpIBnIEEAEYQBI8ChBpbnRlZ3JhdGlvbl9uYW1lGAUgASgJQh3gQQG6SBdyFTITXlthLXowLTlfLV17MSwxMjh9JEgCiAEBEjgKBm1ldGhvZBgGIAEoCUIj4EEBukgdchsYQDIXXihbKl18W2Etel1bYS16MC05X10qKSRIA4gBARIyCgZjb25maWcYByABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgngQQK6SAPIAQESJAoKcmVxdWVzdF9pZBgIIAEoCUIL4EEBukgFcgOwAQFIBIgBAUIICgZfc2NvcGVCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZUIJCgdfbWV0aG9kQg0KC19yZXF1ZXN0X2lkIjMKGEdldFVuaWZpZWRNYXBwaW5nUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQEisgMKGkxpc3RVbmlmaWVkTWFwcGluZ3NSZXF1ZXN0Eh0KCXBhZ2Vfc2l6ZRgBIAEoBUIK4EEBukgEGgIoABIfCgpwYWdlX3Rva2VuGAIgASgJQgvgQQG6SAVyAxiAEBI4CgVzY29wZRgDIAEoCUIk4EEBukgechxSBGJhc2VSC2Vudmlyb25tZW50UgdhY2NvdW50SACIAQESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAQgASgJQgvgQQG6SAVyA7ABAUgBiAEBEh4KBW1vZGVsGAUgASgJQgrgQQG6SARyAhhASAKIAQESIQoIcmVzb3VyY2UYBiABKAlCCuBBAbpIBHICGEBIA4gBARIqChBpbnRlZ3JhdGlvbl9uYW1lGAcgASgJQgvgQQG6SAVyAxiAAUgEiAEBEh8KBm1ldGhvZBgIIAEoCUIK4EEBukgEcgIYQEgFiAEBQggKBl9zY29wZUIYChZfaW50ZWdyYXRlZF9hY2NvdW50X2lkQggKBl9tb2RlbEILCglfcmVzb3VyY2VCEwoRX2ludGVncmF0aW9uX25hbWVCCQoHX21ldGhvZCJ3ChtMaXN0VW5pZmllZE1hcHBpbmdzUmVzcG9uc2USOgoQdW5pZmllZF9tYXBwaW5ncxgBIAMoCzIbLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nQgPgQQMSHAoPbmV4dF9wYWdlX3Rva2VuGAIgASgJQgPgQQMiqgEKG1VwZGF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBIXCgJpZBgBIAEoCUIL4EECukgFcgOwAQESLAoGY29uZmlnGAIgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEID4EEBEhsKDnJlcGxhY2VfY29uZmlnGAMgASgIQgPgQQESHgoEZXRhZxgEIAEoCUIL4EEBukgFcgMYgAFIAIgBAUIHCgVfZXRhZyJfChtEZWxldGVVbmlmaWVkTWFwcGluZ1JlcXVlc3QSFwoCaWQYASABKAlCC+BBArpIBXIDsAEBEh4KBGV0YWcYAiABKAlCC+BBAbpIBXIDGIABSACIAQFCBwoFX2V0YWcitAMKGkNoZWNrVW5pZmllZE1hcHBpbmdSZXF1ZXN0EjgKBXNjb3BlGAEgASgJQiTgQQG6SB5yHFIEYmFzZVILZW52aXJvbm1lbnRSB2FjY291bnRIAIgBARIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYAiABKAlCC+BBAbpIBXIDsAEBSAGIAQESGwoFbW9kZWwYAyABKAlCDOBBArpIBnIEEAEYQBIeCghyZXNvdXJjZRgEIAEoCUIM4EECukgGcgQQARhAEjwKEGludGVncmF0aW9uX25hbWUYBSABKAlCHeBBAbpIF3IVMhNeW2EtejAtOV8tXXsxLDEyOH0kSAKIAQESOAoGbWV0aG9kGAYgASgJQiPgQQG6SB1yGxhAMhdeKFsqXXxbYS16XVthLXowLTlfXSopJEgDiAEBEjIKBmNvbmZpZxgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCeBBArpIA8gBAUIICgZfc2NvcGVCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZUIJCgdfbWV0aG9kImwKG0NoZWNrVW5pZmllZE1hcHBpbmdSZXNwb25zZRISCgV2YWxpZBgBIAEoCEID4EEDEjkKCGZpbmRpbmdzGAIgAygLMiIucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmdGaW5kaW5nQgPgQQMilwMKGFRyeVVuaWZpZWRNYXBwaW5nUmVxdWVzdBIbCgVtb2RlbBgBIAEoCUIM4EECukgGcgQQARhAEh4KCHJlc291cmNlGAIgASgJQgzgQQK6SAZyBBABGEASLQoGbWV0aG9kGAMgASgJQh3gQQK6SBdyFRhAMhFeW2Etel1bYS16MC05X10qJBIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYBCABKAlCC+BBAbpIBXIDsAEBSACIAQESPAoQaW50ZWdyYXRpb25fbmFtZRgFIAEoCUId4EEBukgXchUyE15bYS16MC05Xy1dezEsMTI4fSRIAYgBARIsCgZjb25maWcYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESKgoEY2FsbBgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIXCgpzZW5kX3dyaXRlGAggASgIQgPgQQFCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEITChFfaW50ZWdyYXRpb25fbmFtZSLaAwoZVHJ5VW5pZmllZE1hcHBpbmdSZXNwb25zZRIUCgdvdXRjb21lGAEgASgJQgPgQQMSGAoGc3RhdHVzGAIgASgFQgPgQQNIAIgBARIyCglleGNoYW5nZXMYAyADKAsyGi5wYXRjaGJheS52MS5UcmllZEV4Y2hhbmdlQgPgQQMSHQoQdW51c2VkX2V4Y2hhbmdlcxgEIAEoBUID4EEDEisKBnJlc3VsdBgFIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUID4EEDEi4KB3JlY29yZHMYBiADKAsyGC5wYXRjaGJheS52MS5UcmllZFJlY29yZEID4EEDEjgKD2lnbm9yZWRfZmlsdGVycxgHIAMoCzIaLnBhdGNoYmF5LnYxLklnbm9yZWRGaWx0ZXJCA+BBAxIyCgh3YXJuaW5ncxgIIAMoCzIbLnBhdGNoYmF5LnYxLlVuaWZpZWRXYXJuaW5nQgPgQQMSKQoFZXJyb3IYCSABKAsyFS5wYXRjaGJheS52MS5UcnlFcnJvckID4EEDEjkKCGZpbmRpbmdzGAogAygLMiIucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmdGaW5kaW5nQgPgQQNCCQoHX3N0YXR1cyLmAQoNVHJpZWRFeGNoYW5nZRITCgZtZXRob2QYASABKAlCA+BBAxIQCgN1cmwYAiABKAlCA+BBAxIpCgRib2R5GAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlQgPgQQMSIQoPcmVzcG9uc2Vfc3RhdHVzGAQgASgFQgPgQQNIAIgBARIyCg1yZXNwb25zZV9ib2R5GAUgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlQgPgQQMSGAoLZGlmZmVyZW5jZXMYBiADKAlCA+BBA0ISChBfcmVzcG9uc2Vfc3RhdHVzIjsKC1RyaWVkUmVjb3JkEiwKBmZpZWxkcxgBIAMoCzIXLnBhdGNoYmF5LnYxLlRyaWVkRmllbGRCA+BBAyKgAQoKVHJpZWRGaWVsZBISCgVmaWVsZBgBIAEoCUID4EEDEhcKCmV4cHJlc3Npb24YAiABKAlCA+BBAxISCgVsYXllchgDIAEoCUID4EEDEhEKBGxhbmUYBCABKAlCA+BBAxIqCgV2YWx1ZRgFIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZUID4EEDEhIKBWVycm9yGAYgASgJQgPgQQMinAEKCFRyeUVycm9yEhMKBnJlYXNvbhgBIAEoCUID4EEDEhQKB21lc3NhZ2UYAiABKAlCA+BBAxI2CgZmaWVsZHMYAyADKAsyIS5wYXRjaGJheS52MS5UcnlFcnJvci5GaWVsZHNFbnRyeUID4EEDGi0KC0ZpZWxkc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi3wIKGlB1c2hVbmlmaWVkTWFwcGluZ3NSZXF1ZXN0EjgKBXNjb3BlGAEgASgJQiTgQQG6SB5yHFIEYmFzZVILZW52aXJvbm1lbnRSB2FjY291bnRIAIgBARIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYAiABKAlCC+BBAbpIBXIDsAEBSAGIAQESPAoGbW9kZWxzGAMgAygLMh8ucGF0Y2hiYXkudjEuVW5pZmllZE1vZGVsVG9QdXNoQgvgQQG6SAWSAQIQMhJBCghtYXBwaW5ncxgEIAMoCzIhLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nVG9QdXNoQgzgQQG6SAaSAQMQ9AMSHwoNdmFsaWRhdGVfb25seRgFIAEoCEID4EEBSAKIAQFCCAoGX3Njb3BlQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWRCEAoOX3ZhbGlkYXRlX29ubHkieAoSVW5pZmllZE1vZGVsVG9QdXNoEi4KBG5hbWUYASABKAlCIOBBArpIGnIYMhZeW2Etel1bYS16MC05X117MCw2M30kEjIKBmNvbmZpZxgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCeBBArpIA8gBASKfAgoUVW5pZmllZE1hcHBpbmdUb1B1c2gSGwoFbW9kZWwYASABKAlCDOBBArpIBnIEEAEYQBIeCghyZXNvdXJjZRgCIAEoCUIM4EECukgGcgQQARhAEjwKEGludGVncmF0aW9uX25hbWUYAyABKAlCHeBBAbpIF3IVMhNeW2EtejAtOV8tXXsxLDEyOH0kSACIAQESOAoGbWV0aG9kGAQgASgJQiPgQQG6SB1yGxhAMhdeKFsqXXxbYS16XVthLXowLTlfXSopJEgBiAEBEjIKBmNvbmZpZxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCCeBBArpIA8gBAUITChFfaW50ZWdyYXRpb25fbmFtZUIJCgdfbWV0aG9kIo0BChtQdXNoVW5pZmllZE1hcHBpbmdzUmVzcG9uc2USNAoGbW9kZWxzGAEgAygLMh8ucGF0Y2hiYXkudjEuUHVzaGVkVW5pZmllZE1vZGVsQgPgQQMSOAoIbWFwcGluZ3MYAiADKAsyIS5wYXRjaGJheS52MS5QdXNoZWRVbmlmaWVkTWFwcGluZ0ID4EEDIjsKElB1c2hlZFVuaWZpZWRNb2RlbBIRCgRuYW1lGAEgASgJQgPgQQMSEgoFc3RhdGUYAiABKAlCA+BBAyLEAQoUUHVzaGVkVW5pZmllZE1hcHBpbmcSEgoFbW9kZWwYASABKAlCA+BBAxIVCghyZXNvdXJjZRgCIAEoCUID4EEDEh0KEGludGVncmF0aW9uX25hbWUYAyABKAlCA+BBAxITCgZtZXRob2QYBCABKAlCA+BBAxISCgVzdGF0ZRgFIAEoCUID4EEDEjkKCGZpbmRpbmdzGAYgAygLMiIucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmdGaW5kaW5nQgPgQQMy3ggKFVVuaWZpZWRNYXBwaW5nU2VydmljZRJ+ChRDcmVhdGVVbmlmaWVkTWFwcGluZxIoLnBhdGNoYmF5LnYxLkNyZWF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBobLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nIh+guxgCgtPkkwIVOgEqIhAvdW5pZmllZC1tYXBwaW5nEn0KEUdldFVuaWZpZWRNYXBwaW5nEiUucGF0Y2hiYXkudjEuR2V0VW5pZmllZE1hcHBpbmdSZXF1ZXN0GhsucGF0Y2hiYXkudjEuVW5pZmllZE1hcHBpbmciJJACAaC7GAKC0+STAhcSFS91bmlmaWVkLW1hcHBpbmcve2lkfRKJAQoTTGlzdFVuaWZpZWRNYXBwaW5ncxInLnBhdGNoYmF5LnYxLkxpc3RVbmlmaWVkTWFwcGluZ3NSZXF1ZXN0GigucGF0Y2hiYXkudjEuTGlzdFVuaWZpZWRNYXBwaW5nc1Jlc3BvbnNlIh+QAgGguxgCgtPkkwISEhAvdW5pZmllZC1tYXBwaW5nEoYBChRVcGRhdGVVbmlmaWVkTWFwcGluZxIoLnBhdGNoYmF5LnYxLlVwZGF0ZVVuaWZpZWRNYXBwaW5nUmVxdWVzdBobLnBhdGNoYmF5LnYxLlVuaWZpZWRNYXBwaW5nIieQAgKguxgCgtPkkwIaOgEqMhUvdW5pZmllZC1tYXBwaW5nL3tpZH0SfgoURGVsZXRlVW5pZmllZE1hcHBpbmcSKC5wYXRjaGJheS52MS5EZWxldGVVbmlmaWVkTWFwcGluZ1JlcXVlc3QaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiJJACAqC7GAKC0+STAhcqFS91bmlmaWVkLW1hcHBpbmcve2lkfRKSAQoTQ2hlY2tVbmlmaWVkTWFwcGluZxInLnBhdGNoYmF5LnYxLkNoZWNrVW5pZmllZE1hcHBpbmdSZXF1ZXN0GigucGF0Y2hiYXkudjEuQ2hlY2tVbmlmaWVkTWFwcGluZ1Jlc3BvbnNlIiiQAgGguxgCgtPkkwIbOgEqIhYvdW5pZmllZC1tYXBwaW5nL2NoZWNrEpEBChNQdXNoVW5pZmllZE1hcHBpbmdzEicucGF0Y2hiYXkudjEuUHVzaFVuaWZpZWRNYXBwaW5nc1JlcXVlc3QaKC5wYXRjaGJheS52MS5QdXNoVW5pZmllZE1hcHBpbmdzUmVzcG9uc2UiJ5ACAqC7GAKC0+STAho6ASoiFS91bmlmaWVkLW1hcHBpbmcvcHVzaBKHAQoRVHJ5VW5pZmllZE1hcHBpbmcSJS5wYXRjaGJheS52MS5UcnlVbmlmaWVkTWFwcGluZ1JlcXVlc3QaJi5wYXRjaGJheS52MS5UcnlVbmlmaWVkTWFwcGluZ1Jlc3BvbnNlIiOguxgDgtPkkwIZOgEqIhQvdW5pZmllZC1tYXBwaW5nL3RyeWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_patchbay_v1_access, file_patchbay_v1_unified, file_patchbay_v1_unified_mapping]);
 
 /**
  * Asks for a new mapping.
@@ -707,6 +707,246 @@ export const TryErrorSchema: GenMessage<TryError> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_unified_mapping_service, 13);
 
 /**
+ * Models and mappings to store together.
+ *
+ * @generated from message patchbay.v1.PushUnifiedMappingsRequest
+ */
+export type PushUnifiedMappingsRequest = Message<"patchbay.v1.PushUnifiedMappingsRequest"> & {
+  /**
+   * Where the mappings hold: `base`, `environment` or `account`. Absent: `account` with an account, else `environment`.
+   *
+   * @generated from field: optional string scope = 1;
+   */
+  scope?: string | undefined;
+
+  /**
+   * The account, for the scope `account` alone.
+   *
+   * @generated from field: optional string integrated_account_id = 2;
+   */
+  integratedAccountId?: string | undefined;
+
+  /**
+   * Models, each with all that the team stores of it. They are stored first. Absent: none.
+   *
+   * @generated from field: repeated patchbay.v1.UnifiedModelToPush models = 3;
+   */
+  models: UnifiedModelToPush[];
+
+  /**
+   * Mappings, each with the whole config of its layer. Absent: none.
+   *
+   * @generated from field: repeated patchbay.v1.UnifiedMappingToPush mappings = 4;
+   */
+  mappings: UnifiedMappingToPush[];
+
+  /**
+   * Whether nothing is kept. Absent: false.
+   *
+   * @generated from field: optional bool validate_only = 5;
+   */
+  validateOnly?: boolean | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.PushUnifiedMappingsRequest.
+ * Use `create(PushUnifiedMappingsRequestSchema)` to create a new message.
+ */
+export const PushUnifiedMappingsRequestSchema: GenMessage<PushUnifiedMappingsRequest> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 14);
+
+/**
+ * A model to store.
+ *
+ * @generated from message patchbay.v1.UnifiedModelToPush
+ */
+export type UnifiedModelToPush = Message<"patchbay.v1.UnifiedModelToPush"> & {
+  /**
+   * Its name. That of a shipped model extends it.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * As in `CreateUnifiedModelRequest`.
+   *
+   * @generated from field: google.protobuf.Struct config = 2;
+   */
+  config?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.UnifiedModelToPush.
+ * Use `create(UnifiedModelToPushSchema)` to create a new message.
+ */
+export const UnifiedModelToPushSchema: GenMessage<UnifiedModelToPush> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 15);
+
+/**
+ * A mapping to store.
+ *
+ * @generated from message patchbay.v1.UnifiedMappingToPush
+ */
+export type UnifiedMappingToPush = Message<"patchbay.v1.UnifiedMappingToPush"> & {
+  /**
+   * The model, such as `crm`.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * The resource of the model, such as `contacts`.
+   *
+   * @generated from field: string resource = 2;
+   */
+  resource: string;
+
+  /**
+   * The integration, by name. Absent: that of the account.
+   *
+   * @generated from field: optional string integration_name = 3;
+   */
+  integrationName?: string | undefined;
+
+  /**
+   * The unified method, such as `list`. Absent: `*`, what all methods share.
+   *
+   * @generated from field: optional string method = 4;
+   */
+  method?: string | undefined;
+
+  /**
+   * What this layer sets.
+   *
+   * @generated from field: google.protobuf.Struct config = 5;
+   */
+  config?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.UnifiedMappingToPush.
+ * Use `create(UnifiedMappingToPushSchema)` to create a new message.
+ */
+export const UnifiedMappingToPushSchema: GenMessage<UnifiedMappingToPush> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 16);
+
+/**
+ * What became of the models and mappings, or would have with `validate_only`.
+ *
+ * @generated from message patchbay.v1.PushUnifiedMappingsResponse
+ */
+export type PushUnifiedMappingsResponse = Message<"patchbay.v1.PushUnifiedMappingsResponse"> & {
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated patchbay.v1.PushedUnifiedModel models = 1;
+   */
+  models: PushedUnifiedModel[];
+
+  /**
+   * In the order in which they were stored, then those with errors, then those that are stored for the same models and
+   * integrations in this scope and were not in the request.
+   *
+   * @generated from field: repeated patchbay.v1.PushedUnifiedMapping mappings = 2;
+   */
+  mappings: PushedUnifiedMapping[];
+};
+
+/**
+ * Describes the message patchbay.v1.PushUnifiedMappingsResponse.
+ * Use `create(PushUnifiedMappingsResponseSchema)` to create a new message.
+ */
+export const PushUnifiedMappingsResponseSchema: GenMessage<PushUnifiedMappingsResponse> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 17);
+
+/**
+ * What became of a model.
+ *
+ * @generated from message patchbay.v1.PushedUnifiedModel
+ */
+export type PushedUnifiedModel = Message<"patchbay.v1.PushedUnifiedModel"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * `created`, `changed` or `unchanged`.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+};
+
+/**
+ * Describes the message patchbay.v1.PushedUnifiedModel.
+ * Use `create(PushedUnifiedModelSchema)` to create a new message.
+ */
+export const PushedUnifiedModelSchema: GenMessage<PushedUnifiedModel> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 18);
+
+/**
+ * What became of a mapping.
+ *
+ * @generated from message patchbay.v1.PushedUnifiedMapping
+ */
+export type PushedUnifiedMapping = Message<"patchbay.v1.PushedUnifiedMapping"> & {
+  /**
+   * The model.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * The resource of the model.
+   *
+   * @generated from field: string resource = 2;
+   */
+  resource: string;
+
+  /**
+   * The integration.
+   *
+   * @generated from field: string integration_name = 3;
+   */
+  integrationName: string;
+
+  /**
+   * The unified method; `*`: what all methods share.
+   *
+   * @generated from field: string method = 4;
+   */
+  method: string;
+
+  /**
+   * `created`, `changed`, `unchanged`; `failed`: it has errors; `kept`: it was not in the request.
+   *
+   * @generated from field: string state = 5;
+   */
+  state: string;
+
+  /**
+   * Of a failed one its errors; of one that was written what the check warns of when all are. Paths are those of the request's
+   * mapping, such as `config.response.fields.name`.
+   *
+   * @generated from field: repeated patchbay.v1.UnifiedMappingFinding findings = 6;
+   */
+  findings: UnifiedMappingFinding[];
+};
+
+/**
+ * Describes the message patchbay.v1.PushedUnifiedMapping.
+ * Use `create(PushedUnifiedMappingSchema)` to create a new message.
+ */
+export const PushedUnifiedMappingSchema: GenMessage<PushedUnifiedMapping> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_unified_mapping_service, 19);
+
+/**
  * Keeps the mappings of a team over those that ship with the product, checks them and tries them.
  *
  * Mappings of the scope `base` belong to the team: any of its tokens reads them, a team token writes them. The others belong
@@ -795,6 +1035,22 @@ export const UnifiedMappingService: GenService<{
     methodKind: "unary";
     input: typeof CheckUnifiedMappingRequestSchema;
     output: typeof CheckUnifiedMappingResponseSchema;
+  },
+  /**
+   * Stores models and mappings together: what is new is created, what differs is replaced, what is the same stays. A mapping with
+   * errors is left out and says why; the others are stored. One that is rejected is tried again after the others, which it may
+   * need. With `validate_only` all of this is done and nothing is kept: the answer is the same.
+   *
+   * Failures: TEAM_TOKEN_REQUIRED for models and for the scope `base`, ENVIRONMENT_REQUIRED for the other scopes,
+   * RESOURCE_NOT_FOUND for an unknown account, DEFINITION_INVALID for a model with errors, LIMIT_REACHED. Nothing is stored then.
+   * Idempotent.
+   *
+   * @generated from rpc patchbay.v1.UnifiedMappingService.PushUnifiedMappings
+   */
+  pushUnifiedMappings: {
+    methodKind: "unary";
+    input: typeof PushUnifiedMappingsRequestSchema;
+    output: typeof PushUnifiedMappingsResponseSchema;
   },
   /**
    * Runs a call through a stored or drafted mapping, and shows what was sent and answered, the unified result, and how each

@@ -4,18 +4,30 @@ import type {
   CheckUnifiedMappingRequest,
   CreateUnifiedMappingRequest,
   ListUnifiedMappingsRequest,
+  PushUnifiedMappingsRequest,
+  PushUnifiedMappingsResponseSchema,
   UpdateUnifiedMappingRequest,
 } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import type { MappingFinding } from '../../unified/index.ts'
-import type { MappingChange, MappingFilter, MappingScopeName, StoredMapping } from '../../unified-models/index.ts'
+import type {
+  MappingChange,
+  MappingFilter,
+  MappingScopeName,
+  ModelToPush,
+  PushResult,
+  StoredMapping,
+} from '../../unified-models/index.ts'
 import { structFrom } from '../messages/struct.ts'
 import type { Finding } from '../operation.ts'
 import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
 const SCOPES = ['base', 'environment', 'account'] as const satisfies readonly MappingScopeName[]
 
-/** The requests that say where a mapping holds. */
-export type PlacedRequest = CreateUnifiedMappingRequest | CheckUnifiedMappingRequest
+/** What requests say of a mapping and of where it holds. */
+export type PlacedRequest = Pick<
+  CreateUnifiedMappingRequest | CheckUnifiedMappingRequest,
+  'scope' | 'integratedAccountId' | 'integrationName' | 'model' | 'resource' | 'method' | 'config'
+>
 
 /** The scope of a request: that of its account, else that of the environment, unless it names one. */
 export function mappingScopeOf({ scope, integratedAccountId }: Pick<PlacedRequest, 'scope' | 'integratedAccountId'>) {
@@ -76,4 +88,56 @@ export function mappingFilterFromProto(request: ListUnifiedMappingsRequest): Map
 /** Something that a check found. */
 export function mappingFindingToProto(finding: MappingFinding): MessageInitShape<typeof UnifiedMappingFindingSchema> {
   return { ...finding }
+}
+
+/** The mappings of a push, each with the scope of all. */
+export function placedMappingsOf({
+  scope,
+  integratedAccountId,
+  mappings,
+}: PushUnifiedMappingsRequest): readonly PlacedRequest[] {
+  return mappings.map((mapping) => ({ ...mapping, scope, integratedAccountId }))
+}
+
+/** The models of a push. */
+export function modelsToPush({ models }: PushUnifiedMappingsRequest): readonly ModelToPush[] {
+  return models.map(({ name, config = {} }) => ({ name, config }))
+}
+
+/** Findings about the scope of a push, and about what it has twice. */
+export function pushFindings(request: PushUnifiedMappingsRequest): readonly Finding[] {
+  const { models } = request
+  const placed = placedMappingsOf(request)
+  const scoped = placed.flatMap((each, at) =>
+    mappingPlaceFindings(each).map((finding) =>
+      finding.field === 'integration_name' ? { ...finding, field: `mappings[${at}].integration_name` } : finding,
+    ),
+  )
+  const [ofModels, ofMappings] = [
+    models.map(({ name }) => name),
+    placed.map(({ model, resource, integrationName, method = '*' }) =>
+      [model, resource, integrationName, method].join(' '),
+    ),
+  ]
+  const distinct = [...new Map(scoped.map((finding) => [finding.field, finding])).values()]
+  return [...distinct, ...repetitions('models', ofModels), ...repetitions('mappings', ofMappings)]
+}
+
+function repetitions(list: string, keys: readonly string[]): readonly Finding[] {
+  return keys.flatMap((key, at) =>
+    keys.indexOf(key) === at
+      ? []
+      : [{ field: `${list}[${at}]`, description: 'is there twice', rule: 'unified_mapping.repeated' }],
+  )
+}
+
+/** What became of a push. */
+export function pushResultToProto({
+  models,
+  mappings,
+}: PushResult): MessageInitShape<typeof PushUnifiedMappingsResponseSchema> {
+  return {
+    models: [...models],
+    mappings: mappings.map(({ findings, ...rest }) => ({ ...rest, findings: findings.map(mappingFindingToProto) })),
+  }
 }

@@ -10,6 +10,7 @@ import {
   getMapping,
   type LayerToCheck,
   type MappingWriter,
+  pushMappings,
   selectMappings,
   updateMapping,
 } from '../../unified-models/index.ts'
@@ -23,7 +24,11 @@ import {
   mappingFindingToProto,
   mappingPlaceFindings,
   mappingScopeOf,
+  modelsToPush,
   type PlacedRequest,
+  placedMappingsOf,
+  pushFindings,
+  pushResultToProto,
   unifiedMappingToProto,
 } from './unified-mapping.convert.ts'
 import { triedMappingToProto } from './unified-try.convert.ts'
@@ -82,12 +87,30 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
           findings: findings.map(mappingFindingToProto),
         }
       },
+      pushUnifiedMappings: async (request, context) => {
+        const writer = writerOf(context)
+        // Models belong to the team: they alone need no environment.
+        if (request.models.length === 0 && mappingScopeOf(request) !== 'base') environmentOf(writer)
+        const push = async (tx: Tx) => {
+          const layers: LayerToCheck[] = []
+          for (const each of placedMappingsOf(request)) layers.push(await layerOf(deps, tx, writer, each))
+          return await pushMappings(tx, writer, modelsToPush(request), layers)
+        }
+        if (request.validateOnly === true) return pushResultToProto(await database.rolledBack(push))
+        const result = await database.transaction(push)
+        unifiedMappings.invalidate()
+        return pushResultToProto(result)
+      },
       tryUnifiedMapping: async (request, context) => {
         const { tried, findings } = await tryUnifiedMapping(deps, environmentCallerOf(context), request)
         return triedMappingToProto(tried, findings)
       },
     },
-    { createUnifiedMapping: mappingPlaceFindings, checkUnifiedMapping: mappingPlaceFindings },
+    {
+      createUnifiedMapping: mappingPlaceFindings,
+      checkUnifiedMapping: mappingPlaceFindings,
+      pushUnifiedMappings: pushFindings,
+    },
   )
 }
 

@@ -110,6 +110,29 @@ export async function findMappingIdAt(
   return id
 }
 
+/** Where mappings hold, as requests say it: what is absent is null in rows. */
+interface MappingPlaceRef extends Pick<StoredMapping, 'teamId' | 'model' | 'integrationName'> {
+  readonly environmentId?: string | undefined
+  readonly integratedAccountId?: string | undefined
+}
+
+/**
+ * The mappings of one scope for the models and integrations of the places, oldest first, locked until the transaction ends. Uses an
+ * index of the scope.
+ */
+export async function lockMappingsOf(tx: Tx, places: readonly MappingPlaceRef[]): Promise<readonly StoredMapping[]> {
+  const [first] = places
+  if (first === undefined) return []
+  const { teamId, environmentId = null, integratedAccountId = null } = first
+  const pairs = places.map(({ model, integrationName }) => [model, integrationName])
+  return await tx('unified_mapping')
+    .where({ team_id: teamId, environment_id: environmentId, integrated_account_id: integratedAccountId })
+    .whereIn(['model', 'integration_name'], pairs)
+    .forUpdate()
+    .orderBy('id')
+    .select(COLUMNS)
+}
+
 /** A page of the visible mappings, newest first. Uses unified_mapping_list. */
 export async function selectMappings(
   tx: Tx,
