@@ -156,16 +156,48 @@ export function jsonb(value: Json): string {
   return toJsonbText(value)
 }
 
+/** What a statement uses of Knex's client: that of the pool, or that of a transaction, which has one connection. */
+interface StatementClient {
+  acquireConnection(): Promise<{ query(config: StatementConfig): Promise<unknown> }>
+  releaseConnection(connection: object): Promise<void>
+  /** `query` before a statement and `query-error` after a failed one reach the listeners of the pool. */
+  emit(event: 'query' | 'query-error', ...details: readonly unknown[]): boolean
+}
+
+/** A statement as the driver takes it. */
+interface StatementConfig {
+  readonly text: string
+  readonly name: string | undefined
+  readonly values: unknown[]
+}
+
+/**
+ * Sends a statement over a connection of Knex's pool or transaction by the driver itself: what Knex does around a raw statement
+ * took as long as the driver (38 of 90 µs).
+ */
 async function run<Result>(tx: Tx, sql: string, parameters: SqlParameters): Promise<Result> {
   const statements: StatementCache = tx.userParams.statements
   const { text, keys, name } = statements.get(sql)
+  const client: StatementClient = tx.client
+  const values = bindParameters(keys, parameters)
+  const connection = await client.acquireConnection()
   try {
-    // Knex merges the options into the configuration of the driver's `query()`, which knows prepared statements.
-    return await tx.raw(text).options({ name, values: bindParameters(keys, parameters) })
+    assertOpen(tx)
+    client.emit('query', { sql: text })
+    return (await connection.query({ text, name, values })) as Result
   } catch (error) {
     if (isCachedPlanInvalid(error)) statements.forget(sql)
+    if (error instanceof Error) error.message = `${text} - ${error.message}`
+    client.emit('query-error', error, { sql: text })
     throw error
+  } finally {
+    await client.releaseConnection(connection)
   }
+}
+
+/** @throws Error when the transaction has ended: its connection may be another's by now */
+function assertOpen(tx: Tx): void {
+  if (tx.isTransaction === true && (tx as Knex.Transaction).isCompleted()) throw new Error('the transaction has ended')
 }
 
 function toConnectionConfig({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {

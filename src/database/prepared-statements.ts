@@ -22,8 +22,8 @@ interface PreparedStatement {
 
 /** Cache size: texts beyond it run unprepared, since a connection keeps every statement it has prepared. */
 const STATEMENTS_MAX = 500
-/** Literals, quoted names and comments, whose colons mean nothing; casts; then the placeholders, and question marks, which Knex would take for some. */
-const TOKEN = /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|::|:([a-z]\w*)|\\?\?/gi
+/** Literals, quoted names and comments, whose colons mean nothing; casts; then the placeholders. */
+const TOKEN = /'(?:[^']|'')*'|"[^"]*"|--[^\n]*|::|:([a-z]\w*)/gi
 
 /** The prepared statements of one pool, whose connections all know them under the same names. */
 export class StatementCache {
@@ -63,8 +63,7 @@ export function bindParameters(keys: readonly string[], parameters: SqlParameter
 function compile(sql: string): Pick<PreparedStatement, 'text' | 'keys'> {
   const keys: string[] = []
   const text = sql.replace(TOKEN, (token, key: string | undefined) => {
-    // Knex takes a question mark for a placeholder unless it is escaped.
-    if (key === undefined) return token.replaceAll(/\\?\?/g, '\\?')
+    if (key === undefined) return token
     if (!keys.includes(key)) keys.push(key)
     return `$${keys.indexOf(key) + 1}`
   })

@@ -20,7 +20,7 @@ describe('a placeholder', () => {
     ['is none in a literal', `select 'it''s :a ?' || :a as value`, { a: '!' }, `it's :a ?!`],
     ['is none in a quoted name', `select ":a" as value from (select :a::text as ":a") as t`, { a: 'y' }, 'y'],
     ['is none in a comment', `select :a::text as value -- :b ?`, { a: 'z' }, 'z'],
-    ['is none when the question mark is escaped', `select '{"k":1}'::jsonb \\? :key as value`, { key: 'k' }, true],
+    ['stands beside the operator ?', `select '{"k":1}'::jsonb ? :key as value`, { key: 'k' }, true],
   ])('%s', async (_, sql, parameters, value) => {
     expect(await readValue(sql, parameters)).toBe(value)
   })
@@ -67,6 +67,22 @@ describe('a statement', () => {
 
   it('reports an error without the values', async () => {
     await expect(readValue('select :a::int as value', { a: 'secret' })).rejects.toThrow('select $1::int as value')
+  })
+
+  it('reports an error within a transaction to the listeners of its database, which is usable afterwards', async () => {
+    const errors: unknown[] = []
+    const note = (error: unknown) => errors.push(error)
+    database.onError(note)
+    const failed = database.transaction((connection) => query(connection, 'select 1 / :zero::int', { zero: 0 }))
+    await expect(failed).rejects.toThrow('division by zero')
+    tx.off('query-error', note)
+    expect(errors).toEqual([expect.objectContaining({ code: '22012' })])
+    expect(await readValue('select :a::int as value', { a: 1 })).toBe(1)
+  })
+
+  it('is not sent after its transaction has ended, when the connection is another’s', async () => {
+    const ended = await database.transaction(async (connection) => ({ connection }))
+    await expect(query(ended.connection, 'select :a::int', { a: 1 })).rejects.toThrow('the transaction has ended')
   })
 })
 

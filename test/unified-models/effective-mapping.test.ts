@@ -147,8 +147,12 @@ describe('the effective mapping', () => {
         },
       },
     }))
-    const answer = { raw: () => ({ options: async () => ({ rows }) }) }
-    const stored = { ...answer, userParams: tx.userParams } as unknown as typeof tx
+    const client = {
+      acquireConnection: async () => ({ query: async () => ({ rows }) }),
+      releaseConnection: async () => {},
+      emit: () => true,
+    }
+    const stored = { client, userParams: tx.userParams } as unknown as typeof tx
     await createUnifiedMappings({ clock: manualClock() }).find(stored, account(own, 'lazy'), CANDIDATES)
     expect([reads.get('get')! > 1, reads.get('list')]).toEqual([true, 1])
   })
