@@ -49,8 +49,16 @@ const COLUMNS = [
 export const EVENT_DAYS: DayTable = { name: 'event', column: 'id', lowest: lowestIdAt }
 
 /**
- * SQL: two members of a `with` that insert events and mark them for dispatch. A statement that changes a resource records its
- * event by them, without a round trip of its own.
+ * SQL: whether an active webhook of the environment may ask for the event `e`, whose dispatch decides (`isAskedFor`): the types
+ * of a webhook are names and beginnings with `*`, and as LIKE patterns match at least what they ask for. Uses the primary key.
+ */
+const MAY_BE_ASKED_FOR = `exists (select from webhook w where w.environment_id = e.environment_id and w.is_active
+         and w.id is distinct from e.except_webhook_id
+         and (w.event_types = '{}' or e.type like any (replace(w.event_types::text, '*', '%')::text[])))`
+
+/**
+ * SQL: two members of a `with` that insert events and mark them for dispatch where a webhook may ask for them. A statement that
+ * changes a resource records its event by them, without a round trip of its own.
  *
  * @param source a member before them, with the columns `environment_id`, `id`, `type`, `subject_id`, `integrated_account_id`,
  * `payload`, `except_webhook_id`, `is_test`; the partition follows from the time in `id`
@@ -58,7 +66,7 @@ export const EVENT_DAYS: DayTable = { name: 'event', column: 'id', lowest: lowes
 export function recordEventsSql(source: string): string {
   return `dispatched as (
        insert into event_dispatch (environment_id, event_id, except_webhook_id)
-       select environment_id, id, except_webhook_id from ${source} where not is_test
+       select e.environment_id, e.id, e.except_webhook_id from ${source} e where not e.is_test and ${MAY_BE_ASKED_FOR}
      ), recorded as (
        insert into event (environment_id, id, type, subject_id, integrated_account_id, payload, payload_bytes, except_webhook_id, is_test)
        select environment_id, id, type, subject_id, integrated_account_id, payload, octet_length(payload::text), except_webhook_id, is_test
@@ -66,7 +74,7 @@ export function recordEventsSql(source: string): string {
      )`
 }
 
-/** Inserts the events, and one row for the dispatch of each. */
+/** Inserts the events, and a row for the dispatch of each that a webhook may ask for. */
 export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readonly id: string })[]): Promise<void> {
   await execute(
     tx,

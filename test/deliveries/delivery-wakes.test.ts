@@ -102,6 +102,7 @@ describe('the pause of a dispatcher that found nothing', () => {
   it('is a tenth of a second after events, and a second while there are none', async () => {
     const { bench } = await openBench(8)
     await using _ = bench
+    await bench.webhook('https://app.example.com/hook')
     expect(await bench.worker.dispatchOnce()).toBe(1_000)
     await bench.event()
     await bench.worker.dispatchOnce()

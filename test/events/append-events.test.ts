@@ -1,10 +1,28 @@
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { query } from '../../src/database/database.ts'
-import { appendEvents, examplePayload, type NewEvent } from '../../src/events/index.ts'
+import { EVENT_TYPES } from '../../src/events/catalog.ts'
+import { appendEvents, type EventType, examplePayload, isAskedFor, type NewEvent } from '../../src/events/index.ts'
 import { testDatabase } from '../support/database.ts'
+import { seedEnvironment, seedWebhook } from '../support/seed-rows.ts'
 
 const { database } = await testDatabase()
+
+/** Sorted types of the events that are marked for dispatch. */
+async function markedTypes(environmentId: string): Promise<readonly string[]> {
+  const sql = `select e.type from event e join event_dispatch d on d.environment_id = e.environment_id and d.event_id = e.id
+     where e.environment_id = :environmentId order by e.type collate "C"`
+  return (await query<{ type: string }>(database.pool, sql, { environmentId })).map(({ type }) => type)
+}
+
+/** Records one event of each type of the catalog. */
+async function appendAllTypes(environmentId: string, given: Partial<NewEvent> = {}): Promise<void> {
+  const all = (EVENT_TYPES as readonly EventType[]).map((type) => ({ type, payload: examplePayload(type) }))
+  await appendEvents(
+    database.pool,
+    all.map((event) => ({ environmentId, ...event, ...given })),
+  )
+}
 
 async function storedEvents(environmentId: string) {
   return await query<{ id: string; type: string; subject: string | null; payload: object; partition: string }>(
@@ -41,7 +59,8 @@ describe('appendEvents', () => {
   })
 
   it('stores each event under a given id, with its account, and marks it for dispatch', async () => {
-    const environmentId = newId()
+    const environmentId = await seedEnvironment(database)
+    await seedWebhook(database, environmentId)
     const [id, integratedAccountId, exceptWebhookId] = [newId(), newId(), newId()]
     await database.transaction((tx) =>
       appendEvents(tx, [
@@ -78,5 +97,55 @@ describe('appendEvents', () => {
     await expect(failing).rejects.toThrow('the change failed')
     await database.transaction((tx) => appendEvents(tx, []))
     expect(await storedEvents(environmentId)).toEqual([])
+  })
+})
+
+describe('marking events for dispatch', () => {
+  it.each([
+    [[]],
+    [['*']],
+    [['integrated_account:*']],
+    [['record:*', 'webhook:disabled']],
+    [['sync_job_r*']],
+    ...EVENT_TYPES.map((type) => [[type]]),
+  ])('is done for a webhook of %j where it asks for the type', async (eventTypes) => {
+    const environmentId = await seedEnvironment(database)
+    await seedWebhook(database, environmentId, { eventTypes })
+    await appendAllTypes(environmentId)
+    const marked = await markedTypes(environmentId)
+    const asked = EVENT_TYPES.filter((type) => isAskedFor(eventTypes, type)).toSorted()
+    // The dispatch leaves out what a webhook has to name.
+    expect(marked.filter((type) => type !== 'record:meta' || asked.includes(type))).toEqual(asked)
+  })
+
+  it('is not done without a webhook, for an inactive one, one of another environment, or the one excepted', async () => {
+    const [none, inactive, excepted] = [
+      await seedEnvironment(database),
+      await seedEnvironment(database),
+      await seedEnvironment(database),
+    ]
+    await seedWebhook(database, inactive, { isActive: false })
+    const exceptWebhookId = await seedWebhook(database, excepted)
+    await appendAllTypes(none)
+    await appendAllTypes(inactive)
+    await appendAllTypes(excepted, { exceptWebhookId })
+    for (const environmentId of [none, inactive, excepted]) {
+      expect(await markedTypes(environmentId)).toEqual([])
+      expect(await storedEvents(environmentId)).toHaveLength(EVENT_TYPES.length)
+    }
+  })
+
+  it('is done for the next event after a webhook was created or turned on, and for none before', async () => {
+    const environmentId = await seedEnvironment(database)
+    const append = (type: EventType) =>
+      appendEvents(database.pool, [{ environmentId, type, payload: examplePayload(type) }])
+    await append('integrated_account:created')
+    const id = await seedWebhook(database, environmentId)
+    await append('integrated_account:active')
+    await query(database.pool, 'update webhook set is_active = false where id = :id', { id })
+    await append('integrated_account:forbidden_error')
+    await query(database.pool, 'update webhook set is_active = true where id = :id', { id })
+    await append('integrated_account:deleted')
+    expect(await markedTypes(environmentId)).toEqual(['integrated_account:active', 'integrated_account:deleted'])
   })
 })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { deleteIntegratedAccount } from '../../src/accounts/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import { replayInboundEvent } from '../../src/inbound-webhooks/replay.ts'
+import { seedWebhook } from '../support/seed-rows.ts'
 import { processFixture } from './process-fixture.ts'
 
 const fixture = await processFixture()
@@ -63,6 +64,7 @@ describe('processing a received webhook', () => {
   })
 
   it('marks the events for dispatch to webhooks', async () => {
+    await seedWebhook(database, own.environmentId)
     const { address } = await accountWith({ events: EVENTS })
     const id = await receive(address, { changes: { kind: 'updated', id: 1 } })
     await processAll()

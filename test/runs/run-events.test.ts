@@ -50,8 +50,8 @@ async function recorded(): Promise<readonly Recorded[]> {
   const { environmentId } = at.tenant
   return await query(
     database.pool,
-    `select e.type, e.subject_id as subject, e.integrated_account_id as account, e.payload, d.except_webhook_id as except
-     from event e join event_dispatch d on d.event_id = e.id where e.environment_id = :environmentId order by e.id`,
+    `select e.type, e.subject_id as subject, e.integrated_account_id as account, e.payload, e.except_webhook_id as except
+     from event e where e.environment_id = :environmentId order by e.id`,
     { environmentId },
   )
 }

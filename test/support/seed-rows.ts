@@ -39,6 +39,23 @@ export async function seedInstallation(
   return id
 }
 
+/** A webhook; returns its id. @param given.eventTypes default: it asks for all events */
+export async function seedWebhook(
+  { pool }: Database,
+  environmentId: string,
+  given: { readonly eventTypes?: readonly string[]; readonly isActive?: boolean } = {},
+): Promise<string> {
+  const { eventTypes = [], isActive = true } = given
+  const id = newId()
+  await execute(
+    pool,
+    `insert into webhook (environment_id, id, target_url, event_types, is_active)
+     values (:environmentId, :id, 'https://app.example.com/hook', :eventTypes, :isActive)`,
+    { environmentId, id, eventTypes, isActive },
+  )
+  return id
+}
+
 /** A trigger, and what it refers to unless a job or webhook is given; returns its id. */
 export async function seedTrigger(
   database: Database,
