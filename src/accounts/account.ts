@@ -122,7 +122,7 @@ async function changeReadVersion(
     payload: limitPayload(accountEventPayload(left)),
   }
   const updated = await updateIntegratedAccountWithEvent(tx, account, patch, event)
-  return updated && (await withIntegration(integrations, tx, updated))
+  return updated && (await withIntegration(integrations, tx, { ...updated, hasWebhooks: account.hasWebhooks }))
 }
 
 /**

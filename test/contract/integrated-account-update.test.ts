@@ -45,17 +45,23 @@ describe.each(clients)('updating an account over $wire', (client) => {
     })
   })
 
-  it('takes three round trips to the database, with its event and all that the answer shows', async () => {
-    const { id } = await connect(client)
-    await client.ok(update, { id, tenant_id: 'warm' })
-    const statements: string[] = []
-    // The token is read again once its time in the cache is over.
-    const note = ({ sql }: { readonly sql: string }) => !sql.includes('api_token') && statements.push(sql)
-    app.database.pool.on('query', note)
-    await client.ok(update, { id, tenant_id: 'globex', context: { seats: 3 } })
-    app.database.pool.removeListener('query', note)
-    expect(statements.map((sql) => /^\w+/.exec(sql)?.[0])).toEqual(['select', 'with', 'select'])
-  })
+  it.each([
+    ['updates take two', update, { tenant_id: 'globex', context: { seats: 3 } }, ['select', 'with']],
+    ['reads take one', get, {}, ['select']],
+  ] as const)(
+    '%s round trips to the database, with the event and all that the answer shows',
+    async (_, method, given, expected) => {
+      const { id } = await connect(client)
+      await client.ok(update, { id, tenant_id: 'warm' })
+      const statements: string[] = []
+      // The token is read again once its time in the cache is over.
+      const note = ({ sql }: { readonly sql: string }) => !sql.includes('api_token') && statements.push(sql)
+      app.database.pool.on('query', note)
+      await client.ok(method, { id, ...given })
+      app.database.pool.removeListener('query', note)
+      expect(statements.map((sql) => /^\w+/.exec(sql)?.[0])).toEqual(expected)
+    },
+  )
 
   it('merges the context at the top: a given key replaces whole, null removes, the others stay', async () => {
     const account = await connect(client, { context: { kept: 1, replaced: { a: 1, b: 2 }, removed: true } })

@@ -43,7 +43,10 @@ export function integratedAccountService(
   const { database, accounts } = deps
   /** After the transaction of a change: values may have to be read from the object store. */
   const shown = async (account: IntegratedAccount, tx: Tx = database.pool) =>
-    integratedAccountToProto(await withWholeContext(accounts, tx, account), await readWebhookOverview(tx, account))
+    integratedAccountToProto(
+      await withWholeContext(accounts, tx, account),
+      account.hasWebhooks === false ? undefined : await readWebhookOverview(tx, account),
+    )
   return defineService(
     IntegratedAccountService,
     {
