@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /** What an API token may do; part of its text, so that a leaked one can be recognised. */
@@ -61,16 +61,16 @@ function toMintedToken(token: string): MintedToken {
 }
 
 function sha256(text: string): Uint8Array {
-  return createHash('sha256').update(text).digest()
+  return hash('sha256', text, 'buffer')
 }
 
 function checksum(text: string): string {
-  return base62(BigInt(crc32(text))).padStart(CHECKSUM_LENGTH, '0')
+  return base62(crc32(text)).padStart(CHECKSUM_LENGTH, '0')
 }
 
-function base62(value: bigint): string {
-  const head = value / 62n
-  return (head === 0n ? '' : base62(head)) + ALPHABET.charAt(Number(value % 62n))
+function base62(value: number): string {
+  const head = Math.floor(value / 62)
+  return (head === 0 ? '' : base62(head)) + ALPHABET.charAt(value % 62)
 }
 
 /** Bytes of 248 and more are dropped: 248 = 4 · 62, so that every character is equally likely. */
