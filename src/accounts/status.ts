@@ -1,7 +1,8 @@
 import { notFound, type TransitionTable, transitionsOf } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { type AccountEventName, appendAccountEvent } from './account-events.ts'
-import { type AccountRef, type AccountStatus, transitionAccountStatus } from './sql/integrated-account.ts'
+import { transitionAccountStatus } from './sql/account-history.ts'
+import type { AccountRef, AccountStatus } from './sql/integrated-account.ts'
 
 /** What changes an account's status; the names in its history. */
 export type StatusCause =

@@ -74,27 +74,25 @@ export function recordEventsSql(source: string): string {
      )`
 }
 
-/** Inserts the events, and a row for the dispatch of each that a webhook may ask for. */
-export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readonly id: string })[]): Promise<void> {
-  await execute(
-    tx,
-    `with new_event as (
+const INSERT_EVENTS = `with new_event as (
        select v.* from unnest(:environmentIds::uuid[], :ids::uuid[], :types::text[], :subjectIds::uuid[], :accountIds::uuid[],
          :payloads::jsonb[], :exceptWebhookIds::uuid[], :areTests::boolean[])
          as v (environment_id, id, type, subject_id, integrated_account_id, payload, except_webhook_id, is_test)
      ), ${recordEventsSql('new_event')}
-     select`,
-    {
-      environmentIds: events.map(({ environmentId }) => environmentId),
-      ids: events.map(({ id }) => id),
-      types: events.map(({ type }) => type),
-      subjectIds: events.map(({ subjectId }) => subjectId ?? null),
-      accountIds: events.map(({ integratedAccountId }) => integratedAccountId ?? null),
-      payloads: events.map(({ payload }) => jsonb(payload)),
-      exceptWebhookIds: events.map(({ exceptWebhookId }) => exceptWebhookId ?? null),
-      areTests: events.map(({ isTest }) => isTest ?? false),
-    },
-  )
+     select`
+
+/** Inserts the events, and a row for the dispatch of each that a webhook may ask for. */
+export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readonly id: string })[]): Promise<void> {
+  await execute(tx, INSERT_EVENTS, {
+    environmentIds: events.map(({ environmentId }) => environmentId),
+    ids: events.map(({ id }) => id),
+    types: events.map(({ type }) => type),
+    subjectIds: events.map(({ subjectId }) => subjectId ?? null),
+    accountIds: events.map(({ integratedAccountId }) => integratedAccountId ?? null),
+    payloads: events.map(({ payload }) => jsonb(payload)),
+    exceptWebhookIds: events.map(({ exceptWebhookId }) => exceptWebhookId ?? null),
+    areTests: events.map(({ isTest }) => isTest ?? false),
+  })
 }
 
 /** An event of a list, before it is read whole. */

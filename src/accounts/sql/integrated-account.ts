@@ -105,12 +105,6 @@ export interface ContextPatch {
   readonly removed: readonly string[]
 }
 
-/** One row of the table of transitions. */
-export interface StatusTransition {
-  readonly from: AccountStatus
-  readonly to: AccountStatus
-}
-
 const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.environment_integration_id as "environmentIntegrationId", account.tenant_id as "tenantId",
   account.authentication_method as "authenticationMethod",
@@ -155,19 +149,27 @@ export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAcco
   })
 }
 
+// Texts of statements are constants: one that is put together for each call is hashed for each call.
+const FIND = `select ${COLUMNS}, ${VERSIONS}, ${HAS_WEBHOOKS} from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
+     where account.environment_id = :environmentId and account.id = :id`
+
 /** Uses primary keys. */
 export async function findIntegratedAccount(
   tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<AccountWithDefinition | undefined> {
-  return await queryOne(
-    tx,
-    `select ${COLUMNS}, ${VERSIONS}, ${HAS_WEBHOOKS} from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
-     where account.environment_id = :environmentId and account.id = :id`,
-    { environmentId, id },
-  )
+  return await queryOne(tx, FIND, { environmentId, id })
 }
+
+const FIND_WITH_SECRETS = `select ${COLUMNS}, ${VERSIONS}, held.secrets
+  from unnest(:environmentIds::uuid[], :ids::uuid[]) as wanted (environment_id, id)
+  join integrated_account account on account.environment_id = wanted.environment_id and account.id = wanted.id
+  join (${INSTALLATION}) on ${OF_ACCOUNT}
+  left join lateral (
+    select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64'))) as secrets
+    from secret where owner_id = account.environment_id and subject_type = 'integrated_account' and subject_id = account.id
+  ) held on true`
 
 /** An account with its encrypted secrets. */
 export interface AccountWithSecrets {
@@ -182,14 +184,7 @@ export async function findAccountsWithSecrets(
 ): Promise<readonly AccountWithSecrets[]> {
   const found = await query<AccountWithDefinition & { readonly secrets: readonly EncodedSecret[] | null }>(
     tx,
-    `select ${COLUMNS}, ${VERSIONS}, held.secrets
-     from unnest(:environmentIds::uuid[], :ids::uuid[]) as wanted (environment_id, id)
-     join integrated_account account on account.environment_id = wanted.environment_id and account.id = wanted.id
-     join (${INSTALLATION}) on ${OF_ACCOUNT}
-     left join lateral (
-       select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64'))) as secrets
-       from secret where owner_id = account.environment_id and subject_type = 'integrated_account' and subject_id = account.id
-     ) held on true`,
+    FIND_WITH_SECRETS,
     { environmentIds: wanted.map(({ environmentId }) => environmentId), ids: wanted.map(({ id }) => id) },
   )
   return found.map(({ secrets, ...account }) => ({ account, secrets: (secrets ?? []).map(secretFromRow) }))
@@ -243,6 +238,14 @@ const UPDATE = `update integrated_account account set
          and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(:keyNames))
      returning ${COLUMNS}, ${VERSIONS}`
 
+const UPDATE_WITH_EVENT = `with changed as (${UPDATE}), change_event as (
+       select "environmentId" as environment_id, :eventId::uuid as id, :eventType::text as type, id as subject_id,
+         id as integrated_account_id, null::uuid as except_webhook_id, false as is_test, :payload::jsonb || jsonb_build_object(
+           'updated_at', to_char("updatedAt" at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as payload
+       from changed
+     ), ${recordEventsSql('change_event')}
+     select * from changed`
+
 function updateParameters(
   { environmentId, id }: AccountRef,
   { tenantId, authenticationMethod, credential, context, version }: AccountPatch,
@@ -289,22 +292,12 @@ export async function updateIntegratedAccountWithEvent(
   patch: AccountPatch & { readonly version: number },
   event: { readonly id: string; readonly type: EventType; readonly payload: JsonObject },
 ): Promise<AccountWithDefinition | undefined> {
-  return await queryOne(
-    tx,
-    `with changed as (${UPDATE}), change_event as (
-       select "environmentId" as environment_id, :eventId::uuid as id, :eventType::text as type, id as subject_id,
-         id as integrated_account_id, null::uuid as except_webhook_id, false as is_test, :payload::jsonb || jsonb_build_object(
-           'updated_at', to_char("updatedAt" at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as payload
-       from changed
-     ), ${recordEventsSql('change_event')}
-     select * from changed`,
-    {
-      ...updateParameters(account, patch),
-      eventId: event.id,
-      eventType: event.type,
-      payload: jsonb(event.payload),
-    },
-  )
+  return await queryOne(tx, UPDATE_WITH_EVENT, {
+    ...updateParameters(account, patch),
+    eventId: event.id,
+    eventType: event.type,
+    payload: jsonb(event.payload),
+  })
 }
 
 /**
@@ -317,60 +310,6 @@ export async function lockAccountCredentials(tx: Tx, { environmentId, id }: Acco
     .forUpdate()
     .select(tx.raw('1'))
   await tx('integrated_account').where({ environment_id: environmentId, id }).forUpdate().select(tx.raw('1'))
-}
-
-/**
- * The SQL of a history entry's id: the version of the account after the change. The lock on the account's row orders versions, which
- * the clocks of several processes do not.
- */
-export function historyIdSql(version: string): string {
-  return `lpad(to_hex(${version}), 32, '0')::uuid`
-}
-
-/**
- * Makes the transition that starts from the account's present status, if there is one among the given, and writes it to the
- * history. One statement: of two concurrent callers one makes the transition, and the other finds the new status. A transition
- * to `connecting` clears the results of earlier steps and ends the activation's lease. Uses primary keys.
- *
- * Returns the statuses before and after (null without a transition), `undefined` when there is no such account.
- */
-export async function transitionAccountStatus(
-  tx: Tx,
-  { environmentId, id }: AccountRef,
-  transitions: readonly StatusTransition[],
-  { cause, lastError }: { readonly cause: string; readonly lastError: string },
-): Promise<{ readonly from: AccountStatus; readonly to: AccountStatus | null } | undefined> {
-  return await queryOne(
-    tx,
-    `with present as (
-       select status from integrated_account where environment_id = :environmentId and id = :id for update
-     ), transition as (
-       select from_status, to_status
-       from present join unnest(:from::text[], :to::text[]) as transitions (from_status, to_status)
-         on from_status = present.status
-     ), changed as (
-       update integrated_account set status = to_status, last_error = :lastError, updated_at = now(),
-         version = version + 1,
-         last_action_result = case to_status when 'connecting' then '{}' else last_action_result end,
-         connecting_due_at = now(), connecting_lease_id = null, connecting_tries = 0
-       from transition where environment_id = :environmentId and id = :id returning status, version
-     ), written as (
-       insert into integrated_account_history
-         (environment_id, integrated_account_id, id, from_status, to_status, cause, last_error)
-       select :environmentId, :id, ${historyIdSql('version')}, from_status, to_status, :cause, :lastError
-       from transition, changed
-     )
-     select present.status as "from", changed.status as "to"
-     from present left join changed on true`,
-    {
-      environmentId,
-      id,
-      from: transitions.map(({ from }) => from),
-      to: transitions.map(({ to }) => to),
-      cause,
-      lastError,
-    },
-  )
 }
 
 /**

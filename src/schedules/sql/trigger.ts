@@ -100,14 +100,12 @@ export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<Trigge
   return withDestination(inserted)
 }
 
+const FIND = `select ${COLUMNS} from sync_job_cron_trigger t join (${SCHEDULE}) on s.trigger_id = t.id
+  where t.environment_id = :environmentId and t.id = :id`
+
 /** One trigger. Three primary keys. */
 export async function findTrigger(tx: Tx, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
-  const found = await queryOne<TriggerRow>(
-    tx,
-    `select ${COLUMNS} from sync_job_cron_trigger t join (${SCHEDULE}) on s.trigger_id = t.id
-     where t.environment_id = :environmentId and t.id = :id`,
-    { environmentId, id },
-  )
+  const found = await queryOne<TriggerRow>(tx, FIND, { environmentId, id })
   return found && withDestination(found)
 }
 
@@ -116,12 +114,7 @@ export async function findTrigger(tx: Tx, environmentId: string, id: string): Pr
  * the schedule only.
  */
 export async function lockTrigger(tx: Tx, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
-  const found = await queryOne<TriggerRow>(
-    tx,
-    `select ${COLUMNS} from sync_job_cron_trigger t join (${SCHEDULE}) on s.trigger_id = t.id
-     where t.environment_id = :environmentId and t.id = :id for no key update of t`,
-    { environmentId, id },
-  )
+  const found = await queryOne<TriggerRow>(tx, `${FIND} for no key update of t`, { environmentId, id })
   return found && withDestination(found)
 }
 
@@ -149,6 +142,18 @@ export async function listTriggers(
   return found.map(withDestination)
 }
 
+/** @param webhook a condition on the webhook, for a destination that is one */
+const updateDestinationSql = (webhook: string) => `update sync_job_cron_trigger t
+  set daemon_group_key = :groupKey, webhook_id = :webhookId, updated_at = now(), version = version + 1
+  from ${SCHEDULE}
+  where t.environment_id = :environmentId and t.id = :id and s.trigger_id = t.id
+    and t.version = coalesce(:version, t.version) and t.cron_expression = coalesce(:cronExpression, t.cron_expression) ${webhook}
+  returning ${COLUMNS}`
+const UPDATE_GROUP = updateDestinationSql('')
+const UPDATE_WEBHOOK = updateDestinationSql(
+  'and exists (select from webhook w where w.environment_id = t.environment_id and w.id = :webhookId)',
+)
+
 /**
  * Replaces the destination in one statement; every rule is in its WHERE. Rides on four primary keys.
  *
@@ -163,25 +168,13 @@ export async function updateTriggerDestination(
   expected: { readonly version: number | undefined; readonly cronExpression: string | undefined },
 ): Promise<TriggerRecord | undefined> {
   const columns = destinationColumns(destination)
-  const webhookExists =
-    'and exists (select from webhook w where w.environment_id = t.environment_id and w.id = :webhookId)'
-  const updated = await queryOne<TriggerRow>(
-    tx,
-    `update sync_job_cron_trigger t set daemon_group_key = :groupKey, webhook_id = :webhookId, updated_at = now(),
-       version = version + 1
-     from ${SCHEDULE}
-     where t.environment_id = :environmentId and t.id = :id and s.trigger_id = t.id
-       and t.version = coalesce(:version, t.version) and t.cron_expression = coalesce(:cronExpression, t.cron_expression)
-       ${columns.webhookId === null ? '' : webhookExists}
-     returning ${COLUMNS}`,
-    {
-      ...columns,
-      environmentId,
-      id,
-      version: expected.version ?? null,
-      cronExpression: expected.cronExpression ?? null,
-    },
-  )
+  const updated = await queryOne<TriggerRow>(tx, columns.webhookId === null ? UPDATE_GROUP : UPDATE_WEBHOOK, {
+    ...columns,
+    environmentId,
+    id,
+    version: expected.version ?? null,
+    cronExpression: expected.cronExpression ?? null,
+  })
   return updated && withDestination(updated)
 }
 
