@@ -28,7 +28,8 @@ export function createAccountSubscriptions(
       await scheduleSubscriptions(tx, account, { events: plan.keys, isReplacementDue })
     },
     async list(tx, account) {
-      const subscriptions = await listSubscriptions(tx, account)
+      // Locked: a worker that is creating one must not store it once they have been listed.
+      const subscriptions = await listSubscriptions(tx, account, 'update')
       return subscriptions.flatMap(({ event, externalId, replacedId }) =>
         [externalId, replacedId].flatMap((id) => (id === null ? [] : [{ event, id }])),
       )

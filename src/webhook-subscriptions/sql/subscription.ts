@@ -39,6 +39,8 @@ export interface SubscriptionLease extends SubscriptionRef {
   /** Another one is to be created, although this one has not ended. */
   readonly isReplacementDue: boolean
   readonly expiresAt: Date | null
+  /** How often it was made due until the claim: when it has been since, this lease ends with another request due at once. */
+  readonly requested: number
   /** Since the last success, this one included. */
   readonly attempts: number
   readonly failedAt: Date | null
@@ -50,10 +52,15 @@ const COLUMNS = `environment_id as "environmentId", integrated_account_id as "in
   case when lease_id is null then due_at end as "nextAttemptAt", error, failed_at as "failedAt"`
 /** The condition of every write of a holder. */
 const UNDER_LEASE = `${KEY} and event = :event and lease_id = :leaseId`
+/** SQL: when the next request is due after the holder's, in milliseconds from now; at once when it was asked for since. */
+const NEXT_DUE_AT = `case when requested = :requested then now() + :delayMs * interval '1 millisecond'
+  else date_trunc('milliseconds', now()) end`
+/** SQL: whether the holder's request came before one was asked for that creates another subscription. */
+const IS_REPLACEMENT_DUE = 'is_replacement_due and requested <> :requested'
 
 /**
  * Makes the subscriptions of an account due: those that are missing are created; of the others those without a way of renewal
- * are replaced, the rest is renewed. Work under way continues. Times are cut to the milliseconds of the column: rounded, they
+ * are replaced, the rest is renewed. Work under way continues, and is followed by a request that begins after this one. Times are cut to the milliseconds of the column: rounded, they
  * could be in the future. Uses the primary key.
  */
 export async function scheduleSubscriptions(
@@ -67,9 +74,10 @@ export async function scheduleSubscriptions(
        (environment_id, integrated_account_id, event, region, status, due_at)
      select :environmentId, :id, event, :region, 'creating', date_trunc('milliseconds', now()) from unnest(:events::text[]) as wanted (event)
      on conflict (environment_id, integrated_account_id, event) do update set
-       attempts = 0, updated_at = now(),
+       attempts = 0, updated_at = now(), requested = present.requested + 1,
        due_at = case when present.lease_id is null then date_trunc('milliseconds', now()) else present.due_at end,
-       is_replacement_due = present.is_replacement_due or (:isReplacementDue and present.external_id is not null)`,
+       is_replacement_due = present.is_replacement_due
+         or (:isReplacementDue and (present.external_id is not null or present.lease_id is not null))`,
     { environmentId: account.environmentId, id: account.id, region: account.region, events, isReplacementDue },
   )
 }
@@ -98,7 +106,7 @@ export async function claimSubscription(
        subscription.integrated_account_id as "integratedAccountId", subscription.event, subscription.lease_id as "leaseId",
        subscription.external_id as "externalId", subscription.replaced_id as "replacedId",
        subscription.is_replacement_due as "isReplacementDue", subscription.expires_at as "expiresAt",
-       subscription.attempts, subscription.failed_at as "failedAt"`,
+       subscription.requested, subscription.attempts, subscription.failed_at as "failedAt"`,
     { leaseId: claim.leaseId, leaseMs: claim.leaseMs, regions: claim.regions ?? null },
   )
 }
@@ -116,19 +124,20 @@ export interface SettledSubscription {
 /** Stores a success and releases the lease; returns whether it was held. Uses the primary key. */
 export async function storeSubscription(
   tx: Tx,
-  { environmentId, integratedAccountId, event, leaseId }: SubscriptionLease,
+  { environmentId, integratedAccountId, event, leaseId, requested }: SubscriptionLease,
   { externalId, replacedId, expiresAt, delayMs }: SettledSubscription,
 ): Promise<boolean> {
   const stored = await execute(
     tx,
     `update webhook_subscription set status = 'active', external_id = :externalId::jsonb, replaced_id = :replacedId::jsonb,
-       is_replacement_due = false, expires_at = :expiresAt, due_at = now() + :delayMs * interval '1 millisecond',
+       is_replacement_due = ${IS_REPLACEMENT_DUE}, expires_at = :expiresAt, due_at = ${NEXT_DUE_AT},
        lease_id = null, attempts = 0, error = '', failed_at = null, updated_at = now() where ${UNDER_LEASE}`,
     {
       environmentId,
       integratedAccountId,
       event,
       leaseId,
+      requested,
       externalId: jsonb(externalId),
       replacedId: replacedId === null ? null : jsonb(replacedId),
       expiresAt: expiresAt ?? null,
@@ -155,13 +164,13 @@ export interface FailedRequest {
 /** Stores a failure and releases the lease; returns whether it was held. Uses the primary key. */
 export async function storeFailedRequest(
   tx: Tx,
-  { environmentId, integratedAccountId, event, leaseId, attempts }: SubscriptionLease,
+  { environmentId, integratedAccountId, event, leaseId, requested, attempts }: SubscriptionLease,
   { delayMs, isCounted, isFailed, error, isGone }: FailedRequest,
 ): Promise<boolean> {
   const stored = await execute(
     tx,
-    `update webhook_subscription set lease_id = null, attempts = :attempts, error = :error, updated_at = now(),
-       due_at = date_trunc('milliseconds', now()) + :delayMs * interval '1 millisecond',
+    `update webhook_subscription set lease_id = null, error = :error, updated_at = now(),
+       attempts = case when requested = :requested then :attempts else 0 end, due_at = date_trunc('milliseconds', ${NEXT_DUE_AT}),
        status = case when :isFailed or failed_at is not null then 'failed' when :isGone then 'creating' else status end,
        failed_at = coalesce(failed_at, case when :isFailed then now() end),
        external_id = case when :isGone then null else external_id end,
@@ -172,6 +181,7 @@ export async function storeFailedRequest(
       integratedAccountId,
       event,
       leaseId,
+      requested,
       attempts: isCounted ? attempts : attempts - 1,
       delayMs,
       isFailed,
@@ -194,25 +204,24 @@ export async function markDeleting(
 /** Stores that the account has no subscription, until the condition is looked at again, and releases the lease. Uses the primary key. */
 export async function storeNone(
   tx: Tx,
-  { environmentId, integratedAccountId, event, leaseId }: SubscriptionLease,
+  { environmentId, integratedAccountId, event, leaseId, requested }: SubscriptionLease,
   delayMs: number,
 ): Promise<void> {
   await execute(
     tx,
     `update webhook_subscription set status = 'none', external_id = null, replaced_id = null, expires_at = null,
-       is_replacement_due = false, due_at = now() + :delayMs * interval '1 millisecond', lease_id = null, attempts = 0,
+       is_replacement_due = false, due_at = ${NEXT_DUE_AT}, lease_id = null, attempts = 0,
        error = '', failed_at = null, updated_at = now() where ${UNDER_LEASE}`,
-    { environmentId, integratedAccountId, event, leaseId, delayMs },
+    { environmentId, integratedAccountId, event, leaseId, requested, delayMs },
   )
 }
 
-/** Deletes a subscription that the definition no longer has. Uses the primary key. */
-export async function deleteSubscription(
-  tx: Tx,
-  { environmentId, integratedAccountId, event, leaseId }: SubscriptionLease,
-): Promise<void> {
-  const sql = `delete from webhook_subscription where ${UNDER_LEASE}`
-  await execute(tx, sql, { environmentId, integratedAccountId, event, leaseId })
+/** Deletes a subscription that the definition no longer has; one that was asked for since is created anew. Uses the primary key. */
+export async function deleteSubscription(tx: Tx, lease: SubscriptionLease): Promise<void> {
+  const { environmentId, integratedAccountId, event, leaseId, requested } = lease
+  const sql = `delete from webhook_subscription where ${UNDER_LEASE} and requested = :requested`
+  const deleted = await execute(tx, sql, { environmentId, integratedAccountId, event, leaseId, requested })
+  if (deleted === 0) await storeNone(tx, lease, 0)
 }
 
 /** Notes that the replaced subscription was deleted at the third party. Uses the primary key. */
