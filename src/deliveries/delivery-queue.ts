@@ -106,16 +106,25 @@ export class DeliveryQueue extends Queue<DeliveryPayload> {
       tx,
       results.map(({ item, result }) => settledDelivery(item, result)),
     )
-    const attempts = results.flatMap(({ result }) => result?.attempt ?? [])
+    const attempts = results.flatMap(({ item, result }) => storedAttempt(item, result) ?? [])
     if (attempts.length > 0) await insertAttempts(tx, attempts)
     const outcomes = results.flatMap(({ item, result }) => webhookOutcomeOf(item, result) ?? [])
     if (outcomes.length > 0) await recordWebhookOutcomes(tx, outcomes)
   }
 }
 
+/** What is stored of an attempt. Senders are asked to stop when the event is expunged, of which no answer is kept. */
+function storedAttempt(item: SettledItem, result: DeliverySettlement | undefined): NewAttempt | undefined {
+  const attempt = result?.attempt
+  return attempt !== undefined && item.isStopRequested
+    ? { ...attempt, responseHeaders: null, responseBody: null }
+    : attempt
+}
+
 function settledDelivery(item: SettledItem, result: DeliverySettlement | undefined): SettledDelivery {
-  const { environmentId, id, status, availableAt } = item
+  const { environmentId, id, status, availableAt, isStopRequested } = item
   const { attempt, discardReason } = result ?? {}
+  const whyStopped = isStopRequested && status === 'stopped' ? 'event_expunged' : undefined
   return {
     environmentId,
     id,
@@ -124,7 +133,7 @@ function settledDelivery(item: SettledItem, result: DeliverySettlement | undefin
     attempts: discardReason === undefined ? item.attempt : item.attempt - 1,
     nextAttemptAt: availableAt,
     status: attempt?.status,
-    errorClass: attempt === undefined ? discardReason : attempt.errorClass,
+    errorClass: discardReason ?? whyStopped ?? attempt?.errorClass,
   }
 }
 

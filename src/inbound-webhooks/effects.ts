@@ -65,6 +65,13 @@ type ProcessingError = {
   readonly message: string
 }
 
+/** Of an event whose content was removed. */
+export const CONTENT_EXPUNGED: ProcessingError = {
+  step: 'load',
+  reason: 'CONTENT_EXPUNGED',
+  message: 'its content was removed before it was processed',
+}
+
 /** A step failed. @param message redacted; absent: the failure's, which holds nothing of the request */
 export function failedAt(
   step: ProcessingStep,

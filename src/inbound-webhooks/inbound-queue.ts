@@ -9,7 +9,7 @@ import {
   type SettledItem,
   type TakenLease,
 } from '../runs/index.ts'
-import { failedAt, type ProcessingOutcome } from './effects.ts'
+import { CONTENT_EXPUNGED, failedAt, type ProcessingOutcome } from './effects.ts'
 import { findStoredRequests, type StoredRequest } from './sql/processing.ts'
 import { hasWaitingEvents, INBOUND_QUEUE, INBOUND_QUEUE_GROUPS, type InboundQueuePayload } from './sql/queue.ts'
 import { ContextRejected, type EffectDeps, type FinishedEvent, storeEffects } from './store-effects.ts'
@@ -117,7 +117,7 @@ export class InboundQueue extends Queue<InboundQueuePayload> {
     const finished = settled.flatMap((item): readonly FinishedEvent[] => {
       const ending = this.#ending.get(item.leaseId)
       const stored = ending === undefined ? requests.get(item.id) : ending.lease.stored
-      const outcome = ending?.outcome ?? abandonedOutcome(item)
+      const outcome = item.isStopRequested ? EXPUNGED : (ending?.outcome ?? abandonedOutcome(item))
       if (stored === undefined) return []
       return [{ event: stored.event, isReplay: item.isReplay, outcome, isOver: item.isOver }]
     })
@@ -153,6 +153,9 @@ function queueOutcome(outcome: ProcessingOutcome): Outcome {
   if (outcome.kind !== 'failed') return { kind: 'completed' }
   return { kind: outcome.isTransient ? 'retry' : 'failed', error: outcome.error }
 }
+
+/** Of an event whose content was removed while it was processed: nothing that it led to is stored. */
+const EXPUNGED: ProcessingOutcome = { kind: 'failed', isTransient: false, error: CONTENT_EXPUNGED, trace: {} }
 
 /** Of an event whose holder has lost its lease. */
 function abandonedOutcome({ error }: SettledItem): ProcessingOutcome {

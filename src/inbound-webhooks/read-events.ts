@@ -1,5 +1,6 @@
 import { notFound } from '../base/index.ts'
 import { type ListPage, type ListPageRequest, listQuery, pageByIdWithin, type Tx } from '../database/index.ts'
+import { CONTENT_EXPUNGED } from './effects.ts'
 import type { InboundContent, InboundEventRecord, InboundItemRecord } from './inbound-event.ts'
 import {
   expungeContent,
@@ -57,12 +58,11 @@ export async function getInboundEvent(tx: Tx, environmentId: string, id: string)
 
 /**
  * Removes what was sent for good: headers, query, body and payload. The record of it and of what it led to stays; one that waits
- * fails. Needs a transaction. Idempotent.
+ * fails, and so does one that is being processed, of which nothing is stored any more. Needs a transaction. Idempotent.
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
 export async function expungeInboundEvent(tx: Tx, environmentId: string, id: string): Promise<InboundEventDetail> {
-  const error = { step: 'load', reason: 'CONTENT_EXPUNGED', message: 'its content was removed before it was processed' }
-  if (!(await expungeContent(tx, environmentId, id, error))) throw notFound('inbound_event', id)
+  if (!(await expungeContent(tx, environmentId, id, CONTENT_EXPUNGED))) throw notFound('inbound_event', id)
   return await getInboundEvent(tx, environmentId, id)
 }

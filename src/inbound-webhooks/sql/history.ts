@@ -134,8 +134,8 @@ export async function listInboundItems(
 }
 
 /**
- * Deletes the content of an event; one that waits is taken from the queue and fails with `error`. False when there is no event
- * of that id. Uses primary keys.
+ * Deletes the content of an event; one that waits is taken from the queue and fails with `error`, and the process that works on
+ * one is asked to stop. `tx` is a transaction. False when there is no event of that id. Uses primary keys.
  */
 export async function expungeContent(tx: Tx, environmentId: string, id: string, error: JsonObject): Promise<boolean> {
   const expunged = await execute(
@@ -150,5 +150,13 @@ export async function expungeContent(tx: Tx, environmentId: string, id: string, 
      where e.environment_id = :environmentId and e.id = :id`,
     { environmentId, id, error: jsonb(error) },
   )
+  if (expunged > 0) await stopProcessing(tx, environmentId, id)
   return expunged > 0
+}
+
+/** Asks the process that has read the content to store nothing of it. Waits for one that is storing. Uses the primary key. */
+async function stopProcessing(tx: Tx, environmentId: string, id: string): Promise<void> {
+  const sql = `update inbound_lease set stop_requested_at = coalesce(stop_requested_at, now())
+    where event_id = :id and environment_id = :environmentId`
+  await execute(tx, sql, { environmentId, id })
 }

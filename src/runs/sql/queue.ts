@@ -106,6 +106,8 @@ export interface SettledItem extends LeaseKey {
   readonly isOver: boolean
   /** From when on it waits again; null when it is over. */
   readonly availableAt: Date | null
+  /** The holder was asked to stop before it ended the lease. */
+  readonly isStopRequested: boolean
 }
 
 /** A lease that expired, or whose holder did not stop in time. */
@@ -255,6 +257,7 @@ export async function settleLeases<Payload>(
      ),
      settled as materialized (
        select ${itemColumns(table, 'l')}, l.lease_id, v.error, v.attempt, l.attempt_base,
+         l.stop_requested_at is not null as is_stop_requested,
          case when l.stop_requested_at is not null and v.delay_ms is not null then 'stopped' else v.status end as status,
          case when l.stop_requested_at is null then now() + make_interval(secs => v.delay_ms / 1000.0) end as available_at
        from held l join v on l.${id} = v.item and l.lease_id = v.lease_id
@@ -263,7 +266,8 @@ export async function settleLeases<Payload>(
      requeued as (select * from settled where available_at is not null),
      ${requeueSql(table, 'requeued')}
      select ${id} as id, lease_id as "leaseId", environment_id as "environmentId", ${key} as "concurrencyKey", status, error,
-       attempt, available_at is null as "isOver", available_at as "availableAt", ${payloadFields}
+       attempt, available_at is null as "isOver", available_at as "availableAt", is_stop_requested as "isStopRequested",
+       ${payloadFields}
      from settled`,
     {
       ids: settlements.map((each) => each.id),
