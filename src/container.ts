@@ -8,13 +8,13 @@ import {
   createTokenHttp,
   createTokenProvider,
   deleteAccountsByInstallation,
+  findEndedAccounts,
   getSyncableAccount,
-  loadAccountForCall,
-  loadAccountForDryRun,
 } from './accounts/index.ts'
 import {
   BoundPort,
   createApiServer,
+  createProxyCalls,
   createServices,
   customRoute,
   documentRoute,
@@ -198,12 +198,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     callLimiter,
     sealer: secrets.sealer,
   })
-  const calls = {
-    proxy,
-    clock,
-    readyAccount: (environmentId: string, id: string) => loadAccountForCall(accounts, environmentId, id, 'call'),
-    previewAccount: (environmentId: string, id: string) => loadAccountForDryRun(accounts, environmentId, id),
-  }
+  const calls = createProxyCalls(accounts, proxy, clock)
   return {
     database,
     secrets,
@@ -348,6 +343,7 @@ export function createApi(deps: ApiDeps): Api {
   const server = createApiServer({
     services,
     authenticator,
+    findEndedAccounts: (refs) => findEndedAccounts(domain.database.pool, refs),
     authenticateLink: authenticateLinkToken.bind(undefined, domain.links),
     clock: systemClock,
     logger,

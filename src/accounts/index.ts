@@ -47,6 +47,7 @@ export {
   accountRedactor,
   createAccountReader,
   type DryRunAccount,
+  findEndedAccounts,
   getResolvedAccount,
   getSyncableAccount,
   loadAccountForCall,

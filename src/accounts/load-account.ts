@@ -5,6 +5,7 @@ import { createRedaction } from '../proxy/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
 import type { AccountDependencies, AccountReader } from './dependencies.ts'
 import { type ResolvedAccount, resolveAccount } from './resolved-account.ts'
+import { findEnabledAccounts } from './sql/account-state.ts'
 import {
   type AccountRef,
   type AccountStatus,
@@ -156,6 +157,23 @@ export function integrationDisabled(environmentIntegrationId: string): Failure {
   return new Failure('INTEGRATION_DISABLED', 'the integration is disabled in this environment: set is_enabled first', {
     resource: { type: 'environment_integration', id: environmentIntegrationId },
   })
+}
+
+/**
+ * Why requests that go through accounts already must end, by account: it was deleted, or its installation is disabled. A status
+ * in which no call would begin ends none.
+ */
+export async function findEndedAccounts(
+  tx: Tx,
+  accounts: readonly AccountRef[],
+): Promise<ReadonlyMap<AccountRef, Failure>> {
+  const enabled = await findEnabledAccounts(tx, accounts)
+  const ended = accounts.flatMap((ref): (readonly [AccountRef, Failure])[] => {
+    const account = enabled.get(ref.id)
+    if (account === undefined) return [[ref, notFound('integrated_account', ref.id)]]
+    return account.isEnabled ? [] : [[ref, integrationDisabled(account.environmentIntegrationId)]]
+  })
+  return new Map(ended)
 }
 
 function findLoadError(account: AccountWithDefinition, purpose: LoadPurpose): Failure | undefined {

@@ -1,4 +1,5 @@
 import { createContextKey, type HandlerContext } from '@connectrpc/connect'
+import type { AccountRef } from '../accounts/index.ts'
 import type { JsonObject } from '../base/index.ts'
 import type { Principal } from '../tenancy/index.ts'
 
@@ -11,6 +12,9 @@ export interface EnvironmentPrincipal extends Principal {
 
 /** Context value of a call: its authenticated caller; absent for operations with access `public`. */
 export const callerKey = createContextKey<Principal | undefined>(undefined, { description: 'caller' })
+
+/** Context value of a request that goes through an account: it ends when the account is deleted or its installation disabled. */
+export const accountKey = createContextKey<AccountRef | undefined>(undefined, { description: 'account' })
 
 /** What identifies the caller: a `HandlerContext` of an RPC, or the context of another request. */
 type CallerContext = Pick<HandlerContext, 'values'>

@@ -16,7 +16,7 @@ import { type ManagementDeps, managementRoute } from './mcp-management/route.ts'
 import { compileOperations, type ServiceDefinition } from './operation.ts'
 import type { AccessControl } from './pipeline/authenticate.ts'
 import { RateLimiter } from './pipeline/rate-limiter.ts'
-import { Reauthenticator } from './pipeline/reauthenticator.ts'
+import { type FindEndedAccounts, Reauthenticator } from './pipeline/reauthenticator.ts'
 import type { Observation, ServerContext } from './pipeline/server-context.ts'
 import { createRestRouter } from './rest/rest.ts'
 import { type Health, healthService } from './services/health.ts'
@@ -28,6 +28,8 @@ export interface ApiServerOptions {
   readonly authenticator: AccessControl['authenticator']
   /** Authenticates link tokens, for the operations that accept them; absent: no link token is valid. */
   readonly authenticateLink?: AccessControl['authenticateLink']
+  /** Ends requests through accounts that were deleted or disabled; absent: none ends. */
+  readonly findEndedAccounts?: FindEndedAccounts
   readonly clock: Clock
   readonly logger: Logger
   /** Reported by `grpc.health.v1`; a drain turns it off. */
@@ -124,7 +126,12 @@ function createServerContext(options: ApiServerOptions): ServerContext {
       tokenLimiter: new RateLimiter(limits.rateRequestsMax, limits.rateWindowMs),
       addressLimiter: new RateLimiter(limits.rateAddressMax, limits.rateWindowMs),
       trustedProxies: options.trustedProxies ?? new BlockList(),
-      reauthenticator: new Reauthenticator(authenticator, clock, openExchanges),
+      reauthenticator: new Reauthenticator(
+        authenticator,
+        clock,
+        openExchanges,
+        options.findEndedAccounts ?? (async () => new Map()),
+      ),
     },
     limits,
     logger: options.logger,

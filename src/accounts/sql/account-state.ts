@@ -73,3 +73,24 @@ export async function claimReauthorizationWarnings(
 export async function forgetExternalId(tx: Tx, { environmentId, id }: AccountRef): Promise<void> {
   await tx('integrated_account').where({ environment_id: environmentId, id }).update({ external_id: null })
 }
+
+/** Whether accounts can be called, by id: absent when there is none any more. Uses primary keys. */
+export async function findEnabledAccounts(
+  tx: Tx,
+  accounts: readonly AccountRef[],
+): Promise<ReadonlyMap<string, { readonly environmentIntegrationId: string; readonly isEnabled: boolean }>> {
+  const found = await query<{
+    readonly id: string
+    readonly environmentIntegrationId: string
+    readonly isEnabled: boolean
+  }>(
+    tx,
+    `select account.id, installation.id as "environmentIntegrationId", installation.is_enabled as "isEnabled"
+     from unnest(:environmentIds::uuid[], :ids::uuid[]) as wanted (environment_id, id)
+     join integrated_account account on account.environment_id = wanted.environment_id and account.id = wanted.id
+     join environment_integration installation
+       on installation.environment_id = account.environment_id and installation.id = account.environment_integration_id`,
+    { environmentIds: accounts.map(({ environmentId }) => environmentId), ids: accounts.map(({ id }) => id) },
+  )
+  return new Map(found.map(({ id, ...account }) => [id, account]))
+}

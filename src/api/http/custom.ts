@@ -37,7 +37,7 @@ export function customRoute(deps: ProxyCallDeps): HttpRoute {
         const asked = { target, headers: upstreamHeaders(request.headers) }
         return sendPreview(exchange, await dryRun(deps, { environmentId, accountId }, asked))
       }
-      const { plan, access } = await deps.readyAccount(environmentId, accountId)
+      const { plan, access } = await deps.readyAccount(context, environmentId, accountId)
       const body = hasNoBody(request) ? undefined : streamedBody(exchange)
       const outcome = await deps.proxy.stream(plan, access, {
         target,

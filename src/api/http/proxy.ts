@@ -38,7 +38,7 @@ export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
       context.logFields = { integrated_account_id: query.accountId, ...target }
       const { body, args } = separateArgs(target, query, await readProxyBody(exchange))
       if (query.isDryRun) return preview(deps, exchange, { target, id, query, body, args })
-      const account = await deps.readyAccount(environmentIdOf(context), query.accountId)
+      const account = await deps.readyAccount(context, environmentIdOf(context), query.accountId)
       if (otherVerbs !== undefined && !isDefined(account, target))
         throw methodNotAllowed(
           context,

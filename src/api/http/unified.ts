@@ -45,7 +45,7 @@ export function unifiedRoute(deps: UnifiedCallDeps): HttpRoute {
         return sendJson(exchange, { dry_run: encodeJson(UnifiedPreviewSchema, preview) })
       }
       const signal = context.signal
-      const outcome = await callUnifiedMethod(deps, { ...call, request: { ...request, signal } })
+      const outcome = await callUnifiedMethod(deps, context, { ...call, request: { ...request, signal } })
       showRateLimit(context, outcome.rateLimit)
       if (outcome.kind !== 'ok') throw upstreamFailure(outcome, { ...ref }, { clock: deps.clock, includeRaw })
       await sendJson(exchange, answerJson(outcome, includeRaw))

@@ -1,4 +1,10 @@
-import type { DryRunAccount, ResolvedAccount } from '../../accounts/index.ts'
+import type { HandlerContext } from '@connectrpc/connect'
+import {
+  type DryRunAccount,
+  loadAccountForCall,
+  loadAccountForDryRun,
+  type ResolvedAccount,
+} from '../../accounts/index.ts'
 import { type Clock, Failure, type Json, type JsonObject } from '../../base/index.ts'
 import { parseRetryAfter } from '../../egress/index.ts'
 import type {
@@ -8,15 +14,37 @@ import type {
   RequestPreview,
   UpstreamErrorOutcome,
 } from '../../proxy/index.ts'
+import { accountKey } from '../caller.ts'
+
+/** A request that goes through an account: it ends when the account is deleted or its installation disabled. */
+export type OpenRequest = Pick<HandlerContext, 'values'>
 
 /** The dependencies of proxied calls, over RPC and HTTP. */
 export interface ProxyCallDeps {
   readonly proxy: ApiProxy
   readonly clock: Clock
-  /** Loads an account for a call, with a valid token. @throws Failure as `loadAccountForCall` does */
-  readonly readyAccount: (environmentId: string, id: string) => Promise<ResolvedAccount>
+  /** Loads an account for a call of the request, with a valid token. @throws Failure as `loadAccountForCall` does */
+  readonly readyAccount: (request: OpenRequest, environmentId: string, id: string) => Promise<ResolvedAccount>
   /** Loads an account as it is stored; sends no request. @throws Failure as `loadAccountForDryRun` does */
   readonly previewAccount: (environmentId: string, id: string) => Promise<DryRunAccount>
+}
+
+/** Calls through stored accounts; each request notes its account. */
+export function createProxyCalls(
+  accounts: Parameters<typeof loadAccountForCall>[0],
+  proxy: ApiProxy,
+  clock: Clock,
+): ProxyCallDeps {
+  return {
+    proxy,
+    clock,
+    async readyAccount({ values }, environmentId, id) {
+      const ready = await loadAccountForCall(accounts, environmentId, id, 'call')
+      values.set(accountKey, { environmentId, id: ready.account.id })
+      return ready
+    },
+    previewAccount: (environmentId, id) => loadAccountForDryRun(accounts, environmentId, id),
+  }
 }
 
 /** The account of a call. */

@@ -30,7 +30,7 @@ export function proxyService(deps: Pick<ServiceDeps, 'calls' | 'secrets'>): Serv
           const preview = await dryRun(deps.calls, { environmentId, accountId }, { ...asked, sample })
           return { dryRun: previewToProto(preview) }
         }
-        const { plan, access } = await readyAccount(environmentId, accountId)
+        const { plan, access } = await readyAccount(context, environmentId, accountId)
         const outcome = await proxy.call(plan, access, { ...asked, signal: context.signal })
         if (outcome.kind === 'ok') return await successToProto(outcome, includeRaw)
         const passedOn = findPassedOn(outcome)
@@ -43,7 +43,7 @@ export function proxyService(deps: Pick<ServiceDeps, 'calls' | 'secrets'>): Serv
         const names = namesOf(asked.target)
         const states = listStates(deps.secrets.sealer, account, names)
         const start = states.open(state)
-        const { plan, access } = await readyAccount(account.environmentId, account.accountId)
+        const { plan, access } = await readyAccount(context, account.environmentId, account.accountId)
         const pages = proxy.pages(plan, access, { ...asked, signal: context.signal }, start)
         yield* streamPages(clock, pages, { names, isText: request.asJsonText, states }, context)
       },

@@ -11,7 +11,7 @@ import {
   type UnifiedTarget,
 } from '../../unified/index.ts'
 import type { UnifiedMappings, UnifiedMethodRef } from '../../unified-models/index.ts'
-import type { CallAccount, ProxyCallDeps } from './proxy-calls.ts'
+import type { CallAccount, OpenRequest, ProxyCallDeps } from './proxy-calls.ts'
 
 /** The dependencies of calls of unified resources, over RPC and HTTP. */
 export interface UnifiedCallDeps extends ProxyCallDeps {
@@ -27,16 +27,21 @@ export interface UnifiedCall<Request extends UnifiedRequest = UnifiedRequest> ex
 }
 
 /** One call of a unified method. @throws Failure as `prepareUnifiedCall` and `callUnified` do */
-export async function callUnifiedMethod(deps: UnifiedCallDeps, call: UnifiedCall): Promise<UnifiedOutcome> {
-  return await callUnified(deps.unified, await prepareUnifiedCall(deps, call), call.request)
+export async function callUnifiedMethod(
+  deps: UnifiedCallDeps,
+  open: OpenRequest,
+  call: UnifiedCall,
+): Promise<UnifiedOutcome> {
+  return await callUnified(deps.unified, await prepareUnifiedCall(deps, open, call), call.request)
 }
 
 /** The account of a call with the mapping of the method. @throws Failure as `loadAccountForCall` does, UNIFIED_NOT_MAPPED */
 export async function prepareUnifiedCall(
   deps: Pick<UnifiedCallDeps, 'database' | 'mappings' | 'readyAccount'>,
+  open: OpenRequest,
   { environmentId, accountId, ref }: Omit<UnifiedCall, 'request'>,
 ): Promise<UnifiedTarget> {
-  return await withMapping(deps, await deps.readyAccount(environmentId, accountId), ref)
+  return await withMapping(deps, await deps.readyAccount(open, environmentId, accountId), ref)
 }
 
 /** A dry run of a unified method, see `dryRun`. @throws Failure as `previewUnified` does, UNIFIED_NOT_MAPPED */

@@ -102,7 +102,7 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
         return pushResultToProto(result)
       },
       tryUnifiedMapping: async (request, context) => {
-        const { tried, findings } = await tryUnifiedMapping(deps, environmentCallerOf(context), request)
+        const { tried, findings } = await tryUnifiedMapping(deps, context, environmentCallerOf(context), request)
         return triedMappingToProto(tried, findings)
       },
     },

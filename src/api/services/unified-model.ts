@@ -19,6 +19,7 @@ import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
 import { findingToProto } from './integration.convert.ts'
+import type { OpenRequest } from './proxy-calls.ts'
 import {
   type CustomFieldsByResource,
   modelChangeFromProto,
@@ -77,7 +78,7 @@ export function unifiedModelService(
       const account = { environmentId: scope.environmentId, integratedAccountId, integrationName: integration.name }
       const description = await unifiedMappings.describe(database.pool, account, model, resource)
       const customFields = request.includeCustomFields
-        ? await readCustomFields(deps, { ...account, teamId: scope.teamId }, description)
+        ? await readCustomFields(deps, context, { ...account, teamId: scope.teamId }, description)
         : new Map()
       return modelDescriptionToProto(description, customFields)
     },
@@ -87,11 +88,12 @@ export function unifiedModelService(
 /** The custom fields of each mapped resource, or why they could not be read; resources whose definition lists none are left out. */
 async function readCustomFields(
   { database, unifiedCalls }: Pick<ServiceDeps, 'database' | 'unifiedCalls'>,
+  open: OpenRequest,
   account: Required<MappedAccount> & { readonly teamId: string },
   { resources }: ModelDescription,
 ): Promise<CustomFieldsByResource> {
   const { environmentId, integratedAccountId = '' } = account
-  const ready = await unifiedCalls.readyAccount(environmentId, integratedAccountId)
+  const ready = await unifiedCalls.readyAccount(open, environmentId, integratedAccountId)
   const definition = (await findDefinition(database.pool, account)) ?? {}
   const found = new Map<string, readonly CustomFieldDescription[] | string>()
   for (const { resource, methods } of resources) {

@@ -22,6 +22,7 @@ import {
 import { draftMethod, findDefinition, type LayerToCheck } from '../../unified-models/index.ts'
 import type { EnvironmentPrincipal } from '../caller.ts'
 import type { ServiceDeps } from './deps.ts'
+import type { OpenRequest } from './proxy-calls.ts'
 
 /** What trying a mapping takes. */
 export type TryDeps = Pick<ServiceDeps, 'database' | 'accounts' | 'clock' | 'unifiedCalls' | 'unifiedMappings'>
@@ -40,6 +41,7 @@ export interface TryReport {
  */
 export async function tryUnifiedMapping(
   deps: TryDeps,
+  open: OpenRequest,
   caller: EnvironmentPrincipal,
   request: TryUnifiedMappingRequest,
 ): Promise<TryReport> {
@@ -59,7 +61,7 @@ export async function tryUnifiedMapping(
       },
     ])
   const { plan, findings } = await mappingOf(deps, layer, request)
-  const tried = await tryLive(deps, layer, plan, asked, request.sendWrite)
+  const tried = await tryLive(deps, open, layer, plan, asked, request.sendWrite)
   return { tried, findings }
 }
 
@@ -102,12 +104,13 @@ async function tryWithFixture(
  */
 async function tryLive(
   { unifiedCalls }: TryDeps,
+  open: OpenRequest,
   { environmentId = '', integratedAccountId = '' }: LayerToCheck,
   mapping: MappingPlan,
   request: UnifiedRequest,
   mayWrite: boolean,
 ): Promise<TriedMapping> {
-  const { plan, access } = await unifiedCalls.readyAccount(environmentId, integratedAccountId)
+  const { plan, access } = await unifiedCalls.readyAccount(open, environmentId, integratedAccountId)
   const target: UnifiedTarget = { plan, access: mayWrite ? access : { ...access, isReadOnly: true }, mapping }
   const nothing = { outcome: undefined, failure: undefined, traces: undefined, unused: 0 }
   const preview = await catchFailure(() => previewUnified(unifiedCalls.unified, target, request))

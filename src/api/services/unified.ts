@@ -35,7 +35,7 @@ export function unifiedService({
             dryRun: unifiedPreviewToProto(await dryRunUnified(deps, { ...call, request: { ...asked, sample } })),
           }
         const request = { ...asked, signal: context.signal }
-        const outcome = await callUnifiedMethod(deps, { ...call, request })
+        const outcome = await callUnifiedMethod(deps, context, { ...call, request })
         if (outcome.kind === 'ok') return await unifiedSuccessToProto(outcome, includeRaw)
         throw upstreamFailure(outcome, { ...call.ref }, { clock: deps.clock, includeRaw })
       },
@@ -45,7 +45,7 @@ export function unifiedService({
         const account = { environmentId: environmentIdOf(context), accountId: message.integratedAccountId }
         const states = listStates(sealer, account, { ...ref })
         const start = states.open(state)
-        const target = await prepareUnifiedCall(deps, { ...account, ref })
+        const target = await prepareUnifiedCall(deps, context, { ...account, ref })
         const filters = filtersSince(target.mapping, asked.filters, since)
         const request = { ...asked, filters, signal: context.signal }
         const ignoredFilters = prepareRequest(target, request).ignored.map((filter) => ({ ...filter }))
