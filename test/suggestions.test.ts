@@ -7,9 +7,13 @@ import { chooseCredential } from '../src/accounts/credentials.ts'
 import { readManagementSettings } from '../src/api/mcp-management/settings.ts'
 import { validateJsonShape } from '../src/api/messages/json-shape.ts'
 import { validateRules } from '../src/api/messages/rules.ts'
+import { createPathSuggester } from '../src/api/near-path.ts'
+import { compileOperations, defineService } from '../src/api/operation.ts'
 import type { RequestContext } from '../src/api/request-context.ts'
 import { requestJson } from '../src/api/rest/request.ts'
-import { Failure, type JsonObject } from '../src/base/index.ts'
+import { createRestRouter } from '../src/api/rest/rest.ts'
+import type { PathPattern } from '../src/api/rest/router.ts'
+import { Failure, type JsonObject, newId } from '../src/base/index.ts'
 import { SHIPPED_NAMES } from '../src/catalog/index.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { assertKnownVariables, readConfig } from '../src/config.ts'
@@ -64,6 +68,43 @@ function choicesOf(field: DescField): readonly string[] {
   const { type } = getOption(field, fieldRules)
   const rules = type.case === 'repeated' ? type.value.items?.type : type
   return rules?.case === 'string' ? rules.value.in : []
+}
+
+describe('a path that leads nowhere', () => {
+  const app = createPaths()
+
+  it.each(SERVICES.flatMap(({ typeName, methods }) => methods.map(({ name }) => [typeName, name] as const)))(
+    'names the service and the RPC that were meant: %s/%s',
+    (service, method) => {
+      expect(app.suggest(`/${service}/${misspelt(method)}`)).toBe(`, did you mean ${method}?`)
+      expect(app.suggest(`/${misspelt(service)}/${method}`)).toBe(`, did you mean ${service}?`)
+    },
+  )
+
+  it.each([...new Set(app.patterns.map(textOfPattern))])('names the address that was meant: %s', (pattern) => {
+    const segments = pattern.slice(1).split('/')
+    const asked = (at: number) =>
+      segments
+        .map((each, index) => (each.startsWith('{') ? newId() : index === at ? misspelt(each) : each))
+        .map((each) => `/${each}`)
+        .join('')
+    for (const [at, segment] of segments.entries())
+      if (!segment.startsWith('{')) expect(app.suggest(asked(at))).toBe(`, did you mean ${pattern}?`)
+  })
+})
+
+/** The paths that the server knows. */
+function createPaths() {
+  const handlersOf = (methods: readonly { readonly localName: string }[]) =>
+    Object.fromEntries(methods.map(({ localName }) => [localName, async () => ({})]))
+  const services = SERVICES.map((service) => defineService(service, handlersOf(service.methods) as never))
+  const operations = compileOperations(services)
+  const { patterns } = createRestRouter(operations.values())
+  return { patterns, suggest: createPathSuggester(operations, patterns, []) }
+}
+
+function textOfPattern(pattern: PathPattern): string {
+  return pattern.map((each) => `/${each.kind === 'literal' ? each.text : `{${each.field}}`}`).join('')
 }
 
 describe('the contract', () => {

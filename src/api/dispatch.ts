@@ -3,6 +3,7 @@ import type { NodeRequest, NodeResponse, ServeConnect } from './connect-server.t
 import { applyCors, type CorsOrigins } from './cors.ts'
 import { type Exchange, openExchange } from './exchange.ts'
 import { type HttpRouter, serveHttpRoute } from './http/routes.ts'
+import type { SuggestPath } from './near-path.ts'
 import type { Operation } from './operation.ts'
 import { rejectRequest, sendMethodNotAllowed, sendOptions } from './pipeline/respond.ts'
 import { serveUnary } from './pipeline/serve-unary.ts'
@@ -16,6 +17,7 @@ export interface Routes {
   readonly operations: ReadonlyMap<string, Operation>
   readonly rest: PathRouter<RestBinding>
   readonly http: HttpRouter
+  readonly suggestPath: SuggestPath
   readonly serveConnect: ServeConnect
   /** Serves every RPC by connect-node, as without the folder `protocols/`. */
   readonly isConnectOnly: boolean
@@ -41,7 +43,7 @@ export function createDispatch(server: ServerContext, routes: Routes): Dispatch 
     if (operation !== undefined && (isConnectOnly || (operation.kind === 'bidi_streaming' && takesRpc(exchange))))
       serveConnect(exchange, request, response)
     else if (operation !== undefined) serveRpc(exchange, operation, query)
-    else if (isGrpcRequest(exchange)) sendUnknownRpc(exchange)
+    else if (isGrpcRequest(exchange)) sendUnknownRpc(exchange, routes.suggestPath(path))
     else if (!serveHttpPath(exchange, routes, path, query)) serveRest(exchange, routes, path, query)
   }
 }
@@ -62,7 +64,7 @@ function serveHttpPath(exchange: Exchange, { http }: Routes, path: string, query
   return true
 }
 
-function serveRest(exchange: Exchange, { rest }: Routes, path: string, query: string): void {
+function serveRest(exchange: Exchange, { rest, suggestPath }: Routes, path: string, query: string): void {
   const match = rest.match(exchange.request.method ?? '', path)
   switch (match.kind) {
     case 'found': {
@@ -74,7 +76,7 @@ function serveRest(exchange: Exchange, { rest }: Routes, path: string, query: st
       sendMethodNotAllowed(exchange, match.allow)
       return
     case 'unknown':
-      rejectRequest(exchange, new Failure('ROUTE_NOT_FOUND', 'there is no such path'))
+      rejectRequest(exchange, new Failure('ROUTE_NOT_FOUND', `there is no such path${suggestPath(path)}`))
   }
 }
 

@@ -13,6 +13,7 @@ import { BoundPort } from './listener/bound-port.ts'
 import { Listener } from './listener/listener.ts'
 import type { TlsKeys } from './listener/protocol-detection.ts'
 import { type ManagementDeps, managementRoute } from './mcp-management/route.ts'
+import { createPathSuggester } from './near-path.ts'
 import { compileOperations, type ServiceDefinition } from './operation.ts'
 import type { AccessControl } from './pipeline/authenticate.ts'
 import { RateLimiter } from './pipeline/rate-limiter.ts'
@@ -84,13 +85,16 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     ),
   )
   const operations = compileOperations(services)
+  const rest = createRestRouter(operations.values())
+  const httpRoutes = [
+    ...(options.extraRoutes ?? []),
+    ...(options.management === undefined ? [] : [managementRoute(options.management, operations)]),
+  ]
   const dispatch = createDispatch(server, {
     operations,
-    rest: createRestRouter(operations.values()),
-    http: createHttpRouter([
-      ...(options.extraRoutes ?? []),
-      ...(options.management === undefined ? [] : [managementRoute(options.management, operations)]),
-    ]),
+    rest,
+    http: createHttpRouter(httpRoutes),
+    suggestPath: createPathSuggester(operations, rest.patterns, httpRoutes),
     serveConnect: createConnectServer(server, services, operations),
     isConnectOnly: options.isConnectOnly ?? false,
     corsOrigins: options.corsOrigins ?? [],

@@ -155,8 +155,8 @@ export async function checkTriggerResources(
 const CHECKED_JOBS_MAX = 1_000
 
 /**
- * Jobs of an environment that read what the installed definition of their integration does not have (any more), with the
- * violations of their resources: among the newest 1 000 jobs.
+ * Jobs of an environment that read what the installed definition of their integration does not have (any more), or give no value
+ * for what it requires (by now), with the violations of their resources: among the newest 1 000 jobs.
  */
 export async function findBrokenJobs(
   tx: Tx,
@@ -165,11 +165,19 @@ export async function findBrokenJobs(
 ): Promise<readonly { readonly job: SyncJobRecord; readonly violations: readonly Violation[] }[]> {
   const [installed] = await listInstalledConfigs(tx, environmentId, integrationName)
   if (installed === undefined) return []
-  const offered = methodNamesOf(installed.config, installed.override)
+  const { config, override } = installed
+  const offered = methodNamesOf(config, override)
+  const resolved = resolveConfig(config, override).config
   const jobs = await listSyncJobRows(tx, environmentId, undefined, CHECKED_JOBS_MAX)
   return jobs
     .filter((job) => job.integrationName === integrationName)
-    .map((job) => ({ job, violations: checkAgainstDefinition(readSyncResources(job.resources), offered) }))
+    .map((job) => {
+      const resources = readSyncResources(job.resources)
+      return {
+        job,
+        violations: [...checkAgainstDefinition(resources, offered), ...checkRequiredInput(resources, resolved)],
+      }
+    })
     .filter(({ violations }) => violations.length > 0)
 }
 

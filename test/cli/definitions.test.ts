@@ -171,7 +171,7 @@ describe('patchbay install', async () => {
     expect(await stored()).toEqual({ override: { label: 'Other', base_url: 'https://b.example.com' }, secrets: {} })
   })
 
-  test('a sync job that reads a method which is gone is named', async () => {
+  test('a sync job that reads a method which is gone, or lacks a parameter that is required now, is named', async () => {
     const path = file('shrunk.json', { name: 'shrunk', config: CONFIG })
     const { said } = await install(path)
     expect(said).not.toContain('warning')
@@ -193,6 +193,10 @@ describe('patchbay install', async () => {
     })
     const replaced = await install(path)
     expect(replaced.said).toContain(`warning: sync job ${made.id} (Everything): resources[0].method`)
+    const list = { path: '/items', query: { site: '{{query.site}}' }, query_schema: { required: ['site'] } }
+    file('shrunk.json', { name: 'shrunk', config: { ...CONFIG, resources: { items: { list } } } })
+    const required = `warning: sync job ${made.id} (Everything): resources[0].query.site is missing, and items.list requires it`
+    expect((await install(path)).said).toContain(required)
   })
 
   test('a bad name is rejected as `check` does, with every other finding', async () => {

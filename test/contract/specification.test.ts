@@ -248,6 +248,16 @@ describe('a rejection', () => {
   })
 })
 
+it.each([
+  ['/sync-jbo', '/sync-job'],
+  ['/integrated-acount/3b241101-e2bb-4255-8caf-4136c566a962/history', '/integrated-account/{id}/history'],
+  ['/patchbay.v1.TeamService/GetTaem', 'GetTeam'],
+])('an unknown path is answered with the one that was probably meant: %s', async (path, meant) => {
+  const { status, body } = await http('POST', path, {})
+  expect(status).toBe(404)
+  expect(body).toMatchObject({ error: { message: `there is no such path, did you mean ${meant}?` } })
+})
+
 describe('ids and times', () => {
   it('are uuids and RFC 3339 with milliseconds', async () => {
     const response = await fetch(`${app.url}/integrated-account/${world.integratedAccountId}`, {

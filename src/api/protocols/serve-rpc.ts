@@ -40,8 +40,12 @@ export function isGrpcRequest({ request: { headers } }: Exchange): boolean {
   return headers['content-type']?.startsWith('application/grpc') === true
 }
 
-/** Sends UNIMPLEMENTED as gRPC does; a client that finds no status in the trailers reports a broken connection. */
-export function sendUnknownRpc(exchange: Exchange): void {
+/**
+ * Sends UNIMPLEMENTED as gRPC does; a client that finds no status in the trailers reports a broken connection.
+ *
+ * @param near the end of the message: a name that was probably meant
+ */
+export function sendUnknownRpc(exchange: Exchange, near: string): void {
   exchange.protocol = protocolForContentType(exchange.request.headers['content-type'])?.unary ?? exchange.protocol
-  rejectRequest(exchange, new Failure('ROUTE_NOT_FOUND', 'there is no such RPC'))
+  rejectRequest(exchange, new Failure('ROUTE_NOT_FOUND', `there is no such RPC${near}`))
 }

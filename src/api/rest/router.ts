@@ -65,12 +65,15 @@ interface PathNode<Target> {
 /** Finds the route of a request. At each segment a literal is tried before a variable. */
 export class PathRouter<Target> {
   readonly #root: PathNode<Target> = createNode()
+  /** Of all routes; several for a path with several verbs. */
+  readonly patterns: PathPattern[] = []
 
   /** @throws Error when the verb already has a route of the same shape */
   add(httpVerb: string, pattern: PathPattern, target: Target): void {
     const { leaves } = pattern.reduce(descend<Target>, this.#root)
     if (leaves.has(httpVerb)) throw new Error(`two routes for ${httpVerb} of the same path`)
     leaves.set(httpVerb, { pattern, target })
+    this.patterns.push(pattern)
   }
 
   /**
