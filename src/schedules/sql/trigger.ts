@@ -59,7 +59,7 @@ export interface TriggerFilter {
   readonly integratedAccountId?: string | undefined
 }
 
-/** Columns of a trigger `t`, its schedule `s` and the lease `l` on its last run, which alone tells whether that is running. */
+/** Columns of a trigger `t` and its schedule `s`; the lease on its last run alone tells whether that is running. */
 const COLUMNS = `t.id, t.environment_id as "environmentId", t.sync_job_id as "syncJobId",
   t.integrated_account_id as "integratedAccountId", t.cron_expression as "cronExpression",
   t.daemon_group_key as "groupKey", t.webhook_id as "webhookId", t.args,
@@ -69,8 +69,7 @@ const COLUMNS = `t.id, t.environment_id as "environmentId", t.sync_job_id as "sy
   t.error_handling as "errorHandling", t.created_at as "createdAt",
   t.updated_at as "updatedAt", t.version, s.is_paused as "isPaused", s.next_fire_at as "nextRunAt",
   s.last_scheduled_for as "lastRunAt", s.error,
-  case when l.run_id is null then s.last_run_status else 'running' end as "lastRunStatus"`
-const SCHEDULE = 'trigger_schedule s left join run_lease l on l.run_id = s.last_run_id'
+  coalesce((select 'running' from run_lease l where l.run_id = s.last_run_id), s.last_run_status) as "lastRunStatus"`
 
 type TriggerRow = Omit<TriggerRecord, 'destination'> & DestinationColumns
 
@@ -88,7 +87,7 @@ export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<Trigge
        insert into trigger_schedule (trigger_id, environment_id, shard, region, cron_expression, next_fire_at)
        select id, environment_id, :shard, :region, cron_expression, :nextFireAt from t returning *
      )
-     select ${COLUMNS} from t join s on s.trigger_id = t.id left join run_lease l on l.run_id = s.last_run_id`,
+     select ${COLUMNS} from t join s on s.trigger_id = t.id`,
     {
       ...columns,
       ...destinationColumns(destination),
@@ -100,7 +99,7 @@ export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<Trigge
   return withDestination(inserted)
 }
 
-const FIND = `select ${COLUMNS} from sync_job_cron_trigger t join (${SCHEDULE}) on s.trigger_id = t.id
+const FIND = `select ${COLUMNS} from sync_job_cron_trigger t join trigger_schedule s on s.trigger_id = t.id
   where t.environment_id = :environmentId and t.id = :id`
 
 /** One trigger. Three primary keys. */
@@ -135,7 +134,7 @@ export async function listTriggers(
   ]
   const found = await query<TriggerRow>(
     tx,
-    `select ${COLUMNS} from sync_job_cron_trigger t join (${SCHEDULE}) on s.trigger_id = t.id
+    `select ${COLUMNS} from sync_job_cron_trigger t join trigger_schedule s on s.trigger_id = t.id
      where ${conditions.filter(Boolean).join(' and ')} order by t.id desc limit :limit`,
     { environmentId, syncJobId, integratedAccountId, before: before ?? null, limit },
   )
@@ -145,7 +144,7 @@ export async function listTriggers(
 /** @param webhook a condition on the webhook, for a destination that is one */
 const updateDestinationSql = (webhook: string) => `update sync_job_cron_trigger t
   set daemon_group_key = :groupKey, webhook_id = :webhookId, updated_at = now(), version = version + 1
-  from ${SCHEDULE}
+  from trigger_schedule s
   where t.environment_id = :environmentId and t.id = :id and s.trigger_id = t.id
     and t.version = coalesce(:version, t.version) and t.cron_expression = coalesce(:cronExpression, t.cron_expression) ${webhook}
   returning ${COLUMNS}`
