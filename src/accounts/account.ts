@@ -22,7 +22,7 @@ import {
   type IntegratedAccountRecord,
   listIntegratedAccountIds,
   selectIntegratedAccounts,
-  updateIntegratedAccountWithEvent,
+  updateReadVersion,
 } from './sql/integrated-account.ts'
 import { updateAccount } from './stored-context.ts'
 import { accountSecretRef } from './stored-credentials.ts'
@@ -110,7 +110,7 @@ async function changeReadVersion(
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined || account.objectStoreContextFields.length > 0) return undefined
   if (version !== undefined && version !== account.version) return undefined
-  const patch = { tenantId, context: contextPatchFrom(context), version: account.version }
+  const patch = { tenantId, context: contextPatchFrom(context) }
   const left = {
     ...account,
     tenantId: tenantId ?? account.tenantId,
@@ -121,8 +121,8 @@ async function changeReadVersion(
     type: 'integrated_account:updated' as const,
     payload: limitPayload(accountEventPayload(left)),
   }
-  const updated = await updateIntegratedAccountWithEvent(tx, account, patch, event)
-  return updated && (await withIntegration(integrations, tx, { ...updated, hasWebhooks: account.hasWebhooks }))
+  const updated = await updateReadVersion(tx, account, patch, event)
+  return updated && (await withIntegration(integrations, tx, updated))
 }
 
 /**

@@ -145,7 +145,7 @@ describe('updateIntegratedAccount', () => {
     const statements = await statementsOf(() => update({ id, context: { a: 1 }, tenantId: 'x', version: 2 }))
     expect(statements).toEqual([
       expect.stringMatching(/^select /),
-      expect.stringMatching(/^with changed as \(update integrated_account [\s\S]*insert into event /),
+      expect.stringMatching(/^with changed as \(\s+update integrated_account [\s\S]*insert into event /),
     ])
   })
 

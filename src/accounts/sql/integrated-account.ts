@@ -238,14 +238,6 @@ const UPDATE = `update integrated_account account set
          and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(:keyNames))
      returning ${COLUMNS}, ${VERSIONS}`
 
-const UPDATE_WITH_EVENT = `with changed as (${UPDATE}), change_event as (
-       select "environmentId" as environment_id, :eventId::uuid as id, :eventType::text as type, id as subject_id,
-         id as integrated_account_id, null::uuid as except_webhook_id, false as is_test, :payload::jsonb || jsonb_build_object(
-           'updated_at', to_char("updatedAt" at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as payload
-       from changed
-     ), ${recordEventsSql('change_event')}
-     select * from changed`
-
 function updateParameters(
   { environmentId, id }: AccountRef,
   { tenantId, authenticationMethod, credential, context, version }: AccountPatch,
@@ -281,23 +273,55 @@ export async function updateIntegratedAccountRow(
   return await queryOne(tx, UPDATE, updateParameters({ environmentId, id }, patch))
 }
 
+const UPDATE_READ_VERSION = `with changed as (
+       update integrated_account account set tenant_id = :tenantId,
+         context = (account.context || :contextKeys::jsonb) - :removedKeys::text[],
+         updated_at = now(), version = account.version + 1
+       where account.environment_id = :environmentId and account.id = :id and account.version = :version
+         and not exists (select from secret where owner_id = account.environment_id
+           and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(:keyNames))
+       returning account.context, account.updated_at as "updatedAt", account.version
+     ), change_event as (
+       select :environmentId::uuid as environment_id, :eventId::uuid as id, :eventType::text as type, :id::uuid as subject_id,
+         :id::uuid as integrated_account_id, null::uuid as except_webhook_id, false as is_test, :payload::jsonb || jsonb_build_object(
+           'updated_at', to_char("updatedAt" at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as payload
+       from changed
+     ), ${recordEventsSql('change_event')}
+     select * from changed`
+
 /**
- * `updateIntegratedAccountRow` of a version that was read, and its event, in one statement that needs no transaction.
+ * Changes tenant and context of a version that was read, and records the event, in one statement that needs no transaction. Uses
+ * primary keys.
  *
+ * @param account as it was read, without keys in the object store
  * @param event its payload is the account as the patch leaves it; the time of the change is filled in
+ * @returns `undefined` as `updateIntegratedAccountRow`
  */
-export async function updateIntegratedAccountWithEvent(
+export async function updateReadVersion(
   tx: Tx,
-  account: AccountRef,
-  patch: AccountPatch & { readonly version: number },
+  account: AccountWithDefinition,
+  patch: { readonly tenantId: string | undefined; readonly context: ContextPatch },
   event: { readonly id: string; readonly type: EventType; readonly payload: JsonObject },
 ): Promise<AccountWithDefinition | undefined> {
-  return await queryOne(tx, UPDATE_WITH_EVENT, {
-    ...updateParameters(account, patch),
-    eventId: event.id,
-    eventType: event.type,
-    payload: jsonb(event.payload),
-  })
+  const { environmentId, id, version } = account
+  const { tenantId = account.tenantId, context } = patch
+  const changed = await queryOne<Pick<IntegratedAccountRecord, 'context' | 'updatedAt' | 'version'>>(
+    tx,
+    UPDATE_READ_VERSION,
+    {
+      tenantId,
+      contextKeys: jsonb(context.keys),
+      removedKeys: context.removed,
+      environmentId,
+      id,
+      version,
+      keyNames: Object.keys(context.keys),
+      eventId: event.id,
+      eventType: event.type,
+      payload: jsonb(event.payload),
+    },
+  )
+  return changed && { ...account, tenantId, ...changed }
 }
 
 /**
