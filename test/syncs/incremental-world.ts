@@ -181,6 +181,28 @@ export class World {
     return this.#thirdParty.asked.length > 0 && this.#thirdParty.asked.every((since) => since === from)
   }
 
+  /** Lets a tick's run end. @returns how it asked: for everything (`full`), or for changes since a date (`since`) */
+  async askByTick(): Promise<ReadonlySet<'full' | 'since'>> {
+    await this.#tick()
+    this.#thirdParty.asked.length = 0
+    await this.#drain()
+    return new Set(this.#thirdParty.asked.map((since) => (since === undefined ? 'full' : 'since')))
+  }
+
+  /** Changes settings of the trigger. */
+  async patch(change: Pick<Parameters<typeof updateTrigger>[3], 'args' | 'resources'>): Promise<void> {
+    await updateTrigger(this.#at.deps, this.#at.tenant.environmentId, this.#triggerId, change)
+  }
+
+  /** The ticks of the trigger with what became of them, oldest first. */
+  async listLedger(): Promise<readonly JsonObject[]> {
+    return await query(
+      this.#database.pool,
+      `select scheduled_for::text, status, id from sync_job_run where trigger_id = :triggerId order by scheduled_for`,
+      { triggerId: this.#triggerId },
+    )
+  }
+
   async #latestRun() {
     return await query<{ readonly startedAt: Date | null }>(
       this.#database.pool,

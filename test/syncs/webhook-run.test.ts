@@ -1,3 +1,4 @@
+import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ResolvedAccount } from '../../src/accounts/index.ts'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
@@ -18,7 +19,7 @@ import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
 import { executeWebhookRun } from '../../src/syncs/index.ts'
 import type { WebhookRunDeps } from '../../src/syncs/webhook-run.ts'
-import { createWebhook } from '../../src/webhooks/index.ts'
+import { createWebhook, rotateWebhookSecret, SECRETS_AGE_MAX_MS } from '../../src/webhooks/index.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { findBodyProblem } from '../support/event-schemas.ts'
 import { fastClock } from '../support/fast-clock.ts'
@@ -42,6 +43,7 @@ afterAll(async () => {
   expect(receiver.received.flatMap(({ body }) => findBodyProblem(body) ?? [])).toEqual([])
 })
 
+const WEBHOOK_DEPS = { secrets, clock: fastClock(), findUrlViolation: () => undefined }
 const PAGES: readonly PageStep[] = [1, 2, 3].map((page) => ({
   kind: 'page',
   page,
@@ -56,6 +58,7 @@ const PLAN = compilePlan({ base_url: 'https://api.example.com', resources: { rep
 let tenant: Tenant
 let queue: RunQueue
 let webhookId: string
+let secret: string
 let seen: number
 /** The last write of a wait. */
 let shown: Promise<void> | undefined
@@ -65,11 +68,11 @@ beforeEach(async () => {
   tenant = await createTenant(database)
   await clock.stop()
   queue = new RunQueue({ database, random: () => 0 })
-  const webhookDeps = { secrets, clock: fastClock(), findUrlViolation: () => undefined }
-  const { webhook } = await database.transaction((tx) =>
-    createWebhook(webhookDeps, tx, tenant.environmentId, { targetUrl: receiver.url }),
+  const created = await database.transaction((tx) =>
+    createWebhook(WEBHOOK_DEPS, tx, tenant.environmentId, { targetUrl: receiver.url }),
   )
-  webhookId = webhook.id
+  webhookId = created.webhook.id
+  secret = created.secret
   isReceiverUp = true
   downFrom = undefined
   seen = receiver.received.length
@@ -136,7 +139,36 @@ function events() {
 }
 
 const names = () => events().map(({ event, payload }) => `${event.split(':')[1]}${payload.sequence ?? ''}`)
+
+/** Whether a request to the receiver has a signature of the secret. The clock of the run is not that of the library. */
+function isSignedBy(secret: string, { headers, body }: (typeof receiver.received)[number]): boolean {
+  const sentAt = new Date(Number(headers['webhook-timestamp']) * 1_000)
+  const signature = new Webhook(secret).sign(String(headers['webhook-id']), sentAt, body)
+  return String(headers['webhook-signature']).split(' ').includes(signature)
+}
+
 const read = (id: string) => getRun(database.pool, tenant.environmentId, id)
+
+it('a secret that is rotated while a run goes on signs the events after it, beside the old one', async () => {
+  await create()
+  let rotated = ''
+  const runClock = fastClock()
+  const rotate = async () =>
+    await database.transaction((tx) => rotateWebhookSecret(WEBHOOK_DEPS, tx, tenant.environmentId, webhookId))
+  async function* pages(): AsyncGenerator<PageStep> {
+    const [first, ...rest] = PAGES
+    if (first !== undefined) yield first
+    rotated = (await rotate()).secret
+    // The answer to a rotation comes when no process uses older secrets.
+    runClock.advance(SECRETS_AGE_MAX_MS + 1)
+    yield* rest
+  }
+  await work({ clock: runClock, proxy: { pages } })
+  const requests = receiver.received.slice(seen)
+  expect(names()).toEqual(['started', 'record1', 'record2', 'record3', 'completed'])
+  expect(requests.map((request) => isSignedBy(rotated, request))).toEqual([false, false, true, true, true])
+  expect(requests.map((request) => isSignedBy(secret, request))).toEqual(Array(5).fill(true))
+})
 
 describe('a run whose receiver goes down', () => {
   it('waits without a worker and without losing attempts, says for whom, and resumes at the page', async () => {
