@@ -3,12 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import type { Json } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { RunQueue } from '../../src/runs/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { testDatabase } from '../support/database.ts'
+import { EVENTUALLY } from '../support/eventually.ts'
 import { expectJson, type JsonAnswer } from '../support/rest.ts'
 import { seedChain } from '../support/seed.ts'
 import { startPagedUpstream, type UpstreamScript } from './support/paged-upstream.ts'
@@ -196,12 +197,13 @@ describe('a daemon', () => {
     await using stale = customer.daemon()
     await reached.promise
     version = 'second'
-    await execute(
-      app.database.pool,
-      `update run_lease set expires_at = now() - interval '1 second' where run_id = :id`,
-      { id },
-    )
-    await new RunQueue({ database: app.database, random: Math.random }).reap()
+    // Again where a heartbeat has extended the lease before it was seen to have ended.
+    await vi.waitFor(async () => {
+      const expire = `update run_lease set expires_at = now() - interval '1 second' where run_id = :id`
+      await execute(app.database.pool, expire, { id })
+      await new RunQueue({ database: app.database, random: Math.random }).reap()
+      expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({ status: 'created' })
+    }, EVENTUALLY)
     await using next = customer.daemon()
     await next.logged(ENDED, { run_id: id, outcome: 'completed' })
     mayGoOn.resolve()
