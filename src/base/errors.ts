@@ -203,7 +203,7 @@ export const DATABASE_REASONS = [
 ] as const satisfies readonly FailureReason[]
 
 /** Reasons that say nothing about the request, account or integration: a later attempt may succeed. */
-const TRANSIENT_REASONS: ReadonlySet<FailureReason> = new Set([
+const TRANSIENT_REASONS = [
   ...DATABASE_REASONS,
   'UPSTREAM_UNREACHABLE',
   'UPSTREAM_INVALID_RESPONSE',
@@ -214,11 +214,16 @@ const TRANSIENT_REASONS: ReadonlySet<FailureReason> = new Set([
   'OBJECT_STORE_UNAVAILABLE',
   'SHUTTING_DOWN',
   'INTERNAL',
-])
+] as const satisfies readonly FailureReason[]
+
+/** A reason for which `isTransient` holds. */
+export type TransientReason = (typeof TRANSIENT_REASONS)[number]
+
+const TRANSIENT: ReadonlySet<FailureReason> = new Set(TRANSIENT_REASONS)
 
 /** Whether the same request may succeed later although nothing is changed. */
 export function isTransient({ reason }: Failure): boolean {
-  return TRANSIENT_REASONS.has(reason)
+  return TRANSIENT.has(reason)
 }
 
 /** Validation error: every invalid field of a request in one error. */

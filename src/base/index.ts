@@ -21,6 +21,7 @@ export {
   isTransient,
   notFound,
   type StatusCode,
+  type TransientReason,
   type Violation,
 } from './errors.ts'
 export { FairSemaphore } from './fair-semaphore.ts'

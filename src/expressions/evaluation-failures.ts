@@ -31,6 +31,13 @@ export function inputTooLarge(bytesMax: number): Failure {
   return expressionFailed(`the input of the expression is larger than ${bytesMax} bytes`, { code: 'INPUT_TOO_LARGE' })
 }
 
+/** The result has a whole number beyond 2^53 that stands for several of the input. */
+export function ambiguousNumber(): Failure {
+  const message =
+    'the expression passes on whole numbers beyond 2^53 that are the same to JSONata: take them out by a path, or compare them as texts'
+  return expressionFailed(message, { code: 'NUMBER_AMBIGUOUS' })
+}
+
 /** The expression was killed too often for this owner. */
 export function quarantineFailure(until: Date): Failure {
   const time = until.toISOString()

@@ -4,6 +4,7 @@ import { type Clock, type Json, type JsonObject, systemClock, TtlCache, yieldToE
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { syntaxFailure } from './evaluation-failures.ts'
 import { BAILED_OUT, compileInline, type InlineEvaluation } from './inline-evaluator.ts'
+import { GAS_LIMIT } from './inline-frame.ts'
 import { referencedInputKeys } from './input-keys.ts'
 import { type AstNode, type ExpressionProblem, parseAst } from './parse.ts'
 import {
@@ -57,6 +58,8 @@ export interface EvaluatorOptions {
   readonly poolSize?: number
   readonly clock?: Pick<Clock, 'now'>
   readonly onQuarantine?: (event: QuarantineEvent) => void
+  /** Of inline evaluation; 0: everything is evaluated in the sandbox. Default GAS_LIMIT. */
+  readonly gas?: number
   /** Starts a child process; default the real one. */
   readonly startSandbox?: StartSandbox
 }
@@ -88,6 +91,7 @@ export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
       maxSize: CACHED_CHARACTERS_MAX,
       sizeCalculation: ({ text }) => text.length + 1,
     }),
+    gas: options.gas ?? GAS_LIMIT,
     slowOwners: new TtlCache({ max: SLOW_OWNERS_MAX, ttlMs: SLOW_MEMORY_MS, clock: systemClock }),
     onQuarantine: options.onQuarantine ?? (() => {}),
   }
@@ -100,6 +104,7 @@ export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
 
 interface EvaluatorState extends SandboxState {
   readonly compiled: LRUCache<string, CompiledExpression>
+  readonly gas: number
 }
 
 /** An analysed expression, in the cache. */
@@ -170,12 +175,14 @@ function compileCached(state: EvaluatorState, text: string): CompiledExpression 
   const cached = state.compiled.get(text)
   if (cached) return cached
   const parsed = parseAst(text)
-  const known = 'tree' in parsed ? analyse(parsed.tree) : { problem: parsed, inline: undefined, inputKeys: undefined }
+  const known =
+    'tree' in parsed ? analyse(parsed.tree, state.gas) : { problem: parsed, inline: undefined, inputKeys: undefined }
   const compiled: CompiledExpression = { text, ...known, slowUntilMs: 0, wasQuick: false }
   state.compiled.set(text, compiled)
   return compiled
 }
 
-function analyse(tree: AstNode): Pick<CompiledExpression, 'problem' | 'inline' | 'inputKeys'> {
-  return { problem: undefined, inline: compileInline(tree), inputKeys: referencedInputKeys(tree) }
+function analyse(tree: AstNode, gas: number): Pick<CompiledExpression, 'problem' | 'inline' | 'inputKeys'> {
+  const inline = gas > 0 ? compileInline(tree, gas) : undefined
+  return { problem: undefined, inline, inputKeys: referencedInputKeys(tree) }
 }

@@ -57,7 +57,7 @@ export function compileExpression(text: string): InlineEvaluation | undefined {
  * constant time is charged against a gas limit. Other lambdas, regular expressions, ranges, wildcards and sorts are not
  * compiled.
  */
-export function compileInline(tree: AstNode): InlineEvaluation | undefined {
+export function compileInline(tree: AstNode, gas = GAS_LIMIT): InlineEvaluation | undefined {
   const scope = outermostScope(compileNode)
   const evaluate = compileOrBailOut(scope, tree)
   if (!evaluate) return undefined
@@ -67,7 +67,7 @@ export function compileInline(tree: AstNode): InlineEvaluation | undefined {
       if (hasReservedKey(input)) bailOut()
       const sequences = tracksSequences ? new WeakSet<readonly Json[]>() : undefined
       const locals = slots === 0 ? NO_LOCALS : new Array<Value>(slots)
-      return evaluate({ input, context: input, copies: 1, bindings, locals, sequences, gas: GAS_LIMIT })
+      return evaluate({ input, context: input, copies: 1, bindings, locals, sequences, gas })
     } catch (error) {
       if (isBailOut(error)) return BAILED_OUT
       throw error

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { exceedsJsonSize, type Failure, type Json, type JsonObject, type TtlCache } from '../base/index.ts'
 import type { CircuitBreaker } from './circuit-breaker.ts'
 import {
+  ambiguousNumber,
   evaluationFailure,
   inputTooLarge,
   killFailure,
@@ -9,6 +10,7 @@ import {
   rejectionFailure,
 } from './evaluation-failures.ts'
 import { pickInputKeys } from './input-keys.ts'
+import { restorePassedNumbers } from './passed-numbers.ts'
 import type { SandboxResponse } from './sandbox/protocol.ts'
 import type { SandboxPool } from './sandbox-pool.ts'
 import type { EvaluationOutcome } from './sandbox-process.ts'
@@ -107,6 +109,7 @@ export async function evaluateInSandbox(
   const plan = newPlan(state, expression, options)
   const results: EvaluationResult[] = []
   const bindings = options.bindings === undefined ? '' : `"bindings":${JSON.stringify(options.bindings)},`
+  const variables = options.bindings === undefined ? [] : [options.bindings]
   for (let hits = 0; results.length < inputs.length; ) {
     if (hits >= TIME_LIMIT_HITS_MAX) results.push({ failure: killFailure('time') })
     else {
@@ -115,7 +118,8 @@ export async function evaluateInSandbox(
       else {
         const answered = await runRequest(plan, request)
         if (answered.length < request.count || answered.some(isTimeLimit)) hits++
-        results.push(...answered)
+        for (const result of answered)
+          results.push(withPassedNumbers(result, [inputs[results.length] ?? null, ...variables]))
       }
     }
   }
@@ -229,6 +233,12 @@ function resultOf({ kind, payload }: SandboxResponse): EvaluationResult {
     case 'skipped':
       return { value: undefined }
   }
+}
+
+function withPassedNumbers(result: EvaluationResult, sources: readonly Json[]): EvaluationResult {
+  if ('failure' in result || result.value === undefined) return result
+  const restored = restorePassedNumbers(result.value, sources)
+  return 'kind' in restored ? { failure: ambiguousNumber() } : restored
 }
 
 function isTimeLimit(result: EvaluationResult): boolean {

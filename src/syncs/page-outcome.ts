@@ -1,4 +1,4 @@
-import { DATABASE_REASONS, Failure, type FailureReason } from '../base/index.ts'
+import { Failure, type FailureReason, type TransientReason } from '../base/index.ts'
 import { isRetryableStatus, type RecordsPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
 import type { RunError, RunOutcome } from '../runs/index.ts'
 
@@ -25,24 +25,95 @@ export interface ListingError {
   readonly isTransient: boolean
 }
 
-/** Outcomes of failures by reason; a reason without an entry concerns the whole account or definition: `failed`. */
-const OUTCOMES: Partial<Record<FailureReason, 'wait' | 'transient_listing_error' | 'listing_error' | 'retry'>> = {
-  UPSTREAM_RATE_LIMITED: 'wait',
+/** What a failure means for a run: the last one ends it for good. */
+type FailureEffect = 'wait' | 'transient_listing_error' | 'retry' | 'listing_error' | 'failed'
+/** What passes never ends a run, nor a listing without another attempt. */
+type TransientEffect = Exclude<FailureEffect, 'listing_error' | 'failed'>
+
+/** What each reason means: a new reason, or one that becomes transient, compiles with an entry that fits alone. */
+const EFFECTS: {
+  readonly [Reason in FailureReason]: Reason extends TransientReason ? TransientEffect : FailureEffect
+} = {
+  // A limit.
   RATE_LIMITED: 'wait',
+  UPSTREAM_RATE_LIMITED: 'wait',
   BUDGET_EXHAUSTED: 'wait',
+  // This page was not read, another attempt may read it.
   UPSTREAM_UNREACHABLE: 'transient_listing_error',
   UPSTREAM_INVALID_RESPONSE: 'transient_listing_error',
   DEADLINE_EXCEEDED: 'transient_listing_error',
-  REQUEST_STALLED: 'retry',
+  // Says nothing about the listing, account or definition.
   TOKEN_REQUEST_FAILED: 'retry',
-  ...Object.fromEntries(DATABASE_REASONS.map((reason) => [reason, 'retry'])),
-  SHUTTING_DOWN: 'retry',
+  REQUEST_STALLED: 'retry',
   CANCELLED: 'retry',
+  SHUTTING_DOWN: 'retry',
+  DATABASE_UNAVAILABLE: 'retry',
+  DATABASE_OVERLOADED: 'retry',
+  DATABASE_DISK_FULL: 'retry',
+  DATABASE_READ_ONLY: 'retry',
+  DATABASE_ACCESS_DENIED: 'retry',
+  DATABASE_DAMAGED: 'retry',
+  OBJECT_STORE_UNAVAILABLE: 'retry',
+  INTERNAL: 'retry',
+  // Concerns this listing alone.
   PLACEHOLDER_UNRESOLVED: 'listing_error',
   EXPRESSION_FAILED: 'listing_error',
-  ACTION_FAILED: 'listing_error',
   PAGINATION_LOOP: 'listing_error',
   PAGINATION_ORIGIN: 'listing_error',
+  ACTION_FAILED: 'listing_error',
+  // Concerns the whole account or definition, or does not occur here.
+  INVALID_FIELD: 'failed',
+  MALFORMED_BODY: 'failed',
+  ENVIRONMENT_REQUIRED: 'failed',
+  PAGE_TOKEN_INVALID: 'failed',
+  ETAG_REQUIRED: 'failed',
+  CONTEXT_KEY_RESERVED: 'failed',
+  CREDENTIALS_INVALID: 'failed',
+  SECRET_MASKED: 'failed',
+  DESTINATION_CONFLICT: 'failed',
+  DESTINATION_REQUIRED: 'failed',
+  WEBHOOK_NOT_FOUND: 'failed',
+  CRON_EXPRESSION_INVALID: 'failed',
+  RESOURCES_INVALID: 'failed',
+  ARGS_INVALID: 'failed',
+  URL_NOT_ALLOWED: 'failed',
+  REQUEST_TOO_LARGE: 'failed',
+  UNSUPPORTED_MEDIA_TYPE: 'failed',
+  COMPRESSION_UNSUPPORTED: 'failed',
+  COMPRESSION_UNDECLARED: 'failed',
+  REQUEST_CARDINALITY: 'failed',
+  ROUTE_NOT_FOUND: 'failed',
+  METHOD_NOT_ALLOWED: 'failed',
+  TOKEN_MISSING: 'failed',
+  TOKEN_INVALID: 'failed',
+  TEAM_TOKEN_REQUIRED: 'failed',
+  OPERATOR_TEAM_REQUIRED: 'failed',
+  ORIGIN_NOT_ALLOWED: 'failed',
+  RESOURCE_NOT_FOUND: 'failed',
+  ALREADY_INSTALLED: 'failed',
+  NAME_TAKEN: 'failed',
+  INTEGRATION_GRANT_REQUIRED: 'failed',
+  INTEGRATION_DISABLED: 'failed',
+  RESOURCE_IN_USE: 'failed',
+  LIMIT_REACHED: 'failed',
+  SANDBOX_ACCOUNT_READ_ONLY: 'failed',
+  ACCOUNT_NOT_ACTIVE: 'failed',
+  ACCOUNT_STATUS_CONFLICT: 'failed',
+  CONTEXT_OBJECT_MISSING: 'failed',
+  RUN_STATE_CONFLICT: 'failed',
+  GROUP_FULL: 'failed',
+  IDEMPOTENCY_KEY_REUSED: 'failed',
+  ETAG_MISMATCH: 'failed',
+  LEASE_LOST: 'failed',
+  WEBHOOK_INACTIVE: 'failed',
+  WEBHOOK_REFUSED: 'failed',
+  DEFINITION_INVALID: 'failed',
+  METHOD_NOT_DEFINED: 'failed',
+  UNIFIED_NOT_MAPPED: 'failed',
+  EXPRESSION_QUARANTINED: 'failed',
+  EGRESS_BLOCKED: 'failed',
+  UPSTREAM_ERROR: 'failed',
+  SECRET_UNREADABLE: 'failed',
 }
 
 /** The credentials are not valid: every further call would fail the same way. */
@@ -78,7 +149,7 @@ export function upstreamErrorOutcome(
 export function failureOutcome(failure: unknown): RateLimitWait | PageError {
   if (!(failure instanceof Failure) || failure.reason === 'LEASE_LOST') throw failure
   const error = toRunError(failure)
-  switch (OUTCOMES[failure.reason]) {
+  switch (EFFECTS[failure.reason]) {
     case 'wait':
       return {
         kind: 'wait',
@@ -90,7 +161,7 @@ export function failureOutcome(failure: unknown): RateLimitWait | PageError {
       return { kind: 'listing_error', error, isTransient: false }
     case 'retry':
       return { kind: 'retry', error }
-    default:
+    case 'failed':
       return { kind: 'failed', error }
   }
 }

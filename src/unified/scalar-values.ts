@@ -9,14 +9,14 @@ const NAMED_UTC = /^(\d.{0,40}?) ?(?:UTC|GMT)$/
 
 /**
  * A time in UTC (RFC 3339), of everything that `$isoDate` reads. Fractions of a second stay as they are written; without one
- * there is none. `undefined` when it is no time.
+ * there is none, nor of zeros where the time is not in UTC yet. `undefined` when it is no time.
  */
 export function toDateTime(value: Json): string | undefined {
   if (typeof value !== 'string') return isJsonNumber(value) ? shortened(isoDate(toDouble(value))) : undefined
   if (isUtcTime(value)) return isRealTime(value) ? value : undefined
-  const iso = shortened(isoDate(value.length > NUMBER_LENGTH_MAX ? undefined : value.replace(NAMED_UTC, '$1Z')))
+  const iso = isoDate(value.length > NUMBER_LENGTH_MAX ? undefined : value.replace(NAMED_UTC, '$1Z'))
   const fraction = WITH_FRACTION.exec(value)?.[1]
-  return fraction === undefined || iso === undefined ? iso : iso.replace(/\.\d{3}Z$/, `.${fraction}Z`)
+  return fraction === undefined || Number(fraction) === 0 ? shortened(iso) : iso?.replace(/\.\d{3}Z$/, `.${fraction}Z`)
 }
 
 function shortened(iso: string | undefined): string | undefined {

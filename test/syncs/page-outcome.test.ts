@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest'
+import { FAILURE_REASONS, Failure, type FailureReason, isTransient } from '../../src/base/index.ts'
+import { failureOutcome, startFailureOutcome } from '../../src/syncs/page-outcome.ts'
+
+const REASONS = (Object.keys(FAILURE_REASONS) as FailureReason[]).filter((reason) => reason !== 'LEASE_LOST')
+
+describe('a failure', () => {
+  it.each(REASONS.filter((reason) => isTransient(new Failure(reason, ''))))(
+    '%s, which passes, ends no run for good, and no listing without another attempt',
+    (reason) => {
+      const failure = new Failure(reason, 'it did not work')
+      const page = failureOutcome(failure)
+      expect(page.kind).not.toBe('failed')
+      if (page.kind === 'listing_error') expect(page.isTransient).toBe(true)
+      expect(startFailureOutcome(failure).kind).not.toBe('failed')
+    },
+  )
+
+  it.each(REASONS)('%s leads to the same outcome in the middle of a run as at its start', (reason) => {
+    const failure = new Failure(reason, 'it did not work')
+    const [page, start] = [failureOutcome(failure), startFailureOutcome(failure)]
+    const isOver = page.kind === 'failed' || (page.kind === 'listing_error' && !page.isTransient)
+    expect(start.kind === 'failed').toBe(isOver)
+  })
+
+  it('of a lost lease is not reported', () => {
+    expect(() => failureOutcome(new Failure('LEASE_LOST', ''))).toThrow('LEASE_LOST')
+  })
+})
