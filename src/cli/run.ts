@@ -87,6 +87,7 @@ export function createDisplay(stream: NodeJS.WriteStream): RunDisplay {
   return new LinesDisplay({ write: (text) => stream.write(text), now: () => new Date() })
 }
 
+/** That there is no such run or trigger; what else the server does not know, such as the environment, it says itself. */
 function isNotFound(error: unknown): boolean {
-  return hasReason(error, 'RESOURCE_NOT_FOUND')
+  return hasReason(error, 'RESOURCE_NOT_FOUND') && error.resource?.type !== 'environment'
 }

@@ -1,5 +1,10 @@
 import { Code, ConnectError } from '@connectrpc/connect'
-import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  ResourceInfoSchema,
+  RetryInfoSchema,
+} from '../../gen/google/rpc/error_details_pb.ts'
 import { DATABASE_REASONS, FAILURE_REASONS, Failure, type FailureReason, type Violation } from '../base/index.ts'
 
 /** The server cannot be reached, or cannot serve anything at the moment: the same call may succeed later. */
@@ -58,9 +63,16 @@ export function callErrorFrom(error: unknown): unknown {
   return new Failure(info.reason, error.rawMessage, {
     metadata: info.metadata,
     violations: violationsOf(error),
+    ...resourceOf(error),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     cause: error,
   })
+}
+
+/** The thing that is missing, taken or in use. */
+function resourceOf(error: ConnectError): { readonly resource?: NonNullable<Failure['resource']> } {
+  const found = error.findDetails(ResourceInfoSchema)[0]
+  return found === undefined ? {} : { resource: { type: found.resourceType, id: found.resourceName } }
 }
 
 function violationsOf(error: ConnectError): readonly Violation[] {
@@ -86,10 +98,11 @@ function retryAfterSecondsOf(error: ConnectError): number | undefined {
   return delay === undefined ? undefined : Number(delay.seconds) + delay.nanos / 1e9
 }
 
-/** Node's message names the address; Connect's adds nothing to it. */
-function connectionErrorText({ cause, rawMessage }: ConnectError): string {
+/** Node's message names the address; Connect's adds nothing to it. An error in JSON of another shape has no message at all. */
+function connectionErrorText({ cause, rawMessage, code }: ConnectError): string {
   if (cause instanceof AggregateError) return cause.errors.map((each) => String(each?.message ?? each)).join(', ')
-  return cause instanceof Error && cause.message !== '' ? cause.message : rawMessage
+  const text = cause instanceof Error && cause.message !== '' ? cause.message : rawMessage
+  return text === '' ? `it answered with an error without a message (${Code[code]})` : text
 }
 
 /** INTERNAL is a defect of the server: it says nothing about the request. */

@@ -92,6 +92,14 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
         // Models belong to the team: they alone need no environment.
         if (request.models.length === 0 && mappingScopeOf(request) !== 'base') environmentOf(writer)
         const push = async (tx: Tx) => {
+          // Also where no mapping asks for it.
+          if (request.integratedAccountId !== undefined)
+            await getIntegratedAccount(
+              deps.accounts,
+              tx,
+              { environmentId: environmentOf(writer) },
+              request.integratedAccountId,
+            )
           const layers: LayerToCheck[] = []
           for (const each of placedMappingsOf(request)) layers.push(await layerOf(deps, tx, writer, each))
           return await pushMappings(tx, writer, modelsToPush(request), layers)
