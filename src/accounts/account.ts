@@ -1,6 +1,5 @@
-import { etagMismatch, type JsonObject, newId, notFound } from '../base/index.ts'
+import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
 import { type Database, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
-import { limitPayload } from '../events/index.ts'
 import {
   findIntegrations,
   type IntegrationCache,
@@ -8,9 +7,9 @@ import {
   listInstallationIds,
 } from '../integrations/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
-import { accountEventPayload, appendEventOf } from './account-events.ts'
+import { appendEventOf } from './account-events.ts'
 import { scheduleRemoval } from './account-remover.ts'
-import { assertNoReservedKeys, contextPatchFrom, findReservedKeys, patchContext } from './context.ts'
+import { assertNoReservedKeys, contextPatchFrom, findReservedKeys } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { lockAccount } from './load-account.ts'
 import { type AccountHistoryRecord, listAccountHistory } from './sql/account-history.ts'
@@ -22,8 +21,8 @@ import {
   type IntegratedAccountRecord,
   listIntegratedAccountIds,
   selectIntegratedAccounts,
-  updateReadVersion,
 } from './sql/integrated-account.ts'
+import { updateWithEvent } from './sql/update-with-event.ts'
 import { updateAccount } from './stored-context.ts'
 import { accountSecretRef } from './stored-credentials.ts'
 
@@ -80,9 +79,8 @@ export interface IntegratedAccountChange {
 type UpdateDependencies = Pick<AccountDependencies, 'secrets' | 'integrations' | 'contextValues'>
 
 /**
- * `updateIntegratedAccount` in a transaction of its own, with few round trips: reading the account and changing that version
- * with its event are one statement each, which holds unless another change comes between the two or a key of the context lives
- * in the object store.
+ * `updateIntegratedAccount` in a transaction of its own, with one round trip: the change and its event are one statement, unless
+ * a key of the context lives in the object store or the account is very large.
  *
  * @throws Failure as `updateIntegratedAccount`
  */
@@ -93,13 +91,13 @@ export async function changeIntegratedAccount(
   change: IntegratedAccountChange,
 ): Promise<IntegratedAccount> {
   return (
-    (await changeReadVersion(deps, database.pool, scope, change)) ??
+    (await changeAtOnce(deps, database.pool, scope, change)) ??
     (await database.transaction((tx) => updateIntegratedAccount(deps, tx, scope, change)))
   )
 }
 
 /** `undefined` when nothing was changed: the transaction finds out why, or does it. */
-async function changeReadVersion(
+async function changeAtOnce(
   { integrations }: UpdateDependencies,
   tx: Tx,
   { environmentId }: EnvironmentRef,
@@ -107,21 +105,8 @@ async function changeReadVersion(
 ): Promise<IntegratedAccount | undefined> {
   if (findReservedKeys(context).length > 0) return undefined
   if (tenantId === undefined && Object.keys(context).length === 0) return undefined
-  const account = await findIntegratedAccount(tx, environmentId, id)
-  if (account === undefined || account.objectStoreContextFields.length > 0) return undefined
-  if (version !== undefined && version !== account.version) return undefined
-  const patch = { tenantId, context: contextPatchFrom(context) }
-  const left = {
-    ...account,
-    tenantId: tenantId ?? account.tenantId,
-    context: patchContext(account.context, patch.context),
-  }
-  const event = {
-    id: newId(),
-    type: 'integrated_account:updated' as const,
-    payload: limitPayload(accountEventPayload(left)),
-  }
-  const updated = await updateReadVersion(tx, account, patch, event)
+  const patch = { tenantId, context: contextPatchFrom(context), version }
+  const updated = await updateWithEvent(tx, { environmentId, id }, patch)
   return updated && (await withIntegration(integrations, tx, updated))
 }
 

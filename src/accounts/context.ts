@@ -23,12 +23,6 @@ export function contextPatchFrom(context: JsonObject): ContextPatch {
   }
 }
 
-/** The context that a change leaves. */
-export function patchContext(context: JsonObject, { keys, removed }: ContextPatch): JsonObject {
-  const entries = Object.entries({ ...context, ...keys })
-  return Object.fromEntries(entries.filter(([key]) => !removed.includes(key)))
-}
-
 /** Reserved keys of a given context. Pure, so that a request is validated before anything is read. */
 export function findReservedKeys(context: JsonObject): readonly Violation[] {
   return Object.keys(context)

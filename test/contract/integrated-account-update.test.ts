@@ -46,10 +46,10 @@ describe.each(clients)('updating an account over $wire', (client) => {
   })
 
   it.each([
-    ['updates take two', update, { tenant_id: 'globex', context: { seats: 3 } }, ['select', 'with']],
-    ['reads take one', get, {}, ['select']],
+    ['an update takes one', update, { tenant_id: 'globex', context: { seats: 3 } }, ['with']],
+    ['a read takes one', get, {}, ['select']],
   ] as const)(
-    '%s round trips to the database, with the event and all that the answer shows',
+    '%s round trip to the database, with the event and all that the answer shows',
     async (_, method, given, expected) => {
       const { id } = await connect(client)
       await client.ok(update, { id, tenant_id: 'warm' })

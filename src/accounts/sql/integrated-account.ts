@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
 import { jsonb, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
-import { type EventType, recordEventsSql } from '../../events/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
@@ -105,7 +104,8 @@ export interface ContextPatch {
   readonly removed: readonly string[]
 }
 
-const COLUMNS = `account.id, account.environment_id as "environmentId",
+/** SQL: the columns of an `IntegratedAccountRecord`, of `account`. */
+export const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.environment_integration_id as "environmentIntegrationId", account.tenant_id as "tenantId",
   account.authentication_method as "authenticationMethod",
   coalesce(account.credential, account.authentication_method) as credential, account.context, account.status,
@@ -118,17 +118,20 @@ const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.is_sandbox as "isSandbox", account.region,
   account.object_store_context_fields as "objectStoreContextFields",
   account.created_at as "createdAt", account.updated_at as "updatedAt", account.version`
-const VERSIONS = `integration.id as "integrationId", integration.name as "integrationName",
+/** SQL: those of its `DefinitionVersions`, of `INSTALLATION`. */
+export const VERSIONS = `integration.id as "integrationId", integration.name as "integrationName",
   integration.version as "integrationVersion", installation.version as "installationVersion",
   installation.is_enabled as "isEnabled"`
-/** Few accounts have any: to look costs a tenth of a statement that reads them. */
-const HAS_WEBHOOKS = `exists (select from webhook_subscription subscription
+/** SQL: `hasWebhooks` of `account`. Few accounts have any: to look costs a tenth of a statement that reads them. */
+export const HAS_WEBHOOKS = `exists (select from webhook_subscription subscription
     where subscription.environment_id = account.environment_id and subscription.integrated_account_id = account.id)
   or exists (select from webhook_activity activity
     where activity.environment_id = account.environment_id and activity.integrated_account_id = account.id) as "hasWebhooks"`
-const INSTALLATION =
+/** SQL: the installations with their integrations. */
+export const INSTALLATION =
   'environment_integration installation join integration on integration.id = installation.integration_id'
-const OF_ACCOUNT = `installation.environment_id = account.environment_id
+/** SQL: the condition of a join of `account` and `INSTALLATION`. */
+export const OF_ACCOUNT = `installation.environment_id = account.environment_id
   and installation.id = account.environment_integration_id`
 
 export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAccount): Promise<void> {
@@ -271,57 +274,6 @@ export async function updateIntegratedAccountRow(
   patch: AccountPatch,
 ): Promise<AccountWithDefinition | undefined> {
   return await queryOne(tx, UPDATE, updateParameters({ environmentId, id }, patch))
-}
-
-const UPDATE_READ_VERSION = `with changed as (
-       update integrated_account account set tenant_id = :tenantId,
-         context = (account.context || :contextKeys::jsonb) - :removedKeys::text[],
-         updated_at = now(), version = account.version + 1
-       where account.environment_id = :environmentId and account.id = :id and account.version = :version
-         and not exists (select from secret where owner_id = account.environment_id
-           and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(:keyNames))
-       returning account.context, account.updated_at as "updatedAt", account.version
-     ), change_event as (
-       select :environmentId::uuid as environment_id, :eventId::uuid as id, :eventType::text as type, :id::uuid as subject_id,
-         :id::uuid as integrated_account_id, null::uuid as except_webhook_id, false as is_test, :payload::jsonb || jsonb_build_object(
-           'updated_at', to_char("updatedAt" at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as payload
-       from changed
-     ), ${recordEventsSql('change_event')}
-     select * from changed`
-
-/**
- * Changes tenant and context of a version that was read, and records the event, in one statement that needs no transaction. Uses
- * primary keys.
- *
- * @param account as it was read, without keys in the object store
- * @param event its payload is the account as the patch leaves it; the time of the change is filled in
- * @returns `undefined` as `updateIntegratedAccountRow`
- */
-export async function updateReadVersion(
-  tx: Tx,
-  account: AccountWithDefinition,
-  patch: { readonly tenantId: string | undefined; readonly context: ContextPatch },
-  event: { readonly id: string; readonly type: EventType; readonly payload: JsonObject },
-): Promise<AccountWithDefinition | undefined> {
-  const { environmentId, id, version } = account
-  const { tenantId = account.tenantId, context } = patch
-  const changed = await queryOne<Pick<IntegratedAccountRecord, 'context' | 'updatedAt' | 'version'>>(
-    tx,
-    UPDATE_READ_VERSION,
-    {
-      tenantId,
-      contextKeys: jsonb(context.keys),
-      removedKeys: context.removed,
-      environmentId,
-      id,
-      version,
-      keyNames: Object.keys(context.keys),
-      eventId: event.id,
-      eventType: event.type,
-      payload: jsonb(event.payload),
-    },
-  )
-  return changed && { ...account, tenantId, ...changed }
 }
 
 /**

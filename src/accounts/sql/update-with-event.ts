@@ -1,0 +1,80 @@
+import { exceedsJsonSize, newId } from '../../base/index.ts'
+import { jsonb, queryOne, type Tx } from '../../database/index.ts'
+import { type EventType, recordEventsSql } from '../../events/index.ts'
+import {
+  type AccountRef,
+  type AccountWithDefinition,
+  COLUMNS,
+  type ContextPatch,
+  HAS_WEBHOOKS,
+  INSTALLATION,
+  OF_ACCOUNT,
+  VERSIONS,
+} from './integrated-account.ts'
+
+/** Size of a context, of its change and of `last_action_result` up to which an event repeats them whole, in bytes of JSON. */
+const JSON_BYTES_MAX = 16 * 1024
+const TYPE: EventType = 'integrated_account:updated'
+
+/** SQL: a time as JSON. */
+const time = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+
+/** SQL: `accountEventPayload` of a row of `changed`; a test compares the two. */
+const PAYLOAD = `jsonb_build_object('id', id, 'environment_id', "environmentId",
+         'environment_integration_id', "environmentIntegrationId",
+         'integration', jsonb_build_object('id', "integrationId", 'name', "integrationName"), 'tenant_id', "tenantId",
+         'authentication_method', "authenticationMethod", 'credential', credential, 'status', status, 'last_error', "lastError",
+         'last_action_result', "lastActionResult", 'last_forbidden_error', "lastForbiddenError",
+         'reauthorization_due_at', ${time('"reauthorizationDueAt"')}, 'terms_url', "termsUrl",
+         'terms_accepted_at', ${time('"termsAcceptedAt"')}, 'context', context, 'region', region, 'is_sandbox', "isSandbox",
+         'object_store_context_fields', "objectStoreContextFields", 'created_at', ${time('"createdAt"')},
+         'updated_at', ${time('"updatedAt"')})`
+
+const UPDATE_WITH_EVENT = `with changed as (
+       update integrated_account account set tenant_id = coalesce(:tenantId, account.tenant_id),
+         context = (account.context || :contextKeys::jsonb) - :removedKeys::text[],
+         updated_at = now(), version = account.version + 1
+       from ${INSTALLATION}
+       where account.environment_id = :environmentId and account.id = :id
+         and account.version = coalesce(:version, account.version) and ${OF_ACCOUNT}
+         and account.object_store_context_fields = '{}'
+         and octet_length(account.context::text) <= ${JSON_BYTES_MAX}
+         and octet_length(account.last_action_result::text) <= ${JSON_BYTES_MAX}
+         and not exists (select from secret where owner_id = account.environment_id
+           and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(:keyNames))
+       returning ${COLUMNS}, ${VERSIONS}, ${HAS_WEBHOOKS}
+     ), change_event as (
+       select "environmentId" as environment_id, :eventId::uuid as id, '${TYPE}' as type, id as subject_id,
+         id as integrated_account_id, null::uuid as except_webhook_id, false as is_test, ${PAYLOAD} as payload
+       from changed
+     ), ${recordEventsSql('change_event')}
+     select * from changed`
+
+/**
+ * `updateIntegratedAccountRow` and its event in one statement, which needs no transaction, for an account of usual size without
+ * context keys in the object store. Uses primary keys.
+ *
+ * @returns `undefined` as `updateIntegratedAccountRow`, and for any other account: nothing was changed
+ */
+export async function updateWithEvent(
+  tx: Tx,
+  { environmentId, id }: AccountRef,
+  patch: {
+    readonly tenantId: string | undefined
+    readonly context: ContextPatch
+    readonly version: number | undefined
+  },
+): Promise<AccountWithDefinition | undefined> {
+  const { keys, removed } = patch.context
+  if (exceedsJsonSize(keys, JSON_BYTES_MAX)) return undefined
+  return await queryOne(tx, UPDATE_WITH_EVENT, {
+    tenantId: patch.tenantId ?? null,
+    contextKeys: jsonb(keys),
+    removedKeys: removed,
+    environmentId,
+    id,
+    version: patch.version ?? null,
+    keyNames: Object.keys(keys),
+    eventId: newId(),
+  })
+}
