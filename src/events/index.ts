@@ -17,7 +17,6 @@ export {
   isAskedFor,
 } from './catalog.ts'
 export { examplePayload } from './examples.ts'
-export { limitPayload } from './limit-payload.ts'
 export { listEvents } from './list-events.ts'
 export {
   type DispatchedEvent,
