@@ -33,7 +33,11 @@ export function createTokenContext(
       onSend(scope)
       const leftMs = deadlineMs - clock.monotonicMs()
       if (leftMs <= 0) throw new Failure('DEADLINE_EXCEEDED', 'the requests for a token took too long together')
-      const bounds = { timeoutMs: Math.min(REQUEST_TIMEOUT_MS, leftMs), responseBytesMax: RESPONSE_BYTES_MAX }
+      const bounds = {
+        timeoutMs: Math.min(REQUEST_TIMEOUT_MS, leftMs),
+        responseBytesMax: RESPONSE_BYTES_MAX,
+        owner: environmentId ?? '',
+      }
       return await sendRaw({ send: (each) => http.send(each, environmentId) }, request, scope, bounds)
     },
     evaluate: (expression, input) =>

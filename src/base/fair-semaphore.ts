@@ -13,23 +13,26 @@ export class FairSemaphore {
     this.#max = max
   }
 
-  /** Acquires a permit. `undefined` when the owner has its share, else a function that releases the permit; idempotent. */
-  tryAcquire(owner: string): (() => void) | undefined {
+  /**
+   * Acquires permits, all or none. `undefined` when the owner would have more than its share, else a function that releases them;
+   * idempotent.
+   */
+  tryAcquire(owner: string, count = 1): (() => void) | undefined {
     const held = this.#held.get(owner) ?? 0
-    if (held >= this.#max - this.#total) return undefined
-    this.#held.set(owner, held + 1)
-    this.#total++
+    if (held + count > this.#max - this.#total) return undefined
+    this.#held.set(owner, held + count)
+    this.#total += count
     let isHeld = true
     return () => {
-      if (isHeld) this.#release(owner)
+      if (isHeld) this.#release(owner, count)
       isHeld = false
     }
   }
 
-  #release(owner: string): void {
-    const held = this.#held.get(owner) ?? 0
-    if (held > 1) this.#held.set(owner, held - 1)
+  #release(owner: string, count: number): void {
+    const held = (this.#held.get(owner) ?? 0) - count
+    if (held > 0) this.#held.set(owner, held)
     else this.#held.delete(owner)
-    this.#total--
+    this.#total -= count
   }
 }

@@ -24,6 +24,7 @@ export {
   type TransientReason,
   type Violation,
 } from './errors.ts'
+export { FairQueue } from './fair-queue.ts'
 export { FairSemaphore } from './fair-semaphore.ts'
 export { FORM_FIELDS_MAX, parseFormFields } from './form-fields.ts'
 export { isUuid, lowestIdAt, newId } from './ids.ts'
@@ -81,4 +82,4 @@ export {
   truncateText,
 } from './text.ts'
 export { readThrough, TtlCache } from './ttl-cache.ts'
-export { WorkerThread } from './worker-thread.ts'
+export { type TaskOwner, WorkerThreads } from './worker-threads.ts'

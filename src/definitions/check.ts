@@ -1,12 +1,14 @@
 import {
   createSuggester,
   exceedsJsonSize,
+  Failure,
   formatDotPath,
   isJsonObject,
   JSON_DEPTH_MAX,
   type JsonObject,
+  type TaskOwner,
   type Violation,
-  WorkerThread,
+  WorkerThreads,
 } from '../base/index.ts'
 import { findActionProblems } from './check-actions.ts'
 import { findCredentialProblems } from './check-credentials.ts'
@@ -129,7 +131,8 @@ export type CheckTask =
   | { readonly config: string; readonly kind: ConfigKind; readonly path: string }
   | { readonly config: string; readonly override: string; readonly path: string }
 
-const thread = new WorkerThread<CheckTask, readonly Violation[]>(new URL('./check-thread.ts', import.meta.url), {
+const threads = new WorkerThreads<CheckTask, readonly Violation[]>(new URL('./check-thread.ts', import.meta.url), {
+  threads: 2,
   taskMs: 20_000,
   heapMegabytes: 512,
 })
@@ -144,9 +147,10 @@ export async function checkConfigAsync(
   config: JsonObject,
   kind: ConfigKind,
   path: string,
+  owner: TaskOwner,
 ): Promise<readonly Violation[]> {
   if (!isLargeConfig(config) || isTooLarge(config)) return checkConfig(config, kind, path)
-  return await checkInThread({ config: JSON.stringify(config), kind, path })
+  return await checkInThread({ config: JSON.stringify(config), kind, path }, owner)
 }
 
 /** `checkOverride` without blocking the event loop: large configs are checked in a worker thread. */
@@ -154,20 +158,23 @@ export async function checkOverrideAsync(
   config: JsonObject,
   override: JsonObject,
   path: string,
+  owner: TaskOwner,
 ): Promise<readonly Violation[]> {
   const isLarge = isLargeConfig(config) || isLargeConfig(override)
   if (!isLarge || isTooLarge(override)) return checkOverride(config, override, path)
-  return await checkInThread({ config: JSON.stringify(config), override: JSON.stringify(override), path })
+  return await checkInThread({ config: JSON.stringify(config), override: JSON.stringify(override), path }, owner)
 }
 
 function isTooLarge(config: JsonObject): boolean {
   return exceedsJsonSize(config, CONFIG_LENGTH_MAX, JSON_DEPTH_MAX)
 }
 
-async function checkInThread(task: CheckTask): Promise<readonly Violation[]> {
+async function checkInThread(task: CheckTask, owner: TaskOwner): Promise<readonly Violation[]> {
+  const bytes = task.config.length + ('override' in task ? task.override.length : 0)
   try {
-    return await thread.run(task)
+    return await threads.run(task, bytes, owner)
   } catch (error) {
+    if (error instanceof Failure) throw error
     const description = error instanceof Error ? error.message : 'cannot be checked'
     return [{ field: task.path, description, rule: 'config.max' }]
   }

@@ -19,13 +19,13 @@ export interface WebhookPlan {
   readonly payloadTransform: TransformPlan | undefined
   /** Something that is decided before the answer, apart from the handshake, reads what the transform makes: it runs first. */
   readonly readsTransformed: boolean
-  /** `verify` reads what the transform makes: without that nothing can be verified. */
-  readonly verifiesTransformed: boolean
   readonly handshake: HandshakePlan | undefined
   /** Absent: the definition does not authenticate requests. */
   readonly verify: Verify | undefined
   /** `signature_verification` as it is written. */
   readonly signature: FormatChoice | undefined
+  /** `verify` reads the parsed body, or what the transform makes: without that nothing can be verified. */
+  readonly verifiesPayload: boolean
   /** The bytes that `verify` reads of a compressed body: as sent, or decoded. */
   readonly bodyStage: 'raw' | 'decoded'
   /** JSONata over the payload that returns one event or a list. */
@@ -106,7 +106,7 @@ export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
     contextLookup: definition.context_lookup,
     dedupe: dedupe === false ? undefined : compileDedupe(dedupe, signature_verification),
     readsTransformed: [signature_verification, dedupe, provider_time].some(readsTransformed),
-    verifiesTransformed: readsTransformed(signature_verification),
+    verifiesPayload: readsTransformed(signature_verification),
     answer: compileAnswer(definition.response ?? {}),
     rateLimit:
       rate_limit === undefined

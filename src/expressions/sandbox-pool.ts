@@ -1,4 +1,4 @@
-import { type BackoffPolicy, backoffMs } from '../base/index.ts'
+import { type BackoffPolicy, backoffMs, FairQueue } from '../base/index.ts'
 import {
   type EvaluationOutcome,
   type KillCause,
@@ -232,57 +232,4 @@ export class SandboxPool implements Disposable {
 
 function exceedsMemory(member: PoolMember): boolean {
   return (member.process.residentBytes() ?? 0) > RESIDENT_BYTES_MAX
-}
-
-/**
- * Fair queue (round-robin over owners): each `shift` takes one item of the next owner, so that a long queue of one owner
- * delays the others by at most one item.
- */
-export class FairQueue<T extends { readonly owner: string }> {
-  readonly #lines = new Map<string, T[]>()
-  readonly #perOwnerMax: number
-  #size = 0
-
-  /** @param perOwnerMax most items of one owner */
-  constructor(perOwnerMax: number) {
-    this.#perOwnerMax = perOwnerMax
-  }
-
-  get size(): number {
-    return this.#size
-  }
-
-  /** True when the owner's queue has reached its limit. */
-  isFull(owner: string): boolean {
-    return (this.#lines.get(owner)?.length ?? 0) >= this.#perOwnerMax
-  }
-
-  /** Adds an item to the end of its owner's queue; the caller checks `isFull`. */
-  push(item: T): void {
-    const line = this.#lines.get(item.owner)
-    if (line) line.push(item)
-    else this.#lines.set(item.owner, [item])
-    this.#size++
-  }
-
-  /** Returns an item to the head of its owner's queue. */
-  requeue(item: T): void {
-    const line = this.#lines.get(item.owner)
-    if (line) line.unshift(item)
-    else this.#lines.set(item.owner, [item])
-    this.#size++
-  }
-
-  /** The next item; its owner moves to the end of the round. */
-  shift(): T | undefined {
-    for (const [owner, line] of this.#lines) {
-      const item = line.shift()
-      this.#lines.delete(owner)
-      if (line.length > 0) this.#lines.set(owner, line)
-      if (item === undefined) continue
-      this.#size--
-      return item
-    }
-    return undefined
-  }
 }

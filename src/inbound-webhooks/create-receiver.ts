@@ -1,5 +1,5 @@
 import type { AccountDependencies } from '../accounts/index.ts'
-import type { Clock } from '../base/index.ts'
+import { type Clock, FairSemaphore } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import type { WebhookAnswer } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
@@ -28,6 +28,8 @@ export interface ReceiverDeps extends Pick<ContextUpdateDeps, 'isSubscribing'> {
 /** Receives requests; see `receiveWebhook`. */
 export type ReceiveRequest = (address: SourceAddress, request: InboundRequest) => Promise<WebhookAnswer>
 
+/** Four bodies of the largest size; an address may have half of them, or of what others leave. */
+const UNVERIFIED_BYTES_MAX = 32 * 1024 * 1024
 const KEY_MS_MAX = 5_000
 const KEY_BYTES_MAX = 256 * 1024
 
@@ -40,6 +42,7 @@ export function createReceiver(deps: ReceiverDeps): ReceiveRequest {
     store: createEventStore(deps.database),
     rates: new TokenBuckets(clock),
     rejections: new RejectionBudget(clock),
+    unverifiedBytes: new FairSemaphore(UNVERIFIED_BYTES_MAX),
     keys: createWebhookKeys(deps),
   }
   return (address, request) => receiveWebhook(all, address, request)

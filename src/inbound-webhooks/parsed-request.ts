@@ -6,6 +6,7 @@ import {
   type Json,
   type JsonObject,
   parseFormFields,
+  type TaskOwner,
 } from '../base/index.ts'
 import type { WebhookPlan } from '../definitions/index.ts'
 import { charsetOf, decodeLarge, decodeText, responseFormat, type WebhookRequest } from '../formats/index.ts'
@@ -43,7 +44,7 @@ export interface ParsedRequest {
 }
 
 /** Largest body before compression. */
-const DECODED_BYTES_MAX = 8 * 1024 * 1024
+export const DECODED_BYTES_MAX = 8 * 1024 * 1024
 
 const JSON_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
 const XML_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?xml\b/i
@@ -52,26 +53,71 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i
 const JSON_START = /^\s*[[{]/
 
 /**
- * Reads headers and parameters, decompresses the body and parses it by its content type: JSON, a form (repeated fields are
- * lists), XML, newline-delimited JSON; anything else as text, or as JSON where it begins like an object or a list.
- *
- * Never throws for what a third party sent: a body that cannot be read is null, with the reason.
+ * Reads headers and parameters; the body is left as it came.
  *
  * @param publicUrl without a trailing slash
  */
-export async function parseRequest(request: RawRequest, publicUrl: string): Promise<ParsedRequest> {
-  const { method, path, query } = request
+export function parseHead(request: RawRequest, publicUrl: string): ParsedRequest {
+  const { method, path, query, body } = request
   const headers = joinHeaders(request.headers)
-  const content = await readContent(request.body, headers)
   return {
     method,
     path,
     url: `${publicUrl}${path}${query === '' ? '' : `?${query}`}`,
     headers,
     query: firstValues(query),
-    raw: request.body,
-    ...content,
+    raw: body,
+    decoded: isCompressed(headers) ? undefined : body,
+    body: null,
+    problem: undefined,
   }
+}
+
+/** How a body is read. */
+export interface BodyReadLimits extends TaskOwner {
+  /** Of the decompressed body. */
+  readonly bytesMax: number
+}
+
+/**
+ * Decompresses the body and parses it by its content type: JSON, a form (repeated fields are lists), XML, newline-delimited
+ * JSON; anything else as text, or as JSON where it begins like an object or a list.
+ *
+ * A body that cannot be read is null, with the reason.
+ *
+ * @returns undefined when the body is larger than allowed
+ * @throws Failure RATE_LIMITED when too many bodies of the owner wait, CANCELLED
+ */
+export async function parseBodyOf(head: ParsedRequest, limits: BodyReadLimits): Promise<ParsedRequest | undefined> {
+  const { raw, headers } = head
+  if (raw.byteLength === 0) return { ...head, decoded: raw }
+  if (raw.byteLength > limits.bytesMax) return undefined
+  const decoded = await decode(raw, headers['content-encoding'], limits.bytesMax)
+  if (decoded === 'too large') return undefined
+  if (!(decoded instanceof Uint8Array)) return { ...head, decoded: undefined, ...decoded }
+  try {
+    return { ...head, decoded, body: await parseBody(decoded, headers['content-type'] ?? '', limits) }
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    return { ...head, decoded, problem: `the body ${error instanceof Error ? error.message : 'does not parse'}` }
+  }
+}
+
+/** `parseHead` and `parseBodyOf` in one, of a request that is authenticated. */
+export async function parseRequest(request: RawRequest, publicUrl: string, owner: TaskOwner): Promise<ParsedRequest> {
+  const head = parseHead(request, publicUrl)
+  const parsed = await parseBodyOf(head, { ...owner, bytesMax: DECODED_BYTES_MAX })
+  return parsed ?? tooLarge(head)
+}
+
+/** A request whose body is not read because of its size. */
+export function tooLarge(head: ParsedRequest): ParsedRequest {
+  return { ...head, decoded: undefined, problem: `the request is larger than ${DECODED_BYTES_MAX} bytes` }
+}
+
+function isCompressed(headers: Readonly<Record<string, string>>): boolean {
+  const coding = headers['content-encoding']?.trim().toLowerCase() ?? ''
+  return coding !== '' && coding !== 'identity'
 }
 
 /** What a signature is computed over: of a transformed request the bytes are still those that were received. */
@@ -101,46 +147,42 @@ function firstValues(query: string): Record<string, string> {
   return Object.fromEntries(values)
 }
 
-type Content = Pick<ParsedRequest, 'decoded' | 'body' | 'problem'>
-
-async function readContent(raw: Uint8Array, headers: Readonly<Record<string, string>>): Promise<Content> {
-  if (raw.byteLength === 0) return { decoded: raw, body: null, problem: undefined }
-  const decoded = await decode(raw, headers['content-encoding'])
-  if (typeof decoded === 'string') return { decoded: undefined, body: null, problem: decoded }
-  try {
-    return { decoded, body: await parseBody(decoded, headers['content-type'] ?? ''), problem: undefined }
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : 'does not parse'
-    return { decoded, body: null, problem: `the body ${problem}` }
-  }
-}
-
 /** The bytes, or why they cannot be decoded. */
-async function decode(raw: Uint8Array, encoding: string | undefined): Promise<Uint8Array | string> {
+async function decode(
+  raw: Uint8Array,
+  encoding: string | undefined,
+  bytesMax: number,
+): Promise<Uint8Array | 'too large' | { readonly problem: string }> {
   try {
     const coding = codingOf(encoding)
-    return coding === undefined ? raw : await decompress(Buffer.from(raw), coding, DECODED_BYTES_MAX)
+    return coding === undefined ? raw : await decompress(Buffer.from(raw), coding, bytesMax)
   } catch (error) {
-    if (error instanceof Failure) return error.publicMessage
-    throw error
+    if (!(error instanceof Failure)) throw error
+    return error.reason === 'REQUEST_TOO_LARGE' ? 'too large' : { problem: error.publicMessage }
   }
 }
 
-async function parseBody(bytes: Uint8Array, contentType: string): Promise<Json> {
+async function parseBody(bytes: Uint8Array, contentType: string, owner: TaskOwner): Promise<Json> {
   const charset = charsetOf(contentType)
-  if (JSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('json'), bytes, charset)
+  if (JSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('json'), bytes, charset, owner)
   if (FORM_TYPE.test(contentType)) return parseForm(bytes)
-  if (XML_TYPE.test(contentType)) return await decodeLarge(responseFormat('xml'), bytes, charset)
-  if (NDJSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('ndjson'), bytes, charset)
+  if (XML_TYPE.test(contentType)) return await decodeLarge(responseFormat('xml'), bytes, charset, owner)
+  if (NDJSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('ndjson'), bytes, charset, owner)
   const text = decodeText(bytes, charset)
-  return JSON_START.test(text) ? await parseOrText(bytes, charset, text) : text
+  return JSON_START.test(text) ? await parseOrText(bytes, charset, text, owner) : text
 }
 
 /** Some third parties send JSON as text, or without a content type. */
-async function parseOrText(bytes: Uint8Array, charset: string | undefined, text: string): Promise<Json> {
+async function parseOrText(
+  bytes: Uint8Array,
+  charset: string | undefined,
+  text: string,
+  owner: TaskOwner,
+): Promise<Json> {
   try {
-    return await decodeLarge(responseFormat('json'), bytes, charset)
-  } catch {
+    return await decodeLarge(responseFormat('json'), bytes, charset, owner)
+  } catch (error) {
+    if (error instanceof Failure) throw error
     return text
   }
 }

@@ -116,7 +116,9 @@ async function load(deps: ProcessingDeps, { stored, attemptsExhausted }: LeasedE
       'the account or installation was deleted or disabled, or its definition has no webhook block any more',
     )
   const { method, path, query } = event
-  const received = await parseRequest({ method, path, query, ...content }, deps.publicUrl())
+  const received = await parseRequest({ method, path, query, ...content }, deps.publicUrl(), {
+    owner: source.environmentId,
+  })
   return { event, content, source, received }
 }
 

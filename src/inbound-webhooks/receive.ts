@@ -1,4 +1,4 @@
-import { type Clock, Failure, type Json, type JsonObject, newId } from '../base/index.ts'
+import { type Clock, Failure, type FairSemaphore, type Json, type JsonObject, newId } from '../base/index.ts'
 import type { WebhookAnswer } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { KeySource, WebhookRequest } from '../formats/index.ts'
@@ -15,7 +15,14 @@ import {
   UNVERIFIED_BYTES_MAX,
 } from './handshake.ts'
 import type { HeaderList, InboundState, SignatureState } from './inbound-event.ts'
-import { type ParsedRequest, parseRequest, signedRequestOf } from './parsed-request.ts'
+import {
+  DECODED_BYTES_MAX,
+  type ParsedRequest,
+  parseBodyOf,
+  parseHead,
+  signedRequestOf,
+  tooLarge,
+} from './parsed-request.ts'
 import { redactRequest } from './redact-request.ts'
 import { explainRejection, type RejectionBudget } from './rejection.ts'
 import { type InboundSource, type SourceAddress, type SourceReader, scopeOf } from './source.ts'
@@ -42,6 +49,8 @@ export interface ReceiveDeps extends ExpressionDeps, ContextUpdateDeps {
   readonly store: EventStore
   readonly rates: TokenBuckets
   readonly rejections: RejectionBudget
+  /** Bytes that are decompressed and parsed before a signature is verified, by address. */
+  readonly unverifiedBytes: FairSemaphore
   readonly keys: KeySource
   readonly http: Pick<HttpClient, 'send'>
   readonly clock: Clock
@@ -58,14 +67,19 @@ const EMPTY_ANSWER: WebhookAnswer = { status: 200, body: '', headers: {} }
 const SOURCE_MS_MAX = 100
 /** As long as a failed fetch of keys is remembered. */
 const RETRY_AFTER_SECONDS = 60
+const BUSY_RETRY_SECONDS = 5
 
 /**
  * Receives one request of a third party: transform, handshake, signature, one insert, answer. When this returns a 2xx for an
  * event, the event is committed, or was before.
  *
+ * Where nothing else has to be read before, the signature is verified over the bytes as they came. What is decompressed and
+ * parsed before that is bounded for each address.
+ *
  * A failed signature is an answer 401. Nothing that a third party sends makes this throw anything but the failures below.
  *
- * @throws Failure RESOURCE_NOT_FOUND for an unknown address, before the body is read; RATE_LIMITED; those of `readBody`;
+ * @throws Failure RESOURCE_NOT_FOUND for an unknown address, before the body is read; RATE_LIMITED, also while too many
+ * bodies of the address are being read; those of `readBody`;
  * UPSTREAM_UNREACHABLE while the keys of the signature cannot be fetched or an address cannot be visited, and other transient
  * ones: the third party then sends it again
  */
@@ -82,10 +96,61 @@ export async function receiveWebhook(
   const body = await request.readBody()
   const isOld = deps.clock.monotonicMs() - foundMs > SOURCE_MS_MAX
   const source = isOld ? await findSource(deps, address) : known
-  const parsed = await parseRequest({ ...request, body }, deps.publicUrl())
-  const reception: Reception = { deps, source, request, parsed, trace: {}, id: newId() }
+  const head = parseHead({ ...request, body }, deps.publicUrl())
+  const reception: Reception = { deps, source, request, parsed: head, trace: {}, id: newId() }
+  if (verifiesFirst(reception)) return await decideSigned(reception)
+  const small = await decideUnverified(reception, UNVERIFIED_BYTES_MAX)
+  if (small !== undefined) return small
+  if (verifiesBytes(reception)) return await decideSigned(reception)
+  return (await decideUnverified(reception, DECODED_BYTES_MAX)) ?? (await decide(withBody(reception, tooLarge(head))))
+}
+
+/** Whether the signature needs nothing but the bytes that came, without decompressing or parsing them. */
+function verifiesBytes({ source, parsed }: Reception): boolean {
+  const { verify, verifiesPayload, bodyStage } = source.webhook
+  return verify !== undefined && !verifiesPayload && (bodyStage === 'raw' || parsed.decoded !== undefined)
+}
+
+/** Whether nothing else is read of a request before it is authenticated. A handshake may come without a signature. */
+function verifiesFirst(reception: Reception): boolean {
+  return reception.source.webhook.handshake === undefined && verifiesBytes(reception)
+}
+
+/** Verifies the signature, and reads the body after that. */
+async function decideSigned(reception: Reception): Promise<WebhookAnswer> {
+  const { source, parsed } = reception
+  const request = signedRequestOf(parsed, source.webhook)
+  const verified = await verifySignature(reception, request, undefined)
+  if (verified.state === 'invalid')
+    return parsed.method === 'HEAD' ? EMPTY_ANSWER : await reject(reception, request, verified.reason)
+  const whole = await parseBodyOf(parsed, { owner: source.environmentId, bytesMax: DECODED_BYTES_MAX })
+  return await decide({ ...withBody(reception, whole ?? tooLarge(parsed)), verified })
+}
+
+/** Reads a body before its sender is authenticated, within the share of its address. @returns undefined when it is larger */
+async function decideUnverified(reception: Reception, bytesMax: number): Promise<WebhookAnswer | undefined> {
+  const { deps, source, parsed } = reception
+  const isCompressed = parsed.decoded === undefined
+  const release = deps.unverifiedBytes.tryAcquire(source.id, isCompressed ? bytesMax : parsed.raw.byteLength)
+  if (release === undefined) {
+    const message = 'too many requests of this address are being read; send this again later'
+    throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: BUSY_RETRY_SECONDS })
+  }
+  try {
+    const read = await parseBodyOf(parsed, { owner: source.id, bytesMax })
+    return read && (await decide(withBody(reception, read)))
+  } finally {
+    release()
+  }
+}
+
+function parseSmall({ source, parsed }: Reception): Promise<ParsedRequest | undefined> {
+  return parseBodyOf(parsed, { owner: source.id, bytesMax: UNVERIFIED_BYTES_MAX })
+}
+
+function withBody(reception: Reception, parsed: ParsedRequest): Reception {
   if (parsed.problem !== undefined) reception.trace.body = { problem: parsed.problem }
-  return await decide(reception)
+  return { ...reception, parsed }
 }
 
 async function findSource({ sources }: ReceiveDeps, address: SourceAddress): Promise<InboundSource> {
@@ -101,18 +166,20 @@ interface Reception {
   readonly request: InboundRequest
   /** As received. */
   readonly parsed: ParsedRequest
+  /** The signature, where it was verified before the body was read. */
+  readonly verified?: ReceivedSignature
   readonly trace: Record<string, Json>
   readonly id: string
 }
 
 async function decide(reception: Reception): Promise<WebhookAnswer> {
-  const { source, parsed } = reception
+  const { source, parsed, verified } = reception
   const transformed = await transform(reception)
   const current = transformed ?? parsed
   const { handshake, unavailable } = await readHandshake(reception, current)
   if (handshake.type === 'verify') return await answerHandshake(reception, handshake, transformed)
   const request = signedRequestOf(current, source.webhook)
-  const signature = await verifySignature(reception, request, transformed)
+  const signature = verified ?? (await verifySignature(reception, request, transformed))
   if (signature.state === 'invalid') {
     // Without the handshake it is not known whether it had to be signed.
     if (unavailable !== undefined) throw unavailable
@@ -209,9 +276,9 @@ async function verifySignature(
   request: WebhookRequest,
   transformed: ParsedRequest | undefined,
 ): Promise<ReceivedSignature> {
-  const { verify, verifiesTransformed, payloadTransform } = source.webhook
+  const { verify, verifiesPayload, payloadTransform } = source.webhook
   if (verify === undefined) return { state: 'none' }
-  if (verifiesTransformed && payloadTransform !== undefined && transformed === undefined)
+  if (verifiesPayload && payloadTransform !== undefined && transformed === undefined)
     return { state: 'invalid', reason: NOT_TRANSFORMED }
   try {
     const result = await verify(request, scopeOf(source), {
@@ -248,8 +315,11 @@ async function accept(
 
 /** Answers 401, and keeps the request for a day with what explains it. */
 async function reject(reception: Reception, request: WebhookRequest, reason: string): Promise<WebhookAnswer> {
-  const { deps, source, parsed, trace } = reception
+  const { deps, source, trace } = reception
   if (!deps.rejections.take('rejected', source.id)) return UNAUTHORIZED
+  // What was not decompressed yet helps to say what differs.
+  const isRead = reception.parsed.decoded !== undefined || trace.body !== undefined
+  const { parsed } = isRead ? reception : withBody(reception, (await parseSmall(reception)) ?? reception.parsed)
   trace.signature = await explainRejection(deps, source, parsed, request, reason)
   await storeForADay(reception, 'rejected', 'invalid', parsed.raw)
   return UNAUTHORIZED

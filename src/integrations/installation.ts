@@ -201,7 +201,7 @@ async function prepareOverride(
   const config = integration.config ?? {}
   const isForeign = integration.teamId !== scope.teamId
   assertValid([
-    ...(await checkOverrideAsync(config, override, 'override')),
+    ...(await checkOverrideAsync(config, override, 'override', { owner: scope.environmentId })),
     ...(isForeign ? checkSecretExfiltration(config, override, 'override') : []),
   ])
   assertUrlsAllowed(deps.checkUrls(override, 'override'))

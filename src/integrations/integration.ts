@@ -1,4 +1,13 @@
-import { deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound, type Violation } from '../base/index.ts'
+import {
+  deepMerge,
+  etagMismatch,
+  Failure,
+  type JsonObject,
+  newId,
+  notFound,
+  type TaskOwner,
+  type Violation,
+} from '../base/index.ts'
 import { isUniqueViolation, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { type ConfigKind, checkConfigAsync } from '../definitions/index.ts'
 import { type AccountCascade, deleteInstallationsOfIntegration } from './delete-installation.ts'
@@ -52,7 +61,7 @@ export async function createIntegration(
   teamId: string,
   input: IntegrationInput,
 ): Promise<Integration> {
-  assertValid(await checkConfigAsync(input.config, 'integration', 'config'))
+  assertValid(await checkConfigAsync(input.config, 'integration', 'config', { owner: teamId }))
   assertUrlsAllowed(deps.checkUrls(input.config, 'config'))
   const { masked, storeSecrets } = prepareConfig(deps.secrets, input.config, undefined, 'config')
   const { name, category = '', isBeta = false, sharing = 'deny' } = input
@@ -173,8 +182,9 @@ export async function checkDefinition(
   deps: Pick<IntegrationDeps, 'checkUrls'>,
   config: JsonObject,
   kind: ConfigKind,
+  owner: TaskOwner,
 ): Promise<readonly Violation[]> {
-  const findings = await checkConfigAsync(config, kind, '')
+  const findings = await checkConfigAsync(config, kind, '', owner)
   return [...findings, ...findMasks(config, ''), ...deps.checkUrls(config, '')]
 }
 
@@ -191,7 +201,7 @@ async function storeConfig(
   stored: IntegrationRecord & { readonly config: JsonObject },
   config: JsonObject,
 ): Promise<JsonObject> {
-  assertValid(await checkConfigAsync(config, 'integration', 'config'))
+  assertValid(await checkConfigAsync(config, 'integration', 'config', { owner: stored.teamId }))
   assertUrlsAllowed(deps.checkUrls(config, 'config'))
   const { masked, storeSecrets } = prepareConfig(deps.secrets, config, stored.config, 'config')
   await storeSecrets(tx, integrationSecretRef(stored))

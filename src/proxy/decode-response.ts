@@ -1,4 +1,4 @@
-import { Failure, type Json, JsonTextError, parseJsonInSlices } from '../base/index.ts'
+import { Failure, type Json, JsonTextError, parseJsonInSlices, type TaskOwner } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { EgressResponse } from '../egress/index.ts'
 import { CharsetError, charsetOf, decodeLarge, decodeText, decodeUtf8, responseFormat } from '../formats/index.ts'
@@ -24,16 +24,19 @@ const HTML_START_BYTES = 256
  * Text is decoded by the charset of the content type, UTF-8 by default. Error responses are decoded leniently: as JSON by their
  * content type although the method expects a file; an HTML page as text; invalid bytes as replacement characters.
  *
- * @throws Failure UPSTREAM_INVALID_RESPONSE when a success is not in the format or the charset it claims
+ * @param owner see `decodeLarge`
+ * @throws Failure UPSTREAM_INVALID_RESPONSE when a success is not in the format or the charset it claims, RATE_LIMITED, CANCELLED
  */
 export async function decodeResponse(
   method: MethodPlan,
   { status, headers, body }: EgressResponse,
+  owner: TaskOwner,
 ): Promise<DecodedResponse> {
   if (body.byteLength === 0) return { status, headers, body: null }
   try {
-    return { status, headers, body: await readBody(method, status, headers['content-type'] ?? '', body) }
+    return { status, headers, body: await readBody(method, status, headers['content-type'] ?? '', body, owner) }
   } catch (error) {
+    if (error instanceof Failure) throw error
     if (status >= 400) return { status, headers, body: decodeUtf8(body) }
     const problem = error instanceof JsonTextError || error instanceof CharsetError ? error.message : 'does not parse'
     throw new Failure('UPSTREAM_INVALID_RESPONSE', `the upstream answered ${status} with a body that ${problem}`, {
@@ -57,6 +60,7 @@ async function readBody(
   status: number,
   contentType: string,
   body: Uint8Array,
+  owner: TaskOwner,
 ): Promise<Json> {
   const isJson = isJsonType(contentType)
   if (format !== undefined && format.format !== 'binary' && format.format !== 'text' && isHtml(body)) {
@@ -64,9 +68,9 @@ async function readBody(
     throw new Error('an HTML page')
   }
   const charset = charsetOf(contentType)
-  if (format !== undefined && !(status >= 400 && isJson)) return decodeLarge(format, body, charset)
-  if (isJson) return decodeLarge(responseFormat('json'), body, charset)
-  if (NDJSON_TYPE.test(contentType)) return decodeLarge(responseFormat('ndjson'), body, charset)
+  if (format !== undefined && !(status >= 400 && isJson)) return decodeLarge(format, body, charset, owner)
+  if (isJson) return decodeLarge(responseFormat('json'), body, charset, owner)
+  if (NDJSON_TYPE.test(contentType)) return decodeLarge(responseFormat('ndjson'), body, charset, owner)
   return await sniffBody(decodeText(body, charset))
 }
 

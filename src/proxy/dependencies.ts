@@ -39,6 +39,8 @@ export interface CallDependencies extends ProxyDependencies {
   readonly environmentVariables: JsonObject
   /** Names the last request of the call in its errors. */
   readonly requestLine: RequestLine
+  /** The environment, whose work takes turns with that of others. */
+  readonly owner: string
 }
 
 /**
@@ -61,6 +63,7 @@ export function dependenciesForCall(
     redaction: createRedaction(plan, account),
     environmentVariables,
     requestLine: new RequestLine(),
+    owner: environmentId ?? '',
     evaluator: {
       evaluate: (expression, roots, options) => deps.evaluator.evaluate(expression, roots, { ...limits, ...options }),
     },

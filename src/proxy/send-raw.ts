@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Json } from '../base/index.ts'
+import { Failure, type Json, type TaskOwner } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
@@ -23,6 +23,8 @@ export interface RawSendLimits {
   /** Decoded bytes. */
   readonly responseBytesMax: number
   readonly signal?: AbortSignal | undefined
+  /** Whose responses take turns with those of others; see `decodeLarge`. */
+  readonly owner: string
 }
 
 /**
@@ -35,7 +37,7 @@ export async function sendRaw(
   http: Pick<HttpClient, 'send'>,
   method: MethodPlan,
   scope: TemplateScope,
-  { timeoutMs, responseBytesMax, signal }: RawSendLimits,
+  { timeoutMs, responseBytesMax, signal, owner }: RawSendLimits,
 ): Promise<RawResponse> {
   const boundary = () => randomBytes(16).toString('hex')
   const target = { kind: 'path', verb: method.verb, path: '' } as const
@@ -52,7 +54,7 @@ export async function sendRaw(
   return {
     status: response.status,
     headers: response.headers,
-    body: await decodeRawBody(method, response.body, charset),
+    body: await decodeRawBody(method, response.body, charset, { owner, signal }),
   }
 }
 
@@ -60,11 +62,13 @@ async function decodeRawBody(
   { responseFormat }: MethodPlan,
   body: Uint8Array,
   charset: string | undefined,
+  owner: TaskOwner,
 ): Promise<Json> {
   if (body.byteLength === 0) return ''
   try {
-    return await decodeLarge(responseFormat ?? TEXT, body, charset)
-  } catch {
+    return await decodeLarge(responseFormat ?? TEXT, body, charset, owner)
+  } catch (error) {
+    if (error instanceof Failure) throw error
     return decodeUtf8(body)
   }
 }

@@ -36,7 +36,12 @@ async function sendAttempt(
   if (permit.kind === 'limited') return { outcome: limitedByBudget(permit.retryAfterSeconds) }
   const sent = sendHttp(deps.http, request, context.request, method.timeoutMs)
   const response = await sent.finally(() => permit.release())
-  const result = await classifyResponse(deps, method, await decodeResponse(method, response), request.publicUrl)
+  const result = await classifyResponse(
+    deps,
+    method,
+    await decodeResponse(method, response, { owner: deps.owner, signal: context.request.signal }),
+    request.publicUrl,
+  )
   deps.callLimiter?.observe(method, context.access, result.outcome)
   return result
 }

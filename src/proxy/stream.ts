@@ -128,7 +128,7 @@ const CLASSIFIED_BYTES_MAX = 1024 * 1024
 
 type ClassifierDependencies = Pick<
   CallDependencies,
-  'evaluator' | 'environmentVariables' | 'clock' | 'redaction' | 'requestLine'
+  'evaluator' | 'environmentVariables' | 'clock' | 'redaction' | 'requestLine' | 'owner'
 >
 
 /**
@@ -153,7 +153,7 @@ async function classifyStreamedResponse(
   const content = isWhole
     ? await decodeContent(new URL(url).host, headers, bytes, RESPONSE_BYTES_MAX)
     : { headers, body: readablePrefix(opened, bytes) }
-  const response = await decodeResponse(method, { status, url, ...content })
+  const response = await decodeResponse(method, { status, url, ...content }, deps)
   const { outcome, retryAfterSeconds } = await classifyResponse(deps, method, response, url)
   if (outcome.kind === 'upstream_error' && outcome.isPassedOn) {
     const passedOn = isWhole

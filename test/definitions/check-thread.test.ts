@@ -11,8 +11,8 @@ describe('a large definition', () => {
   it('has the findings of a small one', async () => {
     const findings = checkConfig(LARGE, 'integration', 'config')
     expect(findings).not.toEqual([])
-    expect(await checkConfigAsync(LARGE, 'integration', 'config')).toEqual(findings)
-    expect(await checkConfigAsync({ labl: 'x' }, 'override', 'override')).toEqual(
+    expect(await checkConfigAsync(LARGE, 'integration', 'config', { owner: 'one' })).toEqual(findings)
+    expect(await checkConfigAsync({ labl: 'x' }, 'override', 'override', { owner: 'one' })).toEqual(
       checkConfig({ labl: 'x' }, 'override', 'override'),
     )
   })
@@ -21,13 +21,13 @@ describe('a large definition', () => {
     const override = { label: 5, authorization: { format: 'bearer', config: { token: '{{missing}}' } } }
     const findings = checkOverride(LARGE, override, 'override')
     expect(findings).not.toEqual([])
-    expect(await checkOverrideAsync(LARGE, override, 'override')).toEqual(findings)
+    expect(await checkOverrideAsync(LARGE, override, 'override', { owner: 'one' })).toEqual(findings)
   })
 
   it('does not hold the event loop while it is checked', async () => {
     let turns = 0
     const count = setInterval(() => turns++, 1)
-    await checkConfigAsync(LARGE, 'integration', 'config')
+    await checkConfigAsync(LARGE, 'integration', 'config', { owner: 'one' })
     clearInterval(count)
     expect(turns).toBeGreaterThan(1)
   })

@@ -120,7 +120,9 @@ describe('a large body', () => {
     ['text', 'x'.repeat(rows * 10)],
   ])('of format %s is read as a small one is', async (name, text) => {
     const format = responseFormat(name)
-    expect(await decodeLarge(format, Buffer.from(text))).toEqual(format.decode(Buffer.from(text)))
+    expect(await decodeLarge(format, Buffer.from(text), undefined, { owner: 'one' })).toEqual(
+      format.decode(Buffer.from(text)),
+    )
   })
 
   it.each(['csv', 'xml', 'ndjson', 'json', 'text'])('of format %s is decoded by its charset', async (name) => {
@@ -128,26 +130,28 @@ describe('a large body', () => {
     const many = { xml: `<r>${'<a>\xe9</a>'.repeat(rows)}</r>`, json: `[${'"\xe9",'.repeat(rows * 20)}1]` }[name]
     const body = Buffer.from(many ?? one.repeat(rows * 10), 'latin1')
     const format = responseFormat(name)
-    expect(await decodeLarge(format, body, 'iso-8859-1')).toEqual(format.decode(body, 'iso-8859-1'))
-    await expect(decodeLarge(format, body, 'utf-8')).rejects.toThrow(CharsetError)
+    expect(await decodeLarge(format, body, 'iso-8859-1', { owner: 'one' })).toEqual(format.decode(body, 'iso-8859-1'))
+    await expect(decodeLarge(format, body, 'utf-8', { owner: 'one' })).rejects.toThrow(CharsetError)
   })
 
   it('keeps the digits of its numbers', async () => {
     const body = Buffer.from('{"a":12345678901234567890,"b":1.10}\n'.repeat(rows))
-    const read = (await decodeLarge(responseFormat('ndjson'), body)) as unknown[]
+    const read = (await decodeLarge(responseFormat('ndjson'), body, undefined, { owner: 'one' })) as unknown[]
     expect(JSON.stringify(read[0])).toBe('{"a":12345678901234567890,"b":1.10}')
   })
 
   it('that is nested too deeply is rejected like a small one', async () => {
     const line = `${'['.repeat(300)}${']'.repeat(300)}\n`
     const body = Buffer.from(line.repeat(40))
-    await expect(decodeLarge(responseFormat('ndjson'), body)).rejects.toThrow(
+    await expect(decodeLarge(responseFormat('ndjson'), body, undefined, { owner: 'one' })).rejects.toThrow(
       new JsonTextError('nesting', 'is nested deeper than 256 levels'),
     )
   })
 
   it('that is not in its format is rejected with the reason', async () => {
     const body = Buffer.from(`<r>${'<a>'.repeat(8_000)}</r>`)
-    await expect(decodeLarge(responseFormat('xml'), body)).rejects.toThrow('is not well-formed')
+    await expect(decodeLarge(responseFormat('xml'), body, undefined, { owner: 'one' })).rejects.toThrow(
+      'is not well-formed',
+    )
   })
 })

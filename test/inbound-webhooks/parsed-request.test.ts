@@ -10,7 +10,9 @@ const CPU_MS_MAX = 250
 
 function parse(body: Uint8Array, query = '', more: readonly (readonly [string, string])[] = []) {
   const headers = [['content-type', FORM], ...more] as const
-  return parseRequest({ method: 'POST', path: '/hook', query, headers, body }, 'https://hooks.example.com')
+  return parseRequest({ method: 'POST', path: '/hook', query, headers, body }, 'https://hooks.example.com', {
+    owner: 'one',
+  })
 }
 
 /** Processor time of this thread, which other processes do not disturb. */

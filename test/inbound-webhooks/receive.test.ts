@@ -252,3 +252,69 @@ describe('a compressed body', () => {
     expect((await stored(accountId))[0]?.trace).toHaveProperty('body.problem')
   })
 })
+
+const MIB = 1024 * 1024
+/** Bodies of few bytes that cost much to decompress and parse. */
+const BOMBS: Readonly<Record<string, readonly [type: string, body: Buffer]>> = {
+  XML: ['text/xml', gzipSync(`<a>${'<b/>'.repeat(2 * MIB)}</a>`)],
+  JSON: ['application/json', gzipSync(`[${'[],'.repeat(2 * MIB)}[]]`)],
+  form: ['application/x-www-form-urlencoded', gzipSync('a=1&'.repeat(2 * MIB))],
+}
+const OF_BYTES: Readonly<Record<string, JsonObject>> = {
+  'the bytes as sent': SIGNED,
+  'the bytes as sent, after a handshake': { ...SIGNED, handle_verification: 'body.challenge ? {"type": "verify"}' },
+  'no more than a header': {
+    signature_verification: { format: 'compare', config: { secret: SECRET, compare_with: '$header.x-token' } },
+  },
+}
+/** One body took ten seconds of a processor to decompress and parse. */
+const CPU_MS_MAX = 2_000
+
+describe.each(Object.entries(OF_BYTES))('an unsigned request where the signature reads %s', (_what, webhook) => {
+  it.each(Object.entries(BOMBS))('is rejected before a body of much %s is read', async (_type, [type, body]) => {
+    const { path } = await address(webhook)
+    const before = process.cpuUsage()
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        send(path, { body, headers: { 'content-type': type, 'content-encoding': 'gzip' } }),
+      ),
+    )
+    const { user, system } = process.cpuUsage(before)
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]))
+    expect((user + system) / 1_000).toBeLessThan(CPU_MS_MAX)
+  })
+})
+
+describe.each([
+  ['the parsed body', { format: 'compare', config: { secret: SECRET, compare_with: '$payload.token' } }],
+  ['the decompressed body', { ...(SIGNED.signature_verification as JsonObject), body_stage: 'decoded' }],
+])('unsigned requests where the signature reads %s', (_what, { body_stage, ...signature_verification }: JsonObject) => {
+  it('share a budget of large bodies by address, and leave the others their own', async () => {
+    const webhook = { signature_verification, ...(body_stage === undefined ? {} : { body_stage }) }
+    const [attacked, other] = [await address(webhook), await address(SIGNED)]
+    const [type, body] = ['text/plain', gzipSync('x'.repeat(7 * MIB))]
+    const sent = { body, headers: { 'content-type': type, 'content-encoding': 'gzip' } }
+    const [answers, signed] = await Promise.all([
+      Promise.all(Array.from({ length: 30 }, () => send(attacked.path, sent))),
+      sendSigned(other.path, '{}'),
+    ])
+    const statuses = answers.map(({ status }) => status)
+    expect(signed.status).toBe(200)
+    expect(new Set(statuses)).toEqual(new Set([401, 429]))
+    const retryAfter = answers.find(({ status }) => status === 429)?.headers.get('retry-after')
+    expect(Number(retryAfter)).toBeGreaterThan(0)
+    // The budget is given back.
+    expect((await send(attacked.path, sent)).status).toBe(401)
+  })
+
+  it('pass with a signature, however large', async () => {
+    const text = JSON.stringify({ token: SECRET, more: 'x'.repeat(MIB) })
+    const { path, accountId } = await address({
+      signature_verification,
+      ...(body_stage === undefined ? {} : { body_stage }),
+    })
+    const headers = { 'x-signature': signatureOf(text), 'content-encoding': 'gzip' }
+    expect((await send(path, { body: gzipSync(text), headers })).status).toBe(200)
+    expect((await stored(accountId))[0]).toMatchObject({ state: 'received', signature: 'valid' })
+  })
+})

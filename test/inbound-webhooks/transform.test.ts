@@ -21,6 +21,7 @@ async function received(): Promise<ParsedRequest> {
   return await parseRequest(
     { method: 'POST', path: '/hook/1', query: 'a=%7E1&a=2&b=', headers, body },
     'https://app.example',
+    { owner: 'one' },
   )
 }
 

@@ -263,12 +263,14 @@ const CHECK = {
 
 describe('checkDefinition', () => {
   it('finds addresses that outbound calls may not reach', async () => {
-    const findings = await checkDefinition(CHECK, { ...CONFIG, base_url: 'http://10.0.0.1' }, 'integration')
+    const findings = await checkDefinition(CHECK, { ...CONFIG, base_url: 'http://10.0.0.1' }, 'integration', {
+      owner: 'one',
+    })
     expect(findings).toMatchObject([{ field: 'base_url', rule: 'url.not_allowed' }])
   })
 
   it('finds nothing in a definition that would be stored', async () => {
-    expect(await checkDefinition(CHECK, CONFIG, 'integration')).toEqual([])
+    expect(await checkDefinition(CHECK, CONFIG, 'integration', { owner: 'one' })).toEqual([])
   })
 
   it('names findings by their path from the top, the mask included', async () => {
@@ -276,13 +278,16 @@ describe('checkDefinition', () => {
       CHECK,
       { ...CONFIG, labl: 'x', headers: { 'x-token': '***' } },
       'integration',
+      { owner: 'one' },
     )
     expect(findings.map(({ field }) => field).toSorted()).toEqual(['headers.x-token', 'labl'])
   })
 
   it('checks an override key by key', async () => {
-    expect(await checkDefinition(CHECK, { environment_variables: { A: 1 }, label: 'x' }, 'override')).toEqual([])
-    expect(await checkDefinition(CHECK, { environment_variables: {} }, 'integration')).toHaveLength(1)
+    expect(
+      await checkDefinition(CHECK, { environment_variables: { A: 1 }, label: 'x' }, 'override', { owner: 'one' }),
+    ).toEqual([])
+    expect(await checkDefinition(CHECK, { environment_variables: {} }, 'integration', { owner: 'one' })).toHaveLength(1)
   })
 })
 

@@ -10,14 +10,19 @@ function parse(type: string, body: Uint8Array, more: Partial<RawRequest> = {}) {
     body,
     ...more,
   }
-  return parseRequest(request, 'https://hooks.example.com')
+  return parseRequest(request, 'https://hooks.example.com', { owner: 'one' })
 }
 
 /** Readers of webhooks before their signature is verified. */
 export const INBOUND_READERS: readonly Reader[] = [
   {
     name: 'form of a webhook',
-    covers: ['inbound-webhooks/parsed-request.ts#parseRequest', 'base/form-fields.ts#parseFormFields'],
+    covers: [
+      'inbound-webhooks/parsed-request.ts#parseHead',
+      'inbound-webhooks/parsed-request.ts#parseBodyOf',
+      'inbound-webhooks/parsed-request.ts#parseRequest',
+      'base/form-fields.ts#parseFormFields',
+    ],
     lengthMax: MIB,
     read: (input) => parse('application/x-www-form-urlencoded', bytes(input)),
     rejects: never,

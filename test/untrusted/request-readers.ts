@@ -320,8 +320,8 @@ const DEFINITIONS: readonly Reader[] = [
     read: async (input) => {
       const config = parseRequestJson(Buffer.from(input)) as JsonObject
       await yieldToEventLoop()
-      await checkConfigAsync(config, 'integration', 'config')
-      return (await checkOverrideAsync({}, config, 'override')).length
+      await checkConfigAsync(config, 'integration', 'config', { owner: 'one' })
+      return (await checkOverrideAsync({}, config, 'override', { owner: 'one' })).length
     },
     rejects: withFailure,
     isOffLoop: true,

@@ -46,7 +46,7 @@ function answer(
   covers: string[],
   rest: Pick<Reader, 'seeds' | 'attacks' | 'isFaithful'>,
 ): Reader {
-  const read = (input: string) => decodeLarge(responseFormat(format), bytes(input))
+  const read = (input: string) => decodeLarge(responseFormat(format), bytes(input), undefined, { owner: 'one' })
   return {
     name: `answer ${format}`,
     covers,

@@ -62,8 +62,14 @@ export function integrationService(
       await database.transaction((tx) => deleteIntegration(integrations, tx, teamIdOf(context), input))
       return {}
     },
-    checkIntegration: async ({ config = {}, kind }) => {
-      const findings = await checkDefinition(integrations, config, kind === 'override' ? 'override' : 'integration')
+    checkIntegration: async ({ config = {}, kind }, context) => {
+      const owner = { owner: teamIdOf(context), signal: context.signal }
+      const findings = await checkDefinition(
+        integrations,
+        config,
+        kind === 'override' ? 'override' : 'integration',
+        owner,
+      )
       const warnings = kind === 'override' ? [] : findWarnings(config, '').map(findingToProto)
       const redirectUri = callbackUriOf(deps.links)
       return { valid: findings.length === 0, findings: findings.map(findingToProto), warnings, redirectUri }

@@ -1,4 +1,4 @@
-import { type Json, JsonTextError, parseJsonInSlices, WorkerThread } from '../../base/index.ts'
+import { type Json, JsonTextError, parseJsonInSlices, type TaskOwner, WorkerThreads } from '../../base/index.ts'
 import { CharsetError, decodeText } from './charset.ts'
 import { decodeUtf8, type ResponseFormat } from './response.ts'
 
@@ -8,10 +8,10 @@ const INLINE_BYTES_MAX = 16 * 1024
 /** Timeout of one body in the worker thread. */
 const DECODE_MS_MAX = 20_000
 
-/** Heap of the worker thread; the largest body as objects fits. */
+/** Heap of a worker thread; the largest body as objects fits. */
 const HEAP_MEGABYTES_MAX = 512
 
-/** A task of the worker thread. */
+/** A task of a worker thread. */
 export interface DecodeTask {
   readonly format: string
   readonly body: Uint8Array
@@ -28,21 +28,28 @@ export type DecodeResult =
  * limits of time and memory.
  *
  * @param charset of the content type
- * @throws CharsetError, JsonTextError, or another Error when the body is not in this format
+ * @param owner whose tasks take turns with those of others
+ * @throws CharsetError, JsonTextError, or another Error when the body is not in this format; Failure RATE_LIMITED, CANCELLED
  */
-export async function decodeLarge(format: ResponseFormat, body: Uint8Array, charset?: string): Promise<Json> {
+export async function decodeLarge(
+  format: ResponseFormat,
+  body: Uint8Array,
+  charset: string | undefined,
+  owner: TaskOwner,
+): Promise<Json> {
   if (body.byteLength <= INLINE_BYTES_MAX || format.decodesInline === true) return format.decode(body, charset)
   if (format.format === 'json') return parseJsonInSlices(decodeText(body, charset))
-  return parseJsonInSlices(decodeUtf8(await decodeInThread({ format: format.format, body, charset })))
+  return parseJsonInSlices(decodeUtf8(await decodeInThread({ format: format.format, body, charset }, owner)))
 }
 
-const thread = new WorkerThread<DecodeTask, DecodeResult>(new URL('./decode-thread.ts', import.meta.url), {
+const threads = new WorkerThreads<DecodeTask, DecodeResult>(new URL('./decode-thread.ts', import.meta.url), {
+  threads: 2,
   taskMs: DECODE_MS_MAX,
   heapMegabytes: HEAP_MEGABYTES_MAX,
 })
 
-async function decodeInThread(task: DecodeTask): Promise<Uint8Array> {
-  const answer = await thread.run(task)
+async function decodeInThread(task: DecodeTask, owner: TaskOwner): Promise<Uint8Array> {
+  const answer = await threads.run(task, task.body.byteLength, owner)
   if (answer.kind === 'failed') throw errorOf(answer)
   return answer.json
 }
