@@ -14,7 +14,7 @@ import {
 } from '../webhooks/index.ts'
 import type { DeliveryState } from './delivery.ts'
 import { type ClaimedDelivery, DeliveryQueue, type DeliverySettlement } from './delivery-queue.ts'
-import { dispatchEvents } from './dispatcher.ts'
+import { Dispatcher } from './dispatcher.ts'
 import { InFlight } from './in-flight.ts'
 import { type DeliveryParts, sendDelivery } from './send.ts'
 import { FIRST_GROUP, RETRY_GROUP } from './sql/queue.ts'
@@ -90,6 +90,7 @@ const WEBHOOKS_CACHED_MAX = 10_000
 export class DeliveryWorker implements AsyncDisposable {
   readonly #deps: DeliveryWorkerDeps
   readonly #queue: DeliveryQueue
+  readonly #dispatcher: Dispatcher
   readonly #inFlight: InFlight
   readonly #groups = new Map<string, GroupState>(
     GROUPS.map((group) => [group, { isExhausted: false, claimedMs: 0, additions: 0 }]),
@@ -108,6 +109,7 @@ export class DeliveryWorker implements AsyncDisposable {
   constructor(deps: DeliveryWorkerDeps) {
     this.#deps = deps
     this.#queue = deps.queue ?? new DeliveryQueue(deps)
+    this.#dispatcher = new Dispatcher(deps.database)
     this.#inFlight = new InFlight(deps.concurrency)
     this.#webhooks = new TtlCache({ max: WEBHOOKS_CACHED_MAX, ttlMs: WEBHOOK_TTL_MS, clock: deps.clock })
     this.#settlements = new MicroBatcher({
@@ -146,7 +148,7 @@ export class DeliveryWorker implements AsyncDisposable {
 
   /** Creates the deliveries of a batch of events. @returns as `PollLoopSpec.runOnce` */
   async dispatchOnce(): Promise<boolean | number> {
-    const { events, deliveries, hasMore } = await dispatchEvents(this.#deps.database)
+    const { events, deliveries, hasMore } = await this.#dispatcher.runOnce()
     this.#counts.events += events
     this.#counts.deliveries += deliveries
     if (events > 0) this.#activeMs = performance.now()

@@ -19,7 +19,7 @@ export {
 export { examplePayload } from './examples.ts'
 export { listEvents } from './list-events.ts'
 export {
-  type DispatchedEvent,
+  continueDispatchAfter,
   deleteEventsOfEnvironment,
   EVENT_DAYS,
   type EventFilter,
@@ -28,6 +28,9 @@ export {
   findEvent,
   findEvents,
   findEventsByRefs,
+  finishDispatch,
+  listDispatchTurns,
+  lockUndispatchedEvents,
   recordEventsSql,
-  takeUndispatchedEvents,
+  type UndispatchedEvent,
 } from './sql.ts'

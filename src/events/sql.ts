@@ -162,32 +162,80 @@ export interface EventRef {
   readonly eventId: string
 }
 
-/** An event that was taken for dispatch, without its payload. */
-export interface DispatchedEvent extends EventRef {
-  readonly type: string
+/** An event to be dispatched, without its payload. */
+export interface UndispatchedEvent extends EventRef {
+  /** Null: the event does not exist any more. */
+  readonly type: string | null
   /** The webhook that gets no delivery of it. */
   readonly exceptWebhookId: string | null
+  /** Webhooks up to this one have their deliveries; null: none has. */
+  readonly afterWebhookId: string | null
+}
+
+/** At most `limit` environments with events to dispatch, in the order of their ids, above `after`. A step in the primary key for each. */
+export async function listDispatchTurns(tx: Tx, after: string | null, limit: number): Promise<readonly string[]> {
+  const rows = await query<{ readonly id: string }>(
+    tx,
+    `with recursive turn (id, n) as (
+       (select environment_id, 1 from event_dispatch
+        where :after::uuid is null or environment_id > :after::uuid order by environment_id limit 1)
+       union all
+       select (select d.environment_id from event_dispatch d where d.environment_id > turn.id
+               order by d.environment_id limit 1), n + 1
+       from turn where turn.id is not null and n < :limit
+     )
+     select id from turn where id is not null order by id`,
+    { after, limit },
+  )
+  return rows.map(({ id }) => id)
 }
 
 /**
- * Takes at most `limit` events that were not dispatched, oldest first, for the transaction that creates their deliveries: events
- * that another transaction is taking are passed over, and are free again when it fails. Uses the primary keys.
+ * Locks at most `limit` events of each environment that are to be dispatched, oldest first, for the transaction that creates their
+ * deliveries: events that another transaction has locked are passed over. Uses the primary keys.
  */
-export async function takeUndispatchedEvents(tx: Tx, limit: number): Promise<readonly DispatchedEvent[]> {
+export async function lockUndispatchedEvents(
+  tx: Tx,
+  environmentIds: readonly string[],
+  limit: number,
+): Promise<readonly UndispatchedEvent[]> {
   return await query(
     tx,
-    `with oldest as materialized (
-       select q.event_id, q.environment_id from event_dispatch q order by q.event_id, q.environment_id
-       limit :limit for update skip locked
-     ), taken as (
-       delete from event_dispatch d using oldest q where d.event_id = q.event_id and d.environment_id = q.environment_id
-       returning d.environment_id, d.event_id, d.except_webhook_id
-     )
-     select t.environment_id as "environmentId", t.event_id as "eventId", t.except_webhook_id as "exceptWebhookId", e.type
-     from taken t join event e on e.environment_id = t.environment_id and e.id = t.event_id
-     order by t.event_id`,
-    { limit },
+    `select d.environment_id as "environmentId", d.event_id as "eventId", d.except_webhook_id as "exceptWebhookId",
+       d.after_webhook_id as "afterWebhookId", e.type
+     from unnest(:environmentIds::uuid[]) as wanted (environment_id)
+     cross join lateral (
+       select * from event_dispatch waiting where waiting.environment_id = wanted.environment_id
+       order by waiting.event_id limit :limit for update skip locked
+     ) d
+     left join event e on e.environment_id = d.environment_id and e.id = d.event_id
+     order by d.environment_id, d.event_id`,
+    { environmentIds, limit },
   )
+}
+
+/** Notes that events have all their deliveries. The caller has locked them. Uses the primary key. */
+export async function finishDispatch(tx: Tx, events: readonly EventRef[]): Promise<void> {
+  await execute(
+    tx,
+    `delete from event_dispatch d using unnest(:environmentIds::uuid[], :eventIds::uuid[]) as v (environment_id, event_id)
+     where d.environment_id = v.environment_id and d.event_id = v.event_id`,
+    {
+      environmentIds: events.map(({ environmentId }) => environmentId),
+      eventIds: events.map(({ eventId }) => eventId),
+    },
+  )
+}
+
+/** Notes that the webhooks up to one have their deliveries of an event. The caller has locked it. Uses the primary key. */
+export async function continueDispatchAfter(
+  tx: Tx,
+  { environmentId, eventId }: EventRef,
+  webhookId: string,
+): Promise<void> {
+  const sql = `update event_dispatch set after_webhook_id = :webhookId
+    where environment_id = :environmentId and event_id = :eventId`
+  await execute(tx, sql, { webhookId, environmentId, eventId })
 }
 
 /** The events, of any environments, in any order, without those that do not exist or were expunged. Uses the primary keys of the partitions of the ids. */
