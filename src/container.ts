@@ -7,9 +7,9 @@ import {
   createCredentialRefresher,
   createTokenHttp,
   createTokenProvider,
-  deleteAccountsByInstallation,
   findEndedAccounts,
   getSyncableAccount,
+  installationAccounts,
 } from './accounts/index.ts'
 import {
   BoundPort,
@@ -167,7 +167,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     secrets,
     checkUrls: (definition: JsonObject, path: string) =>
       findAddressViolations(definition, path, (url) => findUrlViolation(policy, url)),
-    accounts: { deleteByInstallation: deleteAccountsByInstallation.bind(undefined, accounts) },
+    accounts: installationAccounts(accounts),
   }
   const queue = new RunQueue({ database, random: Math.random })
   const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)

@@ -1,6 +1,8 @@
 import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
 import { type Database, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import {
+  type AccountCascade,
+  type AccountPresence,
   findIntegrations,
   type IntegrationCache,
   type IntegrationRecord,
@@ -10,6 +12,8 @@ import type { EnvironmentScope } from '../tenancy/index.ts'
 import { appendEventOf } from './account-events.ts'
 import { scheduleRemoval } from './account-remover.ts'
 import { assertNoReservedKeys, contextPatchFrom, findReservedKeys } from './context.ts'
+import { assertContextRules, type ContextWriter } from './context-rules.ts'
+import { findCredential } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { lockAccount } from './load-account.ts'
 import { type AccountHistoryRecord, listAccountHistory } from './sql/account-history.ts'
@@ -75,19 +79,43 @@ export interface IntegratedAccountChange {
   readonly version?: number | undefined
 }
 
+/** Who changes an account; without a kind an application. */
+export interface WriterScope extends EnvironmentRef {
+  readonly kind?: 'team' | 'environment' | 'link'
+}
+
+function writerOf({ kind }: WriterScope): ContextWriter {
+  return kind === 'team' ? 'team' : 'application'
+}
+
+/** Holds the rules of the account's definition on a change of its context. @throws Failure INVALID_FIELD, DEFINITION_INVALID */
+export async function assertWrite(
+  { definitions }: Pick<AccountDependencies, 'definitions'>,
+  tx: Tx,
+  account: AccountWithDefinition,
+  context: JsonObject,
+  writer: ContextWriter,
+): Promise<void> {
+  if (Object.keys(context).length === 0) return
+  const { plan } = await definitions.getVersion(tx, account)
+  const connect = findCredential(plan.credentials, account)
+  assertContextRules({ plan, connect, context, before: account.context, writer })
+}
+
 /** What changing an account takes. */
-type UpdateDependencies = Pick<AccountDependencies, 'secrets' | 'integrations' | 'contextValues'>
+type UpdateDependencies = Pick<AccountDependencies, 'secrets' | 'definitions' | 'integrations' | 'contextValues'>
 
 /**
- * `updateIntegratedAccount` in a transaction of its own, with one round trip: the change and its event are one statement, unless
- * a key of the context lives in the object store or the account is very large.
+ * `updateIntegratedAccount` in a transaction of its own, with one round trip, or two for a context, which must follow the account's
+ * definition: the change and its event are one statement, unless a key of the context lives in the object store or the account is
+ * very large.
  *
  * @throws Failure as `updateIntegratedAccount`
  */
 export async function changeIntegratedAccount(
   deps: UpdateDependencies,
   database: Pick<Database, 'pool' | 'transaction'>,
-  scope: EnvironmentRef,
+  scope: WriterScope,
   change: IntegratedAccountChange,
 ): Promise<IntegratedAccount> {
   return (
@@ -98,34 +126,40 @@ export async function changeIntegratedAccount(
 
 /** `undefined` when nothing was changed: the transaction finds out why, or does it. */
 async function changeAtOnce(
-  { integrations }: UpdateDependencies,
+  deps: UpdateDependencies,
   tx: Tx,
-  { environmentId }: EnvironmentRef,
+  scope: WriterScope,
   { id, tenantId, context = {}, version }: IntegratedAccountChange,
 ): Promise<IntegratedAccount | undefined> {
   if (findReservedKeys(context).length > 0) return undefined
   if (tenantId === undefined && Object.keys(context).length === 0) return undefined
+  if (Object.keys(context).length > 0) {
+    const account = await findIntegratedAccount(tx, scope.environmentId, id)
+    if (account === undefined) return undefined
+    await assertWrite(deps, tx, account, context, writerOf(scope))
+  }
   const patch = { tenantId, context: contextPatchFrom(context), version }
-  const updated = await updateWithEvent(tx, { environmentId, id }, patch)
-  return updated && (await withIntegration(integrations, tx, updated))
+  const updated = await updateWithEvent(tx, { environmentId: scope.environmentId, id }, patch)
+  return updated && (await withIntegration(deps.integrations, tx, updated))
 }
 
 /**
  * Changes tenant and context; nothing given changes nothing. Status and credentials are untouched. `tx` is a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, CONTEXT_KEY_RESERVED for a key that the runtime owns or that is the name
- * of one of the account's credentials
+ * of one of the account's credentials, INVALID_FIELD as `assertContextRules`
  */
 export async function updateIntegratedAccount(
   deps: UpdateDependencies,
   tx: Tx,
-  scope: EnvironmentRef,
+  scope: WriterScope,
   change: IntegratedAccountChange,
 ): Promise<IntegratedAccount> {
   const { id, tenantId, context = {}, version } = change
   assertNoReservedKeys(context)
   const hasContext = Object.keys(context).length > 0
   if (tenantId === undefined && !hasContext) return await readUnchanged(deps, tx, scope, change)
+  if (hasContext) await assertWrite(deps, tx, await getAccount(tx, scope, id), context, writerOf(scope))
   const patch = { tenantId, context: hasContext ? contextPatchFrom(context) : undefined, version }
   const updated = await updateAccount(deps, tx, { ...scope, id }, patch)
   if (updated === undefined) return await explainFailedUpdate(deps, tx, scope, change)
@@ -242,6 +276,15 @@ export async function deleteIntegratedAccount(
   await deps.secrets.remove(tx, accountSecretRef(account))
   if (account.objectStoreContextFields.length > 0) await deps.contextValues.remove(tx, account)
   await appendEventOf(tx, account, 'deleted')
+}
+
+/** What integrations ask of the accounts of their installations. */
+export function installationAccounts(deps: DeleteDependencies): AccountCascade & AccountPresence {
+  return {
+    deleteByInstallation: deleteAccountsByInstallation.bind(undefined, deps),
+    existOfInstallation: async (tx, environmentId, id) =>
+      (await listIntegratedAccountIds(tx, environmentId, id, 1)).length > 0,
+  }
 }
 
 /** Deletes every account of an installation with its triggers. `tx` is a transaction. */

@@ -5,6 +5,7 @@ import type { InstalledDefinition } from '../integrations/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegrations } from './account.ts'
 import { appendAccountEvent } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
+import { assertContextRules } from './context-rules.ts'
 import { type CollectedCredentials, collectCredentials } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { integrationDisabled } from './load-account.ts'
@@ -127,6 +128,8 @@ export async function storeNewAccount(
     termsUrl: input.terms?.url ?? '',
     termsAcceptedAt: input.terms?.acceptedAt ?? null,
   }
+  const { plan } = definition
+  assertContextRules({ plan, connect: collected.connect, context: input.context, before: {}, writer: 'entry' })
   const { inline, stored } = splitContext(account, input.context)
   await insertAccount(tx, { ...account, context: inline })
   if (Object.keys(stored).length > 0) await deps.contextValues.put(tx, account, stored)

@@ -1,15 +1,16 @@
 import { assertNever, canonicalJson, Failure, type Json, type JsonObject } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { AccountAccess, AccountReporter, AccountSignal, CredentialRefresher } from '../proxy/index.ts'
-import { type IntegratedAccount, withIntegration } from './account.ts'
+import { assertWrite, type IntegratedAccount, withIntegration } from './account.ts'
 import { appendAccountEvent, appendEventOf } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
+import type { ContextWriter } from './context-rules.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
 import { storeForbiddenError } from './sql/account-state.ts'
 import { type AccountRef, findIntegratedAccount, lockAccountCredentials } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
-import { type ContextDependencies, updateAccount, withWholeContext } from './stored-context.ts'
+import { updateAccount, withWholeContext } from './stored-context.ts'
 
 /** An error like the stored one is not written again within this time. */
 const FORBIDDEN_DEDUP_WINDOW_MS = 60_000
@@ -34,11 +35,12 @@ export function createCredentialRefresher(deps: RefresherDependencies): Credenti
         deps.onReportError(error)
       }
     },
-    async updateContext(access, context) {
+    async updateContext(access, context, isOfDefinition) {
       const account = storedAccountOf(access)
       if (account === undefined) throw new Error('an account without an environment has no stored context')
       assertNoReservedKeys(context, Object.keys(access.credentials))
-      await deps.database.transaction((tx) => storeContext(deps, tx, account, context))
+      const writer = isOfDefinition ? 'definition' : 'application'
+      await deps.database.transaction((tx) => storeContext(deps, tx, account, context, writer))
     },
   }
 }
@@ -62,10 +64,11 @@ async function refreshUnlessNewer(
 
 /** A change that leaves everything as it is writes nothing: a step of a sync may repeat it for every page. */
 async function storeContext(
-  deps: ContextDependencies,
+  deps: Pick<AccountDependencies, 'contextValues' | 'definitions'>,
   tx: Tx,
   account: AccountRef,
   context: JsonObject,
+  writer: ContextWriter,
 ): Promise<void> {
   const found = await findIntegratedAccount(tx, account.environmentId, account.id)
   const isStored = (key: string) => found?.objectStoreContextFields.includes(key) === true
@@ -75,6 +78,7 @@ async function storeContext(
   const isUnchanged = ([key, value]: [string, Json]) =>
     canonicalJson(stored?.context[key] ?? null) === canonicalJson(value)
   if (stored !== undefined && Object.entries(context).every(isUnchanged)) return
+  if (found !== undefined) await assertWrite(deps, tx, found, context, writer)
   const patch = { context: { keys, removed } }
   const updated = await updateAccount(deps, tx, account, patch)
   if (updated !== undefined) await appendEventOf(tx, updated, 'updated')

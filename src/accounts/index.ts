@@ -14,6 +14,7 @@ export {
   getIntegratedAccount,
   type IntegratedAccount,
   type IntegratedAccountChange,
+  installationAccounts,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
   updateIntegratedAccount,

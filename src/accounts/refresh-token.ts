@@ -5,6 +5,7 @@ import type { TokenError, TokenRules, TokenSet } from '../formats/index.ts'
 import { appendEventOf } from './account-events.ts'
 import { revokeAuthorization } from './authorization.ts'
 import { contextKeysFromToken } from './context.ts'
+import { withoutViolations } from './context-rules.ts'
 import type { AccountDependencies, TokenProvider } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
 import { parseTokenError, requestToken, tokenErrorJson, tokenFailure, tokenRetryDelayMs } from './request-token.ts'
@@ -211,7 +212,13 @@ async function storeToken(
   if (version === undefined) return undefined
   const stored: StoredToken = { ...token, version, obtainedAt }
   await secrets.put(tx, accountSecretRef(account), tokenSecret(stored))
-  const contextKeys = contextKeysFromToken(rules, token, account.context, resolved.access.credentials)
+  const contextKeys = withoutViolations({
+    plan: resolved.plan,
+    connect: connectPlanOf(resolved),
+    context: contextKeysFromToken(rules, token, account.context, resolved.access.credentials),
+    before: account.context,
+    writer: 'definition',
+  })
   if (Object.keys(contextKeys).length > 0) {
     const patch = { context: { keys: contextKeys, removed: [] } }
     const updated = await updateAccount(deps, tx, account, patch)

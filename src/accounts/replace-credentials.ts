@@ -4,13 +4,14 @@ import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import { importedToken, isSecretField, type TokenSet } from '../formats/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './account.ts'
 import { contextPatchFrom } from './context.ts'
+import { assertContextRules, movesHost } from './context-rules.ts'
 import { type CollectedCredentials, chooseCredential, collectForMethod, findCredential } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { lockAccount } from './load-account.ts'
 import { type AcceptedTerms, storeAcceptedTerms } from './sql/accepted-terms.ts'
 import { forgetExternalId, storeReauthorization } from './sql/account-state.ts'
 import { resetToken } from './sql/account-token.ts'
-import { type AccountWithDefinition, findIntegratedAccount } from './sql/integrated-account.ts'
+import { type AccountWithDefinition, type ContextPatch, findIntegratedAccount } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { updateAccount, withContextForCall } from './stored-context.ts'
 import { accountSecretRef, isFieldName, storeGrantedToken, TOKEN_SECRET, tokenPolicyOf } from './stored-credentials.ts'
@@ -59,7 +60,7 @@ export interface CredentialsReplacement {
   /** A token that was granted by the customer's consent. Absent: the fields may contain one, or the stored one stays. */
   readonly token?: TokenSet | undefined
   /** Context keys to change beside the visible fields, over which they take precedence; null removes one. */
-  readonly contextOf?: (collected: CollectedCredentials) => JsonObject
+  readonly contextOf?: (plan: Plan, collected: CollectedCredentials) => JsonObject
   /** The new credentials may be of another account of the third party. */
   readonly isIdentityChangeConfirmed?: boolean | undefined
   /**
@@ -89,14 +90,18 @@ export async function replaceCredentials(
   const connect =
     given.credential === undefined && present !== undefined ? present : chooseCredential(plan.credentials, given)
   const stored = await deps.secrets.get(tx, accountSecretRef(account))
-  const kept =
-    connect === present ? storedValues(connect, stored, (await withContextForCall(deps, tx, account)).context) : {}
+  const { context } = await withContextForCall(deps, tx, account)
+  const kept = connect === present ? storedValues(connect, stored, context) : {}
+  const { collected, isMoved } = collectReplacement({ plan, connect, kept, context }, given)
+  const patch = contextPatchOf(collected, given.contextOf?.(plan, collected) ?? {})
+  assertContextRules({ plan, connect, context: patch.keys, before: context, writer: 'entry' })
   const replacement = {
     ...given,
     plan,
     stored,
-    isSame: connect === present,
-    collected: collectReplacement(connect, kept, given),
+    isSame: connect === present && !isMoved,
+    collected,
+    context: patch,
   }
   await replaceToken(deps, tx, account, replacement)
   await replaceFields(deps, tx, account, replacement)
@@ -108,26 +113,41 @@ export async function replaceCredentials(
   return await withIntegration(deps.integrations, tx, changed)
 }
 
-/** The given values over those that are kept. @throws Failure CREDENTIALS_INVALID, SECRET_MASKED, CONTEXT_KEY_RESERVED */
+/** What new credentials of an account take the place of. */
+interface PresentCredentials {
+  readonly plan: Plan
+  readonly connect: ConnectPlan
+  readonly kept: JsonObject
+  readonly context: JsonObject
+}
+
+/**
+ * The given values over those that are kept. Of an account that moves to another host no secret is: they were entered for the host
+ * before.
+ *
+ * @throws Failure CREDENTIALS_INVALID, SECRET_MASKED, CONTEXT_KEY_RESERVED
+ */
 function collectReplacement(
-  connect: ConnectPlan,
-  kept: JsonObject,
+  { plan, connect, kept, context }: PresentCredentials,
   { credentials, contextOf, isFromCustomer }: CredentialsReplacement,
-): CollectedCredentials {
+): { readonly collected: CollectedCredentials; readonly isMoved: boolean } {
   const collected = collectForMethod(connect, { ...kept, ...credentials })
-  if (isFromCustomer !== true) return collected
-  const { keys } = contextPatchOf(collected, contextOf?.(collected) ?? {})
+  const { keys, removed } = contextPatchOf(collected, contextOf?.(plan, collected) ?? {})
+  const change = { ...keys, ...Object.fromEntries(removed.map((name) => [name, null])) }
+  const isMoved = movesHost(plan, context, change)
+  if (isFromCustomer !== true && !isMoved) return { collected, isMoved }
   const visible = connect.fields.filter((field) => !isSecretField(field)).map(({ name }) => name)
   const valuesOf = (values: JsonObject) => canonicalJson(visible.map((name) => values[name] ?? null))
-  if (valuesOf(keys) === valuesOf(kept)) return collected
+  if (valuesOf(keys) === valuesOf(kept) && !isMoved) return { collected, isMoved }
   const keptVisible = Object.fromEntries(Object.entries(kept).filter(([name]) => visible.includes(name)))
-  return collectForMethod(connect, { ...keptVisible, ...credentials })
+  return { collected: collectForMethod(connect, { ...keptVisible, ...credentials }), isMoved }
 }
 
 interface CollectedReplacement extends CredentialsReplacement {
   readonly plan: Plan
   readonly collected: CollectedCredentials
-  /** The account keeps its credential. */
+  readonly context: ContextPatch
+  /** The account keeps its credential, and the host it was entered for. */
   readonly isSame: boolean
   /** Secrets of the account so far, JSON texts by name. */
   readonly stored: Readonly<Record<string, string>>
@@ -172,7 +192,7 @@ async function replaceFields(
   deps: ReplaceDependencies,
   tx: Tx,
   account: AccountWithDefinition,
-  { collected, stored, contextOf, version }: CollectedReplacement,
+  { collected, stored, context, version }: CollectedReplacement,
 ): Promise<void> {
   const ref = accountSecretRef(account)
   const isRemoved = (name: string) => isFieldName(name) && !Object.hasOwn(collected.secrets, name)
@@ -181,7 +201,7 @@ async function replaceFields(
   const patch = {
     authenticationMethod,
     credential,
-    context: contextPatchOf(collected, contextOf?.(collected) ?? {}),
+    context,
     version,
   }
   const updated = await updateAccount(deps, tx, account, patch)

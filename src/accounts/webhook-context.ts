@@ -9,6 +9,7 @@ import {
   notFound,
 } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
+import { assertWrite } from './account.ts'
 import { appendEventOf } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
@@ -42,7 +43,7 @@ export interface WebhookContextChange {
  * large or nested too deep
  */
 export async function updateContextFromWebhook(
-  deps: Pick<AccountDependencies, 'secrets' | 'contextValues'>,
+  deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>,
   tx: Tx,
   ref: AccountRef,
   { values, secretKeys, inboundEventId }: WebhookContextChange,
@@ -81,7 +82,7 @@ async function storeSecrets(
 }
 
 async function storeContext(
-  deps: Pick<AccountDependencies, 'secrets' | 'contextValues'>,
+  deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>,
   tx: Tx,
   account: AccountWithDefinition,
   values: JsonObject,
@@ -91,6 +92,7 @@ async function storeContext(
   const { context } = await withWholeContext(deps, tx, account)
   const changed = pick(values, (key, value) => canonicalJson(context[key] ?? null) !== canonicalJson(value))
   if (Object.keys(changed).length === 0) return false
+  await assertWrite(deps, tx, account, changed, 'webhook')
   const updated = await updateAccount(deps, tx, account, { context: contextPatchFrom(changed) })
   if (updated === undefined) {
     assertNoReservedKeys(changed, Object.keys(await deps.secrets.get(tx, accountSecretRef(account))))

@@ -1,7 +1,7 @@
 import type { SyncableAccount } from '../accounts/index.ts'
-import { formatDotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { formatDotPath, type JsonObject } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import { secretPaths } from '../definitions/index.ts'
+import { publicVariables } from '../definitions/index.ts'
 import type { ClaimedRun, Run } from '../runs/index.ts'
 import { isUnifiedName, type MappingFinder, methodFacts, readSyncResources, unifiedRefOf } from '../syncs/index.ts'
 
@@ -84,23 +84,4 @@ export async function findRecordSchemas(
 function earliestDate(dates: readonly (Date | null)[]): Date | null {
   const known = dates.filter((date) => date !== null)
   return known.length < dates.length ? null : new Date(Math.min(...known.map((date) => date.getTime())))
-}
-
-/** The environment variables of a definition without secrets. */
-function publicVariables(variables: JsonObject): JsonObject {
-  const root = 'environment_variables'
-  const secrets = new Set(secretPaths({ [root]: variables }).map((path) => JSON.stringify(path)))
-  const result = withoutPaths(variables, [root], secrets)
-  return isJsonObject(result) ? result : {}
-}
-
-function withoutPaths(value: Json, path: readonly (string | number)[], secrets: ReadonlySet<string>): Json | undefined {
-  if (secrets.has(JSON.stringify(path))) return undefined
-  if (Array.isArray(value))
-    return value.map((item: Json, index) => withoutPaths(item, [...path, index], secrets) ?? null)
-  if (!isJsonObject(value)) return value
-  const entries = Object.entries(value).map(
-    ([key, item]) => [key, withoutPaths(item, [...path, key], secrets)] as const,
-  )
-  return Object.fromEntries(entries.filter((entry): entry is readonly [string, Json] => entry[1] !== undefined))
 }

@@ -1,13 +1,24 @@
 import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import { type HostPlaceholder, listHostPlaceholders, listPlaceholderPaths } from '../expressions/index.ts'
-import { findPatternProblem, matchesPattern } from '../formats/index.ts'
+import {
+  findDivertibleSecrets,
+  findOpenHostNames,
+  type HostValue,
+  hostValuesOf,
+  isOfAccount,
+  isOfCaller,
+  isOpenField,
+  isRestrictive,
+  listAddresses,
+} from './address-flow.ts'
 import { type CredentialAt, listCredentialsAt } from './check-credentials.ts'
 import { type FormFieldAt, listFormFields } from './check-forms.ts'
+import { secretPaths } from './config-values.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 import { labelKeyOf } from './form-fields.ts'
 
-/** An address of a config, with its path. */
-interface AddressAt {
+/** An address of a config, or its absence, with its path. */
+interface TokenAddress {
   readonly address: Json | undefined
   readonly path: DotPath
 }
@@ -24,6 +35,8 @@ export function findHostProblems(config: JsonObject, path: string): Violation[] 
     ...credentials.flatMap((at) => findRedirectHosts(at, config)),
     ...credentials.flatMap((at) => findFieldHosts(at, config)),
     ...findFormHosts(config, credentials),
+    ...findCallerHosts(config),
+    ...findDivertedSecrets(config),
   ]
   return toViolations(findings, path)
 }
@@ -71,6 +84,27 @@ function findFieldHosts(at: CredentialAt, config: JsonObject): ConfigFinding[] {
   )
 }
 
+/** Hosts that a caller chooses anew with each call, to which the customer's credentials would be sent. */
+function findCallerHosts(config: JsonObject): ConfigFinding[] {
+  return listAddresses(config).flatMap(({ address, path }) => {
+    const value = hostValuesOf(address).find((each) => !each.isBelowDomain && isOfCaller(each, path))
+    if (value === undefined) return []
+    const description = `is decided by ${value.root}, which each caller gives: credentials would be sent to any host; name the domain, as in https://{{${value.root}.name}}.example.com`
+    return [{ at: path, description, rule: 'url.host_of_caller' }]
+  })
+}
+
+/** Secrets that are written in the definition and sent to a host that an account decides. */
+function findDivertedSecrets(config: JsonObject): ConfigFinding[] {
+  const open = findOpenHostNames(config)
+  const isOpen = (value: HostValue) => isOfAccount(value) && open.has(value.name)
+  return findDivertibleSecrets(config, secretPaths(config), isOpen).map(({ path, address }) => ({
+    at: path,
+    description: `would be sent to a host that accounts decide (${address.address.slice(0, 200)}): limit its values with a pattern, or name the domain`,
+    rule: 'url.diverts_secret',
+  }))
+}
+
 /** Whether a secret is the application's: written in the definition, or one of its variables. */
 function isOfApplication(secret: Json | undefined): boolean {
   if (typeof secret !== 'string') return false
@@ -82,7 +116,7 @@ function isOfApplication(secret: Json | undefined): boolean {
 function findFormHosts(config: JsonObject, credentials: readonly CredentialAt[]): ConfigFinding[] {
   const fields = listFormFields(config)
   if (fields.length === 0) return []
-  const names = listAddresses(config, credentials).flatMap(({ address }) => namesInHost(address))
+  const names = listAddresses(config).flatMap(({ address }) => namesInHost(address))
   const inHost = new Set(names.map(({ name }) => name))
   const open = new Set(names.flatMap(({ name, isBelowDomain }) => (isBelowDomain ? [] : [name])))
   const collected = new Set(credentials.flatMap(({ settings }) => fieldNames(settings.fields)))
@@ -119,34 +153,12 @@ function fieldNames(fields: Json | undefined): string[] {
 }
 
 /** Addresses that receive the client's secret; without tokenHost the base_url of the config is one more. */
-function listTokenAddresses({ settings: { auth, extend }, path }: CredentialAt): AddressAt[] {
+function listTokenAddresses({ settings: { auth, extend }, path }: CredentialAt): TokenAddress[] {
   const hosts = isJsonObject(auth) ? (['tokenHost', 'refreshHost', 'revokeHost'] as const) : []
   return [
     ...hosts.map((name) => ({ address: (auth as JsonObject)[name], path: [...path, 'auth', name] })),
     ...(isJsonObject(extend) ? [{ address: extend.host, path: [...path, 'extend', 'host'] }] : []),
   ]
-}
-
-/** Every address of a config to which an account's token may be sent. */
-function listAddresses(config: JsonObject, credentials: readonly CredentialAt[]): AddressAt[] {
-  return [
-    ...credentials.flatMap(listTokenAddresses),
-    ...credentials.map(({ settings: { auth }, path }) => ({
-      address: isJsonObject(auth) ? auth.authorizeHost : undefined,
-      path: [...path, 'auth', 'authorizeHost'],
-    })),
-    ...listBaseUrls(config, []),
-  ]
-}
-
-/** The `base_url` of the config, and those of its methods, steps and other requests. */
-function listBaseUrls(value: Json, path: DotPath): AddressAt[] {
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, item]): AddressAt[] =>
-    key === 'base_url' && typeof item === 'string'
-      ? [{ address: item, path: [...path, key] }]
-      : listBaseUrls(item, [...path, key]),
-  )
 }
 
 interface NameInHost extends Pick<HostPlaceholder, 'isBelowDomain'> {
@@ -161,20 +173,4 @@ function namesInHost(address: Json | undefined): NameInHost[] {
     const isOfAccount = root === undefined || root === 'context' || root === 'credentials'
     return isOfAccount && typeof name === 'string' ? [{ name, isBelowDomain }] : []
   })
-}
-
-/** Whether a field takes any host: it has neither listed options nor a pattern that excludes hosts. */
-function isOpenField({ type, options, pattern }: JsonObject): boolean {
-  return !(type === 'single_select' && Array.isArray(options)) && !isRestrictive(pattern)
-}
-
-const HOSTS = ['evil.example', 'www.evil.com', 'evil.com', 'evil.net', 'evil.org', 'evil.io', '203.0.113.7']
-
-/** Hosts and addresses that belong to no third party: a pattern that one of them matches restricts nothing. */
-const PROBES = HOSTS.flatMap((host) => [host, `https://${host}`, `https://${host}/`, `http://${host}`])
-
-/** A pattern that is invalid has a finding of its own. */
-function isRestrictive(pattern: Json | undefined): boolean {
-  if (typeof pattern !== 'string') return false
-  return findPatternProblem(pattern) !== undefined || !PROBES.some((probe) => matchesPattern(pattern, probe))
 }

@@ -30,7 +30,8 @@ import {
   type RequestDefinition,
   responseFormat,
 } from '../formats/index.ts'
-import { ACTION_RESOURCE, compileAction } from './actions.ts'
+import { ACTION_RESOURCE, compileAction, FORM_ACTION } from './actions.ts'
+import { findOpenHostNames } from './address-flow.ts'
 import { compileWebhook, type WebhookPlan } from './compile-webhook.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
 import { secretTexts } from './config-values.ts'
@@ -74,6 +75,7 @@ export function compilePlan(written: JsonObject): Plan {
     return [resource, plans] as const
   })
   let secrets: readonly string[] | undefined
+  let openHostNames: ReadonlySet<string> | undefined
   let webhook: WebhookPlan | undefined
   let subscription: SubscriptionPlan | undefined
   return {
@@ -93,6 +95,14 @@ export function compilePlan(written: JsonObject): Plan {
       if (definition !== undefined)
         subscription ??= compileSubscription(definition, (request) => compileStepRequest(parsed, 'webhook', request))
       return subscription
+    },
+    get openHostNames() {
+      openHostNames ??= findOpenHostNames(config)
+      return openHostNames
+    },
+    get formFields() {
+      const steps = this.actions.get(FORM_ACTION)?.steps ?? []
+      return steps.flatMap((step) => (step.type === 'form' ? step.fields : []))
     },
     get secrets() {
       secrets ??= secretTexts(config)

@@ -83,3 +83,22 @@ function hasSecretName(path: DotPath): boolean {
 function isLiteralSecret(text: string): boolean {
   return text !== '' && (findTemplateProblem(text) !== undefined || listPlaceholderPaths(text).length === 0)
 }
+
+/** The environment variables of a definition without secrets: what a sync job may read of them, whichever process runs it. */
+export function publicVariables(variables: JsonObject): JsonObject {
+  const root = 'environment_variables'
+  const secrets = new Set(secretPaths({ [root]: variables }).map((path) => JSON.stringify(path)))
+  const result = withoutPaths(variables, [root], secrets)
+  return isJsonObject(result) ? result : {}
+}
+
+function withoutPaths(value: Json, path: readonly (string | number)[], secrets: ReadonlySet<string>): Json | undefined {
+  if (secrets.has(JSON.stringify(path))) return undefined
+  if (Array.isArray(value))
+    return value.map((item: Json, index) => withoutPaths(item, [...path, index], secrets) ?? null)
+  if (!isJsonObject(value)) return value
+  const entries = Object.entries(value).map(
+    ([key, item]) => [key, withoutPaths(item, [...path, key], secrets)] as const,
+  )
+  return Object.fromEntries(entries.filter((entry): entry is readonly [string, Json] => entry[1] !== undefined))
+}

@@ -7,6 +7,14 @@
 
 export { ACTION_RESOURCE, FORM_ACTION, RESERVED_ACTIONS } from './actions.ts'
 export {
+  findDivertibleSecrets,
+  findOpenHostNames,
+  type HostValue,
+  hostsOf,
+  isOfAccount,
+  isOfCaller,
+} from './address-flow.ts'
+export {
   type ConfigKind,
   checkConfig,
   checkConfigAsync,
@@ -18,7 +26,7 @@ export { isClientConfigured } from './client-settings.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
 export { movesMore, type TransformPlan, type WebhookPlan, type WebhookRate } from './compile-webhook.ts'
 export { integrationConfigSchema } from './config-schema.ts'
-export { findAddressViolations, secretPaths, secretTexts } from './config-values.ts'
+export { findAddressViolations, publicVariables, secretPaths, secretTexts } from './config-values.ts'
 export { findWarnings } from './find-warnings.ts'
 export { findSchemaViolations } from './findings.ts'
 export { labelKeyOf } from './form-fields.ts'

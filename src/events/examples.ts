@@ -54,6 +54,9 @@ const INSTALLATION = {
   integration_id: IDENTITY.integration.id,
   show_in_catalog: true,
   is_enabled: true,
+  changed_paths: ['base_url'],
+  hosts_added: ['https://eu.api.example.com'],
+  hosts_removed: ['https://api.example.com'],
 }
 
 const RUN = {

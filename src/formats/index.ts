@@ -16,7 +16,7 @@ export { type AwsSigningKey, signAwsRequest } from './authorization/aws-signatur
 export { authorizationSchema, compileAuthorization } from './authorization/index.ts'
 export type { BodyFormat } from './body/body.ts'
 export { bodyFormat } from './body/index.ts'
-export { FIELD_RULES } from './credential/check-field-value.ts'
+export { FIELD_RULES, findValueProblem } from './credential/check-field-value.ts'
 export { collectFields, type FieldsSource } from './credential/collect-fields.ts'
 export type {
   AuthenticationMethod,

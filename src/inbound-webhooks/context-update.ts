@@ -8,7 +8,7 @@ import { type InboundSource, installationSecretRef, type SourceReader, scopeOf }
 export interface ContextUpdateDeps {
   readonly database: Database
   readonly sources: Pick<SourceReader, 'lock'>
-  readonly accounts: Pick<AccountDependencies, 'secrets' | 'contextValues'>
+  readonly accounts: Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>
   /** Whether a request of this service that makes or renews a subscription of the account is under way. */
   readonly isSubscribing: (tx: Tx, source: InboundSource) => Promise<boolean>
 }

@@ -17,7 +17,7 @@ import { insertSyncHints, type SyncHint } from './sql/sync-hint.ts'
 import { HINT_DELAY_MS } from './sync-hints.ts'
 
 /** What storing effects takes. */
-export type EffectDeps = Pick<AccountDependencies, 'secrets' | 'contextValues'>
+export type EffectDeps = Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>
 
 /** An event with what processing it came to. */
 export interface FinishedEvent {

@@ -4,10 +4,10 @@ import type { Tx } from '../database/index.ts'
 import { compilePlan, type Plan, resolveConfig } from '../definitions/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import { findEnvironment } from '../tenancy/index.ts'
-import { findSecretExfiltrationPaths } from './override-allowlist.ts'
+import { findWithheldSecrets } from './diverted-secrets.ts'
 import { type DefinitionVersions, findDefinitionVersions, findEnvironmentIntegration } from './sql/installations.ts'
 import { findIntegration, type IntegrationRecord } from './sql/integrations.ts'
-import { integrationSecretRef, overrideSecretRef, restoreSecrets } from './stored-config.ts'
+import { integrationSecretRef, overrideSecretRef, restoreSecrets, withoutSecretsAt } from './stored-config.ts'
 
 /** Cache size; a plan takes tens to hundreds of kilobytes. */
 const PLANS_CACHED_MAX = 500
@@ -92,10 +92,13 @@ async function readConfig(
   const integration = await findIntegration(tx, installation.integrationId)
   const environment = await findEnvironment(tx, environmentId)
   if (integration?.config === undefined || environment === undefined) throw notFound('environment_integration', id)
-  // Checked again after `checkSecretExfiltration`: the owner may have added the secrets after the override was accepted.
-  const couldLeak =
-    environment.teamId !== integration.teamId && findSecretExfiltrationPaths(installation.override).length > 0
-  const ownersSecrets = couldLeak ? {} : await secrets.get(tx, integrationSecretRef(integration))
+  // Decided here too: the owner may have added the secrets after the override was accepted.
+  const withheld = findWithheldSecrets({
+    config: integration.config,
+    override: installation.override,
+    isForeign: environment.teamId !== integration.teamId,
+  })
+  const ownersSecrets = withoutSecretsAt(await secrets.get(tx, integrationSecretRef(integration)), withheld)
   const override = restoreSecrets(installation.override, await secrets.get(tx, overrideSecretRef(installation)))
   return resolveConfig(restoreSecrets(integration.config, ownersSecrets), override).config
 }

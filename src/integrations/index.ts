@@ -60,5 +60,5 @@ export {
   listVisibleNames,
   type Sharing,
 } from './sql/integrations.ts'
-export type { IntegrationDeps } from './stored-config.ts'
+export type { AccountPresence, IntegrationDeps } from './stored-config.ts'
 export { type UpsertDefinitionInput, upsertDefinition } from './upsert-definition.ts'

@@ -1,12 +1,17 @@
 import type { Tx } from '../database/index.ts'
 import { appendEvents, type EventType } from '../events/index.ts'
+import type { OverrideDifference } from './moved-hosts.ts'
 import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
 
-/** Records an event about an installation. The payload leaves out the override, which may be large and holds secrets. */
+/**
+ * Records an event about an installation. The payload leaves out the override, which may be large and holds secrets; it names the
+ * paths in it that changed, and the hosts to which requests are sent since, or no longer.
+ */
 export async function recordInstallationEvent(
   tx: Tx,
   type: Extract<EventType, `environment_integration:${string}`>,
   installation: EnvironmentIntegrationRecord,
+  { paths, hostsAdded, hostsRemoved }: OverrideDifference = NO_CHANGE,
 ): Promise<void> {
   const { id, environmentId, integrationId, showInCatalog, isEnabled, clientSecretExpiresAt } = installation
   const payload = {
@@ -15,7 +20,12 @@ export async function recordInstallationEvent(
     integration_id: integrationId,
     show_in_catalog: showInCatalog,
     is_enabled: isEnabled,
+    changed_paths: [...paths],
+    hosts_added: [...hostsAdded],
+    hosts_removed: [...hostsRemoved],
     ...(clientSecretExpiresAt === null ? {} : { client_secret_expires_at: clientSecretExpiresAt.toISOString() }),
   }
   await appendEvents(tx, [{ environmentId, type, subjectId: id, payload }])
 }
+
+const NO_CHANGE: OverrideDifference = { paths: [], hostsAdded: [], hostsRemoved: [] }

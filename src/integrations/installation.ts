@@ -2,8 +2,10 @@ import { canonicalJson, deepMerge, etagMismatch, Failure, type JsonObject, newId
 import type { Tx } from '../database/index.ts'
 import { checkOverrideAsync, type ResolvedConfig, resolveConfig } from '../definitions/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
+import { findMissingSecrets } from './diverted-secrets.ts'
 import { recordInstallationEvent } from './installation-events.ts'
 import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
+import { assertMayMoveHosts, compareOverrides, type InstallerScope, type OverrideDifference } from './moved-hosts.ts'
 import { checkSecretExfiltration } from './override-allowlist.ts'
 import {
   type EnvironmentIntegrationFilter,
@@ -54,18 +56,21 @@ export interface EnvironmentIntegrationInput {
  *
  * @throws Failure RESOURCE_NOT_FOUND also for an integration that its owner does not share, INTEGRATION_GRANT_REQUIRED,
  * DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every finding of the override, ALREADY_INSTALLED naming the
- * existing installation when something of it would have to change
+ * existing installation when something of it would have to change, TEAM_TOKEN_REQUIRED as `assertMayMoveHosts`
  */
 export async function createEnvironmentIntegration(
   deps: IntegrationDeps,
   tx: Tx,
-  scope: EnvironmentScope,
+  scope: InstallerScope,
   input: EnvironmentIntegrationInput,
 ): Promise<EnvironmentIntegration> {
   const { integrationId, showInCatalog = false, isEnabled = true, override = {} } = input
   const integration = await getInstallable(tx, scope, integrationId)
   const before = await findEnvironmentIntegrationOf(tx, scope.environmentId, integrationId)
   const prepared = await prepareOverride(deps, scope, integration, override, before?.override)
+  const { config = {} } = integration
+  if (before === undefined)
+    await assertMayMoveHosts(deps, tx, scope, { config, before: {}, after: prepared.masked, installationId: undefined })
   const ids = { environmentId: scope.environmentId, id: newId(), integrationId }
   const fields = { showInCatalog, isEnabled, override: prepared.masked }
   const record = before === undefined ? await insertEnvironmentIntegration(tx, ids, fields) : undefined
@@ -77,7 +82,8 @@ export async function createEnvironmentIntegration(
     return await withIntegration(tx, scope, existing)
   }
   await prepared.storeSecrets(tx, overrideSecretRef(record))
-  await recordInstallationEvent(tx, 'environment_integration:created', record)
+  const change = compareOverrides(config, {}, prepared.masked)
+  await recordInstallationEvent(tx, 'environment_integration:created', record, change)
   return await withIntegration(tx, scope, record)
 }
 
@@ -142,22 +148,22 @@ export interface EnvironmentIntegrationChange {
  * under the lock of its row.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every
- * finding of the override that would result
+ * finding of the override that would result; TEAM_TOKEN_REQUIRED as `assertMayMoveHosts`
  */
 export async function updateEnvironmentIntegration(
   deps: IntegrationDeps,
   tx: Tx,
-  scope: EnvironmentScope,
+  scope: InstallerScope,
   change: EnvironmentIntegrationChange,
 ): Promise<EnvironmentIntegration> {
   const { id, version, showInCatalog, isEnabled } = change
-  const override =
+  const merged =
     change.override === undefined ? undefined : await mergeOverride(deps, tx, scope, change, change.override)
-  const fields = { showInCatalog, isEnabled, override }
+  const fields = { showInCatalog, isEnabled, override: merged?.override }
   const isEmpty = Object.values(fields).every((value) => value === undefined)
   const updated = isEmpty ? undefined : await updateRow(tx, scope.environmentId, id, fields, version)
   if (updated !== undefined) {
-    await recordInstallationEvent(tx, 'environment_integration:updated', updated)
+    await recordInstallationEvent(tx, 'environment_integration:updated', updated, merged?.change)
     return await withIntegration(tx, scope, updated)
   }
   const stored = await getEnvironmentIntegration(tx, scope, id)
@@ -203,6 +209,7 @@ async function prepareOverride(
   assertValid([
     ...(await checkOverrideAsync(config, override, 'override', { owner: scope.environmentId })),
     ...(isForeign ? checkSecretExfiltration(config, override, 'override') : []),
+    ...findMissingSecrets({ config, override, isForeign }, 'override'),
   ])
   assertUrlsAllowed(deps.checkUrls(override, 'override'))
   return prepareConfig(deps.secrets, override, before, 'override')
@@ -211,18 +218,21 @@ async function prepareOverride(
 async function mergeOverride(
   deps: IntegrationDeps,
   tx: Tx,
-  scope: EnvironmentScope,
+  scope: InstallerScope,
   { id, version, replaceOverride = false }: EnvironmentIntegrationChange,
   given: JsonObject,
-): Promise<JsonObject> {
+): Promise<{ readonly override: JsonObject; readonly change: OverrideDifference }> {
   const stored = (await lockEnvironmentIntegration(tx, scope.environmentId, id)) ?? installationNotFound(id)
   if (version !== undefined && version !== stored.version) throw etagMismatch('environment_integration', id)
   const integration = await findIntegration(tx, stored.integrationId)
   if (integration === undefined) throw new Error(`no integration ${stored.integrationId}, which is installed`)
   const override = replaceOverride ? given : deepMerge(stored.override, given)
   const { masked, storeSecrets } = await prepareOverride(deps, scope, integration, override, stored.override)
+  const { config = {} } = integration
+  const [before, installationId] = [stored.override, stored.id]
+  await assertMayMoveHosts(deps, tx, scope, { config, before, after: masked, installationId })
   await storeSecrets(tx, overrideSecretRef(stored))
-  return masked
+  return { override: masked, change: compareOverrides(config, before, masked) }
 }
 
 /** @param existing absent: it was deleted this moment */

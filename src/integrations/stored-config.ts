@@ -20,6 +20,13 @@ import type { IntegrationRecord } from './sql/integrations.ts'
 export interface IntegrationDeps {
   readonly secrets: Pick<SecretStore, 'get' | 'put' | 'remove'>
   readonly checkUrls: CheckUrls
+  readonly accounts: AccountPresence
+}
+
+/** Asks for accounts, which belong to a module above this one. */
+export interface AccountPresence {
+  /** Whether accounts are connected through the installation. */
+  existOfInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<boolean>
 }
 
 /** A checked config ready to be stored. */
@@ -127,6 +134,20 @@ export function restoreSecrets(masked: JsonObject, secrets: Readonly<Record<stri
 /** Names of the secrets stored for a masked config: nothing but a secret is ever stored as the mask. */
 export function storedSecretNames(masked: JsonObject): readonly string[] {
   return listMasks(masked, []).map(secretNameAt)
+}
+
+/** Paths of the secrets stored for a masked config. */
+export function storedSecretPaths(masked: JsonObject): readonly DotPath[] {
+  return listMasks(masked, [])
+}
+
+/** Secrets without those at some paths. @param secrets JSON texts by name */
+export function withoutSecretsAt(
+  secrets: Readonly<Record<string, string>>,
+  paths: readonly DotPath[],
+): Readonly<Record<string, string>> {
+  const withheld = new Set(paths.map(secretNameAt))
+  return Object.fromEntries(Object.entries(secrets).filter(([name]) => !withheld.has(name)))
 }
 
 /** Violations for the masks of a new config, which has no stored secrets. @param path prefix of the reported fields */

@@ -184,7 +184,7 @@ function labelsOf(given: Json): ReadonlyMap<string, string> {
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, CONTEXT_KEY_RESERVED
  */
 export async function storePostConnectForm(
-  deps: Pick<AccountDependencies, 'secrets' | 'integrations' | 'contextValues'>,
+  deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'integrations' | 'contextValues'>,
   tx: Tx,
   { environmentId, id }: FormAccountRef,
   { context, version }: { readonly context: JsonObject; readonly version?: number | undefined },

@@ -8,7 +8,7 @@ import type { ActionOutcome, ActionRun, ActionStepResult, CallOutcome } from './
 import type { PageStep } from './pages.ts'
 import { createRedaction, redactFailure, tokensIn } from './redaction.ts'
 import type { AccountAccess, ActionRequest, NamedActionRequest } from './request.ts'
-import { assertNotReserved, findAction } from './resolve-target.ts'
+import { assertNotReserved, findAction, isReserved } from './resolve-target.ts'
 
 /**
  * Runs a named action for a caller; the outcome is that of its last step.
@@ -92,7 +92,8 @@ export async function runAction(
     steps.push(stepResult(step, progress.outcome, startedAt, deps.clock.now()))
     if (progress.outcome.kind !== 'ok') return { outcome: progress.outcome, steps }
   }
-  return { outcome: await saveContext(deps, plan, progress), steps }
+  const isOfDefinition = request.target.kind !== 'action' || isReserved(request.target.action)
+  return { outcome: await saveContext(deps, plan, progress, isOfDefinition), steps }
 }
 
 /** Runs the next step; `undefined` when `run_if` skips it. */
@@ -125,10 +126,11 @@ async function saveContext(
   { accountReporter }: CallDependencies,
   plan: Plan,
   { outcome, state: { access, patch } }: ActionProgress,
+  isOfDefinition: boolean,
 ): Promise<ActionOutcome> {
   if (Object.keys(patch).length === 0) return outcome
   try {
-    await accountReporter?.updateContext(access, createRedaction(plan, access).redactObject(patch))
+    await accountReporter?.updateContext(access, createRedaction(plan, access).redactObject(patch), isOfDefinition)
     return outcome
   } catch (error) {
     return failedAction(error)

@@ -84,8 +84,12 @@ export interface CredentialRefresher {
 export interface AccountReporter {
   /** Reports the signal of the final response of a call. Never rejects. */
   report(access: AccountAccess, signal: AccountSignal): Promise<void>
-  /** Merges the result of the `update_context` steps of an action into the context of the account. */
-  updateContext(access: AccountAccess, patch: JsonObject): Promise<void>
+  /**
+   * Merges the result of the `update_context` steps of an action into the context of the account.
+   *
+   * @param isOfDefinition the definition's own action, such as `post_install`; else one that a caller runs, with arguments
+   */
+  updateContext(access: AccountAccess, patch: JsonObject, isOfDefinition: boolean): Promise<void>
 }
 
 /**

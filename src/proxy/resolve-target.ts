@@ -141,7 +141,8 @@ function verificationAction({ of }: VerificationTarget, request: MethodPlan): Ac
   return { name: step.name, steps: [step], isWrite: false, parentPaths: [] }
 }
 
-function isReserved(name: string): boolean {
+/** Whether an action belongs to connecting an account. */
+export function isReserved(name: string): boolean {
   return RESERVED_ACTIONS.some((reserved) => reserved === name)
 }
 

@@ -1,4 +1,5 @@
 import { type Clock, Failure, type JsonObject } from '../base/index.ts'
+import { publicVariables } from '../definitions/index.ts'
 import type { AccountValues } from '../expressions/index.ts'
 import { type ClaimedRun, completedStatusOf, type RunError, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import { prefetchOne } from './async-iterators.ts'
@@ -277,7 +278,8 @@ class Execution {
       projections: this.#plan.nodes.map((node, index) => parentProjection(node, source.parentPaths, idPaths[index])),
       idPaths,
       redact: source.redact ?? ((text) => text),
-      account: { ...account, credentials: {} },
+      // What a job template renders is sent and may be delivered: no secret, in either executor.
+      account: { ...account, environmentVariables: publicVariables(account.environmentVariables), credentials: {} },
       args: this.#run.args,
       previousRunDates: this.#previousRunDates,
       concurrency,

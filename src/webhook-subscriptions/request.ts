@@ -14,7 +14,7 @@ export interface SubscriptionDependencies {
 
 /** Stores context changes of requests, but no status: what a third party thinks of a subscription says nothing about the account. */
 export function withoutReports(reporter: AccountReporter): AccountReporter {
-  return { report: async () => {}, updateContext: (access, context) => reporter.updateContext(access, context) }
+  return { report: async () => {}, updateContext: reporter.updateContext.bind(reporter) }
 }
 
 /** A subscription as the third party describes it. */

@@ -146,14 +146,14 @@ describe('what a call says about its account', () => {
 describe('what an action computes for the context', () => {
   it('is merged into it', async () => {
     const { id, refresher, access } = await called()
-    await refresher.updateContext(access, { workspace: 7, gone: 1 })
-    await refresher.updateContext(access, { gone: null })
+    await refresher.updateContext(access, { workspace: 7, gone: 1 }, true)
+    await refresher.updateContext(access, { gone: null }, true)
     expect(await contextOf(id)).toEqual({ client_id: 'the-id', workspace: 7 })
   })
 
   it.each(['oauth', 'env', 'client_secret'])('rejects the key %s', async (key) => {
     const { id, one, refresher, access } = await called()
-    const attempt = refresher.updateContext(access, { [key]: 'x' })
+    const attempt = refresher.updateContext(access, { [key]: 'x' }, true)
     await expect(attempt).rejects.toMatchObject({ reason: 'CONTEXT_KEY_RESERVED' })
     const { access: now } = await getResolvedAccount(one, tx, own.environmentId, id)
     expect(now.context).toEqual({ client_id: 'the-id' })

@@ -51,11 +51,17 @@ describe.each(clients)('the events of an environment over $wire', (client) => {
     await client.ok(uninstall, { id }, { token })
 
     const events = await eventsOf(client, { subject_id: id }, token)
-    const payload = { id, environment_id: environmentId, integration_id, show_in_catalog: false, is_enabled: false }
+    const nothing = { changed_paths: [], hosts_added: [], hosts_removed: [] }
+    const identity = { id, environment_id: environmentId, integration_id, show_in_catalog: false, is_enabled: false }
+    const payload = { ...identity, ...nothing }
     expect(events).toEqual([
       eventOf(environmentId, 'environment_integration:deleted', payload),
       eventOf(environmentId, 'environment_integration:updated', payload),
-      eventOf(environmentId, 'environment_integration:created', { ...payload, is_enabled: true }),
+      eventOf(environmentId, 'environment_integration:created', {
+        ...payload,
+        is_enabled: true,
+        changed_paths: ['headers'],
+      }),
     ])
     for (const event of events) expect(await client.ok(get, { id: String(event.id) }, { token })).toEqual(event)
     expect(JSON.stringify(events)).not.toContain('secret-value')

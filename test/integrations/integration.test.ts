@@ -24,6 +24,7 @@ const removed: string[] = []
 const removalDeps = {
   ...deps,
   accounts: {
+    ...deps.accounts,
     deleteByInstallation: async (_: Tx, environmentId: string, id: string) =>
       void removed.push(`${environmentId} ${id}`),
   },

@@ -21,7 +21,7 @@ import { startReceiver } from '../support/webhook-receiver.ts'
 interface FailingListing {
   /** The method of the children, beside path and base address. */
   readonly method?: JsonObject
-  /** Address of the third party for the failing parent, where it is another. */
+  /** First part of the address of the third party for the failing parent, where it is another. */
   readonly host?: string
   /** The field that is missing from the failing parent. */
   readonly missing?: string
@@ -105,7 +105,7 @@ const FAILURES: Readonly<Record<string, FailingListing>> = {
     path: '/regions/{{query.region}}/orders/{{query.order}}/lines',
   },
   'an address that may not be called': {
-    host: '10.0.0.1',
+    host: '10',
     reason: 'EGRESS_BLOCKED',
     message: '10.0.0.1',
     isFatal: true,
@@ -140,7 +140,7 @@ const upstream = createServer((request, response) => {
 function ordersOf(number: number): readonly JsonObject[] {
   const { host, missing } = FAILURES[NAMES[number] ?? ''] ?? {}
   const order = (at: number): Record<string, string> => {
-    return { id: `o-${number}-${at}`, region: 'eu', host: '127.0.0.1' }
+    return { id: `o-${number}-${at}`, region: 'eu', host: '127' }
   }
   const failing: Record<string, string> = { ...order(2), ...(host === undefined ? {} : { host }) }
   if (missing !== undefined) delete failing[missing]
@@ -193,7 +193,7 @@ beforeAll(async () => {
           {
             list: {
               method: 'get',
-              base_url: `http://{{query.host}}:${port}`,
+              base_url: `http://{{query.host}}.0.0.1:${port}`,
               path: '/regions/{{query.region}}/orders/{{query.order}}/lines',
               response_path: 'items',
               ...FAILURES[name]?.method,

@@ -343,7 +343,8 @@ export const EnvironmentIntegrationService: GenService<{
    *
    * Failures: RESOURCE_NOT_FOUND for an unknown integration or one that its owner does not share,
    * INTEGRATION_GRANT_REQUIRED, ALREADY_INSTALLED with the existing id in `ResourceInfo` when the installation differs,
-   * DEFINITION_INVALID with every finding of the override, SECRET_MASKED, URL_NOT_ALLOWED. Nothing is stored then.
+   * DEFINITION_INVALID with every finding of the override, SECRET_MASKED, URL_NOT_ALLOWED, TEAM_TOKEN_REQUIRED for an
+   * override that sends secrets of the definition to another host. Nothing is stored then.
    * Idempotent in effect; with `request_id` a repetition gets the first answer also after a change.
    *
    * @generated from rpc patchbay.v1.EnvironmentIntegrationService.CreateEnvironmentIntegration
@@ -382,7 +383,8 @@ export const EnvironmentIntegrationService: GenService<{
    * (RFC 7396) unless `replace_override` is set. The next call through the installation sees the change.
    *
    * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, DEFINITION_INVALID for the override that would result, SECRET_MASKED,
-   * URL_NOT_ALLOWED. Idempotent.
+   * URL_NOT_ALLOWED; TEAM_TOKEN_REQUIRED for an override that sends requests to another host while there are secrets or
+   * connected accounts. Idempotent.
    *
    * @generated from rpc patchbay.v1.EnvironmentIntegrationService.UpdateEnvironmentIntegration
    */

@@ -188,7 +188,8 @@ export const ErrorReason = {
   TOKEN_INVALID: 21,
 
   /**
-   * The operation administers the team and the token is one of an environment. PERMISSION_DENIED.
+   * The operation administers the team and the token is one of an environment, or it would send secrets or credentials to other
+   * hosts than those they were given for. PERMISSION_DENIED.
    *
    * @generated from enum value: ERROR_REASON_TEAM_TOKEN_REQUIRED = 22;
    */

@@ -700,7 +700,8 @@ export const IntegratedAccountService: GenService<{
    * Changes the tenant or merges into the context, and returns the whole account. No field is required; an empty
    * request changes nothing. Works on sandbox accounts too. Status and credentials are untouched.
    *
-   * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, CONTEXT_KEY_RESERVED. Idempotent.
+   * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, CONTEXT_KEY_RESERVED, INVALID_FIELD for a value that the field of the definition
+   * does not take, and for a key that decides the host of the account's credentials, which a team token changes. Idempotent.
    *
    * @generated from rpc patchbay.v1.IntegratedAccountService.UpdateIntegratedAccount
    */

@@ -1,0 +1,218 @@
+import { type DotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { listHostPlaceholders, type PlaceholderPath } from '../expressions/index.ts'
+import { findPatternProblem, matchesPattern } from '../formats/index.ts'
+import { type CredentialAt, listCredentialsAt } from './check-credentials.ts'
+import { listFormFields } from './check-forms.ts'
+import { resolvedSchema } from './config-schema.ts'
+import { listFields } from './schema-walk.ts'
+
+/** An address of a config, with its path. */
+export interface AddressAt {
+  readonly address: string
+  readonly path: DotPath
+}
+
+/** A value that decides a host. */
+export interface HostValue {
+  /** Absent for a bare name. */
+  readonly root: PlaceholderPath['root']
+  /** First step below the root; empty for the root as a whole. */
+  readonly name: string
+  /** The value is one label below a literal domain at most. */
+  readonly isBelowDomain: boolean
+}
+
+/**
+ * Every address of a config to which requests are sent, found through the schema: a setting that is added is among them. Origins
+ * that next links may lead to are addresses too.
+ */
+export function listAddresses(config: JsonObject): AddressAt[] {
+  return listFields(resolvedSchema, config).flatMap(({ role, value, path }) =>
+    typeof value === 'string' && (role.kind === 'url' || path.at(-2) === 'allowed_origins')
+      ? [{ address: value, path }]
+      : [],
+  )
+}
+
+/** The values that decide the host of an address. */
+export function hostValuesOf(address: string): HostValue[] {
+  return listHostPlaceholders(address).map(({ path: { root, steps }, isBelowDomain }) => ({
+    root,
+    name: String(steps[0] ?? ''),
+    isBelowDomain,
+  }))
+}
+
+/** Whether a value is one of the account: collected when it was connected, brought by a webhook, or a key of its context. */
+export function isOfAccount({ root, name }: HostValue): boolean {
+  const isOfWebhook = root === 'connection' && name === 'webhook'
+  return root === undefined || root === 'context' || root === 'credentials' || isOfWebhook
+}
+
+/** Whether a value is one of the installation's variables. */
+export function isOfEnvironment({ root }: HostValue): boolean {
+  return root === 'env' || root === 'environment_variables'
+}
+
+/** Roots of what the caller of a method gives, each time anew. */
+const CALLER_ROOTS: ReadonlySet<HostValue['root']> = new Set(['args', 'query', 'body', 'id', 'resources'])
+
+/** Whether a value is given by the caller. In the requests for a token it is an answer to an earlier one. */
+export function isOfCaller({ root }: HostValue, path: DotPath): boolean {
+  return CALLER_ROOTS.has(root) && path[0] !== 'credentials'
+}
+
+/**
+ * The secrets of a config whose way leads over a host that others decide.
+ *
+ * @param secretPaths of the secrets in question
+ * @param isOpen whether others decide a value; it is not asked about labels below a literal domain
+ */
+export function findDivertibleSecrets(
+  config: JsonObject,
+  secretPaths: readonly DotPath[],
+  isOpen: (value: HostValue, path: DotPath) => boolean,
+): { readonly path: DotPath; readonly address: AddressAt }[] {
+  if (secretPaths.length === 0) return []
+  const addresses = listAddresses(config)
+  const open = addresses.filter(({ address, path }) =>
+    hostValuesOf(address).some((value) => !value.isBelowDomain && isOpen(value, path)),
+  )
+  if (open.length === 0) return []
+  const credentials = listCredentialsAt(config.credentials ?? null)
+  return secretPaths.flatMap((path) => {
+    const credential = credentials.find((at) => startsWith(path, at.path))
+    const isReached = reachOf(path, credential, addresses)
+    const address = open.find(isReached)
+    return address === undefined ? [] : [{ path, address }]
+  })
+}
+
+/** Requests of a credential that are sent with the account's values, not with those of the application's client. */
+const REQUESTS_OF_ACCOUNT: readonly DotPath[number][] = ['verification', 'identity']
+
+/**
+ * Which addresses a secret reaches: one of a credential's settings the addresses of its token requests, and any other one, such
+ * as a header, every address.
+ */
+function reachOf(
+  path: DotPath,
+  credential: CredentialAt | undefined,
+  addresses: readonly AddressAt[],
+): (address: AddressAt) => boolean {
+  const within = credential === undefined ? undefined : path[credential.path.length]
+  if (credential === undefined || within === undefined || REQUESTS_OF_ACCOUNT.includes(within)) return () => true
+  const isOfToken = (at: AddressAt) =>
+    startsWith(at.path, credential.path) &&
+    !REQUESTS_OF_ACCOUNT.some((name) => name === at.path[credential.path.length])
+  const usesBase = !addresses.some(isOfToken) || hasRelativeRequest(credential.settings)
+  return (at) => isOfToken(at) || (usesBase && at.path.length === 1 && at.path[0] === 'base_url')
+}
+
+/** Whether a request of the settings is sent below the `base_url` of the definition. */
+function hasRelativeRequest(settings: JsonObject): boolean {
+  return Object.entries(settings).some(
+    ([name, value]) => !REQUESTS_OF_ACCOUNT.includes(name) && containsRelativeRequest(value),
+  )
+}
+
+function containsRelativeRequest(value: Json): boolean {
+  if (Array.isArray(value)) return value.some((item: Json) => containsRelativeRequest(item))
+  if (!isJsonObject(value)) return false
+  if (typeof value.path === 'string' && typeof value.method === 'string' && value.base_url === undefined) return true
+  return Object.values(value).some(containsRelativeRequest)
+}
+
+function startsWith(path: DotPath, start: DotPath): boolean {
+  return path.length >= start.length && start.every((step, index) => step === path[index])
+}
+
+/**
+ * Names of the account's values that decide a host without a limit: not below a domain, and without a pattern or list of options
+ * that holds everywhere where the definition takes such a value.
+ */
+export function findOpenHostNames(config: JsonObject): ReadonlySet<string> {
+  const names = listAddresses(config)
+    .flatMap(({ address }) => hostValuesOf(address))
+    .flatMap((value) => (isOfAccount(value) && !value.isBelowDomain ? [value.name] : []))
+  if (names.length === 0) return new Set()
+  const declared = listDeclarations(config)
+  return new Set(
+    names.filter((name) => {
+      const own = declared.filter((each) => each.name === name)
+      return own.length === 0 || own.some(({ isRestricted }) => !isRestricted)
+    }),
+  )
+}
+
+interface Declaration {
+  readonly name: string
+  readonly isRestricted: boolean
+  /** What it is limited to. */
+  readonly limit: Json
+}
+
+/** Where a definition takes values of accounts, with their limits. */
+function listDeclarations(config: JsonObject): Declaration[] {
+  const credentials = listCredentialsAt(config.credentials ?? null)
+  const fields = credentials.flatMap(({ settings }) => (Array.isArray(settings.fields) ? settings.fields : []))
+  const redirects = credentials.flatMap(({ settings: { context_from_redirect: mapping } }) =>
+    isJsonObject(mapping) ? Object.entries(mapping) : [],
+  )
+  return [
+    ...[...fields, ...listFormFields(config).map(({ field }) => field)].flatMap((field: Json) =>
+      isJsonObject(field)
+        ? [
+            {
+              name: String(field.name),
+              isRestricted: !isOpenField(field),
+              limit: field.pattern ?? field.options ?? null,
+            },
+          ]
+        : [],
+    ),
+    ...redirects.map(([name, source]) => ({
+      name,
+      isRestricted: isJsonObject(source) && isRestrictive(source.pattern),
+      limit: isJsonObject(source) ? (source.pattern ?? null) : null,
+    })),
+  ]
+}
+
+/** Whether a field takes any host: it has neither listed options nor a pattern that excludes hosts. */
+export function isOpenField({ type, options, pattern }: JsonObject): boolean {
+  return !(type === 'single_select' && Array.isArray(options)) && !isRestrictive(pattern)
+}
+
+const HOSTS = ['evil.example', 'www.evil.com', 'evil.com', 'evil.net', 'evil.org', 'evil.io', '203.0.113.7']
+
+/** Hosts and addresses that belong to no third party: a pattern that one of them matches restricts nothing. */
+const PROBES = HOSTS.flatMap((host) => [host, `https://${host}`, `https://${host}/`, `http://${host}`])
+
+/** A pattern that is invalid has a finding of its own. */
+export function isRestrictive(pattern: Json | undefined): boolean {
+  if (typeof pattern !== 'string') return false
+  return findPatternProblem(pattern) !== undefined || !PROBES.some((probe) => matchesPattern(pattern, probe))
+}
+
+/**
+ * Where requests of a config are sent, as far as the config decides it: for each address its scheme and authority, with the
+ * variables in it and the limits of the account's values in it.
+ */
+export function hostsOf(config: JsonObject): ReadonlySet<string> {
+  const variables = isJsonObject(config.environment_variables) ? config.environment_variables : {}
+  const declared = listDeclarations(config)
+  const limitsOf = (name: string) => declared.filter((each) => each.name === name).map(({ limit }) => limit)
+  const describe = (value: HostValue) => {
+    if (isOfEnvironment(value)) return [`${value.name} = ${JSON.stringify(variables[value.name] ?? null)}`]
+    return isOfAccount(value) && !value.isBelowDomain
+      ? [`${value.name} in ${JSON.stringify([...new Set(limitsOf(value.name).map((limit) => JSON.stringify(limit)))])}`]
+      : []
+  }
+  return new Set(
+    listAddresses(config).map(({ address }) => {
+      const [authority = address] = /^(?:[a-z]+:\/\/)?[^/]*/i.exec(address) ?? []
+      return [authority, ...hostValuesOf(address).flatMap(describe)].join(' ')
+    }),
+  )
+}
