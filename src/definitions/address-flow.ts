@@ -50,7 +50,7 @@ export function isOfAccount({ root, name }: HostValue): boolean {
 }
 
 /** Whether a value is one of the installation's variables. */
-export function isOfEnvironment({ root }: HostValue): boolean {
+function isOfEnvironment({ root }: HostValue): boolean {
   return root === 'env' || root === 'environment_variables'
 }
 
