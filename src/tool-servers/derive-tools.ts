@@ -27,6 +27,7 @@ export interface ToolWarning {
     | 'unknown_name'
     | 'account_unusable'
     | 'no_accounts'
+    | 'accounts_left_out'
   /** A tool or method; empty: the server. */
   readonly tool: string
   readonly message: string

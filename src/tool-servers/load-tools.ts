@@ -6,7 +6,7 @@ import { FILTER_OPERATORS, type MappingPlan } from '../unified/index.ts'
 import { type EffectiveMapping, listMappedModels, type UnifiedMappings } from '../unified-models/index.ts'
 import { type DerivedTools, deriveTools, type ToolWarning } from './derive-tools.ts'
 import type { ToolIntegration } from './proxy-tools.ts'
-import { selectToolAccounts, type ToolAccount, type ToolAccountScope } from './sql/tool-account.ts'
+import { selectToolAccounts, TOOL_ACCOUNTS_MAX, type ToolAccount, type ToolAccountScope } from './sql/tool-account.ts'
 import type { ToolServerRecord } from './sql/tool-server.ts'
 import { requiredArguments, type UnifiedToolFilter, type UnifiedToolMethod } from './unified-tools.ts'
 
@@ -70,7 +70,7 @@ export function createToolLoader(deps: ToolSourceDeps): ToolLoader {
       const key = cacheKey(scope, found)
       const cached = derived.get(key)
       if (cached !== undefined) return cached
-      const { loaded, isLasting } = await derive(deps, tx, scope, accountsOf(scope, found))
+      const { loaded, isLasting } = await derive(deps, tx, scope, found)
       // What was derived may be of a later state, which the key would outlive if that state were undone.
       if (isLasting && cacheKey(scope, await read(scope)) === key) derived.set(key, loaded)
       return loaded
@@ -87,8 +87,9 @@ async function derive(
   deps: ToolSourceDeps,
   tx: Tx,
   scope: ToolScope,
-  accounts: readonly ToolAccount[],
+  found: readonly ToolAccount[],
 ): Promise<{ readonly loaded: LoadedTools; readonly isLasting: boolean }> {
+  const accounts = accountsOf(scope, found)
   const { parts, warnings, isLasting } = await partsOf(deps, tx, accounts)
   const tools = deriveTools({
     integrations: parts.map(({ integration }) => integration),
@@ -99,23 +100,20 @@ async function derive(
   })
   const loaded = {
     ...tools,
-    warnings: [...accountWarnings(scope, accounts), ...warnings, ...tools.warnings],
+    warnings: [...accountWarnings(scope, found), ...warnings, ...tools.warnings],
     hasAccounts: accounts.length > 0,
   }
   return { loaded, isLasting }
 }
 
 /** By integration, oldest first: the order of the tools and of the argument `account`. */
-function accountsOf(
-  { integratedAccountId, integrations }: ToolScope,
-  found: readonly ToolAccount[],
-): readonly ToolAccount[] {
+function accountsOf({ integratedAccountId }: ToolScope, found: readonly ToolAccount[]): readonly ToolAccount[] {
   if (integratedAccountId !== null) {
     if (found.length === 0) throw notFound('integrated_account', integratedAccountId)
     return found
   }
   return found
-    .filter(({ integrationName }) => integrations.length === 0 || integrations.includes(integrationName))
+    .slice(0, TOOL_ACCOUNTS_MAX)
     .sort((one, other) => compare(one.integrationName, other.integrationName) || compare(one.id, other.id))
 }
 
@@ -129,6 +127,10 @@ function accountWarnings(
   accounts: readonly ToolAccount[],
 ): readonly ToolWarning[] {
   if (tenantId === null) return []
+  if (accounts.length > TOOL_ACCOUNTS_MAX) {
+    const message = `tenant ${tenantId} has more than ${TOOL_ACCOUNTS_MAX} accounts for this server: it calls the newest ones`
+    return [{ code: 'accounts_left_out', tool: '', message }]
+  }
   const missing = integrations.filter((name) => !accounts.some(({ integrationName }) => integrationName === name))
   if (missing.length === 0 && accounts.length > 0) return []
   const message =

@@ -380,7 +380,7 @@ export const ToolServerToolSchema: GenMessage<ToolServerTool> = /*@__PURE__*/
  */
 export type ToolServerWarning = Message<"patchbay.v1.ToolServerWarning"> & {
   /**
-   * What: `no_description`, `name_collision`, `too_many_tools`, `name_shortened`, `account_unusable`, `no_accounts`, `unknown_name` (a name of the filter that no tool has), `schema_shortened`.
+   * What: `no_description`, `name_collision`, `too_many_tools`, `name_shortened`, `account_unusable`, `no_accounts`, `accounts_left_out` (the tenant has more than the newest 50 that a server calls), `unknown_name` (a name of the filter that no tool has), `schema_shortened`.
    *
    * @generated from field: string code = 1;
    */
