@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
 import { type Database, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import {
@@ -12,12 +13,13 @@ import type { EnvironmentScope } from '../tenancy/index.ts'
 import { appendEventOf } from './account-events.ts'
 import { scheduleRemoval } from './account-remover.ts'
 import { assertNoReservedKeys, contextPatchFrom, findReservedKeys } from './context.ts'
-import { assertContextRules, type ContextWriter } from './context-rules.ts'
+import { assertContextRules, type ContextWriter, namesWithRules } from './context-rules.ts'
 import { findCredential } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { lockAccount } from './load-account.ts'
 import { type AccountHistoryRecord, listAccountHistory } from './sql/account-history.ts'
 import {
+  type AccountRef,
   type AccountRowFilter,
   type AccountWithDefinition,
   deleteIntegratedAccountRow,
@@ -26,7 +28,7 @@ import {
   listIntegratedAccountIds,
   selectIntegratedAccounts,
 } from './sql/integrated-account.ts'
-import { updateWithEvent } from './sql/update-with-event.ts'
+import { type DefinitionVersionsOfAccount, updateWithEvent } from './sql/update-with-event.ts'
 import { updateAccount } from './stored-context.ts'
 import { accountSecretRef } from './stored-credentials.ts'
 
@@ -124,6 +126,25 @@ export async function changeIntegratedAccount(
   )
 }
 
+/** The keys of an account's context that its definition has rules about, at its versions. */
+interface GuardedKeys extends DefinitionVersionsOfAccount {
+  readonly names: ReadonlySet<string>
+}
+
+const GUARDED_CACHED_MAX = 20_000
+const caches = new WeakMap<object, LRUCache<string, GuardedKeys>>()
+
+/** The guarded keys of accounts that were changed in this process: a key without rules is changed without reading the account. */
+function guardedKeysOf(definitions: object): LRUCache<string, GuardedKeys> {
+  const known = caches.get(definitions) ?? new LRUCache<string, GuardedKeys>({ max: GUARDED_CACHED_MAX })
+  caches.set(definitions, known)
+  return known
+}
+
+function keyOf({ environmentId, id }: AccountRef): string {
+  return `${environmentId}|${id}`.toLowerCase()
+}
+
 /** `undefined` when nothing was changed: the transaction finds out why, or does it. */
 async function changeAtOnce(
   deps: UpdateDependencies,
@@ -133,14 +154,24 @@ async function changeAtOnce(
 ): Promise<IntegratedAccount | undefined> {
   if (findReservedKeys(context).length > 0) return undefined
   if (tenantId === undefined && Object.keys(context).length === 0) return undefined
-  if (Object.keys(context).length > 0) {
+  const ref = { environmentId: scope.environmentId, id }
+  const guarded = guardedKeysOf(deps.definitions)
+  const known = guarded.get(keyOf(ref))
+  const isFree = known !== undefined && Object.keys(context).every((key) => !known.names.has(key))
+  if (!isFree && Object.keys(context).length > 0) {
     const account = await findIntegratedAccount(tx, scope.environmentId, id)
     if (account === undefined) return undefined
     await assertWrite(deps, tx, account, context, writerOf(scope))
   }
   const patch = { tenantId, context: contextPatchFrom(context), version }
-  const updated = await updateWithEvent(tx, { environmentId: scope.environmentId, id }, patch)
-  return updated && (await withIntegration(deps.integrations, tx, updated))
+  const updated = await updateWithEvent(tx, ref, patch, isFree ? known : undefined)
+  if (updated === undefined) return undefined
+  if (!isFree) {
+    const { plan } = await deps.definitions.getVersion(tx, updated)
+    const { integrationVersion, installationVersion } = updated
+    guarded.set(keyOf(ref), { integrationVersion, installationVersion, names: namesWithRules(plan) })
+  }
+  return await withIntegration(deps.integrations, tx, updated)
 }
 
 /**

@@ -87,3 +87,9 @@ function fieldNamed(plan: Plan, connect: ConnectPlan | undefined, name: string):
 function fieldOf(key: string): string {
   return `context.${key}`
 }
+
+/** The keys that any rule of a definition is about, however its accounts are connected. */
+export function namesWithRules({ credentials, formFields, openHostNames }: Plan): ReadonlySet<string> {
+  const fields = credentials.flatMap((connect) => connect.fields)
+  return new Set([...[...fields, ...formFields].map(({ name }) => name), ...openHostNames])
+}

@@ -12,6 +12,9 @@ import {
   VERSIONS,
 } from './integrated-account.ts'
 
+/** The versions that an effective definition is made of. */
+export type DefinitionVersionsOfAccount = Pick<AccountWithDefinition, 'integrationVersion' | 'installationVersion'>
+
 /** Size of a context, of its change and of `last_action_result` up to which an event repeats them whole, in bytes of JSON. */
 const JSON_BYTES_MAX = 16 * 1024
 const TYPE: EventType = 'integrated_account:updated'
@@ -37,6 +40,8 @@ const UPDATE_WITH_EVENT = `with changed as (
        from ${INSTALLATION}
        where account.environment_id = :environmentId and account.id = :id
          and account.version = coalesce(:version, account.version) and ${OF_ACCOUNT}
+         and integration.version = coalesce(:integrationVersion, integration.version)
+         and installation.version = coalesce(:installationVersion, installation.version)
          and account.object_store_context_fields = '{}'
          and octet_length(account.context::text) <= ${JSON_BYTES_MAX}
          and octet_length(account.last_action_result::text) <= ${JSON_BYTES_MAX}
@@ -54,6 +59,7 @@ const UPDATE_WITH_EVENT = `with changed as (
  * `updateIntegratedAccountRow` and its event in one statement, which needs no transaction, for an account of usual size without
  * context keys in the object store. Uses primary keys.
  *
+ * @param known versions of the account's definition; with others nothing is changed. Absent: any
  * @returns `undefined` as `updateIntegratedAccountRow`, and for any other account: nothing was changed
  */
 export async function updateWithEvent(
@@ -64,6 +70,7 @@ export async function updateWithEvent(
     readonly context: ContextPatch
     readonly version: number | undefined
   },
+  known?: DefinitionVersionsOfAccount,
 ): Promise<AccountWithDefinition | undefined> {
   const { keys, removed } = patch.context
   if (exceedsJsonSize(keys, JSON_BYTES_MAX)) return undefined
@@ -74,6 +81,8 @@ export async function updateWithEvent(
     environmentId,
     id,
     version: patch.version ?? null,
+    integrationVersion: known?.integrationVersion ?? null,
+    installationVersion: known?.installationVersion ?? null,
     keyNames: Object.keys(keys),
     eventId: newId(),
   })
