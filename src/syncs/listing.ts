@@ -69,6 +69,8 @@ export class ListingReader {
   readonly #request: () => ListingRequest
   /** Yields the page of `#nextState` next; absent before the first page and after an error. */
   #pages: AsyncIterator<PageOutcome> | undefined
+  /** The page was waited for: the source goes on with what it has of it, or has ended with the wait. */
+  #hasWaited = false
   #nextState: JsonObject | null = null
 
   constructor(fetcher: PageFetcher, deps: FetchDeps, request: () => ListingRequest) {
@@ -82,12 +84,19 @@ export class ListingReader {
     for (let waits = 0; ; waits++) {
       const outcome = await this.#attempt(state)
       if (outcome.kind === 'page') return outcome
+      if (outcome.kind === 'wait' && !this.#deps.signal.aborted) {
+        const afterMs = outcome.afterMs ?? backoffMs(DEFAULT_BACKOFF, waits + 1, this.#deps.random)
+        if (afterMs <= INLINE_WAIT_MAX_MS && waits < INLINE_WAITS_MAX) {
+          this.#fetcher.pause(afterMs)
+          this.#hasWaited = true
+          continue
+        }
+        await this.#close()
+        return { kind: 'rate_limited', afterMs }
+      }
       await this.#close()
-      if (this.#deps.signal.aborted) return { kind: 'stopped' }
-      if (outcome.kind !== 'wait') return outcome
-      const afterMs = outcome.afterMs ?? backoffMs(DEFAULT_BACKOFF, waits + 1, this.#deps.random)
-      if (afterMs > INLINE_WAIT_MAX_MS || waits >= INLINE_WAITS_MAX) return { kind: 'rate_limited', afterMs }
-      this.#fetcher.pause(afterMs)
+      if (this.#deps.signal.aborted || outcome.kind === 'wait') return { kind: 'stopped' }
+      return outcome
     }
   }
 
@@ -100,19 +109,31 @@ export class ListingReader {
   }
 
   async #read(state: JsonObject | null): Promise<PageOutcome> {
-    if (this.#pages === undefined || state !== this.#nextState) {
-      const pages = this.#deps.source.pages(this.#request(), state, this.#deps.signal)
-      this.#pages = pages[Symbol.asyncIterator]()
+    if (this.#pages === undefined || state !== this.#nextState) this.#open(state)
+    let result = await this.#next()
+    if (result.done === true && this.#hasWaited) {
+      this.#open(state)
+      result = await this.#next()
     }
-    const result = await this.#pages.next()
     if (result.done === true) throw new Error('a page source ended before its last page')
+    this.#hasWaited = false
     if (result.value.kind === 'page') this.#nextState = result.value.state
     return result.value
+  }
+
+  #open(state: JsonObject | null): void {
+    this.#pages = this.#deps.source.pages(this.#request(), state, this.#deps.signal)[Symbol.asyncIterator]()
+    this.#nextState = state
+  }
+
+  async #next(): Promise<IteratorResult<PageOutcome, unknown>> {
+    return (await this.#pages?.next()) ?? { done: true, value: undefined }
   }
 
   async #close(): Promise<void> {
     const pages = this.#pages
     this.#pages = undefined
+    this.#hasWaited = false
     await pages?.return?.()
   }
 }

@@ -42,6 +42,16 @@ export type LoadedRecords =
     }
   | RateLimitedOutcome
 
+/** References of one page that are loaded already, by field: what a rate limit interrupts goes on with the others. */
+export type KeptReferences = Map<string, FieldReferences>
+
+interface FieldReferences {
+  readonly byId: Map<string, ExpandedValue>
+  /** Ids that were asked for, also of references that could not be loaded. */
+  readonly asked: Set<string>
+  readonly warnings: MappingWarning[]
+}
+
 /** Compiled expansions by unified field. */
 export type ExpansionPlans = ReadonlyMap<string, ExpansionPlan>
 
@@ -124,6 +134,7 @@ export async function loadReferences(
   request: UnifiedRequest,
   { records, sources }: MappedRecords,
   scope: MappingScope,
+  kept: KeptReferences = new Map(),
 ): Promise<LoadedRecords> {
   const evaluation = evaluationOf(deps, scope)
   const includeSensitive = request.includeSensitive ?? false
@@ -140,8 +151,10 @@ export async function loadReferences(
     const wanted = await readIds(loading, sources)
     const ids = [...new Set(wanted.flatMap(({ ids }) => ids))]
     assertFew(loading, ids, request.expandUnbatched ?? false)
-    const loaded = await loadAll(loading, ids)
-    if (loaded.kind === 'rate_limited') return loaded
+    const loaded = kept.get(field) ?? { byId: new Map(), asked: new Set(), warnings: [] }
+    kept.set(field, loaded)
+    const limited = await loadOthers(loading, loaded, ids)
+    if (limited !== undefined) return limited
     warnings.push(...loaded.warnings)
     expanded = expanded.map((record, row) => withReference(record, field, wanted[row], loaded.byId))
   }
@@ -173,31 +186,30 @@ function assertFew({ field, plan }: Loading, ids: readonly string[], isUnbatched
   throw invalidFields([{ field: 'expand', description, rule: 'max' }])
 }
 
-type LoadedReferences =
-  | {
-      readonly kind: 'loaded'
-      readonly byId: ReadonlyMap<string, ExpandedValue>
-      readonly warnings: readonly MappingWarning[]
-    }
-  | RateLimitedOutcome
-
-async function loadAll(loading: Loading, ids: readonly string[]): Promise<LoadedReferences> {
-  const groups = groupsOf(ids, loading.plan.batch?.size ?? 1)
-  const pending = groups.values()
-  const byId = new Map<string, ExpandedValue>()
-  const warnings: MappingWarning[] = []
+/** Loads the ids that were not asked for yet. @returns the rate limit that interrupts it */
+async function loadOthers(
+  loading: Loading,
+  { byId, asked, warnings }: FieldReferences,
+  ids: readonly string[],
+): Promise<RateLimitedOutcome | undefined> {
+  const others = ids.filter((id) => !asked.has(id))
+  const pending = groupsOf(others, loading.plan.batch?.size ?? 1).values()
   let limited: RateLimitedOutcome | undefined
   const work = async (): Promise<void> => {
     for (const group of pending) {
       if (limited !== undefined) return
       const outcome = await loadGroup(loading, group)
-      if (outcome.kind === 'rate_limited') limited = outcome
-      else if (outcome.kind === 'failed') warnings.push(outcome.warning)
+      if (outcome.kind === 'rate_limited') {
+        limited = outcome
+        return
+      }
+      for (const id of group) asked.add(id)
+      if (outcome.kind === 'failed') warnings.push(outcome.warning)
       else for (const [id, value] of outcome.values) byId.set(id, value)
     }
   }
   await Promise.all(Array.from({ length: CONCURRENCY }, work))
-  return limited ?? { kind: 'loaded', byId, warnings }
+  return limited
 }
 
 function groupsOf(ids: readonly string[], size: number): readonly (readonly string[])[] {

@@ -2,13 +2,15 @@ import type { JsonObject } from '../base/index.ts'
 import type { PageDelayed, PageStep, RateLimitedOutcome } from '../proxy/index.ts'
 import { buildCall, prepareRequest } from './build-call.ts'
 import { runStepsOf, withResults } from './call-unified.ts'
-import { loadReferences } from './expansions.ts'
+import { type KeptReferences, loadReferences } from './expansions.ts'
 import { mapAnswer, mapError } from './map-answer.ts'
 import type { UnifiedDependencies, UnifiedRequest, UnifiedTarget } from './request.ts'
 
 /**
  * A whole unified list page by page, resumable: the steps of `ApiProxy.pages` with unified records. The steps of the mapping
- * before the call run once, also when a list is resumed; those after it run for each page, before its references are loaded.
+ * before the call run once, also when a list is resumed; those after it run for each page, before its references are loaded. A
+ * rate limit between references keeps those that are loaded: who goes on after the wait has the page in as many windows as its
+ * requests take.
  *
  * @param state of an earlier step; absent or `null`: from the start
  * @throws Failure as `callUnified` and `ApiProxy.pages`
@@ -42,7 +44,8 @@ export async function* unifiedPages(
       }
       const { scope } = withResults(ready, { after: after.results })
       const mapped = await mapAnswer(deps, mapping, after.result ?? answer.result, scope, request)
-      const loaded = yield* retryLimited(at, () => loadReferences(deps, target, request, mapped, scope))
+      const kept: KeptReferences = new Map()
+      const loaded = yield* retryLimited(at, () => loadReferences(deps, target, request, mapped, scope, kept))
       yield { ...step, records: loaded.records }
       at = { page: step.page, state: step.state }
     }

@@ -204,7 +204,7 @@ describe('a run whose third party asks to wait', () => {
       async *pages(...args) {
         for await (const step of pagesFrom(...args)) {
           if (step.page === 2 && limits-- > 0) yield { ...LIMITED, retryAfterSeconds, page: 2, state: { page: 1 } }
-          else yield step
+          yield step
         }
       },
     }
