@@ -61,7 +61,6 @@ type ErrorClassification =
   | { readonly kind: 'error'; readonly outcome: UpstreamErrorOutcome; readonly retryAfterSeconds: number | undefined }
   | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number | undefined }
 
-const MESSAGE_LENGTH_MAX = 500
 /** A rate limit has an outcome of its own; 501 and 505 (not implemented, HTTP version not supported) are permanent. */
 const NOT_RETRIED: ReadonlySet<number> = new Set([429, 501, 505])
 const ACTIONS: ReadonlySet<string> = new Set<ErrorAction>([
@@ -140,7 +139,7 @@ function toErrorClassification(
   const outcome: UpstreamErrorOutcome = {
     kind: 'upstream_error',
     status: response.status,
-    message: typeof computed.message === 'string' ? truncateMessage(computed.message) : errorMessage(response),
+    message: typeof computed.message === 'string' ? computed.message : errorMessage(response),
     metadata: isJsonObject(computed.metadata) ? computed.metadata : {},
     headers: { ...response.headers, ...lowerCaseHeaders(computed.headers) },
     ownHeaders: lowerCaseHeaders(computed.headers),
@@ -175,11 +174,7 @@ function errorMessage({ status, body }: DecodedResponse): string {
   const found = MESSAGE_PATHS.map((path) => getAtPath(body, path)).find(
     (text) => typeof text === 'string' && text.trim() !== '',
   )
-  return typeof found === 'string' ? truncateMessage(found) : `the upstream answered ${status}`
-}
-
-function truncateMessage(text: string): string {
-  return text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX - 1)}…` : text
+  return typeof found === 'string' ? found : `the upstream answered ${status}`
 }
 
 function lowerCaseHeaders(value: Json | undefined): Record<string, string> {

@@ -51,7 +51,10 @@ export function tokensIn(value: Json): string[] {
   return tokens
 }
 
-/** An error or rate limit with the text of the third party redacted. */
+/** Length of the message of an error. */
+const MESSAGE_LENGTH_MAX = 500
+
+/** An error or rate limit with the text of the third party redacted, and its message then cut. */
 export function redactOutcome<Outcome extends UpstreamErrorOutcome | RateLimitedOutcome>(
   redaction: Redactor,
   outcome: Outcome,
@@ -62,7 +65,7 @@ export function redactOutcome<Outcome extends UpstreamErrorOutcome | RateLimited
   return {
     ...outcome,
     body,
-    message: redaction.redactText(outcome.message),
+    message: redaction.redactCut(outcome.message, MESSAGE_LENGTH_MAX),
     metadata: isJsonObject(metadata) ? metadata : {},
     headers: redaction.redactMap(outcome.headers),
     ownHeaders: redaction.redactMap(outcome.ownHeaders),

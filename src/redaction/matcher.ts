@@ -16,6 +16,8 @@ export interface SecretMatcher {
 
 /** Units of a pattern that are compared; a match covers the whole pattern. */
 const COMPARED_MAX = 64
+/** Units of a pattern with which a text ends that are masked: it was cut in the middle of a secret. */
+const CUT_MIN = 8
 /** Size limit of the automaton; with more states every text is masked completely. */
 const STATES_MAX = 400_000
 
@@ -34,7 +36,7 @@ export function createSecretMatcher(patterns: readonly SecretPattern[]): SecretM
   if (automaton === undefined) return MATCH_EVERYTHING
   return {
     find(text) {
-      if (text.length < automaton.shortest) return []
+      if (text.length < Math.min(automaton.shortest, CUT_MIN)) return []
       const masked = new MaskedSpans(text)
       for (const layer of decodeLayers(text)) scan(automaton, layer, masked)
       return masked.spans()
@@ -58,6 +60,8 @@ class Automaton {
   readonly lengths: Readonly<Record<SecretPattern['match'], Int32Array>>
   /** Units that a pattern which ends in a state has beyond the compared ones. */
   readonly beyond: Int32Array
+  /** Units from the root to a state: of some pattern the text so far ends with so many. */
+  readonly depths: Uint8Array
   longest = 0
   shortest = Number.POSITIVE_INFINITY
   #size = 1
@@ -68,6 +72,7 @@ class Automaton {
     this.#units = new Uint8Array(statesMax)
     this.#failureLinks = new Int32Array(statesMax)
     this.beyond = new Int32Array(statesMax)
+    this.depths = new Uint8Array(statesMax)
     const perState = () => new Int32Array(statesMax)
     this.lengths = { anywhere: perState(), word: perState(), base64: perState() }
   }
@@ -125,6 +130,7 @@ class Automaton {
   #append(parent: number, unit: number): number {
     const state = this.#size++
     this.#units[state] = unit
+    this.depths[state] = (this.depths[parent] ?? 0) + 1
     this.#siblings[state] = this.#children[parent] ?? 0
     this.#children[parent] = state
     if (parent === 0) this.#rootChildren[unit] = state
@@ -146,8 +152,9 @@ function comparedOf(units: Uint8Array): number {
 }
 
 function scan(automaton: Automaton, decoded: DecodedText, masked: MaskedSpans): void {
-  const { lengths, beyond } = automaton
+  const { lengths, beyond, depths } = automaton
   const { folded } = decoded
+  const cuts = cutsOf(decoded)
   let state = 0
   for (let at = 0; at < folded.length; at++) {
     state = automaton.step(state, folded[at] ?? 0)
@@ -159,7 +166,21 @@ function scan(automaton: Automaton, decoded: DecodedText, masked: MaskedSpans): 
     if (anywhere > 0) masked.mask(decoded, at + 1 - anywhere, end)
     if (base64 > 0) masked.maskBase64(decoded, at + 1 - base64, end)
     if (word > 0) maskWord(decoded, at, word, masked)
+    const depth = depths[state] ?? 0
+    if (depth >= CUT_MIN && cuts.includes(at + 1)) masked.mask(decoded, at + 1 - depth, at + 1)
   }
+}
+
+/** What may follow the place where a text was cut: marks, and the rest of an escape that is not whole. */
+const CUT_TAIL = /(?:%(?:25)*[\da-f]?|\\+(?:[ux][\da-f]{0,3})?|&[#\da-z]{0,8})?[….,;:)\]}"'\ufffd ]{0,10}$/i
+const CUT_TAIL_MAX = 24
+
+/** Where a text may have been cut: its end, and before what may follow. */
+function cutsOf({ codes }: DecodedText): readonly number[] {
+  const tail = String.fromCharCode(...codes.subarray(Math.max(0, codes.length - CUT_TAIL_MAX)))
+  const [after = ''] = CUT_TAIL.exec(tail) ?? []
+  const [marks = ''] = /[….,;:)\]}"'\ufffd ]*$/.exec(tail) ?? []
+  return [codes.length, codes.length - Math.min(marks.length, 10), codes.length - after.length]
 }
 
 /** Masks a short secret only where it is a whole word. */

@@ -30,7 +30,10 @@ export type SecretSource = () => readonly string[]
  * A secret is found verbatim, percent-encoded (also `+` for a space), escaped as in JSON, XML and HTML, in several of these
  * layers, as base64 and base64url at any offset, and as hexadecimal; case-insensitively. Secrets of fewer than 4 characters
  * are found as whole words only, base64 and hexadecimal of secrets with 6 bytes or more. The first 64 characters of a secret
- * are compared. Two adjacent secrets may become one mask.
+ * are compared. Two adjacent secrets may become one mask. A text that ends with 8 or more characters of the beginning of a secret
+ * was cut in its middle: they are masked too.
+ *
+ * A text that is shortened is redacted first, with `redactCut`.
  *
  * Time is linear in the text plus the secrets. The secrets are indexed when the first text is redacted, and again only after
  * they have changed, so that a call without errors costs nothing.
@@ -68,6 +71,12 @@ export class Redactor {
       from = end
     }
     return result + scanned.slice(from, Math.max(from, shownTo)) + (shownTo < text.length ? '…' : '')
+  }
+
+  /** The redacted text, at most `lengthMax` characters of it with a mark where it was cut. */
+  redactCut(text: string, lengthMax: number): string {
+    const redacted = this.redactText(text)
+    return redacted.length > lengthMax ? `${redacted.slice(0, lengthMax - 1)}…` : redacted
   }
 
   /**

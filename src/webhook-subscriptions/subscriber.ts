@@ -279,8 +279,8 @@ async function appendError(tx: Tx, lease: SubscriptionLease, { error }: FailedRe
 }
 
 function redactedError({ error }: SubscriptionError, resolved: ResolvedAccount | undefined): string {
-  const text = resolved === undefined ? error : createRedaction(resolved.plan, resolved.access).redactText(error)
-  return text.slice(0, ERROR_LENGTH_MAX)
+  if (resolved === undefined) return error.slice(0, ERROR_LENGTH_MAX)
+  return createRedaction(resolved.plan, resolved.access).redactCut(error, ERROR_LENGTH_MAX)
 }
 
 function isSameId(one: Json, other: Json): boolean {

@@ -47,7 +47,7 @@ describe('a secret in a text', () => {
   })
 
   it('is not found in other texts, which stay unchanged', () => {
-    for (const text of ['', 'nothing %20 of &amp; the kind \\n', 'sk_live_', 'aGVsbG8gd29ybGQ='])
+    for (const text of ['', 'nothing %20 of &amp; the kind \\n', 'sk_live', 'aGVsbG8gd29ybGQ='])
       expect(redact(text, ...SECRETS)).toBe(text)
   })
 
