@@ -332,6 +332,29 @@ describe('bytes', () => {
 })
 
 describe('/custom', () => {
+  it.each(['/custom/page', '/proxy/files/page'])(
+    '%s passes on no page of a third party that a browser would run',
+    async (path) => {
+      upstream.script({
+        request: `GET ${path.replace('/custom', '').replace('/proxy', '')}`,
+        answer: {
+          text: '<script>1</script>',
+          headers: {
+            'content-type': 'text/html',
+            refresh: '0; url=https://evil.example',
+            'content-security-policy': 'default-src *',
+            'x-content-type-options': 'sniff',
+          },
+        },
+      })
+      const { headers } = await send('GET', path)
+      expect(headers.get('content-type')).toBe('text/html')
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('content-security-policy')).toMatch(/^sandbox; default-src 'none'/)
+      expect(headers.get('refresh')).toBeNull()
+    },
+  )
+
   const ANSWER: ScriptedAnswer = {
     status: 202,
     text: '<ok/>',

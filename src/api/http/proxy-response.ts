@@ -24,7 +24,20 @@ const ORIGIN_HEADERS: ReadonlySet<string> = new Set([
   'public-key-pins',
   'expect-ct',
   'service-worker-allowed',
+  'refresh',
+  'content-security-policy',
+  'content-security-policy-report-only',
+  'x-content-type-options',
 ])
+
+/**
+ * What keeps an answer of a third party from acting as a page of this origin, on which the connect page is: a browser takes its type as
+ * it is, runs no script of it and loads nothing for it.
+ */
+const CONFINED = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+} as const
 
 /** Characters that a header value may have; an upstream may send others. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
@@ -53,6 +66,7 @@ export async function sendStream(exchange: HttpExchange, answer: StreamedRespons
       ...forwardableHeaders(answer.headers),
       ...context.responseHeaders,
       ...varyOf(answer, context),
+      ...CONFINED,
     })
     context.pauseDeadline()
     if (request.method !== 'HEAD') await writeBody(exchange, answer.body)
