@@ -175,12 +175,13 @@ function scan(automaton: Automaton, decoded: DecodedText, masked: MaskedSpans): 
 const CUT_TAIL = /(?:%(?:25)*[\da-f]?|\\+(?:[ux][\da-f]{0,3})?|&[#\da-z]{0,8})?[….,;:)\]}"'\ufffd ]{0,10}$/i
 const CUT_TAIL_MAX = 24
 
-/** Where a text may have been cut: its end, and before what may follow. */
+/** Where a text may have been cut: at its end, between the marks there, which may be part of the secret, and before what follows. */
 function cutsOf({ codes }: DecodedText): readonly number[] {
   const tail = String.fromCharCode(...codes.subarray(Math.max(0, codes.length - CUT_TAIL_MAX)))
   const [after = ''] = CUT_TAIL.exec(tail) ?? []
   const [marks = ''] = /[….,;:)\]}"'\ufffd ]*$/.exec(tail) ?? []
-  return [codes.length, codes.length - Math.min(marks.length, 10), codes.length - after.length]
+  const betweenMarks = Array.from({ length: marks.length + 1 }, (_, at) => codes.length - at)
+  return [...betweenMarks, codes.length - after.length]
 }
 
 /** Masks a short secret only where it is a whole word. */
