@@ -12,7 +12,7 @@ import { fastClock } from '../support/fast-clock.ts'
 import { interleavings, type Lane, type Operation } from '../support/interleavings.ts'
 import { subscriptionsFixture } from './fixture.ts'
 
-const { target, database, tx, own, deps, subscribeTo, refOf } = await subscriptionsFixture()
+const { target, database, tx, own, deps, subscribeTo, connect, refOf } = await subscriptionsFixture()
 const clock = fastClock()
 const { expectAlways } = interleavings(target, clock)
 
@@ -85,10 +85,23 @@ const alone: Lane = { database, clock, step: async () => {} }
 const work = (state: State, lane: Lane) =>
   new AccountSubscriber({ ...processOf(lane, state), random: () => 0 }).runOnce()
 
+/** Installations by block: to compile a definition takes longer than a race. */
+const installations = new Map<string, string>()
+
+async function accountOf(block: JsonObject): Promise<{ readonly id: string }> {
+  const key = JSON.stringify(block)
+  const environmentIntegrationId = installations.get(key)
+  if (environmentIntegrationId !== undefined)
+    return await connect({ environmentIntegrationId, credentials: { api_key: 'key-canary' } })
+  const account = await subscribeTo(block)
+  installations.set(key, account.environmentIntegrationId)
+  return account
+}
+
 /** An account of a definition with this block, whose present subscription, if there is one, is due. */
 async function arrange(block: JsonObject, isCreated: boolean, failure?: HookThirdParty['failure']): Promise<State> {
   await execute(tx, 'delete from webhook_subscription')
-  const { id } = await subscribeTo(block)
+  const { id } = await accountOf(block)
   const state = { id, thirdParty: new HookThirdParty() }
   if (isCreated) {
     await work(state, alone)
