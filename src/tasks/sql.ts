@@ -116,7 +116,7 @@ export async function updateTaskProgress(
     tx,
     `update task set state = :state, done = :done, total = :total, cursor = :cursor::jsonb, result = :result::jsonb,
        error = null, failures = 0, updated_at = now(), started_at = coalesce(started_at, now()),
-       due_at = case when :isOver then null else now() end, finished_at = case when :isOver then now() end
+       due_at = case when :isOver then null else date_trunc('milliseconds', now()) end, finished_at = case when :isOver then now() end
      where environment_id = :environmentId and id = :id`,
     {
       environmentId,

@@ -90,7 +90,7 @@ export async function transitionAccountStatus(
        update integrated_account set status = to_status, last_error = :lastError, updated_at = now(),
          version = version + 1,
          last_action_result = case to_status when 'connecting' then '{}' else last_action_result end,
-         connecting_due_at = now(), connecting_lease_id = null, connecting_tries = 0
+         connecting_due_at = date_trunc('milliseconds', now()), connecting_lease_id = null, connecting_tries = 0
        from transition where environment_id = :environmentId and id = :id returning status, version
      ), written as (
        insert into integrated_account_history

@@ -144,7 +144,8 @@ const CLAIM_MAX = 1_000
  * because few rows are expected of an empty queue, and then compares 500 items with 500 keys: 25 µs an item more.
  */
 export function insertWaitingSql(table: QueueTable, source: string): string {
-  const availableAt = 'coalesce(v.available_at, now())'
+  // Cut to the milliseconds of the column: rounded, it could be in the future, and the claim that follows would find nothing.
+  const availableAt = `coalesce(v.available_at, date_trunc('milliseconds', now()))`
   if (table.leasesPerKey !== undefined)
     return `insert into ${table.waiting} (${itemColumns(table)}, available_at, attempt, attempt_base)
       select ${itemColumns(table)}, ${availableAt}, v.attempt, v.attempt from ${source} v`
