@@ -141,7 +141,7 @@ async function arrange(): Promise<State> {
   return { thirdParty, id: await addConsent(credentials, DEFINITION) }
 }
 
-/** The account can be refreshed; when it was deleted, nobody can. */
+/** The account can be refreshed; when it was deleted, it cannot. */
 async function expectUsableGrant({ id, thirdParty }: State): Promise<void> {
   expect(thirdParty.diverted).toEqual([])
   const { status } = await statusOf(id)
