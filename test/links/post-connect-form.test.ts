@@ -204,11 +204,11 @@ describe('options of a field', () => {
     const request = { ...given({ workspace: 'w' }), search: 'x' }
     upstream.script({
       request: 'GET /channels?q=x&workspace=w&limit=200',
-      answer: { json: { channels: [record('C1')], next: 'p2' } },
+      answer: { json: { channels: [record('C1')], next: 'second-page' } },
     })
     const first = await read(id, request)
     const cursor = (first.kind === 'page' && first.nextCursor) || ''
-    expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toContain('p2')
+    expect(Buffer.from(cursor, 'base64url').toString('latin1')).not.toContain('second-page')
     const state = Buffer.from(JSON.stringify({ url: `${upstream.url}/private`, pages: 1 })).toString('base64url')
     const changed = `${cursor.slice(0, -4)}${cursor.at(-4) === 'A' ? 'B' : 'A'}${cursor.slice(-3)}`
     const rejected = { reason: 'PAGE_TOKEN_INVALID', violations: [{ field: 'page_token' }] }
