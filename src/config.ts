@@ -196,6 +196,11 @@ export const SETTINGS = {
     'Days that events are kept. 0 keeps them for good.',
     integer(0, 3_650).prefault('30'),
   ),
+  accountHistoryRetentionDays: setting(
+    'PATCHBAY_ACCOUNT_HISTORY_DAYS',
+    'Days that an entry of the history of an account is kept after the next one; the latest is always kept, and never more than 200 of an account. 0 keeps these for good.',
+    integer(0, 3_650).prefault('90'),
+  ),
   deliveryRetentionDays: setting(
     'PATCHBAY_DELIVERY_RETENTION_DAYS',
     'Days that deliveries of events to webhooks are kept; a day with deliveries that wait stays. 0 keeps them for good.',

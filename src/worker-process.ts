@@ -59,6 +59,7 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
     ...domain.accounts,
     proxy: domain.proxy,
     regions: config.region,
+    historyDays: config.accountHistoryRetentionDays,
     onRemovalFailure: ({ integratedAccountId: integrated_account_id, of, cause, message: error }) =>
       logger.warn(
         { integrated_account_id, of, cause, error },

@@ -1,9 +1,10 @@
-import type { PollLoopSpec } from '../base/index.ts'
+import { DAY_MS, type PollLoopSpec } from '../base/index.ts'
 import type { ApiProxy } from '../proxy/index.ts'
 import { AccountActivator } from './account-activator.ts'
 import { AccountRemover, type RemovalFailure } from './account-remover.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { warnOfReauthorization } from './reauthorization-warner.ts'
+import { deleteSupersededHistory } from './sql/account-history.ts'
 import { deleteIdleHosts } from './sql/token-host.ts'
 import { TokenRefresher } from './token-refresher.ts'
 
@@ -24,6 +25,8 @@ const CLEAN_BATCH = 1_000
 export interface AccountWorkOptions extends AccountDependencies {
   /** With credential refresh, for the steps of activations. */
   readonly proxy: Pick<ApiProxy, 'runAction'>
+  /** Days that entries of the history of accounts are kept after the next one; 0: for good. */
+  readonly historyDays: number
   /** Only accounts of these regions. Absent: all. */
   readonly regions?: readonly string[] | undefined
   /** Called when a subscription or the grant of a deleted account was not ended. */
@@ -58,6 +61,7 @@ export function createAccountWork(options: AccountWorkOptions): AccountWork {
       ...refreshes,
       { name: 'reauthorization', intervalMs: WARN_INTERVAL_MS, runOnce: () => warnOfReauthorization(options) },
       { name: 'token-hosts', intervalMs: CLEAN_INTERVAL_MS, runOnce: () => cleanHosts(options) },
+      { name: 'account-history', intervalMs: CLEAN_INTERVAL_MS, runOnce: () => cleanHistory(options) },
       { name: 'remove-accounts', intervalMs: REMOVE_INTERVAL_MS, runOnce: () => remover.runOnce() },
     ],
     stop: () => activator.stop(),
@@ -66,4 +70,14 @@ export function createAccountWork(options: AccountWorkOptions): AccountWork {
 
 async function cleanHosts({ database }: Pick<AccountDependencies, 'database'>): Promise<boolean> {
   return (await deleteIdleHosts(database.pool, CLEAN_BATCH)) === CLEAN_BATCH
+}
+
+async function cleanHistory({
+  database,
+  clock,
+  historyDays,
+}: Pick<AccountWorkOptions, 'database' | 'clock' | 'historyDays'>): Promise<boolean> {
+  if (historyDays === 0) return false
+  const before = new Date(clock.now().getTime() - historyDays * DAY_MS)
+  return (await deleteSupersededHistory(database.pool, before, CLEAN_BATCH)) === CLEAN_BATCH
 }

@@ -1,4 +1,13 @@
-import { assertNever, canonicalJson, Failure, type Json, type JsonObject } from '../base/index.ts'
+import {
+  assertNever,
+  canonicalJson,
+  DAY_MS,
+  Failure,
+  HOUR_MS,
+  type Json,
+  type JsonObject,
+  MINUTE_MS,
+} from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { AccountAccess, AccountReporter, AccountSignal, CredentialRefresher } from '../proxy/index.ts'
 import { assertWrite, type IntegratedAccount, withIntegration } from './account.ts'
@@ -7,10 +16,20 @@ import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
 import type { ContextWriter } from './context-rules.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
-import { storeForbiddenError } from './sql/account-state.ts'
+import { markUnauthorized, markWorking, storeForbiddenError } from './sql/account-state.ts'
 import { type AccountRef, findIntegratedAccount, lockAccountCredentials } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { updateAccount, withWholeContext } from './stored-context.ts'
+
+/**
+ * After a success contradicted a 401: for so long a 401 counts only when no call has succeeded for the time below. One 401 of
+ * an account whose calls have not contradicted each other counts at once, so that a revoked token is noticed with the first call.
+ */
+const CONTRADICTION_MS = DAY_MS
+/** While nothing succeeds for so long, 401s count again. */
+const UNAUTHORIZED_MS = HOUR_MS
+/** After a success that contradicted a 401 the next one is written not before this: the writes of an account are bounded. */
+const CONTRADICTION_DEDUP_MS = MINUTE_MS
 
 /** An error like the stored one is not written again within this time. */
 const FORBIDDEN_DEDUP_WINDOW_MS = 60_000
@@ -93,7 +112,7 @@ async function storeSignal(
   await deps.database.transaction(async (tx) => {
     switch (signal.kind) {
       case 'unauthorized':
-        if (await hasCurrentCredentials(deps, tx, account, access))
+        if ((await hasCurrentCredentials(deps, tx, account, access)) && (await countsAsUnauthorized(deps, tx, account)))
           await changeAccountStatus(tx, account, 'unauthorized', signal.message)
         return
       case 'forbidden': {
@@ -104,7 +123,8 @@ async function storeSignal(
         return
       }
       case 'worked':
-        await changeAccountStatus(tx, account, 'call_succeeded')
+        if (await markWorking(tx, account, { unauthorizedSince: access.unauthorizedSince, now: deps.clock.now() }))
+          await changeAccountStatus(tx, account, 'call_succeeded')
         return
       default:
         assertNever(signal)
@@ -125,6 +145,23 @@ async function hasCurrentCredentials(
   await lockAccountCredentials(tx, account)
   const current = await getResolvedAccount(deps, tx, account.environmentId, account.id)
   return canonicalJson(current.access.credentials) === canonicalJson(credentials)
+}
+
+/**
+ * Damping: a third party that answers 401 on one endpoint and 200 on others, for want of a scope or plan, would otherwise change
+ * the status with each call.
+ */
+async function countsAsUnauthorized(
+  { clock }: Pick<RefresherDependencies, 'clock'>,
+  tx: Tx,
+  account: AccountRef,
+): Promise<boolean> {
+  return await markUnauthorized(tx, account, {
+    now: clock.now(),
+    contradictionMs: CONTRADICTION_MS,
+    unauthorizedMs: UNAUTHORIZED_MS,
+    dedupMs: CONTRADICTION_DEDUP_MS,
+  })
 }
 
 function storedAccountOf({ environmentId, id }: AccountAccess): AccountRef | undefined {

@@ -18,7 +18,8 @@ import { withContextForCall, withWholeContext } from './stored-context.ts'
 import { accountSecretRef } from './stored-credentials.ts'
 
 /**
- * What an account is loaded for. `call` allows one that needs reauthorisation too: a call that succeeds makes it active again.
+ * What an account is loaded for. `call` allows one that needs reauthorisation too: a call that succeeds makes it active again
+ * after a 401, not after a refused grant.
  * `sync` allows active accounts only, `activation` those that are connecting.
  */
 export type LoadPurpose = 'call' | 'sync' | 'activation'

@@ -212,6 +212,7 @@ async function storeToken(
   if (version === undefined) return undefined
   const stored: StoredToken = { ...token, version, obtainedAt }
   await secrets.put(tx, accountSecretRef(account), tokenSecret(stored))
+  if (lease.failures > 0) await changeAccountStatus(tx, account, 'token_granted')
   const contextKeys = withoutViolations({
     plan: resolved.plan,
     connect: connectPlanOf(resolved),

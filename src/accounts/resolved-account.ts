@@ -53,7 +53,7 @@ export function resolveAccount(
       ...(state?.secret === undefined ? {} : { subscription: { secret: state.secret } }),
       ...credentialsOf(stored),
     },
-    needsReauth: account.status === 'needs_reauth',
+    unauthorizedSince: account.unauthorizedSince ?? undefined,
   }
   const resolved = { account, integrationName, plan, access, token: undefined }
   return tokenText === undefined ? resolved : withToken(resolved, parseStoredToken(tokenText))

@@ -1,7 +1,7 @@
 import { notFound, type TransitionTable, transitionsOf } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { type AccountEventName, appendAccountEvent } from './account-events.ts'
-import { transitionAccountStatus } from './sql/account-history.ts'
+import { type AccountState, transitionAccountStatus } from './sql/account-history.ts'
 import type { AccountRef, AccountStatus } from './sql/integrated-account.ts'
 
 /** What changes an account's status; the names in its history. */
@@ -14,18 +14,20 @@ export type StatusCause =
   | 'validation_failed'
   | 'refresh_failed'
   | 'token_lost'
+  | 'token_granted'
   | 'unauthorized'
   | 'call_succeeded'
 
-type AccountTransitions = TransitionTable<AccountStatus, StatusCause>
+type AccountTransitions = TransitionTable<AccountState, StatusCause>
 
 /**
  * State machine of accounts: every transition there is.
  *
  * An account that is reconnected runs its steps again in any status, also while it is connecting, because the steps so far
  * were for other credentials. `token_lost` is a refresh that failed because the response to an earlier one was lost with its
- * process; `unauthorized` is an upstream 401 after a refresh, or without a possible one; `call_succeeded` a
- * successful call of an account that needed reauthorisation.
+ * process, `token_granted` a refresh that succeeds after one that failed for good. `unauthorized` is an upstream 401 after a
+ * refresh, or without a possible one: the account is shown as `needs_reauth`, and a successful call proves it wrong
+ * (`call_succeeded`). It proves nothing about a grant that was refused: the token of the call is of the time before.
  */
 export const ACCOUNT_TRANSITIONS = {
   new: { created: 'connecting' },
@@ -39,11 +41,17 @@ export const ACCOUNT_TRANSITIONS = {
     reconnected: 'connecting',
     refresh_failed: 'needs_reauth',
     token_lost: 'needs_reauth',
-    unauthorized: 'needs_reauth',
+    unauthorized: 'unauthorized',
   },
   post_install_error: { reconnected: 'connecting', steps_repeated: 'connecting' },
   validation_error: { reconnected: 'connecting', steps_repeated: 'connecting' },
-  needs_reauth: { reconnected: 'connecting', call_succeeded: 'active' },
+  unauthorized: {
+    reconnected: 'connecting',
+    refresh_failed: 'needs_reauth',
+    token_lost: 'needs_reauth',
+    call_succeeded: 'active',
+  },
+  needs_reauth: { reconnected: 'connecting', token_granted: 'active' },
 } as const satisfies AccountTransitions
 
 /** The event that a transition sends. */
@@ -56,14 +64,15 @@ export const CAUSE_EVENTS: Readonly<Record<StatusCause, Exclude<AccountEventName
   validation_failed: 'validation_error',
   refresh_failed: 'authentication_error',
   token_lost: 'authentication_error',
+  token_granted: 'reactivated',
   unauthorized: 'authentication_error',
   call_succeeded: 'reactivated',
 }
 
 const TRANSITIONS: AccountTransitions = ACCOUNT_TRANSITIONS
 
-/** The status that a cause leads to, `undefined` without a transition. */
-export function nextStatus(from: AccountStatus | undefined, cause: StatusCause): AccountStatus | undefined {
+/** The state that a cause leads to, `undefined` without a transition. */
+export function nextStatus(from: AccountState | undefined, cause: StatusCause): AccountState | undefined {
   return TRANSITIONS[from ?? 'new'][cause]
 }
 

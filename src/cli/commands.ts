@@ -12,6 +12,7 @@ const WORKER_ONLY: readonly Variable[] = [
   'deliveryConcurrency',
   'runRetentionDays',
   'eventRetentionDays',
+  'accountHistoryRetentionDays',
   'deliveryRetentionDays',
   'deliveryAttemptRetentionDays',
   'inboundEventRetentionDays',

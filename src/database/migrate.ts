@@ -29,6 +29,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0006-subscription-requests': ['0006-subscription-requests.sql'],
   '0007-dispatch-turns': ['0007-dispatch-turns.sql'],
   '0007-due-times': ['0007-due-times.sql'],
+  '0012-account-signals': ['0012-account-signals.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

@@ -56,7 +56,10 @@ export const EVENT_CAUSES: Readonly<Record<EventType, readonly EventCause[]>> = 
   'integrated_account:forbidden_error': [
     cause('a call is answered with 403', 'accounts/credential-refresher.ts', 'storeSignal'),
   ],
-  'integrated_account:reactivated': [cause('a call succeeds again', 'accounts/credential-refresher.ts', 'storeSignal')],
+  'integrated_account:reactivated': [
+    cause('a call succeeds again', 'accounts/credential-refresher.ts', 'storeSignal'),
+    cause('a token is granted after the grant was refused', 'accounts/refresh-token.ts', 'storeToken'),
+  ],
   'integrated_account:reauthorization_due': [
     cause('the time before the end of the grant begins', 'accounts/reauthorization-warner.ts', 'warnOfReauthorization'),
   ],

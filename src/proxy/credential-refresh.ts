@@ -34,7 +34,7 @@ export async function withCredentialRefresh<Outcome extends ClassifiedOutcome>(
   const outcome = refreshed === undefined ? first : await send()
   const signal = accountReporter === undefined ? undefined : accountSignal(context, outcome, redaction)
   if (signal !== undefined) await accountReporter?.report(context.access, signal)
-  if (signal?.kind === 'worked') context.access = { ...context.access, needsReauth: false }
+  if (signal?.kind === 'worked') context.access = { ...context.access, unauthorizedSince: undefined }
   return outcome
 }
 
@@ -53,7 +53,7 @@ function accountSignal(
       return undefined
     case 'success':
     case 'stream':
-      return access.needsReauth === true ? { kind: 'worked' } : undefined
+      return access.unauthorizedSince === undefined ? undefined : { kind: 'worked' }
     case 'upstream_error':
       switch (outcome.action) {
         case 'refresh_token':

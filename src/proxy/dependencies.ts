@@ -94,8 +94,8 @@ export interface AccountReporter {
 
 /**
  * What a response says about its account. `unauthorized`: rejected, also with refreshed credentials, or the definition says
- * `needs_reauth`. `forbidden`: the credentials are valid, but not for this method. `worked`: reported only of an account whose
- * status says that it must be connected again.
+ * `needs_reauth`. `forbidden`: the credentials are valid, but not for this method. `worked`: reported only of an account with
+ * `unauthorizedSince`.
  */
 export type AccountSignal =
   | { readonly kind: 'unauthorized'; readonly message: string }

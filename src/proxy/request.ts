@@ -13,8 +13,8 @@ export interface AccountAccess extends AccountValues {
   /** Rate limits may be shared per installation and per tenant. */
   readonly environmentIntegrationId?: string | undefined
   readonly tenantId?: string | undefined
-  /** The status of the account when it was loaded was `needs_reauth`: a success is reported. */
-  readonly needsReauth?: boolean | undefined
+  /** Since when its calls are unauthorized, as it was loaded: a success is reported. Absent: they are not. */
+  readonly unauthorizedSince?: Date | undefined
   /** Version of the stored credentials: a refresh compares it to find that another call has refreshed already. */
   readonly credentialVersion?: number | undefined
 }

@@ -342,7 +342,7 @@ describe('loadAccountForCall', () => {
       environmentVariables: { API_TOKEN: 'variable-secret', N: 1 },
       connection: {},
       isSandbox: true,
-      needsReauth: false,
+      unauthorizedSince: undefined,
     })
     expect((await load(id)).plan).toBe(ready.plan)
   })
@@ -356,7 +356,7 @@ describe('loadAccountForCall', () => {
     for (const status of ['active', 'connecting', 'post_install_error', 'validation_error', 'needs_reauth'] as const) {
       await execute(tx, 'update integrated_account set status = :status where id = :id', { status, id })
       const loaded = load(id, own, purpose)
-      if (admitted.includes(status)) expect((await loaded).access.needsReauth).toBe(status === 'needs_reauth')
+      if (admitted.includes(status)) expect((await loaded).account.status).toBe(status)
       else await expect(loaded).rejects.toMatchObject({ reason: 'ACCOUNT_NOT_ACTIVE', metadata: { status } })
     }
   })

@@ -110,7 +110,7 @@ describe('what a call says about its account', () => {
     const { id, one, refresher, access } = await called()
     await refresher.report(access, { kind: 'unauthorized', message: 'Bad credentials' })
     const again = (await one.load(id)).access
-    expect(again.needsReauth).toBe(true)
+    expect(again.unauthorizedSince).toBeDefined()
     await refresher.report(again, { kind: 'worked' })
     expect(await statusOf(id)).toEqual({ status: 'active', lastError: '' })
   })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { AccountStatus } from '../../src/accounts/index.ts'
+import type { AccountState } from '../../src/accounts/sql/account-history.ts'
 import { ACCOUNT_TRANSITIONS, CAUSE_EVENTS, nextStatus, type StatusCause } from '../../src/accounts/status.ts'
 import { transitionTable } from '../support/markdown.ts'
 
@@ -15,20 +15,21 @@ describe('the table of statuses', () => {
     expect(readme).toContain(`\n${transitionTable(ACCOUNT_TRANSITIONS, { event: CAUSE_EVENTS })}\n<!-- end -->`)
   })
 
-  it.each<[AccountStatus | undefined, StatusCause[]]>([
+  it.each<[AccountState | undefined, StatusCause[]]>([
     [undefined, ['created']],
     ['connecting', ['reconnected', 'steps_passed', 'post_install_failed', 'validation_failed']],
     ['active', ['reconnected', 'refresh_failed', 'token_lost', 'unauthorized']],
     ['post_install_error', ['reconnected', 'steps_repeated']],
     ['validation_error', ['reconnected', 'steps_repeated']],
-    ['needs_reauth', ['reconnected', 'call_succeeded']],
+    ['unauthorized', ['reconnected', 'refresh_failed', 'token_lost', 'call_succeeded']],
+    ['needs_reauth', ['reconnected', 'token_granted']],
   ])('leaves %s by nothing else', (from, possible) => {
     expect(CAUSES.filter((cause) => nextStatus(from, cause) !== undefined).toSorted()).toEqual(possible.toSorted())
   })
 
   it('leads every status back to active', () => {
-    const stuck = new Set(Object.keys(ACCOUNT_TRANSITIONS).filter((from) => from !== 'active') as AccountStatus[])
-    const leadsOut = (from: AccountStatus) =>
+    const stuck = new Set(Object.keys(ACCOUNT_TRANSITIONS).filter((from) => from !== 'active') as AccountState[])
+    const leadsOut = (from: AccountState) =>
       CAUSES.map((cause) => nextStatus(from, cause)).some((to) => to !== undefined && !stuck.has(to))
     for (let size = -1; size !== stuck.size; ) {
       size = stuck.size

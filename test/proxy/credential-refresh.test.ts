@@ -141,7 +141,7 @@ describe('an answer may say something about the account', () => {
     )
     await engine.call(CONFIG, GET, ACCOUNT)
     expect(kept.signs).toEqual([])
-    await collect(engine.pages(CONFIG, on('things', 'list'), null, { ...ACCOUNT, needsReauth: true }))
+    await collect(engine.pages(CONFIG, on('things', 'list'), null, { ...ACCOUNT, unauthorizedSince: new Date() }))
     expect(kept.signs).toEqual([{ kind: 'worked' }])
   })
 })

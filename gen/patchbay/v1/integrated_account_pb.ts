@@ -413,7 +413,8 @@ export const ForbiddenErrorSchema: GenMessage<ForbiddenError> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_integrated_account, 4);
 
 /**
- * One change of an account's status. Entries are written with the change and never altered.
+ * One change of an account's status. Entries are written with the change and never altered. The newest 200 of an account are kept,
+ * each for `PATCHBAY_ACCOUNT_HISTORY_DAYS` after the next one.
  *
  * @generated from message patchbay.v1.IntegratedAccountHistoryEntry
  */

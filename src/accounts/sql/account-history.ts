@@ -1,4 +1,4 @@
-import { newestFirst, queryOne, type Tx } from '../../database/index.ts'
+import { execute, newestFirst, queryOne, type Tx } from '../../database/index.ts'
 import type { AccountRef, AccountStatus } from './integrated-account.ts'
 
 /** One change of an account's status as stored; rows are never altered. */
@@ -14,11 +14,20 @@ export interface AccountHistoryRecord {
   readonly occurredAt: Date
 }
 
+/**
+ * A state of the machine: a status, or `unauthorized`, which is stored and shown as the status `needs_reauth` with the time of
+ * the first 401.
+ */
+export type AccountState = AccountStatus | 'unauthorized'
+
 /** One row of the table of transitions. */
 export interface StatusTransition {
-  readonly from: AccountStatus
-  readonly to: AccountStatus
+  readonly from: AccountState
+  readonly to: AccountState
 }
+
+/** Entries of one account; beyond them the oldest are deleted. */
+export const ACCOUNT_HISTORY_MAX = 200
 
 const COLUMNS = [
   'id',
@@ -66,9 +75,10 @@ export async function listAccountHistory(
 }
 
 /**
- * Makes the transition that starts from the account's present status, if there is one among the given, and writes it to the
- * history. One statement: of two concurrent callers one makes the transition, and the other finds the new status. A transition
- * to `connecting` clears the results of earlier steps and ends the activation's lease. Uses primary keys.
+ * Makes the transition that starts from the account's present state, if there is one among the given, and writes it to the
+ * history, of which the newest `ACCOUNT_HISTORY_MAX` entries stay. One statement: of two concurrent callers one makes the
+ * transition, and the other finds the new status. A transition to `connecting` clears the results of earlier steps and what
+ * calls have said about earlier credentials, and ends the activation's lease. Uses primary keys.
  *
  * Returns the statuses before and after (null without a transition), `undefined` when there is no such account.
  */
@@ -81,17 +91,29 @@ export async function transitionAccountStatus(
   return await queryOne(
     tx,
     `with present as (
-       select status from integrated_account where environment_id = :environmentId and id = :id for update
+       select status, case when status = 'needs_reauth' and unauthorized_since is not null then 'unauthorized' else status end as state
+       from integrated_account where environment_id = :environmentId and id = :id for update
      ), transition as (
-       select from_status, to_status
-       from present join unnest(:from::text[], :to::text[]) as transitions (from_status, to_status)
-         on from_status = present.status
+       select present.status as from_status, to_state, case to_state when 'unauthorized' then 'needs_reauth' else to_state end as to_status
+       from present join unnest(:from::text[], :to::text[]) as transitions (from_state, to_state)
+         on from_state = present.state
      ), changed as (
        update integrated_account set status = to_status, last_error = :lastError, updated_at = now(),
          version = version + 1,
          last_action_result = case to_status when 'connecting' then '{}' else last_action_result end,
+         unauthorized_since = case to_state when 'unauthorized' then coalesce(unauthorized_since, now()) end,
+         worked_again_at = case to_status when 'connecting' then null else worked_again_at end,
          connecting_due_at = date_trunc('milliseconds', now()), connecting_lease_id = null, connecting_tries = 0
        from transition where environment_id = :environmentId and id = :id returning status, version
+     ), earlier as (
+       select id, row_number() over (order by id desc) as place from integrated_account_history
+       where environment_id = :environmentId and integrated_account_id = :id
+     ), superseded as (
+       update integrated_account_history entry set superseded_at = now() from earlier, changed
+       where environment_id = :environmentId and integrated_account_id = :id and entry.id = earlier.id and place = 1
+     ), forgotten as (
+       delete from integrated_account_history entry using earlier, changed
+       where environment_id = :environmentId and integrated_account_id = :id and entry.id = earlier.id and place >= :entriesMax
      ), written as (
        insert into integrated_account_history
          (environment_id, integrated_account_id, id, from_status, to_status, cause, last_error)
@@ -107,6 +129,24 @@ export async function transitionAccountStatus(
       to: transitions.map(({ to }) => to),
       cause,
       lastError,
+      entriesMax: ACCOUNT_HISTORY_MAX,
     },
+  )
+}
+
+/**
+ * Deletes entries that were superseded before the moment; the latest of each account stays. At most `limit`; returns how many.
+ * Uses integrated_account_history_superseded.
+ */
+export async function deleteSupersededHistory(tx: Tx, before: Date, limit: number): Promise<number> {
+  return await execute(
+    tx,
+    `delete from integrated_account_history entry using (
+       select environment_id, integrated_account_id, id from integrated_account_history
+       where superseded_at < :before order by superseded_at limit :limit for update skip locked
+     ) old
+     where entry.environment_id = old.environment_id and entry.integrated_account_id = old.integrated_account_id
+       and entry.id = old.id`,
+    { before, limit },
   )
 }

@@ -1,4 +1,4 @@
-import { execute, jsonb, query, type Tx } from '../../database/index.ts'
+import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 import type { AccountRef, ForbiddenError, IntegratedAccountRecord } from './integrated-account.ts'
 
 /**
@@ -27,6 +27,69 @@ export async function storeForbiddenError(
       occurredAt: error.occurred_at,
       dedupWindowMs,
     },
+  )
+  return changed > 0
+}
+
+/** How a 401 is weighed against successes with the same credentials. */
+export interface UnauthorizedWeighing {
+  readonly now: Date
+  /** A 401 after a contradiction of less than this ago counts only after `unauthorizedMs` without a success. */
+  readonly contradictionMs: number
+  readonly unauthorizedMs: number
+  /** A 401 less than this after a contradiction is not written. */
+  readonly dedupMs: number
+}
+
+/**
+ * Records since when calls of an active account are answered with 401, and returns whether that changes its status; the
+ * account's version (etag) stays. Uses the primary key.
+ */
+export async function markUnauthorized(
+  tx: Tx,
+  { environmentId, id }: AccountRef,
+  { now, contradictionMs, unauthorizedMs, dedupMs }: UnauthorizedWeighing,
+): Promise<boolean> {
+  const times = {
+    now,
+    contradictedAfter: agoOf(contradictionMs),
+    since: agoOf(unauthorizedMs),
+    writtenBefore: agoOf(dedupMs),
+  }
+  function agoOf(ms: number): Date {
+    return new Date(now.getTime() - ms)
+  }
+  const found = await queryOne<{ readonly isCounted: boolean }>(
+    tx,
+    `with present as (
+       select unauthorized_since,
+         worked_again_at is null or worked_again_at <= :contradictedAfter or unauthorized_since <= :since as is_counted,
+         unauthorized_since is null and (worked_again_at is null or worked_again_at <= :writtenBefore) as is_first
+       from integrated_account where environment_id = :environmentId and id = :id and status = 'active'
+     ), marked as (
+       update integrated_account set unauthorized_since = :now from present
+       where environment_id = :environmentId and id = :id and is_first
+     )
+     select coalesce(is_counted, false) as "isCounted" from present`,
+    { ...times, environmentId, id },
+  )
+  return found?.isCounted === true
+}
+
+/**
+ * Records that a call has succeeded since calls became unauthorized; returns whether it was loaded as they were still: a call
+ * of the time before says nothing about new credentials. The account's version (etag) stays. Uses the primary key.
+ */
+export async function markWorking(
+  tx: Tx,
+  { environmentId, id }: AccountRef,
+  { unauthorizedSince, now }: { readonly unauthorizedSince: Date | undefined; readonly now: Date },
+): Promise<boolean> {
+  const changed = await execute(
+    tx,
+    `update integrated_account set worked_again_at = :now, unauthorized_since = case status when 'active' then null else unauthorized_since end
+     where environment_id = :environmentId and id = :id and unauthorized_since = :unauthorizedSince`,
+    { now, environmentId, id, unauthorizedSince: unauthorizedSince ?? null },
   )
   return changed > 0
 }

@@ -28,6 +28,8 @@ export interface IntegratedAccountRecord {
   readonly status: AccountStatus
   /** Empty when there is none. */
   readonly lastError: string
+  /** Since when calls are answered with 401 and none has succeeded; null: none was since the last success or new credentials. */
+  readonly unauthorizedSince: Date | null
   readonly lastActionResult: JsonObject
   readonly lastForbiddenError: ForbiddenError | null
   /** When the steps of a connecting account are tried next; null while they run and in any other status. */
@@ -65,6 +67,7 @@ export type AccountWithDefinition = IntegratedAccountRecord & DefinitionVersions
 export type NewIntegratedAccount = Omit<
   IntegratedAccountRecord,
   | 'lastError'
+  | 'unauthorizedSince'
   | 'lastActionResult'
   | 'lastForbiddenError'
   | 'nextAttemptAt'
@@ -109,7 +112,8 @@ export const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.environment_integration_id as "environmentIntegrationId", account.tenant_id as "tenantId",
   account.authentication_method as "authenticationMethod",
   coalesce(account.credential, account.authentication_method) as credential, account.context, account.status,
-  account.last_error as "lastError", account.last_action_result as "lastActionResult",
+  account.last_error as "lastError", account.unauthorized_since as "unauthorizedSince",
+  account.last_action_result as "lastActionResult",
   account.last_forbidden_error as "lastForbiddenError",
   case when account.status = 'connecting' and account.connecting_lease_id is null
     then account.connecting_due_at end as "nextAttemptAt",
