@@ -12,6 +12,7 @@ import {
   installationAccounts,
 } from './accounts/index.ts'
 import {
+  type ApiServer,
   BoundPort,
   createApiServer,
   createProxyCalls,
@@ -296,7 +297,7 @@ function createWebhookReceiver(
 }
 
 /** The API of one process. */
-export interface Api extends AsyncDisposable {
+export interface Api extends Pick<ApiServer, 'routes'>, AsyncDisposable {
   /**
    * Resolves with the address clients use once connections are accepted.
    *
@@ -378,6 +379,7 @@ export function createApi(deps: ApiDeps): Api {
     ...(tls === undefined ? {} : { tls }),
   })
   return {
+    routes: server.routes,
     async listen(bound) {
       const port = bound ?? (await BoundPort.bind(config.host, config.port))
       domain.publicAddress.setPort(port.address.port)

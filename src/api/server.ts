@@ -19,6 +19,7 @@ import type { AccessControl } from './pipeline/authenticate.ts'
 import { RateLimiter } from './pipeline/rate-limiter.ts'
 import { type FindEndedAccounts, Reauthenticator } from './pipeline/reauthenticator.ts'
 import type { Observation, ServerContext } from './pipeline/server-context.ts'
+import { TokenLookUps } from './pipeline/token-look-ups.ts'
 import { createRestRouter } from './rest/rest.ts'
 import { type Health, healthService } from './services/health.ts'
 import { reflectionServices } from './services/reflection.ts'
@@ -61,6 +62,8 @@ export interface ApiServerOptions {
 
 /** A server that may be listening. */
 export interface ApiServer extends AsyncDisposable {
+  /** The registry of HTTP endpoints beside the contract. */
+  readonly routes: readonly HttpRoute[]
   /** Resolves with the address once connections are accepted. Port 0 takes any free one. */
   listen(host: string, port: number): Promise<AddressInfo>
   /** The same on a port that is bound already. */
@@ -101,6 +104,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   })
   const listener = new Listener(dispatch, server.openExchanges, limits, options.tls)
   return {
+    routes: httpRoutes,
     listen: async (host, port) => await listener.listen(await BoundPort.bind(host, port)),
     listenOn: (port) => listener.listen(port),
     async drain(deadlineMs) {
@@ -129,6 +133,7 @@ function createServerContext(options: ApiServerOptions): ServerContext {
       clock,
       tokenLimiter: new RateLimiter(limits.rateRequestsMax, limits.rateWindowMs),
       addressLimiter: new RateLimiter(limits.rateAddressMax, limits.rateWindowMs),
+      tokenLookUps: new TokenLookUps(),
       trustedProxies: options.trustedProxies ?? new BlockList(),
       reauthenticator: new Reauthenticator(
         authenticator,

@@ -35,6 +35,8 @@ export interface ToolEndpoint extends AsyncDisposable {
    * @throws Failure TOKEN_MISSING; TOKEN_INVALID, the same for every reason
    */
   authenticate(id: string, token: string | undefined): Promise<ToolServerRecord>
+  /** Whether this process found the tool server of an id and a bearer token when it last looked for it. */
+  isKnown(id: string, token: string | undefined): boolean
   /** Counts a request, in all processes together. @throws Failure RATE_LIMITED */
   takeRequest(server: ToolServerRecord): Promise<void>
   /**
@@ -82,7 +84,7 @@ export function createToolEndpoint(deps: EndpointDeps): ToolEndpoint {
           'send the token of the tool server in the header "Authorization: Bearer <token>"',
         )
       const hash = isUuid(id) ? hashToolToken(token) : undefined
-      const key = `${id} ${hash === undefined ? '' : Buffer.from(hash).toString('base64')}`
+      const key = cacheKeyOf(id, hash)
       const read = async () => (hash === undefined ? undefined : findToolServerByToken(database.pool, id, hash))
       const server = await readThrough(servers, key, read)
       if (server === undefined || !isUsable(server, clock)) throw tokenInvalid()
@@ -92,6 +94,7 @@ export function createToolEndpoint(deps: EndpointDeps): ToolEndpoint {
       }
       return server
     },
+    isKnown: (id, token) => token !== undefined && servers.getStale(cacheKeyOf(id, hashToolToken(token))) !== undefined,
     async takeRequest(server) {
       const { environmentId, id, requestsPerMinute: limit } = server
       const subject = `tool_server:${id}:requests`
@@ -120,6 +123,10 @@ export function createToolEndpoint(deps: EndpointDeps): ToolEndpoint {
     },
     [Symbol.asyncDispose]: recorder.settled,
   }
+}
+
+function cacheKeyOf(id: string, hash: Uint8Array | undefined): string {
+  return `${id} ${hash === undefined ? '' : Buffer.from(hash).toString('base64')}`
 }
 
 function isUsable({ isEnabled, expiresAt }: ToolServerRecord, clock: Pick<Clock, 'now'>): boolean {

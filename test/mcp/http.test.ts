@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/base/index.ts'
 import { execute } from '../../src/database/index.ts'
+import { mintToolToken } from '../../src/tool-servers/token.ts'
 import { callRest } from '../support/rest.ts'
 import { startToolServerFixture } from '../tool-servers/fixture.ts'
 import { callTool, connectClient } from './client.ts'
@@ -44,6 +45,19 @@ describe('the token of a tool server', () => {
       expect((await post(server.url, token)).status).toBe(401)
     expect((await post(`${app.url}/mcp/${crypto.randomUUID()}`, server.token)).status).toBe(401)
     expect((await post(`${app.url}/mcp/nonsense`, server.token)).status).toBe(401)
+  })
+
+  it('does not count against the limit of its address, whatever else that sends', async () => {
+    const limited = await startToolServerFixture({ settings: { PATCHBAY_RATE_LIMIT_ADDRESS: '5' } })
+    const servers = await Promise.all([1, 2].map(() => limited.createServer()))
+    const valid = Array.from({ length: 20 }, (_, index) => servers[index % servers.length])
+    const statuses = await Promise.all([
+      ...valid.map((server) => post(server?.url ?? '', server?.token)),
+      ...valid.map((server) => post(server?.url ?? '', mintToolToken().token)),
+    ])
+    const counts = Map.groupBy(statuses, ({ status }) => status)
+    expect(statuses.slice(0, valid.length).map(({ status }) => status)).toEqual(valid.map(() => 200))
+    expect([counts.get(401)?.length, counts.get(429)?.length]).toEqual([5, 15])
   })
 
   it('is accepted nowhere else', async () => {

@@ -1,7 +1,7 @@
 import { afterAll } from 'vitest'
 import type { Clock } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
-import { createApi } from '../../src/container.ts'
+import { type Api, createApi } from '../../src/container.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
 import type { Logger } from '../../src/telemetry/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
@@ -14,6 +14,8 @@ import { type TestDatabase, testDatabase } from './database.ts'
 export interface TestApp {
   readonly url: string
   readonly database: TestDatabase['database']
+  /** The registry of HTTP endpoints beside the contract. */
+  readonly routes: Api['routes']
   /** The first team, its environment and a token of each. */
   readonly first: FirstStart
   /** A client of the protocol, with the first environment's token by default. Closed with the app. */
@@ -73,7 +75,7 @@ export async function startTestApp(
     return worker
   }
   const clients = (sender?: Sender) => PROTOCOLS.map((wire) => client(wire, sender))
-  return { url, database, first, client, clients, startWorker }
+  return { url, database, routes: api.routes, first, client, clients, startWorker }
 }
 
 /** No test expects a defect, so the log of one is the first thing to read when it happens. */

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject, type Sealer } from '../../base/index.ts'
 import type { McpTools } from '../../mcp/index.ts'
 import type { OpenToolServer, ToolEndpoint, ToolResult, ToolServerRecord } from '../../tool-servers/index.ts'
-import { bearerToken, limitAddress, refundAddress } from '../pipeline/authenticate.ts'
+import { authenticateOther, bearerToken } from '../pipeline/authenticate.ts'
 import { assertMcpOrigin, exchangeMcp, type McpOrigins } from './mcp-exchange.ts'
 import type { HttpExchange, HttpRoute } from './routes.ts'
 
@@ -20,7 +20,7 @@ export interface McpRouteDeps extends McpOrigins {
 
 /**
  * `POST /mcp/{tool_server_id}`: the Model Context Protocol for the clients of a tool server. Its own bearer token is the only
- * one that is accepted; a request counts against the limit of its address until that token is known to be valid.
+ * one that is accepted; a request without it counts against the limit of its client address.
  */
 export function mcpRoute(deps: McpRouteDeps): HttpRoute {
   const { endpoint, version, sealer } = deps
@@ -35,9 +35,9 @@ export function mcpRoute(deps: McpRouteDeps): HttpRoute {
       const id = path.slice(MCP_PREFIX.length).toLowerCase()
       context.logFields = { tool_server_id: id.slice(0, UUID_LENGTH) }
       assertMcpOrigin(exchange, deps)
-      limitAddress(exchange)
-      const server = await endpoint.authenticate(id, bearerToken(context))
-      refundAddress(exchange)
+      const token = bearerToken(context)
+      const presented = { text: token && `${id} ${token}`, isKnown: endpoint.isKnown(id, token) }
+      const server = await authenticateOther(exchange, presented, () => endpoint.authenticate(id, token))
       const counted = endpoint.takeRequest(server)
       const open = async (body: Json | undefined): Promise<McpTools> => {
         const [opened] = await Promise.all([endpoint.open(server, isToolCall(body)), counted])

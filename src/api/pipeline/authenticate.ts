@@ -7,6 +7,7 @@ import type { Exchange } from '../exchange.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import type { Reauthenticator } from './reauthenticator.ts'
+import type { TokenLookUps } from './token-look-ups.ts'
 
 /** What authentication and its rate limits need. */
 export interface AccessControl {
@@ -15,8 +16,9 @@ export interface AccessControl {
   readonly authenticateLink: LinkAuthenticator
   /** Rate limits of API tokens, by token id. */
   readonly tokenLimiter: RateLimiter
-  /** Rate limits of client addresses, for requests whose token is not known to be valid. */
+  /** Rate limits of client addresses, for requests without a valid token. */
   readonly addressLimiter: RateLimiter
+  readonly tokenLookUps: TokenLookUps
   readonly trustedProxies: BlockList
   readonly clock: Clock
   readonly reauthenticator: Reauthenticator
@@ -29,8 +31,9 @@ type LinkAuthenticator = (token: string) => Promise<Principal | undefined>
  * Authenticates and authorizes a request before a byte of its body is read: rate limit, then token, then the access rule
  * of the operation. Every protocol and every HTTP route passes here, and nowhere else.
  *
- * Every request counts against a limit before anything is looked up for it: its token's when the token was valid at
- * its last look-up, else its client address's, which is refunded when the token turns out to be valid.
+ * A token that was valid at its last look-up counts against its own limit before it is looked up again. Any other one is
+ * looked up by `TokenLookUps`: it counts against the limit of its client address when it turns out to be invalid, once for
+ * all requests that presented it meanwhile; a valid one never does.
  *
  * @throws Failure TOKEN_MISSING, TOKEN_INVALID, RATE_LIMITED, ENVIRONMENT_REQUIRED, TEAM_TOKEN_REQUIRED,
  *   RESOURCE_NOT_FOUND for an environment of another team
@@ -42,25 +45,40 @@ export async function authenticate(exchange: Exchange, access: Access): Promise<
   // A call that another request carries: that one was counted and authenticated.
   if (context.token !== undefined) return assertAccess(access, callerOf(context))
   const text = bearerToken(context)
-  const token = text === undefined ? undefined : accessControl.authenticator.parseToken(text)
-  const caller =
-    token?.knownId === undefined
-      ? await authenticateUnknown(exchange, text, token, access)
-      : await authenticateKnown(exchange, token.knownId, token)
+  if (text === undefined) {
+    limitAddress(exchange)
+    throw new Failure('TOKEN_MISSING', 'send an API token in the header "Authorization: Bearer <token>"')
+  }
+  const token = accessControl.authenticator.parseToken(text)
+  const link =
+    access === 'environment_or_link' && token?.knownId === undefined ? await findLink(exchange, text) : undefined
+  const caller = link ?? (await authenticateApiToken(exchange, token))
   context.setCaller(caller, token)
   assertAccess(access, caller)
   accessControl.reauthenticator.start()
 }
 
-/** Counts a public request against the limit of its client address. @throws Failure RATE_LIMITED */
+/** Counts a request that presents no valid token against the limit of its client address. @throws Failure RATE_LIMITED */
 export function limitAddress(exchange: LimitedExchange): void {
-  const { server, context } = exchange
-  consumeAddressLimit(exchange, context.clientAddress(server.accessControl.trustedProxies))
+  consumeAddressLimit(exchange, countAddress(exchange))
 }
 
-/** Uncounts a request that `limitAddress` counted: its token, of another kind than API tokens, was valid. */
-export function refundAddress({ server: { accessControl }, context }: Pick<Exchange, 'server' | 'context'>): void {
-  accessControl.addressLimiter.refund(context.clientAddress(accessControl.trustedProxies))
+/**
+ * Authenticates a request by a token of another kind than API tokens, which counts against the limit of the client address
+ * when it is invalid.
+ *
+ * @param isKnown whether the token was valid when it was last looked up
+ * @param read the look-up
+ * @throws Failure RATE_LIMITED, what `read` throws
+ */
+export async function authenticateOther<T>(
+  exchange: LimitedExchange,
+  { text, isKnown }: { readonly text: string | undefined; readonly isKnown: boolean },
+  read: () => Promise<T>,
+): Promise<T> {
+  const attempt = () => countInvalid(exchange, read)
+  const found = isKnown || text === undefined ? await attempt() : await lookUp(exchange, text, attempt)
+  return foundOrLimited(exchange, found)
 }
 
 const ENVIRONMENT_HEADER = 'patchbay-environment'
@@ -71,34 +89,53 @@ export function bearerToken(context: RequestContext): string | undefined {
   return BEARER.exec(context.header('authorization') ?? '')?.[1]
 }
 
-async function authenticateKnown(
-  exchange: LimitedExchange,
-  tokenId: string,
-  token: PresentedToken,
-): Promise<Principal> {
-  const { server, context } = exchange
+/** @param token `undefined` for a text that cannot be one, for which nothing is looked up */
+async function authenticateApiToken(exchange: Exchange, token: PresentedToken | undefined): Promise<Principal> {
+  const { authenticator } = exchange.server.accessControl
+  let tokenId = token?.knownId
+  if (tokenId === undefined) {
+    const attempt = () => countInvalid(exchange, () => authenticator.authenticate(token))
+    const found = token === undefined ? await attempt() : await lookUp(exchange, token.hash, attempt)
+    tokenId = foundOrLimited(exchange, found).tokenId
+  }
   consumeTokenLimit(exchange, tokenId)
-  return await server.accessControl.authenticator.authenticate(token, context.header(ENVIRONMENT_HEADER))
+  return await authenticator.authenticate(token, exchange.context.header(ENVIRONMENT_HEADER))
 }
 
-async function authenticateUnknown(
-  exchange: LimitedExchange,
-  text: string | undefined,
-  token: PresentedToken | undefined,
-  access: Access,
-): Promise<Principal> {
-  const { context } = exchange
-  const { accessControl } = exchange.server
-  const address = context.clientAddress(accessControl.trustedProxies)
-  consumeAddressLimit(exchange, address)
-  if (text === undefined)
-    throw new Failure('TOKEN_MISSING', 'send an API token in the header "Authorization: Bearer <token>"')
-  // No other rule knows link tokens: to all other operations they are texts that are no token.
-  const link = access === 'environment_or_link' ? await accessControl.authenticateLink(text) : undefined
-  const caller = link ?? (await accessControl.authenticator.authenticate(token, context.header(ENVIRONMENT_HEADER)))
-  accessControl.addressLimiter.refund(address)
-  consumeTokenLimit(exchange, caller.tokenId)
-  return caller
+/** The caller of a link token. Only operations with the access `environment_or_link` know link tokens. */
+async function findLink(exchange: Exchange, text: string): Promise<Principal | undefined> {
+  const { authenticateLink } = exchange.server.accessControl
+  const link = await lookUp(exchange, `link ${text}`, () => authenticateLink(text))
+  if (link !== undefined) consumeTokenLimit(exchange, link.tokenId)
+  return link
+}
+
+/** What a look-up comes to, for every request with the same token. */
+type Found<T> = { readonly value: T } | { readonly failure: Failure; readonly counted: ReturnType<RateLimiter['take']> }
+
+/** Looks up a token, and counts it against the limit of its client address when it is invalid. */
+async function countInvalid<T>(exchange: LimitedExchange, read: () => Promise<T>): Promise<Found<T>> {
+  try {
+    return { value: await read() }
+  } catch (failure) {
+    if (!(failure instanceof Failure) || !INVALID.includes(failure.reason)) throw failure
+    return { failure, counted: countAddress(exchange) }
+  }
+}
+
+const INVALID: readonly string[] = ['TOKEN_INVALID', 'TOKEN_MISSING']
+
+function foundOrLimited<T>(exchange: LimitedExchange, found: Found<T>): T {
+  if ('value' in found) return found.value
+  consumeAddressLimit(exchange, found.counted)
+  throw found.failure
+}
+
+/** @param key of the token: equal for requests with the same one */
+function lookUp<T>({ server, context }: LimitedExchange, key: string, read: () => Promise<T>): Promise<T> {
+  const { tokenLookUps, trustedProxies } = server.accessControl
+  const { signal } = context
+  return tokenLookUps.find({ address: context.clientAddress(trustedProxies), key, signal }, read)
 }
 
 /** What counting a request takes. */
@@ -109,10 +146,13 @@ function consumeTokenLimit(exchange: LimitedExchange, tokenId: string): void {
   consumeRateLimit(exchange, tokenLimiter.take(tokenId, clock.monotonicMs()), 'this token sent more than')
 }
 
-function consumeAddressLimit(exchange: LimitedExchange, address: string): void {
-  const { addressLimiter, clock } = exchange.server.accessControl
-  const who = 'this address sent, without a valid token, more than'
-  consumeRateLimit(exchange, addressLimiter.take(address, clock.monotonicMs()), who)
+function countAddress({ server, context }: LimitedExchange): ReturnType<RateLimiter['take']> {
+  const { addressLimiter, clock, trustedProxies } = server.accessControl
+  return addressLimiter.take(context.clientAddress(trustedProxies), clock.monotonicMs())
+}
+
+function consumeAddressLimit(exchange: LimitedExchange, state: ReturnType<RateLimiter['take']>): void {
+  consumeRateLimit(exchange, state, 'this address sent, without a valid token, more than')
 }
 
 /**

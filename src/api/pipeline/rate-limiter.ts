@@ -49,13 +49,6 @@ export class RateLimiter {
     }
   }
 
-  /** Uncounts the key's last request, if its window is still the current one. */
-  refund(key: string): void {
-    const used = this.#current.get(key) ?? 0
-    if (used > 1) this.#current.set(key, used - 1)
-    else this.#current.delete(key)
-  }
-
   #slideTo(nowMs: number): void {
     const windows = Math.floor((nowMs - this.#windowStartMs) / this.#windowMs)
     if (windows < 1) return
