@@ -33,7 +33,7 @@ const JSON_BYTES_MAX = 4 * 1024
 
 /** `GET /connect?link_token=`: the address of a link. It is replaced at once by one without the token. */
 export async function openByLink(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {
-  const token = new URLSearchParams(exchange.query).get('link_token') ?? ''
+  const token = exchange.parameter('link_token') ?? ''
   await open(deps, exchange, token, pagePreferences({}))
 }
 
@@ -113,8 +113,7 @@ export async function serveHop(deps: ConnectPageDeps, exchange: HttpExchange): P
   const isPost = exchange.request.method === 'POST'
   if (isPost && !isSameOrigin(exchange, deps.links.publicUrl()))
     return sendRequestError(exchange, 403, 'request.cross_site')
-  const params = isPost ? await readForm(exchange) : new URLSearchParams(exchange.query)
-  const ticket = params.get('ticket')
+  const ticket = isPost ? (await readForm(exchange)).get('ticket') : (exchange.parameter('ticket') ?? null)
   const neutral = neutralFrame(exchange)
   if (ticket === null) return sendPage(exchange, 200, neutral, startingPage(neutral))
   const isOwn = isPost || exchange.context.header('sec-fetch-site') === 'same-origin'

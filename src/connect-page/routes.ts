@@ -25,16 +25,19 @@ const LOGO_TTL_MS = 10 * 60_000
 
 type Serve = (deps: ConnectPageDeps, exchange: HttpExchange) => Promise<void>
 
-/** Every route of the page: method and path, whether it is a prefix, and its function. */
-const ROUTES: readonly { verbs: readonly string[]; path: string; isPrefix?: boolean; serve: Serve }[] = [
-  { verbs: ['GET'], path: '/connect', serve: openByLink },
+/** What a third party sends back; it may add others. */
+const CALLBACK_PARAMETERS = ['state', 'code', 'error', 'error_description']
+
+/** Every route of the page and its function. */
+const ROUTES: readonly (Pick<HttpRoute, 'verbs' | 'path' | 'isPrefix' | 'singleParameters'> & { serve: Serve })[] = [
+  { verbs: ['GET'], path: '/connect', singleParameters: ['link_token'], serve: openByLink },
   { verbs: ['POST'], path: '/connect', serve: openByForm },
   { verbs: ['GET'], path: '/connect/frame/', isPrefix: true, serve: serveFrame },
   { verbs: ['POST'], path: '/connect/open', serve: openByScript },
-  { verbs: ['GET', 'POST'], path: '/connect/hop', serve: serveHop },
-  { verbs: ['GET', 'POST'], path: '/connect/callback', serve: serveCallback },
+  { verbs: ['GET', 'POST'], path: '/connect/hop', singleParameters: ['ticket'], serve: serveHop },
+  { verbs: ['GET', 'POST'], path: '/connect/callback', singleParameters: CALLBACK_PARAMETERS, serve: serveCallback },
   { verbs: ['POST', 'OPTIONS'], path: '/connect/status', serve: serveHostStatus },
-  { verbs: ['GET', 'POST'], path: '/connect/', isPrefix: true, serve: serveSession },
+  { verbs: ['GET', 'POST'], path: '/connect/', isPrefix: true, singleParameters: ['q'], serve: serveSession },
 ]
 
 /** The HTTP routes of the connect page. None asks for an API token; all but files and cached pictures count against the address limit. */

@@ -97,7 +97,7 @@ function integrationContent({ frame, exchange, session, choices, logoPathOf }: P
           searchText: `${searchText} ${foldText(category)}`,
         }
       }),
-      query: (new URLSearchParams(exchange.query).get('q') ?? '').slice(0, QUERY_LENGTH_MAX),
+      query: (exchange.parameter('q') ?? '').slice(0, QUERY_LENGTH_MAX),
       cancelPath: stepPath(session, 'cancel'),
     },
   )

@@ -30,6 +30,7 @@ export function staticRoutes(): readonly HttpRoute[] {
       verbs: ['GET'],
       path: '/connect/accent.css',
       access: 'public',
+      singleParameters: ['color'],
       errors: pageErrors,
       handle: serveAccent,
     },
@@ -60,7 +61,7 @@ function fileRoute(
 
 /** `?color=1f5fbf`: the variants of an accent colour that are readable in each colour scheme, as custom properties. */
 async function serveAccent(exchange: HttpExchange): Promise<void> {
-  const color = /^color=([0-9a-f]{6})$/i.exec(exchange.query)?.[1]
+  const color = /^[0-9a-f]{6}$/i.exec(exchange.parameter('color') ?? '')?.[0]
   if (color === undefined) return sendRequestError(exchange, 400, 'request.invalid')
   const { light, dark } = accentVariants(`#${color}`)
   const properties = ({ accent, onAccent }: typeof light) => `{--accent:${accent};--on-accent:${onAccent}}`

@@ -77,7 +77,6 @@ describe('the query of a call', () => {
     [`${OWN}&args[a]=1&args={}`, 'args', 'brackets'],
     ['a=1', 'integrated_account_id', 'required'],
     ['integrated_account_id=7', 'integrated_account_id', 'string.uuid'],
-    [`${OWN}&${OWN}`, 'integrated_account_id', 'duplicate_parameter'],
     [`${OWN}&limit=0`, 'limit', 'int32.gte_lte'],
     [`${OWN}&limit=10001`, 'limit', 'int32.gte_lte'],
     [`${OWN}&limit=ten`, 'limit', 'int32.gte_lte'],

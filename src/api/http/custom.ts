@@ -25,6 +25,7 @@ export function customRoute(deps: ProxyCallDeps): HttpRoute {
     path: CUSTOM_PREFIX,
     isPrefix: true,
     access: 'environment',
+    singleParameters: [ACCOUNT_PARAMETER, DRY_RUN_PARAMETER],
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
     async handle(exchange) {
       const { request, context, path } = exchange
@@ -64,8 +65,6 @@ function takeParameters(query: string): {
   for (const pair of query.split('&')) {
     const [[name, value] = ['', '']] = new URLSearchParams(pair)
     if (name !== ACCOUNT_PARAMETER && name !== DRY_RUN_PARAMETER) rest.push(pair)
-    else if (own.has(name))
-      findings.push({ field: name, description: 'is given more than once', rule: 'duplicate_parameter' })
     else own.set(name, value)
   }
   const accountId = accountIdFrom(own.get(ACCOUNT_PARAMETER), findings)

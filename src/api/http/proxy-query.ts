@@ -34,7 +34,8 @@ export const ACCOUNT_PARAMETER = 'integrated_account_id'
 /** Parameter of a dry run. */
 export const DRY_RUN_PARAMETER = 'dry_run'
 
-const RESERVED = [ACCOUNT_PARAMETER, 'limit', 'next_cursor', DRY_RUN_PARAMETER, 'include_raw'] as const
+/** The parameters of this service in the query of a call. */
+export const PROXY_PARAMETERS = [ACCOUNT_PARAMETER, 'limit', 'next_cursor', DRY_RUN_PARAMETER, 'include_raw'] as const
 
 const PARAMETERS_MAX = 1_000
 const NESTING_MAX = 5
@@ -49,7 +50,7 @@ const NAME_LENGTH_MAX = 200
  */
 export function parseProxyQuery(text: string): ProxyQuery {
   const findings: Finding[] = []
-  const { own, query } = separateParameters(text, RESERVED, findings)
+  const { own, query } = separateParameters(text, PROXY_PARAMETERS, findings)
   const { [ARGS_PARAMETER]: args, ...others } = query
   const read = {
     accountId: accountIdFrom(own.get(ACCOUNT_PARAMETER), findings),
@@ -65,7 +66,7 @@ export function parseProxyQuery(text: string): ProxyQuery {
 }
 
 /**
- * Separates the parameters of this service, which are given once, from all others: texts; repeated names and `a[]` are lists,
+ * Separates the parameters of this service, of which the route has rejected repeated ones, from all others: texts; repeated names and `a[]` are lists,
  * `a[x]` are objects. Adds findings about names.
  */
 export function separateParameters<Reserved extends string>(
@@ -81,10 +82,7 @@ export function separateParameters<Reserved extends string>(
     if (count > PARAMETERS_MAX) break
     const ownName = reserved.find((each) => each === name)
     if (ownName === undefined) findings.push(...place(query, name, value))
-    else {
-      if (own.has(ownName)) findings.push(finding(name, 'is given more than once', 'duplicate_parameter'))
-      own.set(ownName, value)
-    }
+    else own.set(ownName, value)
   }
   if (count > PARAMETERS_MAX)
     findings.push(finding('query', `has more than ${PARAMETERS_MAX} parameters`, 'too_many_parameters'))

@@ -7,7 +7,7 @@ import { methodNotAllowed } from '../pipeline/errors.ts'
 import { namesOf } from '../services/proxy.convert.ts'
 import { dryRun, type ProxyCallDeps, upstreamFailure } from '../services/proxy-calls.ts'
 import { PROXY_PREFIX, PROXY_VERBS, type ProxyPath, parseProxyPath, verbsOfProxyPath } from './proxy-path.ts'
-import { ARGS_PARAMETER, type ProxyQuery, parseProxyQuery } from './proxy-query.ts'
+import { ARGS_PARAMETER, PROXY_PARAMETERS, type ProxyQuery, parseProxyQuery } from './proxy-query.ts'
 import { type ProxyBody, readProxyBody, streamedHeaders, upstreamHeaders } from './proxy-request.ts'
 import { sendJson, sendPreview, sendStream, showRateLimit } from './proxy-response.ts'
 import type { HttpExchange, HttpRoute } from './routes.ts'
@@ -30,6 +30,7 @@ export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
     path: PROXY_PREFIX,
     isPrefix: true,
     access: 'environment',
+    singleParameters: PROXY_PARAMETERS,
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
     async handle(exchange) {
       const { request, context } = exchange

@@ -1,6 +1,7 @@
-import type { StatusCode } from '../../base/index.ts'
+import { invalidFields, type StatusCode } from '../../base/index.ts'
 import type { Access } from '../access.ts'
 import type { Exchange } from '../exchange.ts'
+import type { Finding } from '../operation.ts'
 import { authenticate, limitAddress } from '../pipeline/authenticate.ts'
 import { startDeadline } from '../pipeline/deadline.ts'
 import type { Protocol } from '../pipeline/protocol.ts'
@@ -22,6 +23,8 @@ export interface HttpRoute {
   readonly access: Access
   /** Counts every request against the limit of its client address; only where `access` is `public`, which has no token to count. */
   readonly isAddressLimited?: boolean
+  /** Query parameters that are read as one value each: given twice they are rejected (INVALID_FIELD). */
+  readonly singleParameters?: readonly string[]
   /** How errors are written; absent: as REST errors. */
   readonly errors?: Pick<Protocol, 'sendError'>
   /** Deadline when the client names none; absent: none. */
@@ -38,6 +41,8 @@ export interface HttpExchange extends Exchange {
   readonly path: string
   /** The text after `?`, or empty. */
   readonly query: string
+  /** The value of a parameter of the query; only of those that the route names as `singleParameters`. */
+  parameter(name: string): string | undefined
 }
 
 /** Finds the routes of a path. */
@@ -68,18 +73,34 @@ export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path:
   let outcome: StatusCode | 'OK' = 'OK'
   try {
     startDeadline(context, { defaultMs: route.deadlineDefaultMs, maxMs: server.limits.deadlineMaxMs })
-    await context.raceInterrupt(runHttpRoute({ ...exchange, path, query }, route))
+    await context.raceInterrupt(runHttpRoute(exchange, route, path, query))
   } catch (error) {
     outcome = sendError(exchange, error).code
   }
   completeExchange(exchange, outcome)
 }
 
-async function runHttpRoute(exchange: HttpExchange, route: HttpRoute): Promise<void> {
+async function runHttpRoute(exchange: Exchange, route: HttpRoute, path: string, query: string): Promise<void> {
   if (route.isAddressLimited === true) limitAddress(exchange)
   await authenticate(exchange, route.access)
   if (route.access !== 'public') acquireStreamSlot(exchange, route.access)
-  await route.handle(exchange)
+  const single = readSingleParameters(query, route.singleParameters ?? [])
+  await route.handle({ ...exchange, path, query, parameter: (name) => single(name) })
+}
+
+/** @throws Failure INVALID_FIELD for a parameter that is given more than once */
+function readSingleParameters(query: string, names: readonly string[]): (name: string) => string | undefined {
+  const values = names.length === 0 || query === '' ? undefined : new URLSearchParams(query)
+  const repeated = values === undefined ? [] : names.filter((name) => values.getAll(name).length > 1)
+  if (repeated.length > 0) throw invalidFields(repeated.map(repeatedParameter))
+  return (name) => {
+    if (!names.includes(name)) throw new Error(`the route does not name the parameter ${name}`)
+    return values?.get(name) ?? undefined
+  }
+}
+
+function repeatedParameter(field: string): Finding {
+  return { field, description: 'is given more than once', rule: 'duplicate_parameter' }
 }
 
 /** A route that serves one JSON document without a token. */

@@ -11,7 +11,8 @@ interface UnifiedCallQuery extends UnifiedQuery {
   readonly includeRaw: boolean
 }
 
-const RESERVED = [ACCOUNT_PARAMETER, 'next_cursor', DRY_RUN_PARAMETER, 'include_raw'] as const
+/** The parameters of this service in the query of a call of a unified resource. */
+export const UNIFIED_PARAMETERS = [ACCOUNT_PARAMETER, 'next_cursor', DRY_RUN_PARAMETER, 'include_raw'] as const
 
 /**
  * Parses the query string of a call of a unified resource: `status=open&updated_at[gt]=2026-01-01&sort_by=-updated_at`.
@@ -20,7 +21,7 @@ const RESERVED = [ACCOUNT_PARAMETER, 'next_cursor', DRY_RUN_PARAMETER, 'include_
  */
 export function parseUnifiedQuery(text: string): UnifiedCallQuery {
   const findings: Finding[] = []
-  const { own, query } = separateParameters(text, RESERVED, findings)
+  const { own, query } = separateParameters(text, UNIFIED_PARAMETERS, findings)
   const accountId = accountIdFrom(own.get(ACCOUNT_PARAMETER), findings)
   const { query: read, violations } = checkUnifiedQuery(query)
   const cursor = own.get('next_cursor') || undefined

@@ -19,7 +19,7 @@ import {
   type UnifiedPath,
   verbsOfUnifiedPath,
 } from './unified-path.ts'
-import { parseUnifiedQuery } from './unified-query.ts'
+import { parseUnifiedQuery, UNIFIED_PARAMETERS } from './unified-query.ts'
 
 /** Member of a body with fields of the third party, which are merged unmapped. */
 const REMOTE_FIELDS = 'remote_fields'
@@ -32,6 +32,7 @@ export function unifiedRoute(deps: UnifiedCallDeps): HttpRoute {
     path: UNIFIED_PREFIX,
     isPrefix: true,
     access: 'environment',
+    singleParameters: UNIFIED_PARAMETERS,
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
     async handle(exchange) {
       const { context } = exchange

@@ -23,7 +23,7 @@ import { checkMessageFields } from './check-fields.ts'
 import { deriveManagementTools, FIELDS_ARGUMENT, FIELDS_SCHEMA, type ManagementTool } from './derive-tools.ts'
 import { managementError } from './management-error.ts'
 import { showsSecret } from './secrets.ts'
-import { type ManagementSettings, readManagementSettings } from './settings.ts'
+import { MANAGEMENT_PARAMETERS, type ManagementSettings, readManagementSettings } from './settings.ts'
 
 /** What the tools of the contract are made from. */
 export interface ManagementDeps extends McpOrigins {
@@ -53,6 +53,7 @@ export function managementRoute(deps: ManagementDeps, operations: ReadonlyMap<st
     verbs: ['POST'],
     path: '/mcp/management',
     access: 'token',
+    singleParameters: MANAGEMENT_PARAMETERS,
     deadlineDefaultMs: DEADLINE_MS,
     async handle(exchange) {
       assertMcpOrigin(exchange, deps)

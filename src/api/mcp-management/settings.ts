@@ -11,6 +11,9 @@ export interface ManagementSettings {
 
 const VALUES = { read_only: ['true', 'false'], mode: ['auto', 'direct', 'search'] } as const
 
+/** The parameters of the address. */
+export const MANAGEMENT_PARAMETERS = Object.keys(VALUES)
+
 /**
  * Reads the query of the address. Writing is asked for there and not in a header: every client can set an address, not all of
  * them set headers of their own, and who looks at the configuration of a client sees it.
@@ -20,19 +23,15 @@ const VALUES = { read_only: ['true', 'false'], mode: ['auto', 'direct', 'search'
 export function readManagementSettings(query: string): ManagementSettings {
   const findings: Finding[] = []
   const given = readQuery(query, findings)
-  const names = new Set<string>()
   for (const [name, value] of given) {
     const allowed: readonly string[] | undefined = Object.hasOwn(VALUES, name)
       ? VALUES[name as keyof typeof VALUES]
       : undefined
     const field = name.slice(0, 200)
-    if (allowed !== undefined && names.has(name))
-      findings.push({ field, description: 'is given more than once', rule: 'duplicate_parameter' })
-    names.add(name)
     if (allowed === undefined)
       findings.push({
         field,
-        description: `is not a parameter of this address${suggestOneOf(name, Object.keys(VALUES))}`,
+        description: `is not a parameter of this address${suggestOneOf(name, MANAGEMENT_PARAMETERS)}`,
         rule: 'unknown_parameter',
       })
     else if (!allowed.includes(value)) findings.push({ field, description: mustBeOneOf(value, allowed), rule: 'in' })
