@@ -143,7 +143,7 @@ export const SETTINGS = {
   ),
   rateLimitAddress: setting(
     'PATCHBAY_RATE_LIMIT_ADDRESS',
-    'Requests without a valid token that one client address (IPv6: one /64 network) may make in 10 seconds, per server process; 0 turns the limit off.',
+    'Requests without a valid token that one client address (IPv6: one /64 network) may make in 10 seconds, per server process; 0 turns the limit off. Requests with a valid token never count.',
     integer(0, 10_000_000).prefault('100'),
   ),
   trustedProxies: setting(
