@@ -132,7 +132,8 @@ export function chooseCredential(
   if (chosen === undefined)
     throw methodError(`is not offered by the integration${suggestOneOf(method ?? '', names)}`, 'enum')
   if (another === undefined) return chosen
-  if (method === undefined) throw methodError(`is required: one of ${names.join(', ')}`, 'required')
+  if (method === undefined && names.length === fitting.length)
+    throw methodError(`is required: one of ${names.join(', ')}`, 'required')
   throw credentialError(`is required: one of ${keysOf(fitting).join(', ')}`, 'required')
 }
 

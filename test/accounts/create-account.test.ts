@@ -26,6 +26,13 @@ const OAUTH_ONLY: JsonObject = {
   authorization: { format: 'bearer' },
   credentials: { oauth2: (TWO_METHODS.credentials as JsonObject).oauth2! },
 }
+const TWO_KEYS: JsonObject = {
+  ...CONFIG,
+  credentials: {
+    api_key: { config: { fields: [{ name: 'api_key', type: 'password', required: true }] } },
+    legacy: { format: 'api_key', config: { fields: [{ name: 'key', type: 'password', required: true }] } },
+  },
+}
 const NO_CREDENTIALS: JsonObject = { base_url: 'https://api.example.com', resources: {} }
 
 const historyOf = async (id: string) =>
@@ -147,15 +154,17 @@ describe('createIntegratedAccount', () => {
   })
 
   it.each([
-    ['none of several methods', TWO_METHODS, undefined, 'required'],
-    ['a method that is not offered', TWO_METHODS, 'vendor_oauth', 'enum'],
-    ['a method that needs the customer', OAUTH_ONLY, undefined, 'method.not_headless'],
-  ] as const)('rejects %s', async (_, config, authenticationMethod, rule) => {
+    ['none of several methods', TWO_METHODS, undefined, 'authentication_method', 'required'],
+    ['none of several credentials of one method', TWO_KEYS, undefined, 'credential', 'required'],
+    ['the method of several credentials', TWO_KEYS, 'api_key', 'credential', 'required'],
+    ['a method that is not offered', TWO_METHODS, 'vendor_oauth', 'authentication_method', 'enum'],
+    ['a method that needs the customer', OAUTH_ONLY, undefined, 'authentication_method', 'method.not_headless'],
+  ] as const)('rejects %s', async (_, config, authenticationMethod, field, rule) => {
     const { id } = await addInstallation(config)
     const attempt = connect({ environmentIntegrationId: id, authenticationMethod, credentials: {} })
     await expect(attempt).rejects.toMatchObject({
       reason: 'CREDENTIALS_INVALID',
-      violations: [{ field: 'authentication_method', rule }],
+      violations: [{ field, rule }],
     })
   })
 
