@@ -281,7 +281,7 @@ describe.each(clients)('several credentials with one authentication method over 
 
   it.each([
     ['the method alone', { authentication_method: 'vendor_oauth' }, 'credential', 'one of jwt, vendor_oauth'],
-    ['neither', {}, 'authentication_method', 'one of vendor_oauth, api_key'],
+    ['neither', {}, 'credential', 'one of jwt, api_key, sandbox, vendor_oauth'],
     ['an unknown key', { credential: 'oauth2' }, 'credential', 'there are api_key, jwt, sandbox, vendor_oauth'],
     ['a method of several', { authentication_method: 'api_key' }, 'credential', 'one of api_key, sandbox'],
     [
