@@ -69,7 +69,7 @@ interface ContextLookup {
 }
 
 /** How duplicates are recognised. */
-interface DedupePlan {
+export interface DedupePlan {
   /** Alternatives, the first with values wins; each is one id or several parts of one. */
   readonly keys: readonly (readonly ReadValues[])[]
   readonly windowSeconds: number

@@ -24,7 +24,13 @@ export {
 } from './check.ts'
 export { isClientConfigured } from './client-settings.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
-export { movesMore, type TransformPlan, type WebhookPlan, type WebhookRate } from './compile-webhook.ts'
+export {
+  type DedupePlan,
+  movesMore,
+  type TransformPlan,
+  type WebhookPlan,
+  type WebhookRate,
+} from './compile-webhook.ts'
 export { integrationConfigSchema } from './config-schema.ts'
 export { findAddressViolations, publicVariables, secretPaths, secretTexts } from './config-values.ts'
 export { findWarnings } from './find-warnings.ts'

@@ -42,7 +42,7 @@ const dedupeSchema = z.strictObject({
     .max(8)
     .optional()
     .describe(
-      'Where the id of a request is: the first of these with a value, or a list whose values together are the id. Default, and where none has a value: a hash of signature and body.',
+      'Where the id of a request is: the first of these with a value, or a list whose values together are the id. Requests with the same signed content are duplicates whatever their id. Default: what was signed, else a hash of the request.',
     ),
   window: windowText.optional(),
 })

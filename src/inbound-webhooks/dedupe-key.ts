@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { WebhookPlan } from '../definitions/index.ts'
+import type { DedupePlan, WebhookPlan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
 import type { WebhookRequest } from '../formats/index.ts'
 
@@ -8,25 +8,45 @@ const KEY_LENGTH_MAX = 200
 /** Headers that tell requests with the same body apart. */
 const DISTINGUISHING = /signature|hmac|digest|message-number/
 
+/** A request whose duplicates are recognised. */
+interface DedupeRequest {
+  readonly request: WebhookRequest
+  /** Before it was transformed. */
+  readonly received: WebhookRequest
+  readonly scope: TemplateScope
+  /** Digests of what was signed; absent where no content was. */
+  readonly signed: readonly Uint8Array[] | undefined
+}
+
 /**
- * The key by which duplicates of a request are recognised: the first id of the definition that has a value, else a hash of
- * method, address, body and the headers that hold a signature, all as received. Null: the definition recognises none.
- *
- * @param request transformed
+ * The keys by which duplicates of a request are recognised; two requests with one in common are duplicates. The first is the
+ * first id of the definition that has a value. Another one is what was signed: ids are often unsigned, so that a captured
+ * request could be sent again with another one. A request with neither has a hash of method, address, body and the headers that
+ * hold a signature, all as received. None: the definition recognises no duplicates.
  */
-export function dedupeKeyOf(
-  { dedupe }: Pick<WebhookPlan, 'dedupe'>,
-  request: WebhookRequest,
-  received: WebhookRequest,
-  scope: TemplateScope,
-): string | null {
-  if (dedupe === undefined) return null
-  for (const sources of dedupe.keys) {
+export function dedupeKeysOf({ dedupe }: Pick<WebhookPlan, 'dedupe'>, given: DedupeRequest): readonly string[] {
+  if (dedupe === undefined) return []
+  const { received, signed } = given
+  const id = idOf(dedupe, given)
+  const content = signed === undefined ? undefined : contentKey(signed)
+  const keys = [id, content].filter((key) => key !== undefined)
+  return keys.length > 0 ? keys : [hashOf(received)]
+}
+
+/** The key of all requests with the same signed content, whatever is not signed of them. */
+function contentKey(signed: readonly Uint8Array[]): string {
+  const hash = createHash('sha256')
+  for (const digest of signed) hash.update(digest)
+  return `signed:${hash.digest('hex')}`
+}
+
+function idOf({ keys }: DedupePlan, { request, scope }: DedupeRequest): string | undefined {
+  for (const sources of keys) {
     const parts = sources.map((read) => read(request, scope))
     const values = parts.flatMap((part) => (part.kind === 'ok' ? [part.value.map(textOf).join(',')] : []))
     if (values.length === parts.length) return shorten(values.length === 1 ? (values[0] ?? '') : JSON.stringify(values))
   }
-  return hashOf(received)
+  return undefined
 }
 
 function textOf(value: string | Uint8Array): string {

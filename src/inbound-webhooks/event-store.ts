@@ -1,6 +1,6 @@
 import { MicroBatcher } from '../base/index.ts'
 import { type Database, isDataError } from '../database/index.ts'
-import { countDuplicates, insertInboundEvents, type NewInboundEvent } from './sql/receive.ts'
+import { countDuplicates, insertInboundEvents, moveClaims, type NewInboundEvent } from './sql/receive.ts'
 
 /** Batches under way: one more than a connection keeps busy while another commits. */
 const BATCHES_MAX = 2
@@ -11,7 +11,7 @@ const LARGE_BATCH_MAX = 4
 
 /** Stores requests; those that come in together share a statement and a commit. */
 export interface EventStore {
-  /** Resolves once the request is committed. @returns whether an earlier request has its dedupe key */
+  /** Resolves once the request is committed. @returns whether an earlier request has one of its dedupe keys */
   store(event: NewInboundEvent): Promise<{ readonly isDuplicate: boolean }>
 }
 
@@ -30,7 +30,7 @@ export function createEventStore(database: Pick<Database, 'pool' | 'transaction'
   }
 }
 
-/** The event that has the dedupe key of a request, or why the request cannot be stored. */
+/** The event that has a dedupe key of a request, or why the request cannot be stored. */
 type StoreOutcome =
   | { readonly kind: 'stored'; readonly eventId: string }
   | { readonly kind: 'failed'; readonly error: unknown }
@@ -61,23 +61,49 @@ async function storeBatch(
   database: Pick<Database, 'pool' | 'transaction'>,
   events: readonly NewInboundEvent[],
 ): Promise<readonly string[]> {
-  const first = new Map(events.toReversed().map((event) => [claimOf(event), event]))
-  const stored = await insertInboundEvents(database.pool, [...first.values()])
-  const eventIds = new Map(stored.map(({ id, eventId }) => [id, eventId]))
-  const owners = events.map((event) => {
-    const { id } = first.get(claimOf(event)) ?? event
-    return eventIds.get(id) ?? id
-  })
+  const { firsts, firstOf } = groupDuplicates(events)
+  const stored = await insertInboundEvents(database.pool, firsts)
+  const holders = new Map(stored.map(({ id, eventId }) => [id, eventId]))
+  const owners = events.map(({ id }) => holders.get(firstOf.get(id) ?? id) ?? id)
   const duplicates = events.flatMap(({ id, environmentId }, index) => {
     const eventId = owners[index] ?? id
-    return eventId === id ? [] : [{ environmentId, eventId }]
+    return eventId === id ? [] : [{ environmentId, id, eventId }]
   })
   // In a statement of its own, which sees what a concurrent one has just committed.
-  if (duplicates.length > 0) await database.transaction((tx) => countDuplicates(tx, duplicates))
+  if (duplicates.length > 0)
+    await database.transaction(async (tx) => {
+      await countDuplicates(tx, duplicates)
+      await moveClaims(
+        tx,
+        firsts.flatMap((first) => {
+          const eventId = holders.get(first.id) ?? first.id
+          return eventId === first.id ? [] : [{ ...first, eventId }]
+        }),
+      )
+    })
   return owners
 }
 
-/** Requests with the same claim are duplicates of each other. */
-function claimOf({ id, sourceId, dedupeKey }: NewInboundEvent): string {
-  return dedupeKey === null ? id : `${sourceId} ${dedupeKey}`
+/**
+ * The requests that share no dedupe key with an earlier one of the batch, each with the keys of those that do.
+ *
+ * @returns `firstOf`: of each request the one that stands for it
+ */
+function groupDuplicates(events: readonly NewInboundEvent[]): {
+  readonly firsts: readonly NewInboundEvent[]
+  readonly firstOf: ReadonlyMap<string, string>
+} {
+  const firsts = new Map<string, NewInboundEvent>()
+  const firstOf = new Map<string, string>()
+  const holders = new Map<string, string>()
+  for (const event of events) {
+    const claims = event.dedupeKeys.map((key) => ({ key, claim: `${event.sourceId} ${key}` }))
+    const held = claims.map(({ claim }) => holders.get(claim)).find((holder) => holder !== undefined)
+    const first = firsts.get(held ?? '') ?? { ...event, dedupeKeys: [] }
+    const added = claims.filter(({ claim }) => !holders.has(claim))
+    for (const { claim } of added) holders.set(claim, first.id)
+    firsts.set(first.id, { ...first, dedupeKeys: [...first.dedupeKeys, ...added.map(({ key }) => key)] })
+    firstOf.set(event.id, first.id)
+  }
+  return { firsts: [...firsts.values()], firstOf }
 }

@@ -4,7 +4,7 @@ import type { HttpClient } from '../egress/index.ts'
 import type { KeySource, WebhookRequest } from '../formats/index.ts'
 import { confirmAddress } from './confirm-address.ts'
 import { type ContextUpdateDeps, updateInHandshake } from './context-update.ts'
-import { dedupeKeyOf } from './dedupe-key.ts'
+import { dedupeKeysOf } from './dedupe-key.ts'
 import type { EventStore } from './event-store.ts'
 import {
   type ExpressionDeps,
@@ -187,7 +187,7 @@ async function decide(reception: Reception): Promise<WebhookAnswer> {
     return await reject(reception, request, signature.reason)
   }
   if (parsed.method === 'HEAD') return handshake.answer ?? EMPTY_ANSWER
-  await accept(reception, request, { transformed, signature: signature.state })
+  await accept(reception, request, { transformed, signature })
   return handshake.answer ?? source.webhook.answer
 }
 
@@ -265,7 +265,11 @@ async function answerHandshake(
 
 const EMPTY = new Uint8Array()
 
-type ReceivedSignature = { readonly state: 'none' | 'valid' } | { readonly state: 'invalid'; readonly reason: string }
+type ReceivedSignature =
+  | { readonly state: 'none' | 'valid'; readonly signed?: readonly Uint8Array[] | undefined }
+  | { readonly state: 'invalid'; readonly reason: string }
+
+type AcceptedSignature = Exclude<ReceivedSignature, { readonly state: 'invalid' }>
 
 const NOT_TRANSFORMED =
   'the signature reads what payload_transform makes, and it made nothing: it failed, or the body is too large for it'
@@ -285,7 +289,8 @@ async function verifySignature(
       now: () => deps.clock.now(),
       keys: deps.keys.ofOwner(source.environmentId),
     })
-    return result.kind === 'valid' ? { state: 'valid' } : { state: 'invalid', reason: result.reason }
+    if (result.kind === 'valid') return { state: 'valid', signed: result.signed }
+    return { state: 'invalid', reason: result.reason }
   } catch (cause) {
     if (!(cause instanceof Failure)) throw cause
     const message = 'the public keys of the third party cannot be fetched now; send this again later'
@@ -297,14 +302,19 @@ async function verifySignature(
 async function accept(
   reception: Reception,
   request: WebhookRequest,
-  { transformed, signature }: { readonly transformed: ParsedRequest | undefined; readonly signature: SignatureState },
+  {
+    transformed,
+    signature,
+  }: { readonly transformed: ParsedRequest | undefined; readonly signature: AcceptedSignature },
 ): Promise<void> {
   const { deps, source, parsed } = reception
   const scope = scopeOf(source)
   const sent = source.webhook.readProviderTime?.(request, scope)
+  const received = signedRequestOf(parsed, source.webhook)
+  const dedupeKeys = dedupeKeysOf(source.webhook, { request, received, scope, signed: signature.signed })
   const { isDuplicate } = await deps.store.store({
-    ...eventOf(reception, 'received', signature),
-    dedupeKey: dedupeKeyOf(source.webhook, request, signedRequestOf(parsed, source.webhook), scope),
+    ...eventOf(reception, 'received', signature.state),
+    dedupeKeys,
     windowSeconds: source.webhook.dedupe?.windowSeconds ?? 0,
     providerTime: sent?.kind === 'ok' ? dateOf(sent.value) : null,
     body: parsed.raw,
@@ -336,7 +346,7 @@ async function storeForADay(
   if (state === 'handshake' && !deps.rejections.take(state, source.id)) return
   const event: NewInboundEvent = {
     ...eventOf(reception, state, signature),
-    dedupeKey: null,
+    dedupeKeys: [],
     windowSeconds: 0,
     providerTime: null,
     body: body.subarray(0, KEPT_BYTES_MAX),

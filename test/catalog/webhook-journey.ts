@@ -4,6 +4,8 @@ import type { WebhookPlan } from '../../src/definitions/index.ts'
 import { type AccountValues, type Evaluator, environmentRoots } from '../../src/expressions/index.ts'
 import { responseFormat, type WebhookRequest } from '../../src/formats/index.ts'
 import { createKeySource } from '../../src/formats/signature/key-source.ts'
+import type { VerificationResult } from '../../src/formats/signature/signature.ts'
+import { dedupeKeysOf } from '../../src/inbound-webhooks/dedupe-key.ts'
 
 /** What a provider sends, and what its definition makes of that. */
 export interface GoldenWebhooks {
@@ -59,22 +61,43 @@ export async function followWebhook(
   request: Omit<GoldenWebhook, 'result'>,
 ): Promise<WebhookResult> {
   const account = accountOf(golden)
-  const { method = 'POST', headers, query = '' } = request
-  const parameters = Object.fromEntries(new URLSearchParams(query))
   const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input, { owner: 'test' })
-  const received = { body: parse(request), headers, query: parameters, method, path: new URL(HOOK).pathname }
-  const body = await transform(evaluate, plan, received)
-  const input = { ...received, body }
+  const { input, delivery } = await receive(evaluate, plan, request)
   const handshake = await shake(evaluate, plan, input, account)
   if (handshake.type === 'verify') return handshake
-  const url = query === '' ? HOOK : `${HOOK}?${query}`
-  const delivery = { method, url, headers, query: parameters, body: Buffer.from(request.body), payload: body }
+  const result = await verify(plan, golden, delivery, account)
   return {
     ...handshake,
-    signature: await verify(plan, golden, delivery, account),
+    signature: result.kind === 'invalid' ? result.reason : plan.verify === undefined ? 'none' : 'valid',
     ...(handshake.type === 'meta' ? {} : await map(evaluate, plan, { ...input, context: account.context })),
     ...described(plan, delivery, account),
   }
+}
+
+/** The keys by which duplicates of an authentic request are recognised; `undefined` for another request. */
+export async function dedupeKeysOfWebhook(
+  evaluator: Evaluator,
+  plan: WebhookPlan,
+  golden: GoldenWebhooks,
+  request: Omit<GoldenWebhook, 'result'>,
+): Promise<readonly string[] | undefined> {
+  const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input, { owner: 'test' })
+  const account = accountOf(golden)
+  const { delivery } = await receive(evaluate, plan, request)
+  const result = await verify(plan, golden, delivery, account)
+  if (result.kind === 'invalid') return undefined
+  const scope = { account, call: {} }
+  return dedupeKeysOf(plan, { request: delivery, received: delivery, scope, signed: result.signed })
+}
+
+async function receive(evaluate: Evaluate, plan: WebhookPlan, request: Omit<GoldenWebhook, 'result'>) {
+  const { method = 'POST', headers, query = '' } = request
+  const parameters = Object.fromEntries(new URLSearchParams(query))
+  const received = { body: parse(request), headers, query: parameters, method, path: new URL(HOOK).pathname }
+  const payload = await transform(evaluate, plan, received)
+  const url = query === '' ? HOOK : `${HOOK}?${query}`
+  const delivery = { method, url, headers, query: parameters, body: Buffer.from(request.body), payload }
+  return { input: { ...received, body: payload }, delivery }
 }
 
 type Evaluate = (expression: string, input: JsonObject) => Promise<Json | undefined>
@@ -126,15 +149,14 @@ async function verify(
   { now: time, documents = {} }: GoldenWebhooks,
   delivery: WebhookRequest,
   account: AccountValues,
-): Promise<string> {
-  if (plan.verify === undefined) return 'none'
+): Promise<VerificationResult> {
+  if (plan.verify === undefined) return { kind: 'valid' }
   const now = () => new Date(time)
   const fetchKey = async (url: string) => ({
     status: documents[url] === undefined ? 404 : 200,
     body: Buffer.from(documents[url] ?? ''),
   })
-  const result = await plan.verify(delivery, { account, call: {} }, { now, keys: createKeySource({ now, fetchKey }) })
-  return result.kind === 'valid' ? 'valid' : result.reason
+  return await plan.verify(delivery, { account, call: {} }, { now, keys: createKeySource({ now, fetchKey }) })
 }
 
 async function map(evaluate: Evaluate, plan: WebhookPlan, input: JsonObject): Promise<Partial<WebhookResult>> {

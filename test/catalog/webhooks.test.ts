@@ -6,7 +6,13 @@ import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
 import { readItems, readLookupValues } from '../../src/inbound-webhooks/mapping.ts'
 import { shipped } from './shipped.ts'
-import { followWebhook, type GoldenWebhooks, readGoldenWebhooks } from './webhook-journey.ts'
+import {
+  dedupeKeysOfWebhook,
+  followWebhook,
+  type GoldenWebhook,
+  type GoldenWebhooks,
+  readGoldenWebhooks,
+} from './webhook-journey.ts'
 
 const evaluator = createEvaluator()
 afterAll(() => evaluator[Symbol.asyncDispose]())
@@ -46,6 +52,55 @@ test.each([
 
 test('most definitions receive webhooks', () => {
   expect(definitions.length).toBeGreaterThanOrEqual(60)
+})
+
+/** A request with each part changed that is not its body: other values, without it, with more. */
+function* variantsOf(request: GoldenWebhook): Generator<readonly [what: string, variant: GoldenWebhook]> {
+  const { headers, query = '' } = request
+  const names = Object.keys(headers)
+  for (const name of names) {
+    const { [name]: value = '', ...without } = headers
+    yield [`without ${name}`, { ...request, headers: without }]
+    for (const other of ['another', `${value}0`, '0195f1c2-0000-7000-8000-000000000001'])
+      yield [`${name}: ${other}`, { ...request, headers: { ...headers, [name]: other } }]
+  }
+  for (const name of ['x-delivery-id', 'idempotency-key', 'x-hub-signature', 'x-request-digest', 'content-encoding'])
+    if (!names.includes(name)) yield [`with ${name}`, { ...request, headers: { ...headers, [name]: 'another' } }]
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded'])
+    yield [type, { ...request, headers: { ...headers, 'content-type': type } }]
+  yield ['another method', { ...request, method: 'PUT' }]
+  yield ['another parameter', { ...request, query: query === '' ? 'x=1' : `${query}&x=1` }]
+  for (const name of new URLSearchParams(query).keys()) {
+    const changed = new URLSearchParams(query)
+    changed.set(name, 'another')
+    yield [`${name} in the query`, { ...request, query: changed.toString() }]
+  }
+}
+
+/** Formats that authenticate the sender and nothing of the request: who captured a request knows all that another one needs. */
+const WITHOUT_CONTENT = ['basic', 'bearer', 'compare', 'jwt', 'none']
+
+describe.each(definitions)('a captured webhook of $name', ({ name, webhook }) => {
+  const golden = goldenOf(name)
+  const isRecognised = (one: readonly string[], other: readonly string[]) => one.some((key) => other.includes(key))
+
+  test('is recognised whatever was not signed of it', async () => {
+    const accepted: string[] = []
+    let signed = 0
+    for (const delivery of golden.deliveries.filter(({ result }) => result.signature === 'valid')) {
+      const keys = (await dedupeKeysOfWebhook(evaluator, webhook, golden, delivery)) ?? []
+      if (!keys.some((key) => key.startsWith('signed:'))) continue
+      signed += 1
+      for (const [what, variant] of variantsOf(delivery)) {
+        const other = await dedupeKeysOfWebhook(evaluator, webhook, golden, variant).catch(() => undefined)
+        if (other !== undefined && !isRecognised(keys, other)) accepted.push(`${delivery.what}: ${what}`)
+      }
+    }
+    expect(accepted).toEqual([])
+    const texts = JSON.stringify(webhook.signature ?? { format: 'none' })
+    const isContentSigned = !WITHOUT_CONTENT.some((format) => texts.includes(`"format":"${format}"`))
+    if (webhook.dedupe !== undefined && isContentSigned) expect(signed).toBeGreaterThan(0)
+  })
 })
 
 describe.each(definitions)('webhooks of $name', ({ name, plan, webhook }) => {

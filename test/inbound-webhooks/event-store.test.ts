@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
 import { newId } from '../../src/base/index.ts'
-import { dedupeKeyOf } from '../../src/inbound-webhooks/dedupe-key.ts'
+import { dedupeKeysOf } from '../../src/inbound-webhooks/dedupe-key.ts'
 import { createEventStore } from '../../src/inbound-webhooks/event-store.ts'
 import { processFixture } from './process-fixture.ts'
 
@@ -33,7 +33,7 @@ function eventOf(dedupeKey: string | null) {
     bodyBytes: 0,
     state: 'received' as const,
     signature: 'none' as const,
-    dedupeKey,
+    dedupeKeys: dedupeKey === null ? [] : [dedupeKey],
     providerTime: null,
     trace: {},
     headers: [],
@@ -44,9 +44,10 @@ function eventOf(dedupeKey: string | null) {
 }
 
 /** The key of a delivery whose id this is. */
-function keyOf(id: string): string | null {
+function keyOf(id: string): string | undefined {
   const dedupe = { keys: [[() => ({ kind: 'ok' as const, value: [id] })]], windowSeconds: 60 }
-  return dedupeKeyOf({ dedupe }, {} as never, {} as never, {} as never)
+  const given = { request: {}, received: {}, scope: {}, signed: undefined } as never
+  return dedupeKeysOf({ dedupe }, given)[0]
 }
 
 describe('requests that are stored together', () => {

@@ -114,7 +114,7 @@ export async function processFixture() {
         bodyBytes: bytes.byteLength,
         state: 'received',
         signature,
-        dedupeKey: null,
+        dedupeKeys: [],
         providerTime: more.providerTime ?? null,
         trace: { signature: { kind: 'valid' } },
         headers,

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, test } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
-import { receiveFixture, SECRET, SIGNED, signatureOf } from './receive-fixture.ts'
+import { receiveFixture, SECRET, SIGNED, signatureOf, type TestRequest } from './receive-fixture.ts'
 
 const { address, send, sendSigned, stored } = await receiveFixture()
 
@@ -199,17 +199,40 @@ describe('duplicates', () => {
   test.each([
     ['the first key with a value', { keys: ['$header.x-event', '$payload.id'] }, 'e-1'],
     ['parts together', { keys: [['$payload.id', '$header.x-event']] }, '["7","e-1"]'],
-    [
-      'a hash of signature and body where no key has a value',
-      { keys: ['$header.x-none'] },
-      expect.stringMatching(/^sha256:/),
-    ],
+    ['what was signed where no key has a value', { keys: ['$header.x-none'] }, expect.stringMatching(/^signed:/)],
   ])('are recognised by %s', async (_what, dedupe, key) => {
     const { path, accountId } = await address({ ...SIGNED, dedupe })
     const answers = await Promise.all([1, 2, 3].map(() => sendSigned(path, '{"id": 7}', { 'x-event': 'e-1' })))
     answers.push(await sendSigned(path, '{"id": 7}', { 'x-event': 'e-1' }))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
     expect(await stored(accountId)).toEqual([expect.objectContaining({ key, duplicates: 3 })])
+  })
+
+  it('are recognised whatever was not signed of them, and answered like the first', async () => {
+    const { path, accountId } = await address({ ...SIGNED, dedupe: { keys: ['$header.x-delivery'] } })
+    const body = '{"id": 7}'
+    const headers = { 'x-signature': signatureOf(body), 'x-delivery': 'one' }
+    const replays: readonly TestRequest[] = [
+      {},
+      { headers: { 'x-delivery': 'two' } },
+      { headers: { 'x-delivery': 'two', 'content-type': 'text/plain' } },
+      { headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+      { headers: { 'x-delivery': 'three', 'content-encoding': 'gzip' } },
+      { headers: { 'x-delivery': 'four' }, path: '?x=1' },
+    ]
+    const answers = []
+    for (const replay of replays)
+      answers.push(await send(path, { body, ...replay, headers: { ...headers, ...replay.headers } }))
+    expect(answers.map(({ status, text }) => [status, text])).toEqual(replays.map(() => [200, '{}']))
+    expect(await stored(accountId)).toEqual([expect.objectContaining({ key: 'one', duplicates: replays.length - 1 })])
+  })
+
+  it('are recognised by the content of a retry, which is signed anew under the same id', async () => {
+    const { path, accountId } = await address({ ...SIGNED, dedupe: { keys: ['$header.x-delivery'] } })
+    await sendSigned(path, '{"try": 1}', { 'x-delivery': 'one' })
+    await sendSigned(path, '{"try": 2}', { 'x-delivery': 'one' })
+    await sendSigned(path, '{"try": 2}', { 'x-delivery': 'two' })
+    expect(await stored(accountId)).toEqual([expect.objectContaining({ key: 'one', duplicates: 2 })])
   })
 
   it('are events of their own where the definition says so', async () => {

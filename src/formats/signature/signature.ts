@@ -48,7 +48,17 @@ export interface VerificationContext {
 }
 
 /** Result of a verification. */
-export type VerificationResult = { readonly kind: 'valid' } | InvalidDelivery
+export type VerificationResult = ValidDelivery | InvalidDelivery
+
+/** An authentic request. */
+export interface ValidDelivery {
+  readonly kind: 'valid'
+  /**
+   * Digests of what was signed: equal for requests that differ in unsigned parts alone. Absent where nothing of the request but
+   * a secret or token was verified.
+   */
+  readonly signed?: readonly Uint8Array[]
+}
 
 /** `reason` is a sentence for logs and for the owner of the definition, without values of the request or secrets. */
 export interface InvalidDelivery {
@@ -59,7 +69,18 @@ export interface InvalidDelivery {
 /** Result of one step of a verification: a value, or why the request is invalid. */
 export type Result<T> = { readonly kind: 'ok'; readonly value: T } | InvalidDelivery
 
-export const VALID: VerificationResult = { kind: 'valid' }
+export const VALID: ValidDelivery = { kind: 'valid' }
+
+/** An authentic request with signed content. */
+export function validContent(...signed: readonly Uint8Array[]): ValidDelivery {
+  return { kind: 'valid', signed }
+}
+
+/** A request of which several verifications hold. */
+export function validTogether(results: readonly ValidDelivery[]): ValidDelivery {
+  const signed = results.flatMap((result) => result.signed ?? [])
+  return signed.length === 0 ? VALID : validContent(...signed)
+}
 
 export function invalid(reason: string): InvalidDelivery {
   return { kind: 'invalid', reason }

@@ -5,16 +5,18 @@ import { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS } from './queue.ts'
 
 /** A request to be stored. */
 export interface NewInboundEvent
-  extends Omit<InboundEventRecord, 'duplicates' | 'receivedAt' | 'processedAt' | 'error'>,
+  extends Omit<InboundEventRecord, 'dedupeKey' | 'duplicates' | 'receivedAt' | 'processedAt' | 'error'>,
     InboundContent {
-  /** How long the dedupe key is claimed. */
+  /** The first is stored with the event. */
+  readonly dedupeKeys: readonly string[]
+  /** How long the dedupe keys are claimed. */
   readonly windowSeconds: number
 }
 
 /** What became of a request. */
 export interface StoredEvent {
   readonly id: string
-  /** The event that has its dedupe key: itself, or an earlier one, in which case nothing was stored. */
+  /** The event that has its dedupe keys: itself, or an earlier one that has one of them, in which case nothing was stored. */
   readonly eventId: string
 }
 
@@ -27,22 +29,28 @@ const GIVEN = `given as materialized (
   as g (environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id, method, path, query,
     remote_address, body_bytes, state, signature, dedupe_key, window_seconds, provider_time, trace, headers, payload,
     body_start, body_length)
+),
+keyed as materialized (
+  select g.source_id, k.key, g.environment_id, g.id, g.window_seconds, k.position
+  from unnest(:keyIds::uuid[], :dedupeKeys::text[]) with ordinality as k (id, key, position) join given g on g.id = k.id
 )`
 
 /** Rows are taken in one order, so that two batches with the same keys never deadlock. An expired claim is taken over. */
 const CLAIMED = `claimed as (
   insert into inbound_dedupe as held (source_id, key, environment_id, event_id, expires_at)
-  select source_id, dedupe_key, environment_id, id, now() + make_interval(secs => window_seconds)
-  from given where dedupe_key is not null order by source_id, dedupe_key
+  select source_id, key, environment_id, id, now() + make_interval(secs => window_seconds)
+  from keyed order by source_id, key
   on conflict (source_id, key) do update set
     event_id = case when held.expires_at <= now() then excluded.event_id else held.event_id end,
     expires_at = case when held.expires_at <= now() then excluded.expires_at else held.expires_at end
   returning source_id, key, event_id
 ),
-fresh as materialized (
-  select * from given g where dedupe_key is null or exists (
-    select from claimed c where c.source_id = g.source_id and c.key = g.dedupe_key and c.event_id = g.id)
-)`
+held as materialized (
+  select distinct on (k.id) k.id, c.event_id
+  from keyed k join claimed c on c.source_id = k.source_id and c.key = k.key
+  where c.event_id <> k.id order by k.id, k.position
+),
+fresh as materialized (select * from given g where not exists (select from held h where h.id = g.id))`
 
 const STORED = `events as (
   insert into inbound_event (environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id,
@@ -66,21 +74,20 @@ queued as (
 waiting as (${insertWaitingSql(INBOUND_QUEUE, 'queued')})`
 
 /**
- * Stores requests with their contents, and those to be processed in the queue, unless an earlier request has their dedupe key:
- * in one statement, so that a request is stored once, however many processes receive it at the same moment. Who comes second
+ * Stores requests with their contents, and those to be processed in the queue, unless an earlier request has one of their dedupe
+ * keys: in one statement, so that a request is stored once, however many processes receive it at the same moment. Who comes second
  * waits for the first to commit.
  *
  * Rides on the primary key of inbound_dedupe.
  *
- * @param events with different dedupe keys
+ * @param events no two of which have a dedupe key in common
  */
 export async function insertInboundEvents(tx: Tx, events: readonly NewInboundEvent[]): Promise<readonly StoredEvent[]> {
   return await query(
     tx,
     `with ${GIVEN}, ${CLAIMED}, ${STORED}
-     select g.id, coalesce(c.event_id, g.id) as "eventId"
-     from given g left join claimed c on c.source_id = g.source_id and c.key = g.dedupe_key`,
-    { ...columnsOf(events), ...bodiesOf(events) },
+     select g.id, coalesce(h.event_id, g.id) as "eventId" from given g left join held h on h.id = g.id`,
+    { ...columnsOf(events), ...keysOf(events), ...bodiesOf(events) },
   )
 }
 
@@ -99,13 +106,18 @@ function columnsOf(events: readonly NewInboundEvent[]) {
     bytes: events.map(({ bodyBytes }) => bodyBytes),
     states: events.map(({ state }) => state),
     signatures: events.map(({ signature }) => signature),
-    keys: events.map(({ dedupeKey }) => dedupeKey),
+    keys: events.map(({ dedupeKeys: [first] }) => first ?? null),
     windows: events.map(({ windowSeconds }) => windowSeconds),
     providerTimes: events.map(({ providerTime }) => providerTime),
     traces: events.map(({ trace }) => jsonb(trace)),
     headers: events.map(({ headers }) => jsonb(headers)),
     payloads: events.map(({ payload }) => (payload === null ? null : jsonb(payload))),
   }
+}
+
+function keysOf(events: readonly NewInboundEvent[]) {
+  const keys = events.flatMap(({ id, dedupeKeys }) => dedupeKeys.map((key) => ({ id, key })))
+  return { keyIds: keys.map(({ id }) => id), dedupeKeys: keys.map(({ key }) => key) }
 }
 
 /** One binary parameter for all bodies: an array of them would be sent in hexadecimal. */
@@ -140,6 +152,29 @@ export async function countDuplicates(
     {
       environmentIds: duplicates.map(({ environmentId }) => environmentId),
       ids: duplicates.map(({ eventId }) => eventId),
+    },
+  )
+}
+
+/**
+ * Gives the keys that duplicates have claimed to the events that they are duplicates of: a third request with one of these keys
+ * is a duplicate of the same event. Uses the primary key.
+ */
+export async function moveClaims(
+  tx: Tx,
+  duplicates: readonly (Pick<NewInboundEvent, 'id' | 'sourceId' | 'dedupeKeys'> & { readonly eventId: string })[],
+): Promise<void> {
+  const rows = duplicates.flatMap(({ dedupeKeys, ...event }) => dedupeKeys.map((key) => ({ ...event, key })))
+  await execute(
+    tx,
+    `update inbound_dedupe d set event_id = v.event_id
+     from unnest(:sourceIds::uuid[], :ids::uuid[], :eventIds::uuid[], :keys::text[]) as v (source_id, id, event_id, key)
+     where d.source_id = v.source_id and d.key = v.key and d.event_id = v.id`,
+    {
+      sourceIds: rows.map(({ sourceId }) => sourceId),
+      ids: rows.map(({ id }) => id),
+      eventIds: rows.map(({ eventId }) => eventId),
+      keys: rows.map(({ key }) => key),
     },
   )
 }
