@@ -120,7 +120,8 @@ describe.each(validRows)('%s', (_name, format, row) => {
     const seconds = row.window
     if (seconds === undefined) return expect(JSON.stringify(row.config)).not.toContain('"timestamp"')
     const at = (offset: number) => new Date(Date.parse(row.now ?? NOW) + offset * 1000).toISOString()
-    for (const offset of [-seconds, seconds]) expect(await judge(format, { ...row, now: at(offset) })).toMatchObject(VALID)
+    for (const offset of [-seconds, seconds])
+      expect(await judge(format, { ...row, now: at(offset) })).toMatchObject(VALID)
     for (const offset of [-seconds - 1, seconds + 1])
       expect(await judge(format, { ...row, now: at(offset) })).toMatchObject({ kind: 'invalid' })
   })
