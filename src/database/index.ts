@@ -13,6 +13,7 @@ export {
   execute,
   jsonb,
   query,
+  queryForValues,
   queryOne,
   type Tx,
 } from './database.ts'

@@ -30,6 +30,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0007-dispatch-turns': ['0007-dispatch-turns.sql'],
   '0007-due-times': ['0007-due-times.sql'],
   '0012-account-signals': ['0012-account-signals.sql'],
+  '0012-list-filters': ['0012-list-filters.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

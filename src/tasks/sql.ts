@@ -73,7 +73,7 @@ export async function findTask(tx: Tx, environmentId: string, id: string): Promi
   return await tx('task').where({ environment_id: environmentId, id }).first(COLUMNS)
 }
 
-/** At most `limit` tasks below the id `before`, newest first. Uses the primary key; an environment's tasks are few. */
+/** At most `limit` tasks below the id `before`, newest first. Uses the primary key, or task_of_state. */
 export async function listTaskRecords(
   tx: Tx,
   environmentId: string,

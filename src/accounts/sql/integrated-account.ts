@@ -199,7 +199,8 @@ export async function findAccountsWithSecrets(
 
 /**
  * At most `limit` accounts of the environment below the id `before`, newest first. Uses the primary key, or
- * integrated_account_of_tenant or _of_installation; the text names only the filters given, so that the planner sees which.
+ * integrated_account_of_tenant, _of_installation or, for rare values of the other filters, _of_kind; the text names only the
+ * filters given, so that the planner sees which.
  */
 export async function selectIntegratedAccounts(
   tx: Tx,

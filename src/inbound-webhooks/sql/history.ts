@@ -1,5 +1,5 @@
 import { type JsonObject, lowestIdAt } from '../../base/index.ts'
-import { execute, jsonb, query, type Tx } from '../../database/index.ts'
+import { execute, jsonb, query, queryForValues, type Tx } from '../../database/index.ts'
 import type { InboundEventRecord, InboundItemRecord, InboundState } from '../inbound-event.ts'
 import { INBOUND_EVENT_COLUMNS } from './inbound-event.ts'
 
@@ -41,7 +41,7 @@ export async function listInboundHeads(
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly InboundHead[]> {
   const { since, until } = filter
-  return await query(tx, listSql(filter, page.before !== undefined), {
+  return await queryForValues(tx, listSql(filter, page.before !== undefined), {
     environmentId,
     state: filter.state ?? null,
     sourceId: filter.sourceId ?? null,

@@ -189,7 +189,7 @@ export async function findIntegrationGrant(
   return await tx('integration_grant').where({ integration_id: integrationId, team_id: teamId }).first(GRANT)
 }
 
-/** Grants of the integration after the cursor, newest first. Uses the primary key and sorts. */
+/** Grants of the integration after the cursor, newest first. Uses integration_grant_newest. */
 export async function selectIntegrationGrants(
   tx: Tx,
   integrationId: string,

@@ -1,4 +1,4 @@
-import { execute, type IdPage, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { execute, type IdPage, jsonb, query, queryForValues, queryOne, type Tx } from '../../database/index.ts'
 import type { LinkErrorCode } from '../error-codes.ts'
 import type { LinkSession } from '../session.ts'
 import type { LinkCause, LinkStatus } from '../status.ts'
@@ -71,8 +71,6 @@ export const IS_EXCHANGE_LOST = `(session.status = 'exchanging'
 /** As the index link_session_expiry has it. */
 export const IS_OVERDUE = `(session.status in ('created', 'opened', 'form', 'redirected', 'pending', 'post_connect_form')
   and session.expires_at <= now())`
-/** The status that `settleSession` gives a session. */
-const SETTLED_STATUS = `(case when ${IS_OVERDUE} then 'expired' when ${IS_EXCHANGE_LOST} then 'form' else session.status end)`
 
 export const SESSION_COLUMNS = `session.id, session.environment_id as "environmentId", session.token_hash as "tokenHash", session.status,
   session.tenant_id as "tenantId", session.is_reconnect as "isReconnect",
@@ -176,8 +174,8 @@ export async function listActivatingSessions(
 }
 
 /**
- * At most `limit` sessions below the id `before`, newest first; by the status that settling gives them. Uses the primary key, or
- * link_session_of_account.
+ * At most `limit` sessions below the id `before`, newest first; by the status that settling gives them. Uses the primary key,
+ * link_session_of_tenant, _of_account or _of_status; the text names only the filters given, so that the planner sees which.
  */
 export async function selectLinkSessions(
   tx: Tx,
@@ -185,13 +183,37 @@ export async function selectLinkSessions(
   filter: LinkSessionFilter,
   { before, limit }: IdPage,
 ): Promise<readonly LinkSessionRecord[]> {
-  const equal = { tenant_id: filter.tenantId, integrated_account_id: filter.integratedAccountId }
-  const sessions = tx(tx.raw(`link_session session ${INTEGRATION_JOIN}`)).where('session.environment_id', environmentId)
-  for (const [column, value] of Object.entries(equal))
-    if (value !== undefined) sessions.where(`session.${column}`, value)
-  if (filter.status !== undefined) sessions.whereRaw(`${SETTLED_STATUS} = ?`, [filter.status])
-  if (before !== undefined) sessions.where('session.id', '<', before)
-  return await sessions.select(tx.raw(SESSION_COLUMNS)).orderBy('session.id', 'desc').limit(limit)
+  const conditions = [
+    'session.environment_id = :environmentId',
+    filter.tenantId !== undefined && 'session.tenant_id = :tenantId',
+    filter.integratedAccountId !== undefined && 'session.integrated_account_id = :integratedAccountId',
+    before !== undefined && 'session.id < :before::uuid',
+  ]
+  const newest = conditionsOfStatus(filter.status).map(
+    (ofStatus) => `(select * from link_session session
+       where ${[...conditions, ofStatus].filter(Boolean).join(' and ')} order by session.id desc limit :limit)`,
+  )
+  return await queryForValues(
+    tx,
+    `select ${SESSION_COLUMNS} from (${newest.join(' union all ')}) session ${INTEGRATION_JOIN}
+     order by session.id desc limit :limit`,
+    {
+      environmentId,
+      tenantId: filter.tenantId ?? null,
+      integratedAccountId: filter.integratedAccountId ?? null,
+      status: filter.status ?? null,
+      before: before ?? null,
+      limit,
+    },
+  )
+}
+
+/** SQL: the sessions that settling gives the status are those of all of these. */
+function conditionsOfStatus(status: LinkStatus | undefined): readonly (string | undefined)[] {
+  if (status === undefined) return [undefined]
+  const settled = `session.status = :status and not ${IS_OVERDUE} and not ${IS_EXCHANGE_LOST}`
+  if (status === 'expired') return [settled, IS_OVERDUE]
+  return status === 'form' ? [settled, IS_EXCHANGE_LOST] : [settled]
 }
 
 /** At most `limit` sessions whose time is over, or whose exchange was lost. Uses link_session_expiry and _exchange. */

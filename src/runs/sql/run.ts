@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { execute, jsonb, query, queryForValues, queryOne, type Tx } from '../../database/index.ts'
 import type { ErrorHandling, Run, RunDestination, RunStatus } from '../run.ts'
 
 /** A run to be stored, waiting. */
@@ -101,7 +101,27 @@ export async function findRuns(tx: Tx, keys: readonly RunKey[]): Promise<readonl
   return found.map(withDestination)
 }
 
-/** Runs below a position, newest tick first. Rides on the tick, account or newest index, whichever the filter suits. */
+/** SQL: a run that has not ended is in the queue or leased. */
+const UNFINISHED = `r.status = :status and (r.id, r.scheduled_for) in (
+  select run_id, scheduled_for from run_queue where environment_id = :environmentId
+  union all select run_id, scheduled_for from run_lease where environment_id = :environmentId)`
+const GIVEN_UP = 'r.given_up = :status'
+/** SQL: the condition of each status, by what finds it where it is rare; most runs are completed. */
+const STATUS_CONDITIONS: Readonly<Record<RunStatus, string>> = {
+  created: UNFINISHED,
+  running: UNFINISHED,
+  rate_limited: UNFINISHED,
+  completed: 'r.status = :status',
+  partially_completed: GIVEN_UP,
+  failed: GIVEN_UP,
+  stopped: GIVEN_UP,
+  skipped: GIVEN_UP,
+}
+
+/**
+ * Runs below a position, newest tick first. Rides on the tick, job, account, given-up or newest index, whichever the filter suits;
+ * the leases are few.
+ */
 export async function listRuns(
   tx: Tx,
   environmentId: string,
@@ -114,11 +134,11 @@ export async function listRuns(
     filter.syncJobId && 'r.sync_job_id = :syncJobId',
     filter.integratedAccountId && 'r.integrated_account_id = :integratedAccountId',
     filter.triggerId && 'r.trigger_id = :triggerId',
-    filter.status && 'r.status = :status',
+    filter.status && STATUS_CONDITIONS[filter.status],
     // The first condition alone limits the range of the index.
     below && 'r.scheduled_for <= :scheduledFor and (r.scheduled_for, r.id) < (:scheduledFor::timestamptz, :id::uuid)',
   ]
-  const found = await query<RunRow>(
+  const found = await queryForValues<RunRow>(
     tx,
     `select ${COLUMNS} from ${FROM} where ${conditions.filter(Boolean).join(' and ')}
      order by r.scheduled_for desc, r.id desc limit :limit`,

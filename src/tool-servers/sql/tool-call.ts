@@ -1,5 +1,5 @@
 import { lowestIdAt } from '../../base/index.ts'
-import { type DayTable, execute, newestFirst, type Tx } from '../../database/index.ts'
+import { type DayTable, execute, queryForValues, type Tx } from '../../database/index.ts'
 import type { ToolErrorType } from '../tool.ts'
 
 /** A call of a tool as stored. */
@@ -54,31 +54,31 @@ export async function insertToolCalls(tx: Tx, calls: readonly NewToolCall[]): Pr
   )
 }
 
-/** At most `limit` calls of a tool server below the id `before`, newest first. Uses tool_server_call_of_server. */
+/** SQL: the condition of each outcome, and of its index. */
+const OUTCOMES = { ok: `error_type = ''`, error: `error_type <> ''` } as const
+
+/**
+ * At most `limit` calls of a tool server below the id `before`, newest first: of one outcome, or the newest of both. Uses
+ * tool_server_call_ok and _error.
+ */
 export async function listToolCalls(
   tx: Tx,
   { environmentId, toolServerId }: Pick<ToolCallRecord, 'environmentId' | 'toolServerId'>,
-  outcome: 'ok' | 'error' | undefined,
-  page: { readonly before: string | undefined; readonly limit: number },
+  outcome: keyof typeof OUTCOMES | undefined,
+  { before, limit }: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly ToolCallRecord[]> {
-  const calls = tx('tool_server_call').where({ environment_id: environmentId, tool_server_id: toolServerId })
-  if (outcome === 'ok') calls.where({ error_type: '' })
-  if (outcome === 'error') calls.whereNot({ error_type: '' })
-  return await calls
-    .modify(newestFirst, page)
-    .select([
-      'id',
-      'environment_id as environmentId',
-      'tool_server_id as toolServerId',
-      'tool',
-      'integrated_account_id as integratedAccountId',
-      'token_hint as tokenHint',
-      'error_type as errorType',
-      'duration_ms as durationMs',
-      'result_bytes as resultBytes',
-      'is_dry_run as isDryRun',
-      'created_at as createdAt',
-    ])
+  const newest = (condition: string) => `(select * from tool_server_call
+     where environment_id = :environmentId and tool_server_id = :toolServerId and ${condition}
+       ${before === undefined ? '' : 'and id < :before::uuid'} order by id desc limit :limit)`
+  const conditions = outcome === undefined ? Object.values(OUTCOMES) : [OUTCOMES[outcome]]
+  return await queryForValues(
+    tx,
+    `select id, environment_id as "environmentId", tool_server_id as "toolServerId", tool,
+       integrated_account_id as "integratedAccountId", token_hint as "tokenHint", error_type as "errorType",
+       duration_ms as "durationMs", result_bytes as "resultBytes", is_dry_run as "isDryRun", created_at as "createdAt"
+     from (${conditions.map(newest).join(' union all ')}) calls order by id desc limit :limit`,
+    { environmentId, toolServerId, before: before ?? null, limit },
+  )
 }
 
 /** Deletes the calls of an environment. Scans the primary keys of all days. */
