@@ -4,6 +4,7 @@ import type { Clock } from '../../src/base/index.ts'
 import { query } from '../../src/database/database.ts'
 import { Database, type DatabaseTarget } from '../../src/database/index.ts'
 import { caseCount, runSeed } from './case-count.ts'
+import { holdStatements } from './held-statements.ts'
 
 /** What an operation runs on. Before each statement, request and sleep it waits until it is its turn. */
 export interface Lane {
@@ -301,29 +302,6 @@ class LaneControl implements AsyncDisposable {
     if (waiting === undefined) return
     await new Promise<void>((go) => waiting.push({ label, isSleep, go }))
   }
-}
-
-type RawQuery = (statement: unknown, callback?: (...result: readonly unknown[]) => void) => unknown
-
-/** Makes every statement of every connection wait, those that begin and end transactions too. */
-function holdStatements({ pool }: Database, arrive: (label: string) => Promise<void>): void {
-  const { client } = pool
-  const acquire: () => Promise<{ query: RawQuery }> = client.acquireRawConnection.bind(client)
-  client.acquireRawConnection = async () => {
-    const connection = await acquire()
-    const send = connection.query.bind(connection)
-    connection.query = (statement, callback) => {
-      if (callback === undefined) return send(statement)
-      void arrive(labelOf(statement)).then(() => send(statement, callback))
-      return undefined
-    }
-    return connection
-  }
-}
-
-function labelOf(statement: unknown): string {
-  const text = typeof statement === 'object' && statement !== null && 'text' in statement ? statement.text : statement
-  return (typeof text === 'string' ? text : inspect(text)).replace(/\s+/g, ' ').slice(0, 120)
 }
 
 function describeViolation({ steps, error }: Violation, count: number, explored: number): string {
