@@ -1,4 +1,4 @@
-import { assertNever, type BackoffPolicy, backoffMs, Failure, newId, notFound } from '../base/index.ts'
+import { assertNever, type BackoffPolicy, backoffMs, Failure, newId, notFound, outliveRequest } from '../base/index.ts'
 import { isDatabaseUnavailable, isForeignKeyViolation, type Tx } from '../database/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TokenError, TokenRules, TokenSet } from '../formats/index.ts'
@@ -43,7 +43,8 @@ export function createTokenProvider(deps: RefreshDependencies): TokenProvider {
     const key = `${resolved.account.id} ${versionOf(resolved)} ${isForced}`
     const shared = inFlight.get(key)
     if (shared !== undefined) return shared
-    const started = refreshOrAwait(deps, resolved, isForced).finally(() => inFlight.delete(key))
+    // The third party may end the old token before the new one arrives, and other requests wait for it too.
+    const started = outliveRequest(() => refreshOrAwait(deps, resolved, isForced)).finally(() => inFlight.delete(key))
     inFlight.set(key, started)
     return started
   }

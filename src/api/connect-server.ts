@@ -113,7 +113,7 @@ function serveCall(operations: ReadonlyMap<string, Operation>): Interceptor {
     try {
       if (!request.stream) {
         assertValid(operation, { message: request.message, findings: [] })
-        const response = await context.raceInterrupt(next({ ...request, signal: context.signal }))
+        const response = await context.raceInterrupt(() => next({ ...request, signal: context.signal }))
         copyHeaders(context, response.header)
         completeExchange(exchange, 'OK')
         return response
@@ -151,7 +151,7 @@ async function* untilInterrupted(
   try {
     const answers = messages[Symbol.asyncIterator]()
     for (let isFirst = true; ; isFirst = false) {
-      const next = await context.raceInterrupt(answers.next())
+      const next = await context.raceInterrupt(() => answers.next())
       if (isFirst) copyHeaders(context, responseHeader)
       if (next.done === true) break
       yield next.value

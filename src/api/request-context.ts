@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, validateHeaderValue } from 'node:http'
 import { type BlockList, isIP, isIPv6 } from 'node:net'
 import type { DescMethod, DescService } from '@bufbuild/protobuf'
 import { type ContextValues, createContextValues, type HandlerContext } from '@connectrpc/connect'
-import { Failure, newId } from '../base/index.ts'
+import { Failure, newId, type RequestScope, runInRequest } from '../base/index.ts'
 import type { PresentedToken, Principal } from '../tenancy/index.ts'
 import { callerKey } from './caller.ts'
 
@@ -17,6 +17,9 @@ export interface RequestHead {
   readonly socket: { readonly remoteAddress?: string | undefined }
 }
 
+/** A statement or commit whose outcome is unknown delays the error of an interrupted request this long at most. */
+const ANSWER_HELD_MAX_MS = 5_000
+
 /** Longest delay of a timer of Node's; a longer one fires at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1
 
@@ -27,7 +30,7 @@ const TIMER_MAX_MS = 2 ** 31 - 1
  * Abort signal, context values and `Headers` objects are made on first use: most handlers never look at them, and an
  * AbortController per request cost 8 % of the processor in a profile.
  */
-export class RequestContext implements HandlerContext {
+export class RequestContext implements HandlerContext, RequestScope {
   readonly requestId: string
   readonly startedMs = performance.now()
   readonly #request: RequestHead
@@ -47,6 +50,9 @@ export class RequestContext implements HandlerContext {
   #controller: AbortController | undefined
   #interruption: Failure | undefined
   #reject: ((failure: Failure) => void) | undefined
+  /** How to stop each step whose outcome must be known before the answer. */
+  readonly #held = new Set<() => void>()
+  #isAnswering = false
   #isClosed = false
   #closeListeners: (() => void)[] | undefined
   #isClientGone = false
@@ -193,12 +199,20 @@ export class RequestContext implements HandlerContext {
     if (this.#timeoutMs !== undefined && !this.isDone) this.startDeadline(this.#timeoutMs)
   }
 
-  /** The result of `work`, or the failure that interrupts the request first; `work` itself is then ignored. */
-  raceInterrupt<Result>(work: Promise<Result>): Promise<Result> {
+  /** Undefined also for an interrupted request that has just stored something, until its error is sent all the same. */
+  get interruption(): Failure | undefined {
+    return this.#isAnswering ? undefined : this.#interruption
+  }
+
+  /**
+   * Runs work of the request. Its result, or the failure that interrupts the request first; `work` itself is then ignored, and
+   * changes nothing in the database any more.
+   */
+  raceInterrupt<Result>(work: () => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
       if (this.#interruption !== undefined) reject(this.#interruption)
       this.#reject = reject
-      work.then(resolve, reject)
+      runInRequest(this, work).then(resolve, reject)
     })
   }
 
@@ -207,7 +221,32 @@ export class RequestContext implements HandlerContext {
     if (this.isDone) return
     this.#interruption = failure
     this.#controller?.abort(failure)
-    this.#reject?.(failure)
+    if (this.#held.size === 0) {
+      this.#reject?.(failure)
+      return
+    }
+    for (const stop of this.#held) stop()
+    setTimeout(() => {
+      this.#isAnswering = false
+      this.#reject?.(failure)
+    }, ANSWER_HELD_MAX_MS).unref()
+  }
+
+  holdAnswer(stop: () => void): (isStored?: boolean) => void {
+    // A function of its own: the same one may be given twice.
+    const held = () => stop()
+    this.#held.add(held)
+    return (isStored = false) => {
+      this.#held.delete(held)
+      if (this.#interruption === undefined) return
+      if (isStored) this.#isAnswering = true
+      // What the step was for answers first if it can.
+      else if (this.#held.size === 0) setImmediate(() => this.#rejectInterrupted())
+    }
+  }
+
+  #rejectInterrupted(): void {
+    if (this.interruption !== undefined && this.#held.size === 0) this.#reject?.(this.interruption)
   }
 
   onClientDisconnect(): void {

@@ -1,4 +1,5 @@
 import type { Clock } from './clock.ts'
+import { outliveRequest } from './request-scope.ts'
 
 /** A caller that waits for news. */
 export interface LongPollWaiter {
@@ -32,7 +33,8 @@ export class LongPollHub<Waiter extends LongPollWaiter> {
   /** The first poll that serves the waiter is at most an interval away. Adding it again changes nothing. */
   add(waiter: Waiter): void {
     this.#waiters.add(waiter)
-    if (!this.#isPolling) void this.#pollWhileAwaited()
+    // One poll serves the requests of all waiters.
+    if (!this.#isPolling) void outliveRequest(() => this.#pollWhileAwaited())
   }
 
   remove(waiter: Waiter): void {

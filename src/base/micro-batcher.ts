@@ -1,3 +1,5 @@
+import { currentRequest, outliveRequest, type RequestScope } from './request-scope.ts'
+
 /** How requests become batches. */
 export interface MicroBatcherOptions<Request, Result> {
   /** Batches under way at the same time. */
@@ -10,6 +12,8 @@ export interface MicroBatcherOptions<Request, Result> {
 
 interface QueuedRequest<Request, Result> {
   readonly request: Request
+  /** The API request that it is for. */
+  readonly scope: RequestScope | undefined
   readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
 }
@@ -27,27 +31,42 @@ export class MicroBatcher<Request, Result> {
     this.#options = options
   }
 
-  /** Resolves with the result of this request. */
+  /**
+   * Resolves with the result of this request. One whose API request is interrupted before its batch begins leaves the queue; of
+   * one in a batch the outcome is known before that is answered.
+   */
   run(request: Request): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#queue.push({ request, resolve, reject })
-      if (this.#running < this.#options.concurrencyMax) void this.#drain()
+      this.#queue.push({ request, scope: currentRequest(), resolve, reject })
+      if (this.#running < this.#options.concurrencyMax) void outliveRequest(() => this.#drain())
     })
   }
 
   async #drain(): Promise<void> {
     this.#running += 1
-    while (this.#queue.length > 0) await this.#process(this.#queue.splice(0, this.#options.batchMax))
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.splice(0, this.#options.batchMax).filter(isWanted)
+      if (batch.length > 0) await this.#process(batch)
+    }
     this.#running -= 1
   }
 
   async #process(batch: readonly QueuedRequest<Request, Result>[]): Promise<void> {
+    const releases = batch.map(({ scope }) => scope?.holdAnswer(() => {}))
     try {
       const results = await this.#options.process(batch.map(({ request }) => request))
       if (results.length !== batch.length) throw new Error('a batch was answered with another number of results')
       for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result)
     } catch (error) {
       for (const { reject } of batch) reject(error)
+    } finally {
+      for (const release of releases) release?.()
     }
   }
+}
+
+function isWanted({ scope, reject }: Pick<QueuedRequest<never, never>, 'scope' | 'reject'>): boolean {
+  if (scope?.interruption === undefined) return true
+  reject(scope.interruption)
+  return false
 }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
+import { outliveRequest } from './request-scope.ts'
 
 /** Limits of a cache. */
 export interface TtlCacheOptions {
@@ -62,7 +63,8 @@ export async function readThrough<Value>(
 ): Promise<Value | undefined> {
   const cached = cache.get(key)
   if (cached !== undefined) return await cached
-  const pending = read()
+  // Others wait for it too: it does not end with the request that began it.
+  const pending = outliveRequest(read)
   cache.set(key, pending)
   let value: Value | undefined
   try {

@@ -1,5 +1,5 @@
 import type { HttpExchange, HttpRoute } from '../api/index.ts'
-import { TtlCache } from '../base/index.ts'
+import { outliveRequest, TtlCache } from '../base/index.ts'
 import type { ConnectPageDeps, ConnectPageOptions } from './dependencies.ts'
 import { serveLogo } from './logos.ts'
 import {
@@ -56,7 +56,8 @@ export function connectPageRoutes({ links, http, clock }: ConnectPageOptions): r
       isAddressLimited: true,
       errors: pageErrors,
       deadlineDefaultMs: DEADLINE_MS,
-      handle: (exchange) => serve(deps, exchange),
+      // A customer who closes the window has consented all the same, and a code is exchanged once: the session keeps what came of it.
+      handle: (exchange) => outliveRequest(() => serve(deps, exchange)),
     }),
   )
   const logoRoute: HttpRoute = {

@@ -1,4 +1,4 @@
-import { Failure } from '../base/index.ts'
+import { Failure, outliveRequest } from '../base/index.ts'
 import { isDatabaseUnavailable } from '../database/index.ts'
 import { type ClaimedRun, daemonQueueGroup, findRuns, LEASE_EXPIRED, type Outcome, type Run } from '../runs/index.ts'
 import { startFailureOutcome } from '../syncs/index.ts'
@@ -55,7 +55,15 @@ async function claimOnce(
   if (signal.aborted) return []
   const claim = { group, holder, limit, regions: regions.length === 0 ? undefined : regions }
   const claimed = await deps.queue.claim(claim)
-  if (claimed.length === 0) return []
+  // What was claimed is given to the caller, or given back after its request has ended.
+  return claimed.length === 0 ? [] : await outliveRequest(() => assign(deps, claimed, signal))
+}
+
+async function assign(
+  deps: ClaimDeps,
+  claimed: readonly ClaimedRun[],
+  signal: AbortSignal,
+): Promise<readonly Assignment[]> {
   const runs = new Map((await findRuns(deps.database.pool, claimed)).map((run) => [run.id, run]))
   const assigned: { readonly lease: ClaimedRun; readonly assignment: Assignment }[] = []
   const ended: { readonly lease: ClaimedRun; readonly outcome: Outcome }[] = []

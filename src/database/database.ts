@@ -3,6 +3,7 @@ import pg from 'pg'
 import { type Json, parseJson, toJsonbText } from '../base/index.ts'
 import { isCachedPlanInvalid, isRetryable } from './errors.ts'
 import { bindParameters, type SqlParameters, StatementCache } from './prepared-statements.ts'
+import { stopWithRequest } from './stop-with-request.ts'
 
 /** Where the database is: a URL, or the embedded server's socket. */
 export type DatabaseTarget =
@@ -63,6 +64,7 @@ export class Database {
         idleTimeoutMillis: POOL_IDLE_MS,
         afterCreate: (connection: object, done: (error: null, connection: object) => void) => {
           this.#generations.set(connection, this.#generation)
+          stopWithRequest(connection)
           done(null, connection)
         },
         validate: (connection: object) => this.#generations.get(connection) === this.#generation,

@@ -1,4 +1,4 @@
-import { type Clock, newId, type Random, windowsUntilAllowed } from '../base/index.ts'
+import { type Clock, newId, outliveRequest, type Random, windowsUntilAllowed } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import type { BudgetRule, MethodPlan } from '../definitions/index.ts'
 import { parseRetryAfter } from '../egress/index.ts'
@@ -43,7 +43,8 @@ export function createCallLimiter(deps: CallLimiterDeps): CallLimiter {
     observe(method, access, answer) {
       if (method.budgets.length === 0) return
       const seconds = answer.retryAfterSeconds ?? secondsUntilReset(answer.rateLimit, deps.clock)
-      if (seconds !== undefined) void blockNarrowestScope(deps, method, access, seconds * 1_000)
+      if (seconds === undefined) return
+      void outliveRequest(() => blockNarrowestScope(deps, method, access, seconds * 1_000))
     },
   }
 }
@@ -57,7 +58,8 @@ async function acquire(
   const slot = await awaitConcurrencySlot(deps, method, access, signal)
   if (slot === 'full') return { kind: 'limited', retryAfterSeconds: INLINE_WAIT_MAX_MS / 1_000 }
   const release = async () => {
-    if (slot !== undefined) await releaseConcurrencySlot(deps.database.pool, slot).catch(deps.onWriteError)
+    if (slot === undefined) return
+    await outliveRequest(() => releaseConcurrencySlot(deps.database.pool, slot)).catch(deps.onWriteError)
   }
   try {
     const limitedMs = await takeFromAllWindows(deps, windowsOf(method, access), signal)

@@ -82,7 +82,7 @@ export async function updateApiToken(
 }
 
 /**
- * Revokes a token: within a second no process accepts it. Repeated, it keeps the first time.
+ * Revokes a token: within a second no process accepts it. Repeated, it keeps the first time. `tx` is a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */

@@ -1,5 +1,14 @@
 import { LRUCache } from 'lru-cache'
-import { type Clock, Failure, invalidFields, isUuid, notFound, readThrough, TtlCache } from '../base/index.ts'
+import {
+  type Clock,
+  Failure,
+  invalidFields,
+  isUuid,
+  notFound,
+  outliveRequest,
+  readThrough,
+  TtlCache,
+} from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import { type ActiveToken, findActiveToken, touchApiToken } from './sql/api-tokens.ts'
 import { type EnvironmentRecord, findEnvironment } from './sql/environments.ts'
@@ -114,7 +123,9 @@ function createLastUsedWriter({ database, clock, onWriteError }: AuthenticatorOp
     write(tokenId: string): void {
       if (recentlyWritten.get(tokenId)) return
       recentlyWritten.set(tokenId, true)
-      const written: Promise<void> = touchApiToken(database.pool, tokenId, clock.now(), LAST_USED_WRITE_INTERVAL_MS)
+      const written: Promise<void> = outliveRequest(() =>
+        touchApiToken(database.pool, tokenId, clock.now(), LAST_USED_WRITE_INTERVAL_MS),
+      )
         .catch((error: unknown) => onWriteError?.(error))
         .finally(() => pending.delete(written))
       pending.add(written)

@@ -1,4 +1,4 @@
-import { type Clock, MicroBatcher, newId } from '../base/index.ts'
+import { type Clock, MicroBatcher, newId, outliveRequest } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import { insertToolCalls, type NewToolCall } from './sql/tool-call.ts'
 
@@ -42,7 +42,11 @@ export function createCallRecorder({
     return tracked
   }
   return {
-    record: (call) => track(batcher.run({ ...call, id: newId(clock.now().getTime()), tool: storableName(call.tool) })),
+    record(call) {
+      const row = { ...call, id: newId(clock.now().getTime()), tool: storableName(call.tool) }
+      // Also a call whose client went away has happened.
+      return track(outliveRequest(() => batcher.run(row)))
+    },
     track: (write) => void track(write),
     async settled() {
       await Promise.all(pending)

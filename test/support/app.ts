@@ -2,7 +2,7 @@ import { afterAll } from 'vitest'
 import type { Clock } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Api, createApi } from '../../src/container.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing, type SecretStore } from '../../src/secrets/index.ts'
 import type { Logger } from '../../src/telemetry/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { bootstrap, type FirstStart } from '../../src/tenancy/index.ts'
@@ -16,6 +16,7 @@ export interface TestApp {
   readonly database: TestDatabase['database']
   /** The registry of HTTP endpoints beside the contract. */
   readonly routes: Api['routes']
+  readonly secrets: SecretStore
   /** The first team, its environment and a token of each. */
   readonly first: FirstStart
   /** A client of the protocol, with the first environment's token by default. Closed with the app. */
@@ -75,7 +76,7 @@ export async function startTestApp(
     return worker
   }
   const clients = (sender?: Sender) => PROTOCOLS.map((wire) => client(wire, sender))
-  return { url, database, routes: api.routes, first, client, clients, startWorker }
+  return { url, database, secrets, routes: api.routes, first, client, clients, startWorker }
 }
 
 /** No test expects a defect, so the log of one is the first thing to read when it happens. */

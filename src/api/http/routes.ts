@@ -73,7 +73,7 @@ export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path:
   let outcome: StatusCode | 'OK' = 'OK'
   try {
     startDeadline(context, { defaultMs: route.deadlineDefaultMs, maxMs: server.limits.deadlineMaxMs })
-    await context.raceInterrupt(runHttpRoute(exchange, route, path, query))
+    await context.raceInterrupt(() => runHttpRoute(exchange, route, path, query))
   } catch (error) {
     outcome = sendError(exchange, error).code
   }

@@ -1,5 +1,5 @@
 import type { AccountRef } from '../../accounts/index.ts'
-import { type Clock, Failure, type Slab } from '../../base/index.ts'
+import { type Clock, Failure, outliveRequest, type Slab } from '../../base/index.ts'
 import type { Authenticator } from '../../tenancy/index.ts'
 import { accountKey, callerOf } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
@@ -39,7 +39,7 @@ export class Reauthenticator implements Disposable {
 
   /** Starts the loop, which ends when no request is open. */
   start(): void {
-    if (!this.#isRunning) void this.#run()
+    if (!this.#isRunning) void outliveRequest(() => this.#run())
   }
 
   [Symbol.dispose](): void {

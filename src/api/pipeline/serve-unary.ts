@@ -22,7 +22,7 @@ export async function serveUnary(
   exchange.context.setMethod(operation.method, protocol.name)
   let outcome: StatusCode | 'OK' = 'OK'
   try {
-    const result = await exchange.context.raceInterrupt(runUnary(exchange, operation, protocol))
+    const result = await exchange.context.raceInterrupt(() => runUnary(exchange, operation, protocol))
     await protocol.sendResult(operation, exchange, result)
     if (exchange.response.writableLength > LARGE_BACKLOG_BYTES) enforceWriteTimeout(exchange)
   } catch (error) {

@@ -26,7 +26,7 @@ export async function serveStream(
   let outcome: StatusCode | 'OK' = 'OK'
   server.openStreams.add(context)
   try {
-    await context.raceInterrupt(runStream(exchange, operation, protocol))
+    await context.raceInterrupt(() => runStream(exchange, operation, protocol))
     protocol.end(exchange, undefined)
   } catch (error) {
     if (response.headersSent) {

@@ -38,7 +38,7 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
       return apiTokenToProto(await updateApiToken(database.pool, teamIdOf(context), input))
     },
     revokeApiToken: async ({ id }, context) =>
-      apiTokenToProto(await revokeApiToken(database.pool, teamIdOf(context), id)),
+      apiTokenToProto(await database.transaction((tx) => revokeApiToken(tx, teamIdOf(context), id))),
     deleteApiToken: async ({ id, etag }, context) => {
       const input = { id, version: versionFrom(etag) }
       await database.transaction((tx) => deleteApiToken(tx, teamIdOf(context), input))

@@ -1,0 +1,87 @@
+import type { DescMethod } from '@bufbuild/protobuf'
+import { describe, expect, it } from 'vitest'
+import { type JsonObject, newId } from '../../../src/base/index.ts'
+import type { Principal } from '../../../src/tenancy/index.ts'
+import { startTestApp } from '../../support/app.ts'
+import { caseCount, runSeed } from '../../support/case-count.ts'
+import { testDatabase } from '../../support/database.ts'
+import { InterruptedCalls, type Rows } from '../../support/interrupted-calls.ts'
+import { KINDS, SERVICES } from '../../support/operations.ts'
+import { createApiTenant, seedTenant } from '../../support/seeded-tenant.ts'
+import { acceptableRequest, addHeldRun, addHistory, type TenancyFixture } from '../../support/tenancy-matrix.ts'
+
+const { target, database } = await testDatabase()
+const app = await startTestApp({}, database)
+const calls = new InterruptedCalls(target, app)
+
+/** Made anew once a call has changed it. */
+let world: World | undefined
+
+interface World {
+  readonly tenant: TenancyFixture
+  readonly rows: Rows
+}
+
+async function makeWorld(): Promise<World> {
+  const of = await createApiTenant(app)
+  const made = await addHeldRun(app.client('connect', { token: of.environmentToken }), await seedTenant(app, of))
+  const tenant = { ...made, ...(await addHistory(app.database, made)) }
+  return { tenant, rows: await calls.rows() }
+}
+
+function changedTables(before: Rows, after: Rows): readonly string[] {
+  return Object.keys(after).filter((name) => before[name] !== after[name])
+}
+
+/** A request that changes something where the method can. */
+function requestOf(method: DescMethod, tenant: TenancyFixture): JsonObject {
+  const has = (name: string) => method.input.fields.some((field) => field.name === name)
+  const change = KINDS.find(({ update }) => update?.method === method)?.update?.change() ?? {}
+  return {
+    ...acceptableRequest(method, tenant),
+    ...change,
+    ...(has('force') ? { force: true } : {}),
+    ...(has('request_id') ? { request_id: newId() } : {}),
+  }
+}
+
+function callerOf({ name }: DescMethod, { apiTokenId: tokenId, environmentId, teamId }: TenancyFixture): Principal {
+  const isOperator = name === 'CreateTeam'
+  return { kind: 'team', tokenId, teamId: isOperator ? app.first.teamId : teamId, environmentId, isOperator }
+}
+
+/** Calls that commit more than once, and why what was committed before the deadline is right by itself. */
+const COMMITS_BEFORE: Readonly<Record<string, string>> = {
+  ClaimRuns: 'the daemon was seen, whatever becomes of its claim',
+  CancelLinkToken: 'the session is cancelled; the answer only shows it, as GetLinkToken does',
+  CompleteRun: 'the run has ended; the answer only shows it',
+  FailRun: 'the attempt has ended; the answer only shows it',
+  ReleaseRun: 'the lease has ended; the answer only shows it',
+}
+
+const METHODS = SERVICES.flatMap(({ methods }) => methods).filter(({ methodKind }) => methodKind !== 'bidi_streaming')
+
+/** Some of them, others with each seed, or all. */
+function sampleOf(methods: readonly DescMethod[]): readonly DescMethod[] {
+  const count = caseCount(8, methods.length)
+  const step = Math.ceil(methods.length / count)
+  return methods.filter((_, index) => (index + runSeed()) % step === 0)
+}
+
+describe('after DEADLINE_EXCEEDED', () => {
+  it.each(sampleOf(METHODS).map((method) => [method.name, method] as const))(
+    '%s changes nothing any more, wherever its deadline passed',
+    async (name, method) => {
+      for (let waits = 0; ; waits++) {
+        world ??= await makeWorld()
+        const { tenant, rows } = world
+        const call = await calls.interrupt(method, requestOf(method, tenant), callerOf(method, tenant), waits)
+        const changed = changedTables(rows, call.after)
+        if (changed.length > 0) world = undefined
+        if (call.at === undefined) break
+        const committed = name in COMMITS_BEFORE ? changedTables(rows, call.before) : []
+        if (call.isError) expect({ at: call.at, changed }).toEqual({ at: call.at, changed: committed })
+      }
+    },
+  )
+})
