@@ -13,7 +13,11 @@ import {
   ScalarType,
   toBinary,
 } from '@bufbuild/protobuf'
-import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
+import {
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  MethodOptions_IdempotencyLevel,
+} from '@bufbuild/protobuf/wkt'
 import {
   field as fieldRules,
   file_buf_validate_validate,
@@ -22,6 +26,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { http } from '../../gen/google/api/annotations_pb.ts'
 import { field_behavior } from '../../gen/google/api/field_behavior_pb.ts'
 import { Access, access } from '../../gen/patchbay/v1/access_pb.ts'
+import { Effect, effects } from '../../gen/patchbay/v1/effect_pb.ts'
 import { staleFiles } from '../../src/codegen/check-fresh.ts'
 import { SERVICES } from '../support/operations.ts'
 
@@ -92,6 +97,14 @@ describe('the contract', () => {
 
   it('says of every RPC who may call it', () => {
     expect(namesOf(methods.filter((method) => getOption(method, access) === Access.UNSPECIFIED))).toEqual([])
+  })
+
+  it('says of every RPC with side effects what it may do', () => {
+    const isSafe = ({ idempotency }: DescMethod) => idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS
+    const stated = (method: DescMethod) => getOption(method, effects)
+    expect(namesOf(methods.filter((method) => isSafe(method) !== (stated(method).length === 0)))).toEqual([])
+    const ending = methods.filter(({ name }) => /^(?:Delete|Expunge|Revoke|Cancel|Stop|Rotate)/.test(name))
+    expect(namesOf(ending.filter((method) => !stated(method).includes(Effect.DESTROYS)))).toEqual([])
   })
 
   it('says of every field what a caller may do with it', () => {

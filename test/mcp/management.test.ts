@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { ListWebhooksResponseSchema, WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
+import { effectsOf } from '../../src/api/effects.ts'
 import { maskSecrets } from '../../src/api/mcp-management/secrets.ts'
 import { type Json, type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { SERVICES } from '../support/operations.ts'
 import { callRest, expectJson } from '../support/rest.ts'
 import { firstTenant, seedTenant } from '../support/seeded-tenant.ts'
 import { callTool, connectClient, ERAS } from './client.ts'
@@ -84,10 +86,24 @@ describe('the tools', () => {
         annotations?.readOnlyHint ? 'reads' : 'writes',
         ...(annotations?.destructiveHint ? ['destructive'] : []),
         ...(annotations?.idempotentHint ? ['idempotent'] : []),
+        ...(annotations?.openWorldHint ? ['reaches third parties'] : []),
       ]
       return `${name}(${(inputSchema.required ?? []).join(', ')}): ${marks.join(', ')}`
     })
     await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('golden/management-tools.txt')
+  })
+
+  it('call no third party as a client says', async () => {
+    const names = (await toolsOf('?read_only=false', asTeam)).map(({ name }) => name)
+    expect(names).not.toContain('try_unified_mapping')
+    const direct = SERVICES.flatMap(({ methods }) => methods).filter((method) => effectsOf(method).callsDirectly)
+    expect(direct.map(({ name }) => name).sort()).toEqual([
+      'Call',
+      'Call',
+      'ListPages',
+      'ListPages',
+      'TryUnifiedMapping',
+    ])
   })
 
   it('are the same bytes every time', async () => {

@@ -1,6 +1,7 @@
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import { type PageNames, plainDescription, type SearchableTool, simplifySchema } from '../../tool-servers/index.ts'
+import { type Effects, effectsOf } from '../effects.ts'
 import type { Operation, UnaryOperation } from '../operation.ts'
 
 /** An operation of the contract as a tool. */
@@ -11,8 +12,6 @@ export interface ManagementTool extends SearchableTool {
 }
 
 const DESCRIPTION_LENGTH_MAX = 600
-/** Removes something, or ends it for good. */
-const DESTRUCTIVE = /^(?:Delete|Expunge|Revoke|Cancel|Stop)/
 /** Paragraphs of a description for callers of the REST API. */
 const REST_PARAGRAPH = /^(?:Failures: |Needs )/
 /** Daemons claim runs and report them under a lease: a protocol of programs. */
@@ -31,7 +30,8 @@ export const FIELDS_SCHEMA: JsonObject = {
 
 /**
  * The tools of the operations that have a REST form, in the order of their names: descriptions, schemas and rules are those of
- * the OpenAPI document, which is generated from the contract. Left out is what daemons report; operations that show a secret
+ * the OpenAPI document, which is generated from the contract; hints are its options. Left out are direct calls of third parties and
+ * what daemons report; operations that show a secret
  * (`showsSecret`) are withheld from every client.
  *
  * @param openApi the document
@@ -40,8 +40,9 @@ export function deriveManagementTools(operations: Iterable<Operation>, openApi: 
   const documented = documentedOperations(openApi)
   const tools = [...operations].flatMap((operation) => {
     const entry = documented.get(operation.method.name)
-    const isTool = operation.kind === 'unary' && !isDaemonReport(operation)
-    return entry === undefined || !isTool ? [] : [deriveTool(operation, entry, openApi)]
+    if (entry === undefined || operation.kind !== 'unary' || isDaemonReport(operation)) return []
+    const effects = effectsOf(operation.method)
+    return effects.callsDirectly ? [] : [deriveTool(operation, effects, entry, openApi)]
   })
   return tools.sort((one, other) => (one.name < other.name ? -1 : 1))
 }
@@ -56,7 +57,12 @@ function documentedOperations({ paths }: JsonObject): ReadonlyMap<string, JsonOb
   return new Map(items.filter(isJsonObject).map((entry) => [String(entry.operationId), entry] as const))
 }
 
-function deriveTool(operation: UnaryOperation, entry: JsonObject, openApi: JsonObject): ManagementTool {
+function deriveTool(
+  operation: UnaryOperation,
+  { destroys, reachesThirdParty }: Effects,
+  entry: JsonObject,
+  openApi: JsonObject,
+): ManagementTool {
   const { method, input, output, isSafe } = operation
   const name = snakeCase(method.name)
   const title = titleOf(name)
@@ -70,9 +76,9 @@ function deriveTool(operation: UnaryOperation, entry: JsonObject, openApi: JsonO
     annotations: {
       title,
       readOnlyHint: isSafe,
-      destructiveHint: DESTRUCTIVE.test(method.name),
+      destructiveHint: destroys,
       idempotentHint: method.idempotency !== MethodOptions_IdempotencyLevel.IDEMPOTENCY_UNKNOWN,
-      openWorldHint: false,
+      openWorldHint: reachesThirdParty,
     },
     tags: [snakeCase(method.parent.name.replace(/Service$/, '')).replaceAll('_', ' ')],
     operation,

@@ -11,6 +11,7 @@ import {
   type Registry,
   toJson,
 } from '@bufbuild/protobuf'
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { getComments } from '@bufbuild/protoplugin'
 
 /** How one RPC appears in REST: a verb, a path template whose `{names}` are request fields, and what the body holds. */
@@ -26,12 +27,17 @@ type FieldBehavior = 'REQUIRED' | 'OPTIONAL' | 'OUTPUT_ONLY' | 'INPUT_ONLY' | 'I
 /** Who may call an RPC: a name of `patchbay.v1.Access` without its prefix, in lower case. */
 export type AccessName = 'public' | 'token' | 'environment' | 'environment_or_link' | 'team'
 
+/** What a call of an RPC may do: a name of `patchbay.v1.Effect` without its prefix, in lower case. */
+export type EffectName = 'changes' | 'destroys' | 'reaches_third_party' | 'calls_directly'
+
 /** Reads the annotations of `google.api` and `patchbay.v1` from descriptors. */
 export interface Annotations {
   /** The binding, or undefined for an RPC without one. Bindings with a custom verb or a body other than `*` throw. */
   httpBinding(method: DescMethod): HttpBinding | undefined
   /** The access rule of an RPC. @throws Error for one without */
   access(method: DescMethod): AccessName
+  /** What a call of an RPC may do. @throws Error for one with side effects that does not say which */
+  effects(method: DescMethod): readonly EffectName[]
   hasBehavior(field: DescField, behavior: FieldBehavior): boolean
 }
 
@@ -47,6 +53,9 @@ export function readAnnotations(files: readonly DescFile[]): Annotations {
   const behavior = extension(registry, 'google.api.field_behavior')
   const access = extension(registry, 'patchbay.v1.access')
   const accessNames = new Map(access.enum?.values.map((v) => [v.number, v.name.replace('ACCESS_', '').toLowerCase()]))
+  const effects = extension(registry, 'patchbay.v1.effects')
+  const effectEnum = effects.fieldKind === 'list' ? effects.enum : undefined
+  const effectNames = new Map(effectEnum?.values.map((v) => [v.number, v.name.replace('EFFECT_', '').toLowerCase()]))
   const numbers = new Map(behavior.fieldKind === 'list' ? behavior.enum?.values.map((v) => [v.name, v.number]) : [])
 
   return {
@@ -60,6 +69,16 @@ export function readAnnotations(files: readonly DescFile[]): Annotations {
       if (rule === undefined)
         throw new Error(`${method.parent.typeName}.${method.name} has no option patchbay.v1.access`)
       return rule as AccessName
+    },
+    effects(method) {
+      const set: unknown = getOption(method, effects)
+      const names = Array.isArray(set) ? set.map((number) => effectNames.get(Number(number)) as EffectName) : []
+      const isSafe = method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS
+      if (isSafe !== (names.length === 0))
+        throw new Error(
+          `${method.parent.typeName}.${method.name} needs the option patchbay.v1.effects, or no side effects`,
+        )
+      return names
     },
     hasBehavior(field, name) {
       const set: unknown = getOption(field, behavior)

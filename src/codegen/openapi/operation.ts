@@ -49,6 +49,7 @@ export function operation(
   const [summary = '', ...rest] = paragraphs(method)
   const inPath = pathFields(binding.path)
   const access = annotations.access(method)
+  const effects = annotations.effects(method)
   const body = binding.hasBody ? book.bodyRef(method.input, inPath) : undefined
   return {
     operationId: method.name,
@@ -56,6 +57,7 @@ export function operation(
     summary: firstSentence(summary),
     description: [summary, ...rest, ACCESS_TEXTS[access]].join('\n\n'),
     'x-access': access,
+    ...(effects.length > 0 && { 'x-effects': [...effects] }),
     ...(access === 'public' && { security: [] }),
     ...(access === 'environment_or_link' && { security: [{ token: [] }, { link: [] }] }),
     parameters: parameters(method, binding, inPath, book),
