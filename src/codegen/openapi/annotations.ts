@@ -28,7 +28,7 @@ type FieldBehavior = 'REQUIRED' | 'OPTIONAL' | 'OUTPUT_ONLY' | 'INPUT_ONLY' | 'I
 export type AccessName = 'public' | 'token' | 'environment' | 'environment_or_link' | 'team'
 
 /** What a call of an RPC may do: a name of `patchbay.v1.Effect` without its prefix, in lower case. */
-export type EffectName = 'changes' | 'destroys' | 'reaches_third_party' | 'calls_directly'
+type EffectName = 'changes' | 'destroys' | 'reaches_third_party' | 'calls_directly'
 
 /** Reads the annotations of `google.api` and `patchbay.v1` from descriptors. */
 export interface Annotations {
