@@ -18,7 +18,7 @@ import {
   type Region,
 } from './sql/integrated-account.ts'
 import { ACCOUNT_TRANSITIONS } from './status.ts'
-import { splitContext } from './stored-context.ts'
+import { assertContextSize, splitContext } from './stored-context.ts'
 import { accountSecretRef, storeGrantedToken, tokenPolicyOf } from './stored-credentials.ts'
 
 const STATUS_ON_CREATION = ACCOUNT_TRANSITIONS.new.created
@@ -131,6 +131,7 @@ export async function storeNewAccount(
   const { plan } = definition
   assertContextRules({ plan, connect: collected.connect, context: input.context, before: {}, writer: 'entry' })
   const { inline, stored } = splitContext(account, input.context)
+  assertContextSize(inline)
   await insertAccount(tx, { ...account, context: inline })
   if (Object.keys(stored).length > 0) await deps.contextValues.put(tx, account, stored)
   await deps.secrets.put(tx, accountSecretRef(account), collected.secrets)

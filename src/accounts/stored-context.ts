@@ -1,4 +1,4 @@
-import type { Failure, JsonObject } from '../base/index.ts'
+import { exceedsJsonSize, type Failure, invalidFields, JSON_DEPTH_MAX, type JsonObject } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { StoredContextValues } from '../object-store/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
@@ -13,6 +13,9 @@ import {
 /** What reading and writing the context takes. */
 export type ContextDependencies = Pick<AccountDependencies, 'contextValues'>
 
+/** Characters of JSON of a context without its keys in the object store: every call reads it whole. */
+export const CONTEXT_LENGTH_MAX = 1024 * 1024
+
 /** As far as its context is concerned. */
 type AccountContext = Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'context' | 'objectStoreContextFields'>
 
@@ -21,7 +24,7 @@ type AccountContext = Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'co
  * orders concurrent changes. An account without such keys costs the one statement.
  *
  * @returns `undefined` as `updateIntegratedAccountRow`
- * @throws Failure INVALID_FIELD for a value that is too large
+ * @throws Failure INVALID_FIELD for a value that is too large, or one that makes the context too large
  */
 export async function updateAccount(
   { contextValues }: ContextDependencies,
@@ -31,11 +34,25 @@ export async function updateAccount(
 ): Promise<AccountWithDefinition | undefined> {
   const updated = await updateIntegratedAccountRow(tx, environmentId, id, patch)
   if (updated === undefined || patch.context === undefined) return updated
+  if (Object.keys(patch.context.keys).length > 0) assertContextSize(updated.context)
   const { stored } = splitContext(updated, patch.context.keys)
   const removed = patch.context.removed.filter((key) => updated.objectStoreContextFields.includes(key))
   if (Object.keys(stored).length > 0) await contextValues.put(tx, updated, stored)
   if (removed.length > 0) await contextValues.remove(tx, updated, removed)
   return updated
+}
+
+/** @param inline of the row @throws Failure INVALID_FIELD when it is too large */
+export function assertContextSize(inline: JsonObject): void {
+  if (!exceedsJsonSize(inline, CONTEXT_LENGTH_MAX, JSON_DEPTH_MAX)) return
+  const advice = 'remove keys, or name large ones in object_store_context_fields'
+  throw invalidFields([
+    {
+      field: 'context',
+      description: `would have more than ${CONTEXT_LENGTH_MAX} characters of JSON together: ${advice}`,
+      rule: 'context.size',
+    },
+  ])
 }
 
 /** The keys of a context that live in the account's row, and those that live in the object store. */

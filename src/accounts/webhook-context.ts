@@ -20,6 +20,8 @@ import { accountSecretRef, webhookSecretName } from './stored-credentials.ts'
 
 /** Characters of JSON that one webhook may change. */
 const CHANGE_LENGTH_MAX = 64 * 1024
+/** Characters of all secrets that webhooks have set for an account. */
+const SECRETS_LENGTH_MAX = 64 * 1024
 /** Characters of a key, which is indexed. */
 const KEY_LENGTH_MAX = 512
 
@@ -70,6 +72,10 @@ async function storeSecrets(
   const changed = Object.entries(values).filter(([key, value]) => {
     return stored[webhookSecretName(key)] !== (value === null ? undefined : JSON.stringify(value))
   })
+  assertSecretsSize({
+    ...stored,
+    ...Object.fromEntries(changed.map(([key, value]) => [webhookSecretName(key), JSON.stringify(value)])),
+  })
   const removed = changed.filter(([, value]) => value === null).map(([key]) => webhookSecretName(key))
   const given = changed.filter(([, value]) => value !== null)
   if (removed.length > 0) await secrets.remove(tx, ref, removed)
@@ -110,6 +116,17 @@ function assertSize(values: JsonObject): void {
     )
   if (Object.keys(values).some((key) => key.length > KEY_LENGTH_MAX))
     throw new Failure('INVALID_FIELD', `a key of update_context is longer than ${KEY_LENGTH_MAX} characters`)
+}
+
+/** @throws Failure INVALID_FIELD when webhooks would have set too many secrets */
+function assertSecretsSize(secrets: Readonly<Record<string, string>>): void {
+  const ofWebhooks = Object.entries(secrets).filter(([name]) => name.startsWith(webhookSecretName('')))
+  const length = ofWebhooks.reduce((sum, [name, text]) => sum + name.length + text.length, 0)
+  if (length > SECRETS_LENGTH_MAX)
+    throw new Failure(
+      'INVALID_FIELD',
+      `the secrets that webhooks set have more than ${SECRETS_LENGTH_MAX} characters together`,
+    )
 }
 
 function pick(values: JsonObject, isWanted: (key: string, value: Json) => boolean): JsonObject {

@@ -57,6 +57,8 @@ export interface DeliverySettlement {
   /** The attempt that was made. */
   readonly attempt?: NewAttempt
   readonly discardReason?: DiscardReason
+  /** Why it failed without an attempt. */
+  readonly errorClass?: 'webhook_unreadable'
 }
 
 /** The queue of deliveries; the webhook is the concurrency key, and webhooks take turns. */
@@ -123,7 +125,7 @@ function storedAttempt(item: SettledItem, result: DeliverySettlement | undefined
 
 function settledDelivery(item: SettledItem, result: DeliverySettlement | undefined): SettledDelivery {
   const { environmentId, id, status, availableAt, isStopRequested } = item
-  const { attempt, discardReason } = result ?? {}
+  const { attempt, discardReason, errorClass } = result ?? {}
   const whyStopped = isStopRequested && status === 'stopped' ? 'event_expunged' : undefined
   return {
     environmentId,
@@ -133,7 +135,7 @@ function settledDelivery(item: SettledItem, result: DeliverySettlement | undefin
     attempts: discardReason === undefined ? item.attempt : item.attempt - 1,
     nextAttemptAt: availableAt,
     status: attempt?.status,
-    errorClass: discardReason ?? whyStopped ?? attempt?.errorClass,
+    errorClass: discardReason ?? whyStopped ?? errorClass ?? attempt?.errorClass,
   }
 }
 

@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../base/index.ts'
 import type { KeyLimit } from '../runs/index.ts'
 import type { ClaimedDelivery } from './delivery-queue.ts'
 import { IN_FLIGHT_PER_WEBHOOK_MAX } from './sql/queue.ts'
@@ -9,6 +10,9 @@ const OVERALL_FACTOR = 4
 const SLOW_HALVINGS_MAX = 10
 /** Longest time for which a process sends nothing to a webhook, because its receiver or its rate limit asks to wait. */
 const PAUSE_MS_MAX = 60_000
+
+/** What is known of a webhook is forgotten when no attempt began for so long: it was disabled or deleted, or has no events. */
+const FORGET_MS = HOUR_MS
 
 /** An attempt under way. */
 interface Attempt {
@@ -30,6 +34,8 @@ interface SendingState {
   limit: number
   slow: number
   pausedUntilMs: number
+  /** When its last attempt began. */
+  usedMs: number
 }
 
 /**
@@ -50,6 +56,8 @@ export class InFlight {
   readonly #promptOf = new Map<string, number>()
   /** By queue group and webhook. */
   readonly #shares = new Map<string, Share>()
+  /** When an attempt last began. */
+  #nowMs = 0
 
   /** @param slots attempts at once at most, not counting slow ones */
   constructor(slots: number) {
@@ -71,6 +79,9 @@ export class InFlight {
   }
 
   begin({ leaseId, concurrencyKey: webhookId }: ClaimedDelivery, group: string, nowMs: number): void {
+    this.#nowMs = nowMs
+    const state = this.#states.get(webhookId)
+    if (state !== undefined) state.usedMs = nowMs
     this.#prompt.set(leaseId, { webhookId, group, startedMs: nowMs })
     this.#promptOf.set(group, this.usedBy(group) + 1)
     const share = this.#shares.get(`${group}/${webhookId}`) ?? { leases: 0, isFull: false }
@@ -128,6 +139,7 @@ export class InFlight {
 
   /** Sends a webhook nothing for a while. */
   pause(webhookId: string, untilMs: number, nowMs: number): void {
+    this.#nowMs = Math.max(this.#nowMs, nowMs)
     const state = this.#stateOf(webhookId)
     state.pausedUntilMs = Math.max(state.pausedUntilMs, Math.min(untilMs, nowMs + PAUSE_MS_MAX))
   }
@@ -135,10 +147,10 @@ export class InFlight {
   /** The webhooks that may use other than `IN_FLIGHT_PER_WEBHOOK_MAX` slots. */
   limits(nowMs: number): readonly KeyLimit[] {
     const limits: KeyLimit[] = []
-    for (const [key, { limit, slow, pausedUntilMs }] of this.#states) {
-      const isUsual = limit === IN_FLIGHT_PER_WEBHOOK_MAX && slow === 0
+    for (const [key, { limit, slow, pausedUntilMs, usedMs }] of this.#states) {
+      const isForgotten = limit === IN_FLIGHT_PER_WEBHOOK_MAX || usedMs <= nowMs - FORGET_MS
       if (pausedUntilMs > nowMs) limits.push({ key, leases: 0 })
-      else if (isUsual) this.#states.delete(key)
+      else if (isForgotten && slow === 0) this.#states.delete(key)
       else limits.push({ key, leases: this.#limitOf(key) })
     }
     return limits
@@ -161,7 +173,7 @@ export class InFlight {
   #stateOf(webhookId: string): SendingState {
     const known = this.#states.get(webhookId)
     if (known !== undefined) return known
-    const state = { limit: IN_FLIGHT_PER_WEBHOOK_MAX, slow: 0, pausedUntilMs: 0 }
+    const state = { limit: IN_FLIGHT_PER_WEBHOOK_MAX, slow: 0, pausedUntilMs: 0, usedMs: this.#nowMs }
     this.#states.set(webhookId, state)
     return state
   }

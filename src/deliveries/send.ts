@@ -1,3 +1,4 @@
+import { DAY_MS, lowestIdAt, MINUTE_MS } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { EventRecord } from '../events/index.ts'
@@ -32,7 +33,9 @@ export interface DeliveryParts {
 /** The receiver asks for no further requests. */
 const GONE_STATUS = 410
 /** Until a delivery is tried again whose webhook has secrets that cannot be decrypted: an operator has to add a key. */
-const UNREADABLE_PAUSE_MS = 60_000
+const UNREADABLE_PAUSE_MS = MINUTE_MS
+/** After this it fails, as one whose receiver never accepts it: pending deliveries keep the history of their day. */
+const UNREADABLE_MS_MAX = 3 * DAY_MS
 
 /**
  * Makes one attempt of a claimed delivery. Any response but 2xx and 410 is followed by another attempt, and so is none.
@@ -46,7 +49,7 @@ export async function sendDelivery(
   signal: AbortSignal,
 ): Promise<DeliverySettlement> {
   if (webhook === undefined) return discarded(delivery, 'webhook_deleted')
-  if (webhook === 'unreadable') return { delivery, outcome: { kind: 'rate_limited', afterMs: UNREADABLE_PAUSE_MS } }
+  if (webhook === 'unreadable') return unreadable(delivery, deps.clock.now())
   if (webhook.state === 'disabled') return discarded(delivery, 'webhook_disabled')
   if (webhook.state === 'paused') return discarded(delivery, 'webhook_paused')
   if (event === undefined) return discarded(delivery, 'event_deleted')
@@ -58,6 +61,13 @@ export async function sendDelivery(
   const request = buildDeliveryRequest(signer, { ...event, isTest }, timestampSeconds)
   const exchange = await sendDeliveryRequest(deps, signer.url, request, signal)
   return { delivery, ...outcomeOf(exchange), attempt: attemptRecord(delivery, signer, request, exchange) }
+}
+
+function unreadable(delivery: ClaimedDelivery, now: Date): DeliverySettlement {
+  const error: RunError = { reason: 'SECRET_UNREADABLE', message: 'the secrets of the webhook cannot be decrypted' }
+  const isOver = delivery.id < lowestIdAt(new Date(now.getTime() - UNREADABLE_MS_MAX))
+  if (isOver) return { delivery, outcome: { kind: 'failed', error }, errorClass: 'webhook_unreadable' }
+  return { delivery, outcome: { kind: 'rate_limited', afterMs: UNREADABLE_PAUSE_MS, error } }
 }
 
 function discarded(delivery: ClaimedDelivery, discardReason: DiscardReason): DeliverySettlement {

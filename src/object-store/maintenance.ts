@@ -1,7 +1,7 @@
-import type { PollLoopSpec } from '../base/index.ts'
+import { HOUR_MS, type PollLoopSpec } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import type { ObjectStore } from './object-store.ts'
-import { claimUploads, completeUpload, deleteContextObject, listExpiredObjects } from './sql.ts'
+import { claimExpiredObjects, claimUploads, completeUpload, deleteContextObject } from './sql.ts'
 
 /** What the maintenance of objects needs. */
 export interface ObjectMaintenanceDeps {
@@ -16,6 +16,8 @@ const UPLOAD_BATCH = 8
 const UPLOAD_LEASE_MS = 60_000
 const DELETE_INTERVAL_MS = 10 * 60 * 1000
 const DELETE_BATCH = 50
+/** A deletion that failed is tried again after this. */
+const DELETE_RETRY_MS = HOUR_MS
 
 /** Stores new context values as objects. An object is stored before the database forgets its bytes. */
 export function contextObjectUploader({ database, objects }: ObjectMaintenanceDeps): PollLoopSpec {
@@ -40,7 +42,7 @@ export function contextObjectCleaner({ database, objects }: ObjectMaintenanceDep
     name: 'context-object-deletions',
     intervalMs: DELETE_INTERVAL_MS,
     async runOnce() {
-      const expired = await listExpiredObjects(database.pool, DELETE_BATCH)
+      const expired = await claimExpiredObjects(database.pool, { limit: DELETE_BATCH, retryMs: DELETE_RETRY_MS })
       const deletions = expired.map(async ({ environmentId, id }) => {
         await objects.delete({ environmentId, id })
         await deleteContextObject(database.pool, environmentId, id)

@@ -106,13 +106,24 @@ export async function completeUpload(tx: Tx, { environmentId, id }: ContextObjec
   })
 }
 
-/** At most `limit` objects that are to be deleted by now. Uses context_object_delete. */
-export async function listExpiredObjects(tx: Tx, limit: number): Promise<readonly ContextOwner[]> {
+/**
+ * Claims objects that are to be deleted, due the longest first; one whose deletion fails is due again after `retryMs`, behind all
+ * that are due. Uses context_object_delete.
+ */
+export async function claimExpiredObjects(
+  tx: Tx,
+  { limit, retryMs }: { readonly limit: number; readonly retryMs: number },
+): Promise<readonly ContextOwner[]> {
   return await query(
     tx,
-    `select environment_id as "environmentId", id from context_object where delete_at <= now()
-     order by delete_at limit :limit`,
-    { limit },
+    `update context_object object set delete_at = now() + :retryMs * interval '1 millisecond'
+     from (
+       select environment_id, id from context_object where delete_at <= now()
+       order by delete_at limit :limit for update skip locked
+     ) due
+     where object.environment_id = due.environment_id and object.id = due.id
+     returning object.environment_id as "environmentId", object.id`,
+    { limit, retryMs },
   )
 }
 

@@ -292,8 +292,33 @@ describe('objects that no account has', () => {
     objects.failure = new Error('away')
     await expect(clean()).rejects.toThrow('away')
     objects.failure = undefined
+    await later()
     await clean()
     expect(objects.stored.size).toBe(1)
+  })
+
+  it('are not held up by more that cannot be deleted than one round takes', async () => {
+    const { id } = await connectStored()
+    await upload()
+    await update({ id, context: { archive: 2 } })
+    await later()
+    await execute(
+      tx,
+      `insert into context_object (environment_id, id, integrated_account_id, key, bytes, delete_at)
+       select :environmentId, gen_random_uuid(), gen_random_uuid(), 'archive', 1, now() - interval '1 day' from generate_series(1, 120)`,
+      { environmentId: own.environmentId },
+    )
+    const forbidden = {
+      put: async () => {},
+      delete: async (ref: Parameters<typeof objects.delete>[0]) => {
+        if (!objects.stored.has(`${ref.environmentId}/${ref.id}`)) throw new Error('forbidden')
+        await objects.delete(ref)
+      },
+    }
+    const before = objects.stored.size
+    const cleaner = contextObjectCleaner({ database, objects: forbidden })
+    for (let round = 0; round < 3; round++) await cleaner.runOnce().catch(() => undefined)
+    expect(objects.stored.size).toBe(before - 1)
   })
 })
 

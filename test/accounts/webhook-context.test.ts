@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { updateIntegratedAccount } from '../../src/accounts/account.ts'
 import { findAccountsByContext, updateContextFromWebhook, updateCredentials } from '../../src/accounts/index.ts'
 import { resolveAccount } from '../../src/accounts/resolved-account.ts'
+import { CONTEXT_KEYS_MAX } from '../../src/accounts/sql/webhook-context.ts'
+import { CONTEXT_LENGTH_MAX } from '../../src/accounts/stored-context.ts'
 import { accountSecretRef } from '../../src/accounts/stored-credentials.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
@@ -81,6 +84,50 @@ describe('context keys from webhooks', () => {
   ])('are rejected with %s', async (_, values, reason) => {
     const { id } = await connect()
     await expect(apply(id, values)).rejects.toMatchObject({ reason })
+  })
+})
+
+describe('what an account holds', () => {
+  const LONG = 'x'.repeat(60_000)
+  const fill = async (id: string, secretKeys: (key: string) => readonly string[]) => {
+    for (let n = 0; n < 40; n++) await apply(id, { [`k${n}`]: LONG }, secretKeys(`k${n}`))
+  }
+
+  it('is bounded, by whomever it is written: a further key is rejected, removing one is not', async () => {
+    const { id } = await connect()
+    await expect(fill(id, () => [])).rejects.toMatchObject({
+      reason: 'INVALID_FIELD',
+      violations: [{ field: 'context' }],
+    })
+    const { context } = (await read(id)).access
+    expect(JSON.stringify(context).length).toBeLessThan(CONTEXT_LENGTH_MAX)
+    const patch = { id, context: { more: LONG.slice(0, 59_000), evenMore: LONG } }
+    const updating = database.transaction((each) => updateIntegratedAccount(accountDeps, each, own, patch))
+    await expect(updating).rejects.toMatchObject({ violations: [{ field: 'context', rule: 'context.size' }] })
+    expect(await apply(id, { k0: null, k1: null })).toBe(true)
+    expect(await apply(id, { more: LONG })).toBe(true)
+    const whole = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`k${n}`, LONG]))
+    await expect(connect({ context: whole })).rejects.toMatchObject({ violations: [{ field: 'context' }] })
+  })
+
+  it('of secrets is bounded too', async () => {
+    const { id } = await connect()
+    await expect(fill(id, (key) => [key])).rejects.toMatchObject({ reason: 'INVALID_FIELD' })
+    expect(await apply(id, { k0: null }, ['k0'])).toBe(true)
+  })
+
+  it('of the keys that webhooks have set is the last request of the newest', async () => {
+    const { id } = await connect()
+    const keys = (from: number) => Object.fromEntries(Array.from({ length: 700 }, (_, n) => [`key-${from + n}`, null]))
+    await apply(id, keys(0))
+    await apply(id, keys(700))
+    const known = await query<{ key: string }>(
+      tx,
+      'select key from webhook_context_key where integrated_account_id = :id',
+      { id },
+    )
+    expect(known).toHaveLength(CONTEXT_KEYS_MAX)
+    expect(known.filter(({ key }) => Number(key.slice(4)) >= 700)).toHaveLength(700)
   })
 })
 

@@ -1,8 +1,9 @@
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
+import { HOUR_MS, newId, systemClock } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import { enqueueDeliveries } from '../../src/deliveries/index.ts'
+import { sendDelivery } from '../../src/deliveries/send.ts'
 import { examplePayload } from '../../src/events/index.ts'
 import { clockedDatabase, testDatabase } from '../support/database.ts'
 import { seedEnvironment } from '../support/seed-rows.ts'
@@ -269,6 +270,18 @@ describe('a webhook with a rate limit', () => {
       'pending 0',
       'pending 0',
     ])
+  })
+})
+
+describe('a delivery whose webhook has secrets that cannot be decrypted', () => {
+  it.each([
+    ['waits for a key', 0, { outcome: { kind: 'rate_limited', afterMs: 60_000 } }],
+    ['has failed after three days', 73, { outcome: { kind: 'failed' }, errorClass: 'webhook_unreadable' }],
+  ])('%s', async (_, hours, settlement) => {
+    const delivery = { id: newId(Date.now() - hours * HOUR_MS) } as Parameters<typeof sendDelivery>[1]
+    const deps = { clock: systemClock } as Parameters<typeof sendDelivery>[0]
+    const parts = { webhook: 'unreadable', event: undefined } as const
+    expect(await sendDelivery(deps, delivery, parts, new AbortController().signal)).toMatchObject(settlement)
   })
 })
 

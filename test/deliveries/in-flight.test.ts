@@ -86,6 +86,23 @@ describe('a webhook', () => {
     expect([59_999, 60_000].map((nowMs) => limitOf(inFlight, nowMs, 'b'))).toEqual([0, undefined])
   })
 
+  it('of which no attempt began for an hour is forgotten, whatever became of the last one', () => {
+    const inFlight = new InFlight(SLOTS)
+    for (let n = 0; n < 1_000; n++) {
+      const [one] = begun(inFlight, `w${n}`, n)
+      if (one === undefined) throw new Error('nothing began')
+      inFlight.end(one, false)
+      inFlight.endLease(one, 'first')
+    }
+    const [hanging] = begun(inFlight, 'hanging', 1_000)
+    inFlight.updateSlow(10_000)
+    expect(inFlight.limits(60_000)).toHaveLength(1_001)
+    expect(inFlight.limits(3_600_500)).toHaveLength(500)
+    expect(inFlight.limits(7_200_000)).toEqual([{ key: 'hanging', leases: 16 }])
+    if (hanging) inFlight.end(hanging, undefined)
+    expect(inFlight.limits(7_200_000)).toEqual([])
+  })
+
   it('that had all leases it may says so when half of them have ended', () => {
     const inFlight = new InFlight(64)
     const all = begun(inFlight, 'a', 0, 16)

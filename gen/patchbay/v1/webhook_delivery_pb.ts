@@ -105,8 +105,8 @@ export type WebhookDelivery = Message<"patchbay.v1.WebhookDelivery"> & {
   lastStatus?: number | undefined;
 
   /**
-   * What went wrong at the last attempt, a stable name as in `WebhookDeliveryAttempt.error_class`; or why the delivery
-   * was discarded: `webhook_deleted`, `webhook_disabled`, `webhook_paused`, `event_deleted`, `event_expunged`. Absent
+   * What went wrong at the last attempt, a stable name as in `WebhookDeliveryAttempt.error_class`; `webhook_unreadable` of a
+   * delivery that failed because its webhook's secrets could not be decrypted for three days; or why the delivery was discarded: `webhook_deleted`, `webhook_disabled`, `webhook_paused`, `event_deleted`, `event_expunged`. Absent
    * when nothing went wrong.
    *
    * @generated from field: optional string last_error_class = 12;

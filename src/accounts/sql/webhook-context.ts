@@ -1,5 +1,8 @@
-import { query, type Tx } from '../../database/index.ts'
+import { execute, query, type Tx } from '../../database/index.ts'
 import type { AccountRef } from './integrated-account.ts'
+
+/** Keys of an account whose last request is known; of more, those that were set longest ago are forgotten. */
+export const CONTEXT_KEYS_MAX = 1_000
 
 /**
  * Records which request sets context keys of an account; returns those that no later request has set. Locks the keys in their
@@ -19,6 +22,15 @@ export async function claimContextKeys(
        where known.inbound_event_id <= excluded.inbound_event_id
      returning key`,
     { environmentId, accountId, inboundEventId, keys },
+  )
+  await execute(
+    tx,
+    `delete from webhook_context_key known using (
+       select key from webhook_context_key where environment_id = :environmentId and integrated_account_id = :accountId
+       order by inbound_event_id desc offset ${CONTEXT_KEYS_MAX}
+     ) old
+     where environment_id = :environmentId and integrated_account_id = :accountId and known.key = old.key`,
+    { environmentId, accountId },
   )
   return new Set(claimed.map(({ key }) => key))
 }
