@@ -20,6 +20,9 @@ export interface RequestHead {
 /** A statement or commit whose outcome is unknown delays the error of an interrupted request this long at most. */
 const ANSWER_HELD_MAX_MS = 5_000
 
+/** An interrupted call that has committed may take this long to its answer. */
+const ANSWER_AFTER_COMMIT_MS = 1_000
+
 /** Longest delay of a timer of Node's; a longer one fires at once. */
 const TIMER_MAX_MS = 2 ** 31 - 1
 
@@ -52,6 +55,7 @@ export class RequestContext implements HandlerContext, RequestScope {
   #reject: ((failure: Failure) => void) | undefined
   /** How to stop each step whose outcome must be known before the answer. */
   readonly #held = new Set<() => void>()
+  #hasStored = false
   #isAnswering = false
   #isClosed = false
   #closeListeners: (() => void)[] | undefined
@@ -221,15 +225,26 @@ export class RequestContext implements HandlerContext, RequestScope {
     if (this.isDone) return
     this.#interruption = failure
     this.#controller?.abort(failure)
-    if (this.#held.size === 0) {
-      this.#reject?.(failure)
-      return
-    }
+    // An error would not be true of a call that has committed.
+    if (this.#hasStored && this.#method?.methodKind === 'unary') this.#letAnswer()
+    else this.#end()
+  }
+
+  /** What an interrupted request waits for is aborted, but what it reads for its answer succeeds for a while. */
+  #letAnswer(): void {
+    this.#isAnswering = true
+    setTimeout(() => this.#end(), ANSWER_AFTER_COMMIT_MS).unref()
+  }
+
+  #end(): void {
+    this.#isAnswering = false
+    if (this.#held.size === 0) this.#rejectInterrupted()
     for (const stop of this.#held) stop()
-    setTimeout(() => {
-      this.#isAnswering = false
-      this.#reject?.(failure)
-    }, ANSWER_HELD_MAX_MS).unref()
+    setTimeout(() => this.#rejectInterrupted(), ANSWER_HELD_MAX_MS).unref()
+  }
+
+  #rejectInterrupted(): void {
+    if (this.interruption !== undefined) this.#reject?.(this.interruption)
   }
 
   holdAnswer(stop: () => void): (isStored?: boolean) => void {
@@ -238,15 +253,12 @@ export class RequestContext implements HandlerContext, RequestScope {
     this.#held.add(held)
     return (isStored = false) => {
       this.#held.delete(held)
-      if (this.#interruption === undefined) return
-      if (isStored) this.#isAnswering = true
+      if (isStored) this.#hasStored = true
+      if (this.#interruption === undefined || this.#isAnswering) return
+      if (isStored) this.#letAnswer()
       // What the step was for answers first if it can.
       else if (this.#held.size === 0) setImmediate(() => this.#rejectInterrupted())
     }
-  }
-
-  #rejectInterrupted(): void {
-    if (this.interruption !== undefined && this.#held.size === 0) this.#reject?.(this.interruption)
   }
 
   onClientDisconnect(): void {

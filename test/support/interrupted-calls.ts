@@ -23,8 +23,7 @@ export interface InterruptedCall {
   /** The statement at which it was interrupted; undefined: it had ended. */
   readonly at: string | undefined
   readonly isError: boolean
-  /** The rows when it was interrupted; and when everything that it had begun was over. */
-  readonly before: Rows
+  /** The rows when everything that it had begun was over. */
   readonly after: Rows
 }
 
@@ -82,14 +81,13 @@ export class InterruptedCalls {
       })
     for (let passed = 0; passed < waits && (await this.#gate.isHeld(() => isAnswered)); passed++) this.#gate.release()
     const at = (await this.#gate.isHeld(() => isAnswered)) ? this.#gate.held : undefined
-    const before = await this.rows()
     context.interrupt(new Failure('DEADLINE_EXCEEDED', 'the deadline passed'))
     this.#gate.open()
     const isError = await answer
     await work.catch(() => {})
     await this.#isIdle()
     context.close()
-    return { at, isError, before, after: await this.rows() }
+    return { at, isError, after: await this.rows() }
   }
 
   /** What every table holds. */

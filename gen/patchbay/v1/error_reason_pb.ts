@@ -401,9 +401,8 @@ export const ErrorReason = {
   UPSTREAM_INVALID_RESPONSE: 49,
 
   /**
-   * The deadline passed first. Nothing is stored any more for the request, and nothing was, unless its documentation
-   * names a step that is kept; what a third party was sent may have taken effect there. DEADLINE_EXCEEDED.
-   * Metadata: `host` when it was a third party that took too long.
+   * The deadline passed first. Nothing is stored any more for the request; what a third party was sent may have taken
+   * effect there. DEADLINE_EXCEEDED. Metadata: `host` when it was a third party that took too long.
    *
    * @generated from enum value: ERROR_REASON_DEADLINE_EXCEEDED = 50;
    */
