@@ -11,6 +11,8 @@ const OVERLAP = `interval '2 minutes'`
 
 /** Days that rows of runs without a trigger are kept after their run began; then everything is read again. */
 const KEPT_DAYS = 400
+/** Rows kept of a trigger, or of a job and account without one: twice the nodes of a job, of which changed arguments make others. */
+export const PREVIOUS_RUNS_MAX = 2_000
 
 /** SQL: the columns of the keys, for unnest(); subqueries hide from the planner how many keys there are. */
 const KEYS = `(select :environmentIds::uuid[]), (select :syncJobIds::uuid[]), (select :accountIds::uuid[]),
@@ -51,20 +53,34 @@ export async function findPreviousRunDates(tx: Tx, keys: readonly PreviousRunKey
 
 /**
  * Records which runs have read all of a resource. A date only advances: runs of one account end in order, but an old one
- * that is retried may end late. Rows are locked in the order of the primary key.
+ * that is retried may end late. Rows are locked in the order of the primary key. New ones take the place of those that have not
+ * moved for the longest time, beyond `PREVIOUS_RUNS_MAX`.
  */
 export async function advancePreviousRuns(tx: Tx, runs: readonly PreviousRun[]): Promise<void> {
   if (runs.length === 0) return
   await execute(
     tx,
-    `insert into previous_run as p
+    `with advanced as (insert into previous_run as p
        (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at)
      select v.environment_id, v.sync_job_id, v.integrated_account_id, v.trigger_id, v.resource_key, max(v.started_at)
      from unnest(${KEYS}, (select :startedAt::timestamptz[]))
        as v (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at)
      group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
      on conflict (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key)
-       do update set started_at = greatest(p.started_at, excluded.started_at)`,
+       do update set started_at = greatest(p.started_at, excluded.started_at)
+       returning environment_id, sync_job_id, integrated_account_id, trigger_id, xmax = 0 as is_new
+     ), grown as (
+       select distinct environment_id, sync_job_id, integrated_account_id, trigger_id from advanced where is_new
+     )
+     delete from previous_run p using grown, lateral (
+       select resource_key from previous_run k
+       where k.environment_id = grown.environment_id and k.sync_job_id = grown.sync_job_id
+         and k.integrated_account_id = grown.integrated_account_id and k.trigger_id = grown.trigger_id
+       order by k.started_at desc offset ${PREVIOUS_RUNS_MAX}
+     ) old
+     where p.environment_id = grown.environment_id and p.sync_job_id = grown.sync_job_id
+       and p.integrated_account_id = grown.integrated_account_id and p.trigger_id = grown.trigger_id
+       and p.resource_key = old.resource_key`,
     { ...keyColumns(runs), startedAt: runs.map(({ startedAt }) => startedAt) },
   )
 }
