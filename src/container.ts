@@ -332,7 +332,7 @@ export function createApi(deps: ApiDeps): Api {
   const mcp = {
     version: product.version,
     sealer: domain.secrets.sealer,
-    openApi: generatedDocument('openapi.json'),
+    openApi: () => generatedDocument('openapi.json'),
     publicUrl: domain.toolServers.publicUrl,
     corsOrigins: config.corsOrigins,
   }
@@ -360,9 +360,9 @@ export function createApi(deps: ApiDeps): Api {
     management: mcp,
     extraRoutes: [
       documentRoute('/openapi.json', mcp.openApi),
-      documentRoute('/asyncapi.json', generatedDocument('asyncapi.json')),
-      documentRoute('/schemas/events.json', generatedDocument('events.json')),
-      documentRoute('/schemas/integration-config.json', integrationConfigSchema()),
+      documentRoute('/asyncapi.json', () => generatedDocument('asyncapi.json')),
+      documentRoute('/schemas/events.json', () => generatedDocument('events.json')),
+      documentRoute('/schemas/integration-config.json', integrationConfigSchema),
       proxyRoute(domain.calls),
       customRoute(domain.calls),
       unifiedRoute(domain.unifiedCalls),

@@ -12,7 +12,6 @@ import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import type { FailureReason, Violation } from '../base/index.ts'
 import { type Access, accessOf } from './access.ts'
-import { precompileRules } from './messages/rules.ts'
 
 /** A violation that may also name the reason of the whole error; without one the reason is INVALID_FIELD. */
 export interface Finding extends Violation {
@@ -85,7 +84,7 @@ interface BidiStreamingOperation extends OperationBase {
 export type Operation = UnaryOperation | ServerStreamingOperation | BidiStreamingOperation
 
 /**
- * The operations of the services by path, with their validation rules compiled.
+ * The operations of the services by path.
  *
  * @throws Error for a method without access rule or implementation, and for client streaming, which is not served
  */
@@ -99,7 +98,6 @@ function compile({ implementation, checks }: ServiceDefinition, method: DescMeth
   const handler: unknown = Reflect.get(implementation, method.localName)
   if (typeof handler !== 'function') throw new Error(`${path} has no handler`)
   if (method.methodKind === 'client_streaming') throw new Error(`${path}: client streaming is not served`)
-  precompileRules(method.input)
   const check = checks[method.localName]
   return {
     kind: method.methodKind,

@@ -13,6 +13,7 @@ import { BoundPort } from './listener/bound-port.ts'
 import { Listener } from './listener/listener.ts'
 import type { TlsKeys } from './listener/protocol-detection.ts'
 import { type ManagementDeps, managementRoute } from './mcp-management/route.ts'
+import { precompileRules } from './messages/rules.ts'
 import { createPathSuggester } from './near-path.ts'
 import { compileOperations, type ServiceDefinition } from './operation.ts'
 import type { AccessControl } from './pipeline/authenticate.ts'
@@ -103,10 +104,16 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     corsOrigins: options.corsOrigins ?? [],
   })
   const listener = new Listener(dispatch, server.openExchanges, limits, options.tls)
+  const started = new DisposableStack()
+  const listenOn = async (port: BoundPort) => {
+    const address = await listener.listen(port)
+    started.use(precompileRules([...operations.values()].map(({ input }) => input)))
+    return address
+  }
   return {
     routes: httpRoutes,
-    listen: async (host, port) => await listener.listen(await BoundPort.bind(host, port)),
-    listenOn: (port) => listener.listen(port),
+    listen: async (host, port) => await listenOn(await BoundPort.bind(host, port)),
+    listenOn,
     async drain(deadlineMs) {
       const graceMs = Math.min(limits.drainGraceMs, deadlineMs)
       options.health.startDrain()
@@ -116,6 +123,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       await close(server, listener, deadlineMs - graceMs)
     },
     async [Symbol.asyncDispose]() {
+      started[Symbol.dispose]()
       accessControl.reauthenticator[Symbol.dispose]()
       await listener[Symbol.asyncDispose]()
     },

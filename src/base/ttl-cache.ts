@@ -24,7 +24,8 @@ export class TtlCache<Value> {
   readonly #clock: Pick<Clock, 'monotonicMs'>
 
   constructor({ max, ttlMs, clock }: TtlCacheOptions) {
-    this.#entries = new LRUCache({ max })
+    // By size: with `max` it would allocate all places at once.
+    this.#entries = new LRUCache({ maxSize: max, sizeCalculation: () => 1 })
     this.#ttlMs = ttlMs
     this.#clock = clock
   }

@@ -5,7 +5,6 @@
 
 import { CommanderError } from 'commander'
 import { Failure } from '../base/index.ts'
-import { ServerUnavailable, UnexpectedAnswer } from '../client/index.ts'
 import { ConfigError } from '../config.ts'
 import { UsageError } from './command.ts'
 import { FileError } from './definition-file.ts'
@@ -42,6 +41,8 @@ export async function runCommand(args: readonly string[], environment: NodeJS.Pr
 /** Expected errors in one line, those of several fields in more; anything else is a defect and printed with its stack. */
 async function errorText(error: unknown): Promise<readonly string[]> {
   if (error instanceof Failure) return failureText(error)
+  // Loaded for errors alone: most commands call no server.
+  const { ServerUnavailable, UnexpectedAnswer } = await import('../client/index.ts')
   if (error instanceof ServerUnavailable) return [`the server is unavailable: ${error.message}`]
   if (!(error instanceof Error)) return [String(error)]
   const isExpected = [UsageError, ConfigError, FileError, UnexpectedAnswer].some((each) => error instanceof each)

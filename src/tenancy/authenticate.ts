@@ -63,7 +63,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     ttlMs: CACHE_TTL_MS,
     clock,
   })
-  const knownIds = new LRUCache<string, string>({ max: TOKENS_CACHED_MAX })
+  const knownIds = new LRUCache<string, string>({ maxSize: TOKENS_CACHED_MAX, sizeCalculation: () => 1 })
   const lastUsed = createLastUsedWriter(options)
 
   async function findToken(token: PresentedToken | undefined): Promise<ActiveToken | undefined> {

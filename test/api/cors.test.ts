@@ -13,7 +13,7 @@ const PAGE = 'https://app.example.com'
 const OTHER = 'https://evil.example.com'
 const RPC = '/widget.v1.WidgetService'
 const start = (corsOrigins: readonly string[] = [PAGE], more = {}) =>
-  startHarness({ corsOrigins, extraRoutes: [documentRoute('/document.json', {})], ...more })
+  startHarness({ corsOrigins, extraRoutes: [documentRoute('/document.json', () => ({}))], ...more })
 
 /** What a browser can call, and how. */
 const TRANSPORTS: readonly (readonly [

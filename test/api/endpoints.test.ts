@@ -150,7 +150,7 @@ describe('an HTTP route', () => {
     ...rest,
   })
   const routes: readonly HttpRoute[] = [
-    documentRoute('/openapi.json', { openapi: '3.1.0' }),
+    documentRoute('/openapi.json', () => ({ openapi: '3.1.0' })),
     text('/metrics', 'public'),
     text('/raw/', 'environment', { isPrefix: true }),
     text('/raw/deep/', 'public', { isPrefix: true }),

@@ -103,14 +103,15 @@ function repeatedParameter(field: string): Finding {
   return { field, description: 'is given more than once', rule: 'duplicate_parameter' }
 }
 
-/** A route that serves one JSON document without a token. */
-export function documentRoute(path: string, document: unknown): HttpRoute {
-  const body = Buffer.from(JSON.stringify(document))
+/** A route that serves one JSON document without a token. @param read called once, when it is first asked for */
+export function documentRoute(path: string, read: () => unknown): HttpRoute {
+  let body: Buffer | undefined
   return {
     verbs: ['GET'],
     path,
     access: 'public',
     async handle({ request, response, context }) {
+      body ??= Buffer.from(JSON.stringify(read()))
       const headers = { ...context.responseHeaders, 'content-type': 'application/json', 'content-length': body.length }
       response.writeHead(200, headers)
       response.end(request.method === 'HEAD' ? undefined : body)

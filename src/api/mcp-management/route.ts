@@ -31,7 +31,7 @@ export interface ManagementDeps extends McpOrigins {
   readonly version: string
   readonly sealer: Sealer
   /** The OpenAPI document of the contract. */
-  readonly openApi: JsonObject
+  readonly openApi: () => JsonObject
 }
 
 const DEADLINE_MS = 60_000
@@ -58,7 +58,7 @@ export function managementRoute(deps: ManagementDeps, operations: ReadonlyMap<st
     async handle(exchange) {
       assertMcpOrigin(exchange, deps)
       const settings = readManagementSettings(exchange.query)
-      derived ??= deriveManagementTools(operations.values(), deps.openApi)
+      derived ??= deriveManagementTools(operations.values(), deps.openApi())
       const caller = callerOf(exchange.context)
       const view = viewOf(derived, settings, caller)
       await exchangeMcp(exchange, () => ({

@@ -42,9 +42,22 @@ function matchesPattern(source: string, text: string): boolean {
   return pattern.test(text)
 }
 
-/** Compiles the rules of a message type at start; otherwise the first request would wait for it (up to 33 ms). */
-export function precompileRules(desc: DescMessage): void {
-  validator.validate(desc, create(desc))
+/** Pause between two message types, milliseconds: requests come first. */
+const PRECOMPILE_PAUSE_MS = 20
+
+/**
+ * Compiles the rules of message types one after another, from now on; otherwise the first request of each would wait for it (up
+ * to 33 ms). All together take half of the time of a start, which does not wait for them.
+ */
+export function precompileRules(descs: Iterable<DescMessage>): Disposable {
+  const queue = [...new Set(descs)].values()
+  const timer = setInterval(() => {
+    const { value: desc } = queue.next()
+    if (desc === undefined) clearInterval(timer)
+    else validator.validate(desc, create(desc))
+  }, PRECOMPILE_PAUSE_MS)
+  timer.unref()
+  return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
 /** A field path in errors: `resources[2].depends_on`; `request` for a rule of the whole message. */
