@@ -1,4 +1,12 @@
-import { type BackoffPolicy, backoffMs, Failure, isTransient, type JsonObject, type Random } from '../base/index.ts'
+import {
+  type BackoffPolicy,
+  backoffMs,
+  Failure,
+  isTransient,
+  type JsonObject,
+  type Random,
+  wholeSeconds,
+} from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
 import { readStandardTokenResponse, type TokenError, type TokenResult, type TokenRules } from '../formats/index.ts'
@@ -120,7 +128,7 @@ export function tokenFailure({ kind, message }: StoredTokenError, accountId: str
   const details = {
     resource: { type: 'integrated_account', id: accountId },
     metadata: { cause: kind },
-    retryAfterSeconds: Math.ceil(retryAfterMs / 1_000),
+    retryAfterSeconds: wholeSeconds(retryAfterMs),
   }
   switch (kind) {
     case 'grant_refused': {

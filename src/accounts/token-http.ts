@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type Clock, Failure } from '../base/index.ts'
+import { type Clock, Failure, wholeSeconds } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import { type EgressRequest, type EgressResponse, type HttpClient, parseRetryAfter } from '../egress/index.ts'
 import { blockHost, type HostRate, reserveHostTurn, type TokenHost } from './sql/token-host.ts'
@@ -142,5 +142,5 @@ function blockOf({ status, headers }: EgressResponse, now: Date): number {
 
 function hostBusy(waitMs: number): Failure {
   const message = 'too many requests for tokens wait for this third party, or it asked to wait'
-  return new Failure('TOKEN_REQUEST_FAILED', message, { retryAfterSeconds: Math.ceil(waitMs / 1_000) })
+  return new Failure('TOKEN_REQUEST_FAILED', message, { retryAfterSeconds: wholeSeconds(waitMs) })
 }

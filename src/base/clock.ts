@@ -50,3 +50,11 @@ export const systemClock: Clock = {
       signal?.addEventListener('abort', done, { once: true })
     }),
 }
+
+/**
+ * The whole seconds that cover a duration, milliseconds. Fractions below a microsecond do not count: differences of monotonic
+ * times have them, and 20 s would be 21.
+ */
+export function wholeSeconds(ms: number): number {
+  return Math.ceil(Math.round(ms * 1_000) / 1_000_000)
+}

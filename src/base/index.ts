@@ -5,7 +5,7 @@
  */
 
 export { type BackoffPolicy, backoffMs, type Random, type RetrySchedule, retryDelayMs } from './backoff.ts'
-export { type Clock, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock, withTimeout } from './clock.ts'
+export { type Clock, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock, wholeSeconds, withTimeout } from './clock.ts'
 export { ACCEPTED_ENCODINGS, codingOf, decompress } from './compression.ts'
 export { type DotPath, formatDotPath, getAtPath, parseDotPath, tryParseDotPath } from './dot-path.ts'
 export {

@@ -5,7 +5,7 @@ import type {
   FailRunRequestSchema,
   ReleaseRunRequestSchema,
 } from '../../gen/patchbay/v1/daemon_service_pb.ts'
-import { assertNever, backoffMs, Failure, type PollLoopDeps, truncateText } from '../base/index.ts'
+import { assertNever, backoffMs, Failure, type PollLoopDeps, truncateText, wholeSeconds } from '../base/index.ts'
 import { callErrorFrom, hasReason, isAccessDenied, ServerUnavailable } from '../client/index.ts'
 import {
   type ClaimedRuns,
@@ -119,9 +119,8 @@ export class ServiceLeases implements RunLeases<DaemonRun> {
   }
 
   async showWait(run: DaemonRun, ms: number): Promise<void> {
-    const waitSeconds = Math.ceil(ms / 1_000)
     await underLease(run, (lease, options) =>
-      this.#deps.service.daemons.reportProgress({ ...lease, waitSeconds }, options),
+      this.#deps.service.daemons.reportProgress({ ...lease, waitSeconds: waitSeconds(ms) }, options),
     )
   }
 
@@ -260,5 +259,5 @@ function statsToProto({ errors = [], warnings = [], ...stats }: ResourceStats) {
 }
 
 function waitSeconds(ms: number): number {
-  return Math.min(WAIT_SECONDS_MAX, Math.max(0, Math.ceil(ms / 1_000)))
+  return Math.min(WAIT_SECONDS_MAX, Math.max(0, wholeSeconds(ms)))
 }

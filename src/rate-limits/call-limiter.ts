@@ -1,4 +1,4 @@
-import { type Clock, newId, outliveRequest, type Random, windowsUntilAllowed } from '../base/index.ts'
+import { type Clock, newId, outliveRequest, type Random, wholeSeconds, windowsUntilAllowed } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import type { BudgetRule, MethodPlan } from '../definitions/index.ts'
 import { parseRetryAfter } from '../egress/index.ts'
@@ -65,7 +65,7 @@ async function acquire(
     const limitedMs = await takeFromAllWindows(deps, windowsOf(method, access), signal)
     if (limitedMs === undefined) return { kind: 'granted', release }
     await release()
-    return { kind: 'limited', retryAfterSeconds: Math.ceil(limitedMs / 1_000) }
+    return { kind: 'limited', retryAfterSeconds: wholeSeconds(limitedMs) }
   } catch (error) {
     await release()
     throw error

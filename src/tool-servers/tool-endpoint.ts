@@ -1,5 +1,5 @@
 import { type AccountReader, loadAccountForCall, loadAccountForDryRun } from '../accounts/index.ts'
-import { type Clock, Failure, isUuid, readThrough, TtlCache } from '../base/index.ts'
+import { type Clock, Failure, isUuid, readThrough, TtlCache, wholeSeconds } from '../base/index.ts'
 import { createLinkSession } from '../links/index.ts'
 import { takeRequest } from '../rate-limits/index.ts'
 import { callTool, type ToolCall, type ToolCallOutcome, unknownTool } from './call-tool.ts'
@@ -101,7 +101,7 @@ export function createToolEndpoint(deps: EndpointDeps): ToolEndpoint {
       const waitMs = await takeRequest(database.pool, { environmentId, subject, limit, windowMs: MINUTE_MS })
       if (waitMs === undefined) return
       const message = `this tool server answers ${limit} requests a minute; wait before the next one`
-      throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: Math.ceil(waitMs / 1_000) })
+      throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: wholeSeconds(waitMs) })
     },
     async open(server, isForCall) {
       const reader = isForCall ? readAhead(deps.accounts.reader, server) : deps.accounts.reader
@@ -273,7 +273,7 @@ function createCallDeps(deps: ToolServerDeps): Omit<ToolCallDeps, keyof LoadAcco
     async takeWrite({ environmentId, id, writesPerDay: limit }) {
       const subject = `tool_server:${id}:writes`
       const waitMs = await takeRequest(database.pool, { environmentId, subject, limit, windowMs: DAY_MS })
-      return waitMs === undefined ? undefined : Math.ceil(waitMs / 1_000)
+      return waitMs === undefined ? undefined : wholeSeconds(waitMs)
     },
   }
 }

@@ -15,6 +15,7 @@ import {
   systemClock,
   trimEnd,
   tryParseDotPath,
+  wholeSeconds,
 } from '../../src/base/index.ts'
 
 describe('LazyMap', () => {
@@ -215,4 +216,15 @@ describe('what to write instead of an unknown name', () => {
     expect(mustBeOneOf(3, ['warn', 'info'])).toBe('must be one of warn, info')
     expect(mustBeOneOf('x', many)).toMatch(/name-19 and 1 more$/)
   })
+})
+
+it.each([
+  [0, 0],
+  [0.4, 1],
+  [1_000, 1],
+  [1_001, 2],
+  [20_000.000_000_000_004, 20],
+  [-1, 0],
+])('%f milliseconds are covered by %i seconds', (ms, seconds) => {
+  expect(wholeSeconds(ms) + 0).toBe(seconds)
 })

@@ -1,4 +1,4 @@
-import { slidingCount } from '../../base/index.ts'
+import { slidingCount, wholeSeconds } from '../../base/index.ts'
 
 /** The state of one key after a request was counted. */
 export interface RateLimitState {
@@ -45,7 +45,7 @@ export class RateLimiter {
       isAllowed,
       limit: this.#max,
       remaining: Math.max(0, Math.floor(this.#max - taken)),
-      resetSeconds: Math.max(1, Math.ceil((this.#windowMs * (1 - elapsed)) / 1_000)),
+      resetSeconds: Math.max(1, wholeSeconds(this.#windowMs * (1 - elapsed))),
     }
   }
 
