@@ -4,6 +4,7 @@ import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { changeAccountStatus } from '../../src/accounts/status.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME } from '../support/matchers.ts'
 import { firstTenant } from '../support/seeded-tenant.ts'
@@ -44,7 +45,7 @@ async function settle(id: string, cause: 'steps_passed' | 'validation_failed'): 
   await app.database.transaction((tx) => changeAccountStatus(tx, account, cause, cause))
 }
 
-describe.each(app.clients())('replacing credentials over $wire', (client) => {
+describe.each(inTurn(app.clients()))('replacing credentials over $wire', (client) => {
   it('has the account connect anew, and shows no credential', async () => {
     const id = await connect()
     const answer = await client.ok(replace, { id, credentials: { api_key: 'k-456' } })
@@ -77,7 +78,7 @@ describe.each(app.clients())('replacing credentials over $wire', (client) => {
   })
 })
 
-describe.each(app.clients())('refreshing credentials over $wire', (client) => {
+describe.each(inTurn(app.clients()))('refreshing credentials over $wire', (client) => {
   const credentials = { client_id: 'id', client_secret: 'planted-secret' }
   const token = (answer: object) => ({ request: 'POST /token', answer })
 
@@ -104,7 +105,7 @@ describe.each(app.clients())('refreshing credentials over $wire', (client) => {
   })
 })
 
-describe.each(app.clients())('running the steps again over $wire', (client) => {
+describe.each(inTurn(app.clients()))('running the steps again over $wire', (client) => {
   it('has an account whose steps failed connect anew', async () => {
     const id = await connect()
     await client.ok(replace, { id, credentials: {} })

@@ -3,6 +3,7 @@ import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import { createApiTenant } from '../support/seeded-tenant.ts'
 
@@ -22,7 +23,7 @@ const clients = app.clients({ token: app.first.teamToken })
 const { teamId, environmentId } = app.first
 /** Longer than any process believes what it knows of a token. */
 
-describe.each(clients)('making a token over $wire', (client) => {
+describe.each(inTurn(clients))('making a token over $wire', (client) => {
   it('of an environment shows the secret this once, and it opens that environment', async () => {
     const made = await client.ok(create, { kind: 'environment', environment_id: environmentId, name: 'application' })
 
@@ -70,7 +71,7 @@ describe.each(clients)('making a token over $wire', (client) => {
   })
 })
 
-describe.each(clients)('a token request that makes no sense over $wire', (client) => {
+describe.each(inTurn(clients))('a token request that makes no sense over $wire', (client) => {
   it.each([
     { what: 'environment token without environment', request: { kind: 'environment', name: 'x' } },
     { what: 'team token of an environment', request: { kind: 'team', name: 'x', environment_id: environmentId } },
@@ -91,7 +92,7 @@ describe.each(clients)('a token request that makes no sense over $wire', (client
   })
 })
 
-describe.each(clients)('changing a token over $wire', (client) => {
+describe.each(inTurn(clients))('changing a token over $wire', (client) => {
   it('renames it and moves its expiry, to the millisecond', async () => {
     const { token: _, ...before } = await client.ok(create, { kind: 'team', name: 'before' })
     const expiresAt = '2099-01-02T03:04:05.678Z'
@@ -102,7 +103,7 @@ describe.each(clients)('changing a token over $wire', (client) => {
   })
 })
 
-describe.each(clients)('revoking a token over $wire', (client) => {
+describe.each(inTurn(clients))('revoking a token over $wire', (client) => {
   it('keeps it listed, and again keeps the first moment', async () => {
     const { id } = await client.ok(create, { kind: 'team', name: 'leaked' })
 
@@ -126,7 +127,7 @@ describe.each(clients)('revoking a token over $wire', (client) => {
   })
 })
 
-describe.each(clients)('deleting a token over $wire', (client) => {
+describe.each(inTurn(clients))('deleting a token over $wire', (client) => {
   it('forgets it', async () => {
     const { id } = await client.ok(create, { kind: 'team', name: 'old' })
 

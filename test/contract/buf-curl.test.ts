@@ -7,6 +7,7 @@ import { EnvironmentIntegrationSchema } from '../../gen/patchbay/v1/environment_
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { SERVICES } from '../support/operations.ts'
 import { EXAMPLE_CONFIG, freshName, idOf } from '../support/seeded-tenant.ts'
 
@@ -59,7 +60,7 @@ async function freshIntegration(): Promise<string> {
   return await idOf(admin, IntegrationService.method.createIntegration, request)
 }
 
-describe.each(PROTOCOLS)('buf curl over %s, with reflection', (protocol) => {
+describe.each(inTurn(PROTOCOLS))('buf curl over %s, with reflection', (protocol) => {
   it('creates an environment integration and prints what REST answers', async () => {
     const fields = { show_in_catalog: true, override: { label: 'Ours', tags: ['a'] } }
     const request = JSON.stringify({ integration_id: await freshIntegration(), ...fields })

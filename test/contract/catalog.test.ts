@@ -7,6 +7,7 @@ import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { setTeamVerified } from '../../src/tenancy/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { statusOver } from '../support/matchers.ts'
 import { OPERATIONS } from '../support/operations.ts'
 import { createApiEnvironment, freshName, idOf } from '../support/seeded-tenant.ts'
@@ -83,7 +84,7 @@ async function linkTo(request: JsonObject): Promise<{ readonly id: string; reado
   return { id: made.id, token: String(made.link_token) }
 }
 
-describe.each(clients)('the catalog over $wire', (client) => {
+describe.each(inTurn(clients))('the catalog over $wire', (client) => {
   it('shows what people choose by, of each enabled installation that is shown, newest first', async () => {
     const team = await admin.ok(TeamService.method.getTeam, { id: app.first.teamId })
     const [first, second, ...others] = entriesOf(await client.ok(listCatalog, {}))

@@ -8,6 +8,7 @@ import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { EVENTUALLY } from '../support/eventually.ts'
 import { statusOver } from '../support/matchers.ts'
 import { S3_BUCKET, S3_KEY, startS3Server } from '../support/s3-server.ts'
@@ -58,7 +59,7 @@ async function connectStored(): Promise<string> {
   return accountId
 }
 
-describe.each(clients)('a context key in a bucket over $wire', (client) => {
+describe.each(inTurn(clients))('a context key in a bucket over $wire', (client) => {
   it('reads and changes like any other, and calls read it', async () => {
     const id = await connectStored()
     expect(await client.ok(get, { id })).toMatchObject({ context: CONTEXT, context_errors: [] })

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME } from '../support/matchers.ts'
 import { NEVER_FIRES, seedTenant } from '../support/seeded-tenant.ts'
@@ -40,7 +41,7 @@ const REFUSED_EXPRESSIONS = [
   { expression: '* * * * MOO', rule: 'cron.value' },
 ]
 
-describe.each(clients)('a cron expression that is rejected over $wire', (client) => {
+describe.each(inTurn(clients))('a cron expression that is rejected over $wire', (client) => {
   const refused = (rule: string) => ({
     code: 'INVALID_ARGUMENT',
     reason: 'CRON_EXPRESSION_INVALID',
@@ -67,7 +68,7 @@ describe.each(clients)('a cron expression that is rejected over $wire', (client)
   )
 })
 
-describe.each(clients)('a cron expression that is accepted over $wire', (client) => {
+describe.each(inTurn(clients))('a cron expression that is accepted over $wire', (client) => {
   it.each([
     '*/5 * * * *',
     '30 0 0 1 1 *',
@@ -83,7 +84,7 @@ describe.each(clients)('a cron expression that is accepted over $wire', (client)
   })
 })
 
-describe.each(clients)('previewing an expression over $wire', (client) => {
+describe.each(inTurn(clients))('previewing an expression over $wire', (client) => {
   it('tells the ticks after a moment', async () => {
     const request = { cron_expression: '*/20 * * * *', count: 4, after: '2028-02-28T23:30:00Z' }
     expect(await client.ok(preview, request)).toEqual({

@@ -6,6 +6,7 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import {
@@ -114,7 +115,7 @@ const STATS = {
   is_estimate: false,
 }
 
-describe.each(clients)('a daemon over $wire', (client) => {
+describe.each(inTurn(clients))('a daemon over $wire', (client) => {
   it('registers, and gets how to stay alive', async () => {
     const answer = await client.ok(register, { label: 'host-1', group_key: 'warehouse' })
     expect(answer).toEqual({ daemon_id: UUID, heartbeat_seconds: 10, lease_seconds: 30 })
@@ -153,7 +154,7 @@ describe.each(clients)('a daemon over $wire', (client) => {
   })
 })
 
-describe.each(clients)('claiming over $wire', (client) => {
+describe.each(inTurn(clients))('claiming over $wire', (client) => {
   it('hands out a run with all that its execution needs, and no credential', async () => {
     const world = await makeOwnWorld()
     const own = speakFor(client, world)
@@ -293,7 +294,7 @@ describe.each(clients)('claiming over $wire', (client) => {
   })
 })
 
-describe.each(clients)('a held run over $wire', (client) => {
+describe.each(inTurn(clients))('a held run over $wire', (client) => {
   it('shows its progress, and keeps what a report leaves out', async () => {
     const { key } = await held(client, shared)
     const read = () => client.ok(getSyncJobRun, { id: key.run_id })
@@ -477,7 +478,7 @@ describe.each(clients)('a held run over $wire', (client) => {
   })
 })
 
-describe.each(clients)('groups over $wire', (client) => {
+describe.each(inTurn(clients))('groups over $wire', (client) => {
   it('are there as soon as somebody registers or something waits, with what holds and waits', async () => {
     const world = await makeOwnWorld()
     const own = speakFor(client, world)
@@ -504,7 +505,7 @@ describe.each(clients)('groups over $wire', (client) => {
   })
 })
 
-describe.each(clients)('what is of another environment over $wire', (client) => {
+describe.each(inTurn(clients))('what is of another environment over $wire', (client) => {
   it('is unknown, and stays as it was', async () => {
     const world = await seedTenant(app, await createApiTenant(app))
     const owner = speakFor(client, world)
@@ -540,7 +541,7 @@ describe.each(clients)('what is of another environment over $wire', (client) => 
   })
 })
 
-describe.each(clients)('the contract of daemons over $wire', (client) => {
+describe.each(inTurn(clients))('the contract of daemons over $wire', (client) => {
   const ids = { run_id: newId(), lease_id: newId() }
 
   it.each([

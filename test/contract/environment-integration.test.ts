@@ -4,6 +4,7 @@ import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_accou
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import {
@@ -45,7 +46,7 @@ async function countInstalled(): Promise<number> {
   return Array.isArray(environment_integrations) ? environment_integrations.length : Number.NaN
 }
 
-describe.each(clients)('installing an integration over $wire', (client) => {
+describe.each(inTurn(clients))('installing an integration over $wire', (client) => {
   it('answers with every field of the specification, and the same reads back on every wire', async () => {
     const name = freshName('example')
     const integrationId = await freshIntegration({ name, category: 'crm', is_beta: true, sharing: 'ask' })
@@ -133,7 +134,7 @@ describe.each(clients)('installing an integration over $wire', (client) => {
   })
 })
 
-describe.each(clients)('installing twice over $wire', (client) => {
+describe.each(inTurn(clients))('installing twice over $wire', (client) => {
   it('answers the installation there is, as it is, when nothing else is asked for', async () => {
     const { integration, ...installation } = await install(client, { override: { label: 'Ours' }, is_enabled: false })
     const integration_id = installation.integration_id ?? ''
@@ -161,7 +162,7 @@ describe.each(clients)('installing twice over $wire', (client) => {
   })
 })
 
-describe.each(clients)('an override that breaks the vocabulary over $wire', (client) => {
+describe.each(inTurn(clients))('an override that breaks the vocabulary over $wire', (client) => {
   const broken: JsonObject = {
     base_url: 7,
     lable: 'typo',
@@ -209,7 +210,7 @@ describe.each(clients)('an override that breaks the vocabulary over $wire', (cli
   })
 })
 
-describe.each(clients)('an override that leads to an address that may not be called over $wire', (client) => {
+describe.each(inTurn(clients))('an override that leads to an address that may not be called over $wire', (client) => {
   it.each(['http://127.0.0.1/', 'http://169.254.169.254/latest', 'ftp://files.example.com', 'http://[::1]:8080'])(
     'is refused: %s',
     async (baseUrl) => {
@@ -225,7 +226,7 @@ describe.each(clients)('an override that leads to an address that may not be cal
   )
 })
 
-describe.each(clients)('secrets in an override over $wire', (client) => {
+describe.each(inTurn(clients))('secrets in an override over $wire', (client) => {
   const oauth2 = {
     config: {
       client: { id: 'public-id', secret: 'planted-client-secret' },
@@ -266,7 +267,7 @@ describe.each(clients)('secrets in an override over $wire', (client) => {
   })
 })
 
-describe.each(clients)('changing an installation over $wire', (client) => {
+describe.each(inTurn(clients))('changing an installation over $wire', (client) => {
   it('merges the override: objects merge, lists and scalars replace, null removes, the rest stays', async () => {
     const before = await install(client, {
       override: { label: 'Old', tags: ['a', 'b'], headers: { 'x-one': '1', 'x-two': '2' } },
@@ -298,7 +299,7 @@ describe.each(clients)('changing an installation over $wire', (client) => {
   })
 })
 
-describe.each(clients)('resolving an installation over $wire', (client) => {
+describe.each(inTurn(clients))('resolving an installation over $wire', (client) => {
   it('shows the merged config and the layer of every leaf', async () => {
     const { id } = await install(client, {
       override: { base_url: 'https://eu.example.com', headers: { 'x-env': 'eu' } },
@@ -320,7 +321,7 @@ describe.each(clients)('resolving an installation over $wire', (client) => {
   })
 })
 
-describe.each(clients)('listing installations over $wire', (client) => {
+describe.each(inTurn(clients))('listing installations over $wire', (client) => {
   let tenant: Tenant
   let ids: readonly string[]
 
@@ -360,7 +361,7 @@ describe.each(clients)('listing installations over $wire', (client) => {
   })
 })
 
-describe.each(clients)('removing an installation over $wire', (client) => {
+describe.each(inTurn(clients))('removing an installation over $wire', (client) => {
   it('frees the pair for another installation', async () => {
     const { id, integration_id } = await install(client)
 

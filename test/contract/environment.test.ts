@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import { createApiEnvironment, createApiTenant, freshName, seedTenant } from '../support/seeded-tenant.ts'
 
@@ -14,7 +15,7 @@ const {
 const app = await startTestApp()
 const clients = app.clients({ token: app.first.teamToken })
 
-describe.each(clients)('creating an environment over $wire', (client) => {
+describe.each(inTurn(clients))('creating an environment over $wire', (client) => {
   it('answers with every field, and the same reads back on every wire', async () => {
     const name = freshName('staging')
     const environment = await client.ok(create, { name })
@@ -54,7 +55,7 @@ describe.each(clients)('creating an environment over $wire', (client) => {
   })
 })
 
-describe.each(clients)('renaming an environment over $wire', (client) => {
+describe.each(inTurn(clients))('renaming an environment over $wire', (client) => {
   it('to a name that the team has is rejected and changes nothing', async () => {
     const taken = await client.ok(create, { name: freshName('taken') })
     const environment = await client.ok(create, { name: freshName('staging') })
@@ -67,7 +68,7 @@ describe.each(clients)('renaming an environment over $wire', (client) => {
   })
 })
 
-describe.each(clients)('branding an environment over $wire', (client) => {
+describe.each(inTurn(clients))('branding an environment over $wire', (client) => {
   const branding = { display_name: 'Acme', logo_url: 'https://acme.example.com/logo.png', accent_color: '#1f5fbf' }
 
   it('keeps what a change does not name, and removes what it gives as empty', async () => {
@@ -92,7 +93,7 @@ describe.each(clients)('branding an environment over $wire', (client) => {
   })
 })
 
-describe.each(clients)('deleting an environment over $wire', (client) => {
+describe.each(inTurn(clients))('deleting an environment over $wire', (client) => {
   it('in which something is installed is rejected, and with force takes everything along', async () => {
     const tenant = { ...app.first, ...(await createApiEnvironment(app, app.first.teamToken)) }
     const world = await seedTenant(app, tenant)

@@ -9,6 +9,7 @@ import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { appendEvents, examplePayload } from '../../src/events/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import { createApiEnvironment, EXAMPLE_CONFIG, freshName, idOf, type Tenant } from '../support/seeded-tenant.ts'
@@ -42,7 +43,7 @@ async function eventsOf(client: Client, filter: JsonObject = {}, token?: string)
   return (await client.ok(list, filter, sender)).events as unknown as readonly JsonObject[]
 }
 
-describe.each(clients)('the events of an environment over $wire', (client) => {
+describe.each(inTurn(clients))('the events of an environment over $wire', (client) => {
   it('tell what happened to an installation, newest first, and read back one by one', async () => {
     const { environmentId, environmentToken: token } = await freshEnvironment()
     const integration_id = await freshIntegration()

@@ -7,6 +7,7 @@ import { INBOUND_REPLAY_TASK, type InboundState } from '../../src/inbound-webhoo
 import { createTaskRunner } from '../../src/tasks/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { TIME } from '../support/matchers.ts'
 import { createApiEnvironment } from '../support/seeded-tenant.ts'
@@ -78,7 +79,7 @@ async function pageOf(client: Client, token: string, filter: JsonObject = {}) {
   return { ids: events.map(({ id }) => id), events, next: String(page.next_page_token) }
 }
 
-describe.each(clients)('inbound events over $wire', (client) => {
+describe.each(inTurn(clients))('inbound events over $wire', (client) => {
   it('show what was sent and what it led to', async () => {
     const { environmentId, token } = await freshEnvironment()
     const [sourceId, accountId, eventId] = [newId(), newId(), newId()]

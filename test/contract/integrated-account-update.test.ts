@@ -3,6 +3,7 @@ import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_accou
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME } from '../support/matchers.ts'
 import { freshName, seedTenant } from '../support/seeded-tenant.ts'
@@ -28,7 +29,7 @@ async function connect(client: Client, fields: JsonObject = {}) {
   })
 }
 
-describe.each(clients)('updating an account over $wire', (client) => {
+describe.each(inTurn(clients))('updating an account over $wire', (client) => {
   it('with an empty body changes nothing and answers the account', async () => {
     const account = await connect(client, { context: { a: 1 } })
     expect(await client.ok(update, { id: account.id })).toEqual(account)
@@ -117,7 +118,7 @@ describe('updates of different context keys at once', () => {
   })
 })
 
-describe.each(clients)('a context key that the runtime owns over $wire', (client) => {
+describe.each(inTurn(clients))('a context key that the runtime owns over $wire', (client) => {
   it('is rejected with every such key, and nothing is changed', async () => {
     const account = await connect(client, { context: { a: 1 } })
 
@@ -159,7 +160,7 @@ describe.each(clients)('a context key that the runtime owns over $wire', (client
   })
 })
 
-describe.each(clients)('a tenant over $wire', (client) => {
+describe.each(inTurn(clients))('a tenant over $wire', (client) => {
   it.each([
     { tenant: '', rule: 'string.min_len' },
     { tenant: 'x'.repeat(256), rule: 'string.max_len' },

@@ -5,6 +5,7 @@ import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import {
@@ -52,7 +53,7 @@ async function connect(client: Client, fields: JsonObject = {}) {
   })
 }
 
-describe.each(clients)('connecting an account over $wire', (client) => {
+describe.each(inTurn(clients))('connecting an account over $wire', (client) => {
   it('answers with every field of the specification, and the same reads back on every wire', async () => {
     const account = await connect(client, {
       authentication_method: 'api_key',
@@ -136,7 +137,7 @@ describe.each(clients)('connecting an account over $wire', (client) => {
   })
 })
 
-describe.each(clients)('connecting with credentials that do not fit over $wire', (client) => {
+describe.each(inTurn(clients))('connecting with credentials that do not fit over $wire', (client) => {
   it.each([
     { what: 'a required one is missing', fields: { credentials: {} }, field: 'credentials.api_key' },
     { what: 'none at all', fields: { credentials: null }, field: 'credentials.api_key' },
@@ -181,7 +182,7 @@ describe.each(clients)('connecting with credentials that do not fit over $wire',
   })
 })
 
-describe.each(clients)('connecting through a disabled installation over $wire', (client) => {
+describe.each(inTurn(clients))('connecting through a disabled installation over $wire', (client) => {
   it('is rejected', async () => {
     const { id } = await installed(EXAMPLE_CONFIG, { is_enabled: false })
     const request = { environment_integration_id: id, tenant_id: 'acme', credentials: { api_key: 'k' } }
@@ -194,7 +195,7 @@ describe.each(clients)('connecting through a disabled installation over $wire', 
   })
 })
 
-describe.each(clients)('connecting through an integration with steps to run over $wire', (client) => {
+describe.each(inTurn(clients))('connecting through an integration with steps to run over $wire', (client) => {
   it('leaves the account connecting', async () => {
     const step = { type: 'request', config: { method: 'get', path: '/me' } }
     const { id } = await installed({ ...EXAMPLE_CONFIG, actions: { validation: step } })
@@ -204,7 +205,7 @@ describe.each(clients)('connecting through an integration with steps to run over
   })
 })
 
-describe.each(clients)('a request that breaks several rules over $wire', (client) => {
+describe.each(inTurn(clients))('a request that breaks several rules over $wire', (client) => {
   it('is rejected for all of them at once', async () => {
     const rejection = await client.callError(create, {
       environment_integration_id: 'nope',
@@ -231,7 +232,7 @@ describe.each(clients)('a request that breaks several rules over $wire', (client
   })
 })
 
-describe.each(clients)('several credentials with one authentication method over $wire', (client) => {
+describe.each(inTurn(clients))('several credentials with one authentication method over $wire', (client) => {
   const fields = [{ name: 'key', type: 'password', required: true }]
   const credentials = {
     jwt: { config: { algorithm: 'HS256', key: '{{key}}', claims: {}, fields } },
@@ -299,7 +300,7 @@ describe.each(clients)('several credentials with one authentication method over 
   })
 })
 
-describe.each(clients)('listing accounts over $wire', (client) => {
+describe.each(inTurn(clients))('listing accounts over $wire', (client) => {
   let world: SeededTenant
   let ids: readonly string[]
 
@@ -354,7 +355,7 @@ describe.each(clients)('listing accounts over $wire', (client) => {
   })
 })
 
-describe.each(clients)('disconnecting an account over $wire', (client) => {
+describe.each(inTurn(clients))('disconnecting an account over $wire', (client) => {
   it('forgets it, its history and its credentials', async () => {
     const { id } = await connect(client)
 

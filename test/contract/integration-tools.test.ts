@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { freshName, idOf } from '../support/seeded-tenant.ts'
 
 const QUERY_SCHEMA = { type: 'object', properties: { state: { enum: ['open', 'closed'] } } }
@@ -23,7 +24,7 @@ const { createIntegration, listIntegrationTools: list } = IntegrationService.met
 const team = app.client('connect', { token: app.first.teamToken })
 const id = await idOf(team, createIntegration, { name: freshName('tools'), config: CONFIG })
 
-describe.each(app.clients())('the tools of an integration over $wire', (client) => {
+describe.each(inTurn(app.clients()))('the tools of an integration over $wire', (client) => {
   const namesOf = async (filter: JsonObject) =>
     ((await client.ok(list, { id, ...filter })).tools as readonly JsonObject[]).map(({ name }) => name)
 

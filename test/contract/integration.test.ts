@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import { EXAMPLE_CONFIG, freshName, seedTenant } from '../support/seeded-tenant.ts'
@@ -29,7 +30,7 @@ const BROKEN_AT = ['authorization.format', 'base_url', 'lable', 'resources.issue
 const make = (client: Client, fields: JsonObject = {}) =>
   client.ok(create, { name: freshName('integration'), config: EXAMPLE_CONFIG, ...fields })
 
-describe.each(clients)('creating an integration over $wire', (client) => {
+describe.each(inTurn(clients))('creating an integration over $wire', (client) => {
   it('answers with every field of the specification, and the same reads back on every wire and with either token', async () => {
     const name = freshName('github_v3')
     const integration = await client.ok(create, {
@@ -78,7 +79,7 @@ describe.each(clients)('creating an integration over $wire', (client) => {
   })
 })
 
-describe.each(clients)('a name over $wire', (client) => {
+describe.each(inTurn(clients))('a name over $wire', (client) => {
   it('that the team has is rejected with its holder', async () => {
     const { id, name } = await make(client)
 
@@ -99,7 +100,7 @@ describe.each(clients)('a name over $wire', (client) => {
   })
 })
 
-describe.each(clients)('a definition that breaks the vocabulary over $wire', (client) => {
+describe.each(inTurn(clients))('a definition that breaks the vocabulary over $wire', (client) => {
   it('is rejected with every finding at its JSON path, and nothing is stored', async () => {
     const name = freshName('broken')
     const rejection = await client.callError(create, { name, config: BROKEN })
@@ -128,7 +129,7 @@ describe.each(clients)('a definition that breaks the vocabulary over $wire', (cl
   })
 })
 
-describe.each(clients)('checking a definition over $wire', (client) => {
+describe.each(inTurn(clients))('checking a definition over $wire', (client) => {
   it('tells every finding, and that a good one is good', async () => {
     const { valid, findings } = await client.ok(check, { config: BROKEN })
     const found = findings as unknown as readonly { path: string; rule: string; message: string }[]
@@ -170,7 +171,7 @@ describe.each(clients)('checking a definition over $wire', (client) => {
   })
 })
 
-describe.each(clients)('changing an integration over $wire', (client) => {
+describe.each(inTurn(clients))('changing an integration over $wire', (client) => {
   it('merges the config: objects merge, lists and scalars replace, null removes', async () => {
     const before = await make(client)
 
@@ -204,7 +205,7 @@ describe.each(clients)('changing an integration over $wire', (client) => {
   })
 })
 
-describe.each(clients)('deleting an integration over $wire', (client) => {
+describe.each(inTurn(clients))('deleting an integration over $wire', (client) => {
   it('that is installed is rejected, and with force takes its installations along', async () => {
     const { integrationId: id } = await seedTenant(app, app.first)
 

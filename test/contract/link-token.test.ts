@@ -5,6 +5,7 @@ import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb
 import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import { callRest } from '../support/rest.ts'
 import { freshName, idOf } from '../support/seeded-tenant.ts'
@@ -98,7 +99,7 @@ const CREATED = {
   terms_url: '',
 }
 
-describe.each(clients)('a link over $wire', (client) => {
+describe.each(inTurn(clients))('a link over $wire', (client) => {
   it('is answered with its secret once, and reads back without it', async () => {
     const made = await client.ok(create, { tenant_id: 'acme' })
     const { link_token, url, ...rest } = made
@@ -193,7 +194,7 @@ const WRONG: readonly [string, JsonObject, string, string][] = [
   ['a value that its field rejects', { context: { subdomain: '-' } }, 'context.subdomain', 'INVALID_FIELD'],
 ]
 
-describe.each(clients)('a wrong link over $wire', (client) => {
+describe.each(inTurn(clients))('a wrong link over $wire', (client) => {
   it.each(WRONG)('with %s is rejected, naming the field', async (_, fields, field, reason) => {
     const before = (await client.ok(list, {})).link_tokens
     const { tenant_id = 'acme', ...rest } = fields

@@ -3,6 +3,7 @@ import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { TIME } from '../support/matchers.ts'
 import { seedTenant } from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -57,7 +58,7 @@ const account = async (fields: readonly JsonObject[] = FIELDS) => {
   return (await connectAccount(app, world, { ...definition, actions })).accountId
 }
 
-describe.each(clients)('the form of an account over $wire', (client) => {
+describe.each(inTurn(clients))('the form of an account over $wire', (client) => {
   it('has its fields, with everything that an application needs to show them', async () => {
     const id = await account()
     const shown = await client.ok(form, { id })

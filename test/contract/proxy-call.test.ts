@@ -2,6 +2,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { firstTenant } from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
@@ -33,7 +34,7 @@ function resultOf(answer: JsonObject): JsonObject {
   return rest
 }
 
-describe.each(app.clients())('a call over $wire', (client) => {
+describe.each(inTurn(app.clients()))('a call over $wire', (client) => {
   it('answers what the definition takes out, with the credential sent', async () => {
     upstream.script({
       request: 'GET /contacts/7',
@@ -126,7 +127,7 @@ describe.each(app.clients())('a call over $wire', (client) => {
   })
 })
 
-describe.each(app.clients())('an error of the third party over $wire', (client) => {
+describe.each(inTurn(app.clients()))('an error of the third party over $wire', (client) => {
   const failing = (status: number, body: JsonObject, headers = {}) =>
     upstream.script({ request: 'GET /contacts/7', answer: { status, json: body, headers } })
   const get = (also: JsonObject = {}) => client.callError(call, of('contacts', 'get', { id: '7', ...also }))

@@ -5,6 +5,7 @@ import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { type Client, JSON_PROTOCOLS } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import { createApiTenant, NEVER_FIRES, type SeededTenant, seedTenant } from '../support/seeded-tenant.ts'
@@ -37,7 +38,7 @@ async function count(client: Client): Promise<number> {
 /** First of January, the moment NEVER means next. */
 const NEXT_NEVER: unknown = expect.stringMatching(/^\d{4}-01-01T00:00:00\.000Z$/)
 
-describe.each(clients)('scheduling a job over $wire', (client) => {
+describe.each(inTurn(clients))('scheduling a job over $wire', (client) => {
   it('answers with every field of the specification, and the same reads back on every wire', async () => {
     const trigger = await client.ok(create, {
       ...plan,
@@ -88,7 +89,7 @@ describe.each(clients)('scheduling a job over $wire', (client) => {
   })
 })
 
-describe.each(clients)('the destination of a new trigger over $wire', (client) => {
+describe.each(inTurn(clients))('the destination of a new trigger over $wire', (client) => {
   it('must be given', async () => {
     const before = await count(client)
     const rejection = await client.callError(create, { ...plan, cron_expression: NEVER_FIRES })
@@ -146,7 +147,7 @@ describe.each(JSON_PROTOCOLS.map((wire) => app.client(wire)))('a destination tha
   })
 })
 
-describe.each(clients)('what a trigger syncs over $wire', (client) => {
+describe.each(inTurn(clients))('what a trigger syncs over $wire', (client) => {
   const repos = (query: JsonObject = {}) => [{ resource: 'repos', method: 'list', persist: true, query }]
 
   it('is changed with its resources and arguments, and kept where they are absent', async () => {
@@ -242,7 +243,7 @@ describe.each(JSON_PROTOCOLS.map((wire) => app.client(wire)))(
   },
 )
 
-describe.each(clients)('updating a trigger over $wire', (client) => {
+describe.each(inTurn(clients))('updating a trigger over $wire', (client) => {
   it('with a webhook replaces the daemon group, and back', async () => {
     const trigger = await make(client)
 
@@ -318,7 +319,7 @@ describe.each(clients)('updating a trigger over $wire', (client) => {
   })
 })
 
-describe.each(clients)('resources that form no plan over $wire', (client) => {
+describe.each(inTurn(clients))('resources that form no plan over $wire', (client) => {
   it('are rejected with every violation, and nothing is stored', async () => {
     const before = await count(client)
     const resources = [
@@ -345,7 +346,7 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
   })
 })
 
-describe.each(clients)('arguments against the job’s schema over $wire', (client) => {
+describe.each(inTurn(clients))('arguments against the job’s schema over $wire', (client) => {
   it('are rejected with their fields', async () => {
     const job = await client.ok(SyncJobService.method.createSyncJob, {
       label: 'strict',
@@ -367,7 +368,7 @@ describe.each(clients)('arguments against the job’s schema over $wire', (clien
   const jobOf = (client: Client) => client.ok(SyncJobService.method.getSyncJob, { id: world.syncJobId })
 })
 
-describe.each(clients)('pausing over $wire', (client) => {
+describe.each(inTurn(clients))('pausing over $wire', (client) => {
   it('lets the schedule stand still until it is resumed; both may be repeated', async () => {
     const trigger = await make(client)
     const { next_run_at: _, ...rest } = trigger
@@ -393,7 +394,7 @@ describe.each(clients)('pausing over $wire', (client) => {
   })
 })
 
-describe.each(clients)('running a trigger now over $wire', (client) => {
+describe.each(inTurn(clients))('running a trigger now over $wire', (client) => {
   it('creates a manual run with its arguments and destination, also while it is paused', async () => {
     const { id } = await make(client, { daemon_group_key: null, webhook_id: world.webhookId, args: { a: 1 } })
     await client.ok(pause, { id })
@@ -448,14 +449,14 @@ describe.each(clients)('running a trigger now over $wire', (client) => {
   })
 })
 
-describe.each(clients)('the ledger of a trigger that never fired over $wire', (client) => {
+describe.each(inTurn(clients))('the ledger of a trigger that never fired over $wire', (client) => {
   it('is empty', async () => {
     const { id } = await make(client)
     expect(await client.ok(ticks, { id })).toEqual({ ticks: [], next_page_token: '' })
   })
 })
 
-describe.each(clients)('listing triggers over $wire', (client) => {
+describe.each(inTurn(clients))('listing triggers over $wire', (client) => {
   let other: SeededTenant
   let second: string
 
@@ -486,7 +487,7 @@ describe.each(clients)('listing triggers over $wire', (client) => {
   })
 })
 
-describe.each(clients)('deleting a trigger over $wire', (client) => {
+describe.each(inTurn(clients))('deleting a trigger over $wire', (client) => {
   it('forgets it and keeps its runs', async () => {
     const { id } = await make(client)
     await client.ok(runNow, { id })

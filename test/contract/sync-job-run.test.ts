@@ -5,6 +5,7 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { type Client, JSON_PROTOCOLS } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import { createApiTenant, type SeededTenant, seedTenant } from '../support/seeded-tenant.ts'
@@ -25,7 +26,7 @@ const plan = { sync_job_id: world.syncJobId, integrated_account_id: world.integr
 const make = (client: Client, fields: JsonObject = {}) =>
   client.ok(create, { ...plan, daemon_group_key: 'warehouse', ...fields })
 
-describe.each(clients)('running a job by hand over $wire', (client) => {
+describe.each(inTurn(clients))('running a job by hand over $wire', (client) => {
   it('answers with every field, and the same reads back on every wire', async () => {
     const run = await client.ok(create, {
       ...plan,
@@ -85,7 +86,7 @@ describe.each(clients)('running a job by hand over $wire', (client) => {
   })
 })
 
-describe.each(clients)('a run that cannot be executed over $wire', (client) => {
+describe.each(inTurn(clients))('a run that cannot be executed over $wire', (client) => {
   it('because the account is not active is rejected with its status', async () => {
     const step = { type: 'request', config: { method: 'get', path: '/me' } }
     const other = await seedTenant(app, app.first)
@@ -151,7 +152,7 @@ describe.each(JSON_PROTOCOLS.map((wire) => app.client(wire)))('both destinations
   })
 })
 
-describe.each(clients)('stopping a run over $wire', (client) => {
+describe.each(inTurn(clients))('stopping a run over $wire', (client) => {
   it('that waits ends it at once, and may be repeated', async () => {
     const { id } = await make(client)
 
@@ -163,7 +164,7 @@ describe.each(clients)('stopping a run over $wire', (client) => {
   })
 })
 
-describe.each(clients)('retrying a run over $wire', (client) => {
+describe.each(inTurn(clients))('retrying a run over $wire', (client) => {
   it('that was stopped lets it wait again', async () => {
     const { id } = await make(client)
     await client.ok(stop, { id })
@@ -186,7 +187,7 @@ describe.each(clients)('retrying a run over $wire', (client) => {
   })
 })
 
-describe.each(clients)('listing runs over $wire', (client) => {
+describe.each(inTurn(clients))('listing runs over $wire', (client) => {
   let other: SeededTenant
   let stopped: string
 

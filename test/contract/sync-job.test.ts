@@ -3,6 +3,7 @@ import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_t
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import { seedTenant } from '../support/seeded-tenant.ts'
@@ -25,7 +26,7 @@ const RESOURCES = [
 const make = (client: Client, fields: JsonObject = {}) =>
   client.ok(create, { label: 'Issues', integration_name: 'not-installed', resources: RESOURCES, ...fields })
 
-describe.each(clients)('storing a job over $wire', (client) => {
+describe.each(inTurn(clients))('storing a job over $wire', (client) => {
   it('answers with every field, and the same reads back on every wire', async () => {
     const argsSchema = { type: 'object', properties: { owners: { type: 'array', items: { type: 'string' } } } }
     const job = await make(client, {
@@ -54,7 +55,7 @@ describe.each(clients)('storing a job over $wire', (client) => {
   })
 })
 
-describe.each(clients)('resources that form no plan over $wire', (client) => {
+describe.each(inTurn(clients))('resources that form no plan over $wire', (client) => {
   it('are rejected with every violation, and nothing is stored', async () => {
     const before = await client.ok(list, { page_size: 1000 })
     const resources = [
@@ -88,7 +89,7 @@ describe.each(clients)('resources that form no plan over $wire', (client) => {
   })
 })
 
-describe.each(clients)('a check of arguments that does not parse over $wire', (client) => {
+describe.each(inTurn(clients))('a check of arguments that does not parse over $wire', (client) => {
   it('is rejected', async () => {
     const rejection = await client.callError(create, {
       label: 'x',
@@ -103,7 +104,7 @@ describe.each(clients)('a check of arguments that does not parse over $wire', (c
   })
 })
 
-describe.each(clients)('what errors do in runs of a job over $wire', (client) => {
+describe.each(inTurn(clients))('what errors do in runs of a job over $wire', (client) => {
   it('is set with the job and changed alone', async () => {
     const job = await make(client, { error_handling: 'batch' })
     expect(job).toMatchObject({ error_handling: 'batch' })
@@ -118,7 +119,7 @@ describe.each(clients)('what errors do in runs of a job over $wire', (client) =>
   })
 })
 
-describe.each(clients)('changing a job over $wire', (client) => {
+describe.each(inTurn(clients))('changing a job over $wire', (client) => {
   it('replaces resources and schema whole, and keeps what is not given', async () => {
     const before = await make(client, { args_schema: { type: 'object' }, args_validation: 'null' })
     const resources = [{ resource: 'repos', method: 'list', query: {} }]
@@ -145,7 +146,7 @@ describe.each(clients)('changing a job over $wire', (client) => {
   })
 })
 
-describe.each(clients)('a job of an installed integration over $wire', (client) => {
+describe.each(inTurn(clients))('a job of an installed integration over $wire', (client) => {
   it('may name only what the integration offers', async () => {
     const world = await seedTenant(app, app.first)
     const { integration_name } = await client.ok(get, { id: world.syncJobId })
@@ -165,7 +166,7 @@ describe.each(clients)('a job of an installed integration over $wire', (client) 
   })
 })
 
-describe.each(clients)('deleting a job over $wire', (client) => {
+describe.each(inTurn(clients))('deleting a job over $wire', (client) => {
   it('that triggers run is rejected, and with force takes them along', async () => {
     const world = await seedTenant(app, app.first)
     const id = world.syncJobId

@@ -3,6 +3,7 @@ import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { TIME, UUID } from '../support/matchers.ts'
 import { createApiEnvironment, idOf } from '../support/seeded-tenant.ts'
 
@@ -23,7 +24,7 @@ async function freshTasks(count: number) {
   return { environmentId, token, webhookId, ids }
 }
 
-describe.each(clients)('tasks over $wire', (client) => {
+describe.each(inTurn(clients))('tasks over $wire', (client) => {
   it('show what was asked for and how far they are', async () => {
     const { environmentId, token, webhookId, ids } = await freshTasks(1)
     expect(await client.ok(get, { id: ids[0] ?? '' }, { token })).toEqual({

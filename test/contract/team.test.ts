@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import { createApiTenant, seedTenant } from '../support/seeded-tenant.ts'
 
@@ -8,7 +9,7 @@ const { createTeam, getTeam, listTeams, updateTeam, deleteTeam } = TeamService.m
 const app = await startTestApp()
 const clients = app.clients({ token: app.first.teamToken })
 
-describe.each(clients)('creating a team over $wire', (client) => {
+describe.each(inTurn(clients))('creating a team over $wire', (client) => {
   it('answers with every field of the specification, and the same reads back on every wire', async () => {
     const team = await client.ok(createTeam, {
       name: 'Acme',
@@ -53,7 +54,7 @@ describe.each(clients)('creating a team over $wire', (client) => {
   })
 })
 
-describe.each(clients)('changing a team over $wire', (client) => {
+describe.each(inTurn(clients))('changing a team over $wire', (client) => {
   it('keeps what is not given, and an empty text removes', async () => {
     const before = await client.ok(createTeam, {
       name: 'Before',
@@ -68,7 +69,7 @@ describe.each(clients)('changing a team over $wire', (client) => {
   })
 })
 
-describe.each(clients)('a team that is not the operator’s over $wire', (client) => {
+describe.each(inTurn(clients))('a team that is not the operator’s over $wire', (client) => {
   const operatorRequired = {
     code: 'PERMISSION_DENIED',
     reason: 'OPERATOR_TEAM_REQUIRED',
@@ -93,7 +94,7 @@ describe.each(clients)('a team that is not the operator’s over $wire', (client
   })
 })
 
-describe.each(clients)('deleting a team over $wire', (client) => {
+describe.each(inTurn(clients))('deleting a team over $wire', (client) => {
   it('that owns something is rejected, and with force takes everything along', async () => {
     const world = await seedTenant(app, await createApiTenant(app))
     const id = world.teamId

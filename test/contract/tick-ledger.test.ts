@@ -6,6 +6,7 @@ import { RunQueue } from '../../src/runs/index.ts'
 import { Ticker } from '../../src/schedules/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { UUID } from '../support/matchers.ts'
 import { createApiTenant, seedTenant } from '../support/seeded-tenant.ts'
@@ -49,7 +50,7 @@ describe('the ledger of a trigger', async () => {
   // Two runs may be open, one of them waiting; then nobody works for five days.
   for (const day of [0, 1, 2, 7]) await tickAt(tick(day))
 
-  it.each(clients)('tells over $wire of every tick what became of it, latest first', async (client) => {
+  it.each(inTurn(clients))('tells over $wire of every tick what became of it, latest first', async (client) => {
     const entry = (day: number) => ({ scheduled_for: tick(day).toISOString() })
 
     expect(await client.ok(ticks, { id })).toEqual({
@@ -68,7 +69,7 @@ describe('the ledger of a trigger', async () => {
     })
   })
 
-  it.each(clients)('is read page by page over $wire', async (client) => {
+  it.each(inTurn(clients))('is read page by page over $wire', async (client) => {
     const whole = (await client.ok(ticks, { id })).ticks
     const seen = []
     let token = ''
@@ -80,7 +81,7 @@ describe('the ledger of a trigger', async () => {
     expect(seen).toEqual(whole)
   })
 
-  it.each(clients)('names runs that exist, one per tick, over $wire', async (client) => {
+  it.each(inTurn(clients))('names runs that exist, one per tick, over $wire', async (client) => {
     const answer = await client.ok(listSyncJobRuns, { trigger_id: id, status: 'created' })
     const runs = answer.sync_job_runs as unknown as readonly { id: string; kind: string; scheduled_for: string }[]
 

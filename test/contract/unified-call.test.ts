@@ -2,6 +2,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { firstTenant } from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { LOCAL_UPSTREAM } from './calls.ts'
@@ -29,7 +30,7 @@ const ADA = {
   updated_at: '2026-01-01T00:00:00.250Z',
 }
 
-describe.each(app.clients())('a call of a unified resource over $wire', (client) => {
+describe.each(inTurn(app.clients()))('a call of a unified resource over $wire', (client) => {
   const ok = (request: JsonObject) => client.ok(call, { ...CONTACTS, ...request })
   const failure = (request: JsonObject) => client.callError(call, { ...CONTACTS, ...request })
 

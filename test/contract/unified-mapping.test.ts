@@ -9,6 +9,7 @@ import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute, jsonb, query } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import {
   createApiEnvironment,
   createApiTenant,
@@ -388,7 +389,7 @@ it('the mappings of a model for an integration have 1 Mi characters together', a
   await client.ok(method.updateUnifiedMapping, { id, config })
 })
 
-describe.each(app.clients())('a push over $wire', (wire) => {
+describe.each(inTurn(app.clients()))('a push over $wire', (wire) => {
   const { pushUnifiedMappings: push, listUnifiedMappings: list } = method
   const stored = async (integration_name: string) => (await wire.ok(list, { integration_name })).unified_mappings
 

@@ -6,6 +6,7 @@ import { execute, jsonb } from '../../src/database/database.ts'
 import { type DeliveryState, enqueueDeliveries } from '../../src/deliveries/index.ts'
 import { appendEvents, type EventType, examplePayload } from '../../src/events/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { TIME, UUID } from '../support/matchers.ts'
 import { createApiEnvironment, idOf } from '../support/seeded-tenant.ts'
@@ -73,7 +74,7 @@ async function idsOf(client: Client, token: string, filter: JsonObject): Promise
   return idsIn(await client.ok(list, filter, { token }))
 }
 
-describe.each(clients)('deliveries over $wire', (client) => {
+describe.each(inTurn(clients))('deliveries over $wire', (client) => {
   it('show what became of them, with the attempts and the event in the detail', async () => {
     const environment = await freshEnvironment()
     const { environmentId, token, webhookId } = environment

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 
 const { createWebhook, getWebhook, listWebhooks, updateWebhook } = WebhookService.method
@@ -25,7 +26,7 @@ async function make(client: Client, fields: JsonObject = {}) {
   return webhook
 }
 
-describe.each(clients)('the options of a webhook over $wire', (client) => {
+describe.each(inTurn(clients))('the options of a webhook over $wire', (client) => {
   it('read back on every wire, the values of headers masked', async () => {
     const webhook = await make(client)
     expect(webhook).toMatchObject(SHOWN)
@@ -57,7 +58,7 @@ describe.each(clients)('the options of a webhook over $wire', (client) => {
   })
 })
 
-describe.each(clients)('an option is rejected over $wire, and nothing is stored', (client) => {
+describe.each(inTurn(clients))('an option is rejected over $wire, and nothing is stored', (client) => {
   it.each<[string, JsonObject, string]>([
     ['a filter with an unknown field', { filter: { tenant: 'x' } }, 'filter.tenant'],
     ['a path that no event has', { filter: { $or: [{ 'payload.resorce': 'x' }] } }, 'filter.$or[0].payload.resorce'],

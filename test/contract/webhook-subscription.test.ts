@@ -2,6 +2,7 @@ import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { EVENTUALLY } from '../support/eventually.ts'
 import { TIME } from '../support/matchers.ts'
 import { firstTenant } from '../support/seeded-tenant.ts'
@@ -28,7 +29,7 @@ const DEFINITION = { ...callDefinition(upstream.url), webhook: { subscription: S
 
 const created = (id: string) => ({ request: 'POST /hooks', answer: { status: 201, json: { id } } })
 
-describe.each(app.clients())('webhook subscriptions over $wire', (client) => {
+describe.each(inTurn(app.clients()))('webhook subscriptions over $wire', (client) => {
   it('are created by a worker, shown with the account, and created anew on request', async () => {
     upstream.script(created('first'))
     const { accountId: id } = await connectAccount(app, firstTenant(app), DEFINITION)

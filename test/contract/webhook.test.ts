@@ -3,6 +3,7 @@ import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_t
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'
 import { statusOver, TIME, UUID } from '../support/matchers.ts'
 import { NEVER_FIRES, seedTenant } from '../support/seeded-tenant.ts'
@@ -23,7 +24,7 @@ const URL = 'https://app.example.com/hook'
 
 const make = (client: Client, fields: JsonObject = {}) => client.ok(create, { target_url: URL, ...fields })
 
-describe.each(clients)('adding a webhook over $wire', (client) => {
+describe.each(inTurn(clients))('adding a webhook over $wire', (client) => {
   it('shows its secret this once, and the rest reads back on every wire', async () => {
     const webhook = await make(client, {
       event_types: ['sync_job_run:record', 'sync_job_run:failed'],
@@ -69,7 +70,7 @@ describe.each(clients)('adding a webhook over $wire', (client) => {
   })
 })
 
-describe.each(clients)('an address that may not be called over $wire', (client) => {
+describe.each(inTurn(clients))('an address that may not be called over $wire', (client) => {
   it.each(['http://127.0.0.1/hook', 'http://10.0.0.1', 'http://localhost:9000/hook', 'ftp://a.example', 'not a url'])(
     'is refused: %s',
     async (url) => {
@@ -96,7 +97,7 @@ describe.each(clients)('an address that may not be called over $wire', (client) 
   })
 })
 
-describe.each(clients)('an event that does not exist over $wire', (client) => {
+describe.each(inTurn(clients))('an event that does not exist over $wire', (client) => {
   it('is rejected with its place in the list', async () => {
     const rejection = await client.callError(create, {
       target_url: URL,
@@ -108,7 +109,7 @@ describe.each(clients)('an event that does not exist over $wire', (client) => {
   })
 })
 
-describe.each(clients)('a pattern of events over $wire', (client) => {
+describe.each(inTurn(clients))('a pattern of events over $wire', (client) => {
   it('is kept as it was written', async () => {
     expect(await make(client, { event_types: ['sync_job_run:*'] })).toMatchObject({ event_types: ['sync_job_run:*'] })
   })
@@ -119,7 +120,7 @@ describe.each(clients)('a pattern of events over $wire', (client) => {
   })
 })
 
-describe.each(clients)('changing a webhook over $wire', (client) => {
+describe.each(inTurn(clients))('changing a webhook over $wire', (client) => {
   it('keeps what is not given; an empty list of events counts as not given', async () => {
     const { secret: _, ...before } = await make(client, { event_types: ['record:created'] })
 
@@ -137,7 +138,7 @@ describe.each(clients)('changing a webhook over $wire', (client) => {
   })
 })
 
-describe.each(clients)('rotating a secret over $wire', (client) => {
+describe.each(inTurn(clients))('rotating a secret over $wire', (client) => {
   it('shows a new one, this once, and changes nothing else', async () => {
     const { secret, ...webhook } = await make(client)
 
@@ -167,7 +168,7 @@ describe('deleting a webhook', async () => {
       webhook_id: webhookId,
     })
 
-  it.each(clients)(
+  it.each(inTurn(clients))(
     'to which a trigger sends is refused over $wire, and with force takes the trigger along',
     async (client) => {
       const { id } = await make(client)

@@ -14,7 +14,7 @@ import { createApiTenant } from '../support/seeded-tenant.ts'
 import { runCursorGuard } from './support/cursor-guard.ts'
 import { startPagedUpstream } from './support/paged-upstream.ts'
 
-const PLAN = { bytesMax: 64, forgedMax: 200, othersMax: 20 }
+const PLAN = { bytesMax: 64, forgedMax: 200, othersMax: 20, choose: <Place>(places: readonly Place[]) => places }
 const DOORS_MIN = 60
 
 await using durable = await startDurableDatabase()

@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest'
+import { someCases } from '../support/case-count.ts'
 import { CommandProcess } from '../support/command.ts'
 import { preparedDataDir } from '../support/prepared-data-dir.ts'
 import { freePort, removeDataDir } from '../support/product.ts'
@@ -10,13 +11,16 @@ async function runUnread(args: readonly string[], environment: NodeJS.ProcessEnv
   return await process.ended
 }
 
-it.each([
+/** Commands that print their output in one piece and in many, of little and of much code. */
+const COMMANDS = [
   ['--help'],
   ['catalog'],
   ['unified check crm/hubspot'],
   ['unified try crm/hubspot --fixture test/unified/fixtures/crm/hubspot.json'],
   ['unified try crm/hubspot --fixture test/unified/fixtures/crm/hubspot.json --json'],
-])('`patchbay %s` ends without a message when its output is closed', async (line) => {
+]
+
+it.each(someCases(COMMANDS, 2))('`patchbay %s` ends without a message when its output is closed', async (line) => {
   expect(await runUnread(line.split(' '))).toMatchObject({ exitCode: 141, stderr: '' })
 })
 

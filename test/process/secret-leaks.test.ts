@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { generateKeyRingText } from '../../src/secrets/index.ts'
 import { runCanaries } from '../faults/support/canary-run.ts'
+import type { EchoMode } from '../faults/support/echo-upstream.ts'
+import { caseCount, someCases } from '../support/case-count.ts'
 import { testDatabase } from '../support/database.ts'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 
@@ -24,8 +26,11 @@ it('a secret that a third party repeats is in no table, response, event, log lin
   }
   const product = await startProduct({ dataDir, environment })
   const places = { product, database, dataDirs: [dataDir], storeDir }
-  const report = await runCanaries(places, { modes: ['401', 'redirect'], authorizations: ['basic'] })
+  const report = await runCanaries(places, {
+    modes: someCases<EchoMode>(['401', 'redirect'], 1),
+    authorizations: ['basic'],
+  })
   expect(report.hits).toEqual([])
-  expect(report.echoed).toBeGreaterThan(50)
-  expect(report.answers).toBeGreaterThan(100)
+  expect(report.echoed).toBeGreaterThan(caseCount(25, 50))
+  expect(report.answers).toBeGreaterThan(caseCount(50, 100))
 }, 180_000)

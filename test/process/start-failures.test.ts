@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { TLS_KEYS } from '../api/support/tls-keys.ts'
+import { someCases } from '../support/case-count.ts'
 import { runInProcess, runToExit } from '../support/command.ts'
 import { preparedDataDir } from '../support/prepared-data-dir.ts'
 import { freePort, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
@@ -49,7 +50,6 @@ describe('a start that cannot succeed ends with one line that names the setting'
     ['a metrics port that is taken', { PATCHBAY_METRICS_PORT: String(silentPort) }, /PATCHBAY_METRICS_PORT/],
     ['a database of another kind', { DATABASE_URL: 'mysql://x' }, /DATABASE_URL takes postgres:/],
     ['an unreachable database', postgres(deadPort), /DATABASE_URL.*ECONNREFUSED/],
-    ['a database that does not answer', postgres(silentPort), /DATABASE_URL.*does not answer/],
     [
       'a database without keys',
       { DATABASE_URL: postgres(deadPort).DATABASE_URL },
@@ -64,11 +64,13 @@ describe('a start that cannot succeed ends with one line that names the setting'
   })
 
   // Nothing that was begun by then may keep a process alive.
-  it.each<[string, NodeJS.ProcessEnv, RegExp]>([
+  const places: readonly [string, NodeJS.ProcessEnv, RegExp][] = [
     ['a setting', { PATCHBAY_PROT: '9' }, /PATCHBAY_PROT/],
     ['its address', { PATCHBAY_PORT: String(silentPort) }, /in use/],
-    ['its database', postgres(silentPort), /does not answer/],
-  ])('as a process too, which exits, where it fails at %s', async (_, environment, line) => {
+    ['its database', postgres(deadPort), /ECONNREFUSED/],
+    ['its database, which does not answer', postgres(silentPort), /DATABASE_URL.*does not answer/],
+  ]
+  it.each(someCases(places, 1))('as a process too, which exits, where it fails at %s', async (_, environment, line) => {
     await expectRejected(runToExit, environment, line)
   })
 

@@ -6,7 +6,36 @@ import { PROTOCOLS, type Protocol } from './client.ts'
  * The seed is the run's, which the end of its output names: TEST_SEED=<seed> repeats the cases.
  */
 export function caseCount(few: number, many: number): number {
-  return process.env.TEST_CASES === 'many' ? many : few
+  return hasManyCases() ? many : few
+}
+
+/** Whether this is CI's run, which tries everything. */
+export function hasManyCases(): boolean {
+  return process.env.TEST_CASES === 'many'
+}
+
+/** Some of the cases of a table in `npm test`, at even distances from a start that the seed decides; all of them where TEST_CASES=many is set. */
+export function someCases<Case>(cases: readonly Case[], few: number): readonly Case[] {
+  if (hasManyCases() || few >= cases.length) return cases
+  const start = runSeed() % cases.length
+  const taken = new Set(
+    Array.from({ length: few }, (_, index) => (start + Math.floor((index * cases.length) / few)) % cases.length),
+  )
+  return cases.filter((_case, index) => taken.has(index))
+}
+
+const blocks = new WeakMap<readonly unknown[], number>()
+
+/**
+ * The clients over which the tests of a block run: in `npm test` one, by turns from block to block of a file and from a start
+ * that the seed decides; all of them where TEST_CASES=many is set.
+ */
+export function inTurn<Client>(clients: readonly Client[]): readonly Client[] {
+  if (hasManyCases()) return clients
+  const block = blocks.get(clients) ?? 0
+  blocks.set(clients, block + 1)
+  const turn = (runSeed() + block) % clients.length
+  return clients.filter((_client, index) => index === turn)
 }
 
 /** The seed of the run, for generators other than those of fast-check, which take it by default. */
@@ -19,7 +48,7 @@ export function runSeed(): number {
  * decides, and over all of them where TEST_CASES=many is set.
  */
 export function overWire<Case>({ wire }: { readonly wire: Protocol }, cases: readonly Case[]): readonly Case[] {
-  if (process.env.TEST_CASES === 'many') return cases
+  if (hasManyCases()) return cases
   const turn = PROTOCOLS.indexOf(wire) + runSeed()
   return cases.filter((_case, index) => (index + turn) % PROTOCOLS.length === 0)
 }

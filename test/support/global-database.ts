@@ -14,6 +14,8 @@ declare module 'vitest' {
       readonly serverUrl: string
       /** The migrated, empty database that others are cloned from. */
       readonly template: string
+      /** Whether the server is the embedded one. */
+      readonly isOwn: boolean
     }
     /** A data directory after its first start, which others are copied from. */
     dataDir: string
@@ -23,6 +25,7 @@ declare module 'vitest' {
 /** The server under test. */
 interface Server {
   readonly url: string
+  readonly isOwn: boolean
   stop(): Promise<void>
 }
 
@@ -32,11 +35,12 @@ interface Server {
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env.TEST_DATABASE_URL
-  const server = given === undefined || given === '' ? await startOwn() : { url: given, stop: async () => {} }
+  const server =
+    given === undefined || given === '' ? await startOwn() : { url: given, isOwn: false, stop: async () => {} }
   const template = `patchbay_template_${randomBytes(6).toString('hex')}`
   const dataDir = temporaryDataDir()
   await Promise.all([migrateNew(server.url, template), startOnce(dataDir)])
-  project.provide('databases', { serverUrl: server.url, template })
+  project.provide('databases', { serverUrl: server.url, template, isOwn: server.isOwn })
   project.provide('dataDir', dataDir)
   return async () => {
     removeDataDir(dataDir)
@@ -52,6 +56,7 @@ async function startOwn(): Promise<Server> {
   const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=400']
   const server = await startEmbeddedServer({ dataDir, settings })
   return {
+    isOwn: true,
     url: `postgres://${server.user}@/postgres?host=${encodeURIComponent(server.host)}&port=${server.port}`,
     async stop() {
       await server.stop()

@@ -20,6 +20,8 @@ export interface CursorPlan {
   readonly forgedMax: number
   /** Values of other doors. */
   readonly othersMax: number
+  /** The doors at which forged values are tried, and the spellings of a path that leaves its own: of all that there are. */
+  choose<Place>(places: readonly Place[]): readonly Place[]
 }
 
 /** A running service, with a worker that connects accounts. */
@@ -65,7 +67,7 @@ const CONNECT_MS_MAX = 30_000
 export async function runCursorGuard(
   target: CursorTarget,
   upstream: PagedUpstream,
-  { bytesMax, forgedMax, othersMax }: CursorPlan,
+  { bytesMax, forgedMax, othersMax, choose }: CursorPlan,
 ): Promise<CursorReport> {
   const world = await connectPaged(target, upstream.url)
   const doors = [...upstreamDoors(world), ...(await toolDoors(world)), ...(await contractDoors(target))]
@@ -87,13 +89,13 @@ export async function runCursorGuard(
     else if (await door.use(value)) taken.push({ door, value })
     else broken.push(door.name)
   }
-  for (const { door, value } of taken) {
+  for (const { door, value } of choose(taken)) {
     const forged = typeof value === 'string' ? forgeText(value, bytesMax) : forgeState(value, bytesMax)
     await inParallel(spread<Json>(forged, forgedMax), (each) => attempt(door, each, 'forged'))
     const others = taken.filter((other) => other.door !== door && other.door.kind === door.kind)
     await inParallel(spread(others, othersMax), (other) => attempt(door, other.value, `of ${other.door.name}`))
   }
-  const traversed = await sendDotSegments(world, upstream)
+  const traversed = await sendDotSegments(world, upstream, choose(DOT_SEGMENTS))
   return { doors: taken.length, untried, sent, accepted, broken, traversed }
 }
 
@@ -330,9 +332,14 @@ async function contractDoors(target: CursorTarget): Promise<readonly Door[]> {
 
 const DOTS = ['..', '%2e%2e', '%252e%252e', '.%2e']
 const SLASHES = ['/', '\\', '%2f', '%2F', '%5c', '%252f', '%255C']
+const DOT_SEGMENTS = DOTS.flatMap((dots) => SLASHES.map((slash) => `${dots}${slash}${dots}${slash}payroll`))
 
 /** Asks for records and paths that leave their address once a third party has decoded them. */
-async function sendDotSegments({ target, accountIds, call }: PagedWorld, upstream: PagedUpstream): Promise<string[]> {
+async function sendDotSegments(
+  { target, accountIds, call }: PagedWorld,
+  upstream: PagedUpstream,
+  ids: readonly string[],
+): Promise<string[]> {
   const [accountId = ''] = accountIds
   const { url, tenant } = target
   const server = await call('POST', '/tool-server', toolServer('dots', accountIds))
@@ -344,21 +351,19 @@ async function sendDotSegments({ target, accountIds, call }: PagedWorld, upstrea
   const note = (how: string) => {
     if (upstream.outside.length > before + left.length) left.push(`${how}: ${upstream.outside.at(-1)}`)
   }
-  for (const dots of DOTS)
-    for (const slash of SLASHES) {
-      const id = `${dots}${slash}${dots}${slash}payroll`
-      await askMcp(address, 'tools/call', { name: tool, arguments: { id } })
-      note(`tool ${id}`)
-      await callRest(
-        'GET',
-        `${url}/proxy/page/${encodeURIComponent(id)}?integrated_account_id=${accountId}`,
-        tenant.environmentToken,
-      )
-      note(`/proxy ${id}`)
-      const path = `records/page/${id}`.replaceAll('\\', '%5c')
-      await getAsWritten(`${url}/custom/${path}?integrated_account_id=${accountId}`, tenant.environmentToken)
-      note(`/custom ${id}`)
-    }
+  for (const id of ids) {
+    await askMcp(address, 'tools/call', { name: tool, arguments: { id } })
+    note(`tool ${id}`)
+    await callRest(
+      'GET',
+      `${url}/proxy/page/${encodeURIComponent(id)}?integrated_account_id=${accountId}`,
+      tenant.environmentToken,
+    )
+    note(`/proxy ${id}`)
+    const path = `records/page/${id}`.replaceAll('\\', '%5c')
+    await getAsWritten(`${url}/custom/${path}?integrated_account_id=${accountId}`, tenant.environmentToken)
+    note(`/custom ${id}`)
+  }
   return left
 }
 
