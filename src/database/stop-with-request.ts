@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { currentRequest, Failure, type RequestScope } from '../base/index.ts'
+import type { Send } from './describe-once.ts'
 
 /** Parts of the driver's connection that it has and does not declare. */
 interface Connection extends Pick<pg.Client, 'host' | 'port'> {
@@ -9,10 +10,6 @@ interface Connection extends Pick<pg.Client, 'host' | 'port'> {
   readonly secretKey: number | null
   query: Send
 }
-
-type Callback = (error: Error | null, result?: unknown) => void
-/** With a callback as Knex calls it, or returning a promise. */
-type Send = (statement: unknown, callback?: Callback) => unknown
 
 /** The longest wait for the server to take a cancel request, which is then sent again. */
 const CANCEL_MS = 2_000
