@@ -20,9 +20,8 @@ import {
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
+import { type ChildIdentity, serverIdentity } from './embedded-identity.ts'
 
-/** The conventional unprivileged uid (65534), which needs no new account. */
-const UNPRIVILEGED_ID = 65_534
 /** `sun_path` holds 108 bytes including the final NUL. */
 const SOCKET_PATH_BYTES_MAX = 107
 const SYSTEM_ROOT = '/var/lib/patchbay'
@@ -40,6 +39,8 @@ export interface EmbeddedPlacement {
   readonly root: string
   readonly dataDir: string
   readonly socketDir: string
+  /** All directories of the server, the requested one first. */
+  readonly owned: readonly string[]
   /** The requested directory, when the server's files had to be elsewhere; the start prints it. */
   readonly movedFrom: string | undefined
 }
@@ -47,8 +48,8 @@ export interface EmbeddedPlacement {
 /**
  * Chooses the uid and the directories of the embedded server of `dataDir`.
  *
- * As an ordinary user: inside `dataDir`. As root: under uid 65534, which must be able to traverse the path; when it cannot
- * (a home of mode 700) the server's files are under `/var/lib/patchbay`, in a directory whose name is stored in the data
+ * As an ordinary user: inside `dataDir`. As root: under a uid of its own, which must be able to traverse the path; when it
+ * cannot (a home of mode 700) the server's files are under `/var/lib/patchbay`, in a directory whose name is stored in the data
  * directory: the same data directory finds its data again, and a new one starts empty. A socket path that does not fit into
  * `sun_path` moves to a short directory.
  */
@@ -57,7 +58,7 @@ export function chooseEmbeddedPlacement(dataDir: string): EmbeddedPlacement {
   const isRoot = process.getuid?.() === 0
   // 711: the server's uid may traverse it to its own directory, but neither list nor read the other entries.
   mkdirSync(resolve(dataDir), { recursive: true, mode: 0o711 })
-  const identity: ChildIdentity = isRoot ? { uid: UNPRIVILEGED_ID, gid: UNPRIVILEGED_ID } : {}
+  const identity = serverIdentity(asked)
   createOwnedDirectory(asked, identity)
   const reachable = !isRoot || isTraversable(asked, identity)
   const root = reachable ? asked : join(SYSTEM_ROOT, persistedName(resolve(dataDir)))
@@ -66,11 +67,13 @@ export function chooseEmbeddedPlacement(dataDir: string): EmbeddedPlacement {
     createOwnedDirectory(root, identity)
     writeFileSync(join(root, OWNER_FILE), `${resolve(dataDir)}\n`, { mode: 0o600 })
   }
+  const socketDir = chooseSocketDirectory(root, identity)
   return {
     identity,
     root,
     dataDir: join(root, 'data'),
-    socketDir: chooseSocketDirectory(root, identity),
+    socketDir,
+    owned: [...new Set([asked, root, socketDir])],
     movedFrom: reachable ? undefined : asked,
   }
 }
@@ -165,12 +168,6 @@ function isTraversable(dir: string, identity: ChildIdentity): boolean {
 
 function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)
-}
-
-/** The uid and gid a child runs under; empty when this process is not root. PostgreSQL does not run as root. */
-export interface ChildIdentity {
-  readonly uid?: number
-  readonly gid?: number
 }
 
 const SymlinkList = z.array(z.object({ source: z.string(), target: z.string() }))

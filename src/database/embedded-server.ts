@@ -1,7 +1,15 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { existsSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { constants, existsSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
+import {
+  changeOwner,
+  initdbIdentity,
+  isShared,
+  SUPERUSER,
+  takeOwnIdentity,
+  writeAccessRules,
+} from './embedded-identity.ts'
 import {
   chooseEmbeddedPlacement,
   type EmbeddedPlacement,
@@ -43,17 +51,20 @@ export interface EmbeddedServerOptions {
  *
  * Adoption is tried first: after kill -9 of the whole parent the server keeps running and is usable. Of two simultaneous
  * starts PostgreSQL's own lock file picks one, and the other adopts its server. The server listens on a
- * Unix socket below a directory of mode 700 and never on TCP, which is why it trusts its socket.
+ * Unix socket below a directory of mode 700 and never on TCP, and accepts the account that runs the service alone.
  *
  * @throws Error when there are no binaries for the platform, or the server exits during start (names its log)
  */
 export async function startEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
-  const placement = chooseEmbeddedPlacement(options.dataDir)
-  const running = await waitForServer(placement.socketDir, START_DEADLINE_MS, () => !hasLivePostmaster(placement))
-  if (running) return toHandle(placement, true)
-  const bin = join(ensureExecutableBinaries(findPostgresPackage(), placement.identity, binariesRoot(placement)), 'bin')
+  const found = chooseEmbeddedPlacement(options.dataDir)
+  const running = await waitForServer(found.socketDir, START_DEADLINE_MS, () => !hasLivePostmaster(found))
+  if (running) return toHandle(found, true)
+  const placement = withOwnIdentity(found)
+  const copies = join(placement.root, '..')
+  const bin = join(ensureExecutableBinaries(findPostgresPackage(), placement.identity, copies), 'bin')
   initialiseCluster(bin, placement)
   clearStaleLocks(placement.dataDir, placement.socketDir)
+  writeAccessRules(placement.dataDir, placement.identity)
   const child = launch(bin, placement, options.settings ?? [])
   // Of two simultaneous starts one server exits, while the other is about to answer on the same socket.
   const isGone = () => child.exitCode !== null && !hasLivePostmaster(placement)
@@ -62,8 +73,16 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions): Promi
   return toHandle(placement, postmasterPid(placement.dataDir) !== child.pid)
 }
 
-function binariesRoot(placement: EmbeddedPlacement): string {
-  return placement.movedFrom === undefined ? placement.root : join(placement.root, '..')
+/**
+ * A server of an earlier version ran under an account that other services share: its files get a uid of their own. So do those of
+ * a copy that root made.
+ */
+function withOwnIdentity(placement: EmbeddedPlacement): EmbeddedPlacement {
+  const { identity, owned, dataDir } = placement
+  if (isShared(identity)) return { ...placement, identity: takeOwnIdentity(owned) }
+  const owner = lstatSync(dataDir, { throwIfNoEntry: false })?.uid
+  if (owner !== undefined && owner !== identity.uid) changeOwner(identity, owned)
+  return placement
 }
 
 function hasLivePostmaster(placement: EmbeddedPlacement): boolean {
@@ -72,12 +91,16 @@ function hasLivePostmaster(placement: EmbeddedPlacement): boolean {
 }
 
 /** Creates the cluster in a temporary directory and renames it, so that a crash or a second start leaves no partial cluster. */
-function initialiseCluster(bin: string, { identity, dataDir }: EmbeddedPlacement): void {
+function initialiseCluster(bin: string, { identity, root, dataDir }: EmbeddedPlacement): void {
   if (existsSync(join(dataDir, 'PG_VERSION'))) return
-  const beside = `${dataDir}.${process.pid}`
-  const flags = ['-D', beside, '-U', SUPERUSER, '-A', 'trust', '--no-locale', '-E', 'UTF8', '--no-instructions']
+  const initdb = initdbIdentity(identity)
+  const beside = join(root, '..', `postgres.${process.pid}`)
+  const flags = ['-D', beside, '-U', SUPERUSER, '-A', 'peer', '--no-locale', '-E', 'UTF8', '--no-instructions']
   try {
-    execFileSync(join(bin, 'initdb'), flags, { ...identity, env: serverEnv(), stdio: ['ignore', 'ignore', 'pipe'] })
+    mkdirSync(beside, { mode: 0o700 })
+    changeOwner(initdb, [beside])
+    execFileSync(join(bin, 'initdb'), flags, { ...initdb, env: serverEnv(), stdio: ['ignore', 'ignore', 'pipe'] })
+    changeOwner(identity, [beside])
     renameSync(beside, dataDir)
   } catch (cause) {
     rmSync(beside, { recursive: true, force: true })
@@ -95,7 +118,8 @@ function launch(
   { identity, root, dataDir, socketDir }: EmbeddedPlacement,
   settings: readonly string[],
 ): ChildProcess {
-  const log = openSync(join(root, 'postgres.log'), 'a')
+  const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW } = constants
+  const log = openSync(join(root, 'postgres.log'), O_APPEND | O_CREAT | O_WRONLY | O_NOFOLLOW, 0o600)
   const args = ['-D', dataDir, '-p', String(SOCKET_PORT), '-k', socketDir, '-c', 'listen_addresses=']
   const tuned = [
     'max_connections=200',
@@ -157,7 +181,6 @@ function serverEnv(): NodeJS.ProcessEnv {
 
 /** Names the socket file only (`.s.PGSQL.5432`); nothing listens on TCP. */
 const SOCKET_PORT = 5432
-const SUPERUSER = 'patchbay'
 
 const POLL_MS = 20
 /** SQLSTATE of a server that is starting up or shutting down (57P01 to 57P03). */

@@ -1,10 +1,19 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { query } from '../../src/database/database.ts'
+import { changeOwner } from '../../src/database/embedded-identity.ts'
 import { chooseEmbeddedPlacement } from '../../src/database/embedded-placement.ts'
 import { Database, type EmbeddedServer, findOrphanedDatabases, startEmbeddedServer } from '../../src/database/index.ts'
+
+/** A data directory that root's server can reach. */
+function openDirectory(): string {
+  const open = mkdtempSync(join(tmpdir(), 'patchbay-open-'))
+  chmodSync(open, 0o711)
+  onTestFinished(() => rmSync(open, { recursive: true, force: true }))
+  return open
+}
 
 /** A data directory below one of mode 700, where root's server cannot live. */
 function closedDirectory(): string {
@@ -48,6 +57,39 @@ describe('the embedded server of a directory that others cannot enter', () => {
     rmSync(dataDir, { recursive: true })
     const second = await start(dataDir)
     expect(await queryServer(second, `select to_regclass('kept') as kept`)).toEqual([{ kept: null }])
+  })
+})
+
+describe('the access to the embedded server', () => {
+  const rulesOf = (server: EmbeddedServer) =>
+    queryServer(server, 'select distinct type, auth_method as method, error from pg_hba_file_rules')
+  const accountsOf = (server: EmbeddedServer) =>
+    queryServer(server, 'select sys_name as account, pg_username as role, error from pg_ident_file_mappings')
+  const PEER = [{ type: 'local', method: 'peer', error: null }]
+  const SERVICE = [{ account: userInfo().username, role: 'patchbay', error: null }]
+  const isRoot = process.getuid?.() === 0
+  const accounts = () => readFileSync('/etc/passwd', 'utf8').split('\n')
+
+  it('is that of the account which runs the service, under a uid that no account has', async () => {
+    const server = await start(openDirectory())
+    expect([await rulesOf(server), await accountsOf(server)]).toEqual([PEER, SERVICE])
+    const { uid } = statSync(server.dataDir)
+    expect(accounts().some((line) => line.split(':')[2] === String(uid))).toBe(!isRoot)
+  })
+
+  it('becomes that with the next start of a directory that a shared account has, which keeps its data', async () => {
+    const dataDir = openDirectory()
+    const before = await start(dataDir)
+    await queryServer(before, 'create table kept (id integer)')
+    await before.stop()
+    writeFileSync(join(before.dataDir, 'pg_hba.conf'), 'local all all trust\n')
+    if (isRoot) changeOwner({ uid: 65_534, gid: 65_534 }, [dirname(before.dataDir)])
+    const { uid: shared } = statSync(before.dataDir)
+    const server = await start(dataDir)
+    expect([await rulesOf(server), await accountsOf(server)]).toEqual([PEER, SERVICE])
+    expect(await queryServer(server, 'select id from kept')).toEqual([])
+    expect(statSync(server.dataDir).uid !== shared).toBe(isRoot)
+    expect(statSync(dirname(server.dataDir)).uid).toBe(statSync(server.dataDir).uid)
   })
 })
 
