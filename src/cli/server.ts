@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { BoundPort } from '../api/index.ts'
+import { systemClock } from '../base/index.ts'
 import { type Config, ConfigError, readConfig } from '../config.ts'
 import { createApi } from '../container.ts'
-import { findOrphanedDatabases } from '../database/index.ts'
+import { retireOrphanedDatabases } from '../database/index.ts'
 import { createObservability } from '../observability.ts'
 import { openStorage, type Storage } from '../storage.ts'
 import { createLogger } from '../telemetry/index.ts'
@@ -48,11 +49,12 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   // Before the ready line is written: a supervisor that reads it may send SIGTERM at once.
   const stopped = waitForStopSignal()
   const url = address?.url
+  const lines = await databaseLines(storage)
   printLines([
     url === undefined
       ? `Patchbay worker runs for ${config.region?.join(', ') ?? 'all regions'}`
       : `Patchbay ${command === 'serve' ? 'API ' : ''}listens on ${url}`,
-    ...databaseLines(storage),
+    ...lines,
     ...(metrics === undefined ? [] : [`Metrics are on ${metrics.url}/metrics`]),
     ...(created === undefined || url === undefined
       ? []
@@ -83,15 +85,20 @@ async function bindPort(host: string, port: number, settings: 'PATCHBAY' | 'PATC
   }
 }
 
-function databaseLines({ embedded }: Storage): string[] {
-  if (embedded?.movedFrom === undefined) return []
-  return [
-    `The database is in ${embedded.dataDir}: its user cannot access the data directory.`,
-    ...findOrphanedDatabases().map(
-      ({ root, dataDir }) =>
-        `No data directory uses ${root}: it belonged to ${dataDir}, which is gone or has begun anew. If you do not need it, rm -r ${root}`,
-    ),
-  ]
+async function databaseLines({ embedded }: Storage): Promise<string[]> {
+  if (embedded === undefined) return []
+  const moved = `The database is in ${embedded.dataDir}: its user cannot access the data directory.`
+  return [...(embedded.movedFrom === undefined ? [] : [moved]), ...(await orphanLines())]
+}
+
+async function orphanLines(): Promise<readonly string[]> {
+  const retired = await retireOrphanedDatabases(systemClock.now())
+  return retired.map(({ root, dataDir, isRemoved, expiresAt }) => {
+    const past = `it belonged to ${dataDir}, which is gone or has begun anew`
+    if (isRemoved) return `${root} was removed: ${past}, for a month.`
+    const day = expiresAt.toISOString().slice(0, 10)
+    return `No data directory uses ${root}: ${past}. A start removes it from ${day} on. If you do not need it, rm -r ${root}`
+  })
 }
 
 /** The first ids and tokens. Tokens are printed to a terminal only: any other output may be kept as a log. */

@@ -20,6 +20,7 @@ import {
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
+import { DAY_MS } from '../base/index.ts'
 import { type ChildIdentity, serverIdentity } from './embedded-identity.ts'
 
 /** `sun_path` holds 108 bytes including the final NUL. */
@@ -30,6 +31,10 @@ const NAME_FILE = 'postgres.name'
 const NAME_BYTES = 6
 /** File in such a directory with the path of its data directory. */
 const OWNER_FILE = 'data-directory'
+/** Ending of a file beside the directory of a database that no data directory uses, written when that was noticed. */
+const NOTED_SUFFIX = '.orphaned'
+/** A database that no data directory uses is removed after this: its disk may be mounted, or its directory restored, until then. */
+const ORPHAN_KEEP_MS = 30 * DAY_MS
 const SOCKET_NAME = '.s.PGSQL.5432'
 
 /** Directories and uid of one embedded server. */
@@ -79,19 +84,35 @@ export function chooseEmbeddedPlacement(dataDir: string): EmbeddedPlacement {
 }
 
 /** A database outside of its data directory, which is not there any more or has another database by now. */
-interface OrphanedDatabase {
+export interface OrphanedDatabase {
   readonly root: string
+  /** The data directory that it belonged to. */
   readonly dataDir: string
+  readonly socketDir: string
+  /** File that says since when. */
+  readonly noted: string
+  /** When it may be removed. */
+  readonly expiresAt: Date
 }
 
-/** Databases that no data directory of this machine uses; those of a disk that is not mounted are among them. */
-export function findOrphanedDatabases(): readonly OrphanedDatabase[] {
+/**
+ * Databases that no data directory of this machine uses; those of a disk that is not mounted are among them. Notes at each when
+ * that was seen first, and forgets it of those that are used again.
+ */
+export function findOrphanedDatabases(now: Date): readonly OrphanedDatabase[] {
   if (!existsSync(SYSTEM_ROOT)) return []
   return readdirSync(SYSTEM_ROOT).flatMap((name) => {
     const root = join(SYSTEM_ROOT, name)
     const dataDir = readIfExists(join(root, OWNER_FILE))?.trim()
     if (dataDir === undefined) return []
-    return readIfExists(join(dataDir, NAME_FILE)) === name ? [] : [{ root, dataDir }]
+    const noted = `${root}${NOTED_SUFFIX}`
+    if (readIfExists(join(dataDir, NAME_FILE)) === name) {
+      rmSync(noted, { force: true })
+      return []
+    }
+    if (!existsSync(noted)) writeFileSync(noted, now.toISOString(), { mode: 0o600 })
+    const expiresAt = new Date(Date.parse(readFileSync(noted, 'utf8')) + ORPHAN_KEEP_MS)
+    return [{ root, dataDir, socketDir: socketDirectoryOf(root), noted, expiresAt }]
   })
 }
 
@@ -117,10 +138,14 @@ function persistedName(dataDir: string): string {
 }
 
 function chooseSocketDirectory(root: string, identity: ChildIdentity): string {
-  if (Buffer.byteLength(join(root, SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX) return root
-  const short = join('/tmp', `patchbay-${shortHash(root)}`)
-  createOwnedDirectory(short, identity)
-  return short
+  const directory = socketDirectoryOf(root)
+  if (directory !== root) createOwnedDirectory(directory, identity)
+  return directory
+}
+
+function socketDirectoryOf(root: string): string {
+  const fits = Buffer.byteLength(join(root, SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX
+  return fits ? root : join('/tmp', `patchbay-${shortHash(root)}`)
 }
 
 /**

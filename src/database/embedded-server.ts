@@ -1,5 +1,19 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { constants, existsSync, lstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import {
@@ -14,13 +28,18 @@ import {
   chooseEmbeddedPlacement,
   type EmbeddedPlacement,
   ensureExecutableBinaries,
+  findOrphanedDatabases,
   findPostgresPackage,
+  type OrphanedDatabase,
 } from './embedded-placement.ts'
 
 const START_DEADLINE_MS = 30_000
 const STOP_DEADLINE_MS = 20_000
 const STOP_POLL_MS = 20
 const LOG_TAIL_CHARACTERS = 8_192
+/** Size at which a start moves the end of the server's log to `postgres.log.1`, and empties it. */
+const LOG_BYTES_MAX = 8 * 1024 * 1024
+const LOG_KEPT_BYTES = 1024 * 1024
 
 /** A running embedded PostgreSQL, shared by the processes of one data directory. */
 export interface EmbeddedServer {
@@ -57,6 +76,7 @@ export interface EmbeddedServerOptions {
  */
 export async function startEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const found = chooseEmbeddedPlacement(options.dataDir)
+  boundLog(found.root)
   const running = await waitForServer(found.socketDir, START_DEADLINE_MS, () => !hasLivePostmaster(found))
   if (running) return toHandle(found, true)
   const placement = withOwnIdentity(found)
@@ -129,6 +149,9 @@ function launch(
     'checkpoint_timeout=15min',
     // Queue and leases leave thousands of dead rows a second under load, which every claim skips until they are vacuumed.
     'autovacuum_naptime=10s',
+    // Errors of statements are their senders' to log: rejected values would fill the disk a second time.
+    'log_min_messages=log',
+    'log_checkpoints=off',
     ...settings,
   ]
   // Detached: Ctrl-C reaches the terminal's process group, and the database must outlive our own drain.
@@ -141,6 +164,69 @@ function launch(
   })
   child.unref()
   return child
+}
+
+/**
+ * Moves the end of a long log to another file and empties it: the server appends. Symbolic links, which the server's user could
+ * place there, are not followed.
+ */
+function boundLog(root: string): void {
+  const file = join(root, 'postgres.log')
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return
+  const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+  const log = openSync(file, O_RDWR | O_NOFOLLOW)
+  try {
+    const { size } = fstatSync(log)
+    if (size <= LOG_BYTES_MAX) return
+    const end = Buffer.alloc(LOG_KEPT_BYTES)
+    readSync(log, end, 0, end.length, size - end.length)
+    rmSync(`${file}.1`, { force: true })
+    const kept = openSync(`${file}.1`, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    writeSync(kept, end)
+    closeSync(kept)
+    ftruncateSync(log)
+  } finally {
+    closeSync(log)
+  }
+}
+
+/** What became of a database that no data directory uses. */
+export interface RetiredDatabase extends OrphanedDatabase {
+  readonly isRemoved: boolean
+}
+
+/**
+ * Stops the servers of databases that no data directory uses, unless a client is connected, and removes those that have been
+ * unused for a month: a server whose data directory was removed would run for ever.
+ */
+export async function retireOrphanedDatabases(now: Date): Promise<readonly RetiredDatabase[]> {
+  const retired: RetiredDatabase[] = []
+  for (const orphan of findOrphanedDatabases(now)) {
+    const dataDir = join(orphan.root, 'data')
+    if (!(await hasClients(orphan.socketDir))) await stopPostmaster(dataDir)
+    const pid = postmasterPid(dataDir)
+    const isRemoved = orphan.expiresAt <= now && (pid === undefined || !isAlive(pid))
+    if (isRemoved)
+      for (const each of [orphan.root, orphan.socketDir, orphan.noted]) rmSync(each, { recursive: true, force: true })
+    retired.push({ ...orphan, isRemoved })
+  }
+  return retired
+}
+
+/** Also true of a server that is just starting or cannot be asked. */
+async function hasClients(socketDir: string): Promise<boolean> {
+  const client = clientOf(socketDir)
+  try {
+    await client.connect()
+    const { rows } = await client.query(
+      `select 1 from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() limit 1`,
+    )
+    return rows.length > 0
+  } catch (error) {
+    return !isAbsent(error)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
 }
 
 /** What the server's log says about its end, and where the log is. */
@@ -238,15 +324,28 @@ async function waitForServer(socketDir: string, deadlineMs: number, isGone: () =
 }
 
 async function probe(socketDir: string): Promise<'ready' | 'absent' | 'starting'> {
-  const client = new pg.Client({ host: socketDir, port: SOCKET_PORT, user: SUPERUSER, database: 'postgres' })
+  const client = clientOf(socketDir)
   try {
     await client.connect()
     await client.end()
     return 'ready'
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'ENOENT' || code === 'ECONNREFUSED') return 'absent'
+    if (isAbsent(error)) return 'absent'
+    const code = codeOf(error)
     if (STARTING_STATES.has(code) || code === 'ECONNRESET') return 'starting'
     throw error
   }
+}
+
+function clientOf(socketDir: string): pg.Client {
+  return new pg.Client({ host: socketDir, port: SOCKET_PORT, user: SUPERUSER, database: 'postgres' })
+}
+
+/** Whether nothing listens on the socket. */
+function isAbsent(error: unknown): boolean {
+  return ['ENOENT', 'ECONNREFUSED'].includes(codeOf(error))
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -19,8 +19,7 @@ export {
 } from './database.ts'
 export type { DayTable } from './day-partition.ts'
 export { createComingDays, type DayRetentionDeps, dropOldDays } from './day-retention.ts'
-export { findOrphanedDatabases } from './embedded-placement.ts'
-export { type EmbeddedServer, startEmbeddedServer } from './embedded-server.ts'
+export { type EmbeddedServer, retireOrphanedDatabases, startEmbeddedServer } from './embedded-server.ts'
 export {
   isDatabaseUnavailable,
   isDataError,

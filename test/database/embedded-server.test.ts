@@ -1,11 +1,27 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { query } from '../../src/database/database.ts'
 import { changeOwner } from '../../src/database/embedded-identity.ts'
-import { chooseEmbeddedPlacement } from '../../src/database/embedded-placement.ts'
-import { Database, type EmbeddedServer, findOrphanedDatabases, startEmbeddedServer } from '../../src/database/index.ts'
+import { chooseEmbeddedPlacement, findOrphanedDatabases } from '../../src/database/embedded-placement.ts'
+import { isAlive } from '../../src/database/embedded-server.ts'
+import {
+  Database,
+  type EmbeddedServer,
+  retireOrphanedDatabases,
+  startEmbeddedServer,
+} from '../../src/database/index.ts'
 
 /** A data directory that root's server can reach. */
 function openDirectory(): string {
@@ -111,17 +127,56 @@ describe('a directory that stands where the server is to live', () => {
   })
 })
 
-it('a database outside of its data directory is listed once that is gone, and while another one is in its place', () => {
-  const dataDir = closedDirectory()
-  mkdirSync(dataDir)
-  const orphans = () => findOrphanedDatabases().filter((each) => each.dataDir === dataDir)
-  const first = chooseEmbeddedPlacement(dataDir)
-  const expected = first.movedFrom === undefined ? [] : [{ root: first.root, dataDir }]
-  expect(orphans()).toEqual([])
-  rmSync(dataDir, { recursive: true })
-  expect(orphans()).toEqual(expected)
-  const second = chooseEmbeddedPlacement(dataDir)
-  expect(orphans()).toEqual(expected)
-  for (const { root, movedFrom } of [first, second]) if (movedFrom !== undefined) rmSync(root, { recursive: true })
-  expect(orphans()).toEqual([])
+describe('a database outside of a data directory that is gone', () => {
+  it('is listed, also while another one is in its place, and removed after a month', async () => {
+    const dataDir = closedDirectory()
+    mkdirSync(dataDir)
+    const now = new Date('2026-01-01T00:00:00Z')
+    const later = new Date('2026-02-01T00:00:00Z')
+    const orphans = (at: Date) => findOrphanedDatabases(at).filter((each) => each.dataDir === dataDir)
+    const first = chooseEmbeddedPlacement(dataDir)
+    expect(orphans(now)).toEqual([])
+    rmSync(dataDir, { recursive: true })
+    const expected = first.movedFrom === undefined ? [] : [expect.objectContaining({ root: first.root, dataDir })]
+    expect(orphans(now)).toEqual(expected)
+    const second = chooseEmbeddedPlacement(dataDir)
+    expect(orphans(later)).toEqual(expected)
+    for (const { root, movedFrom } of [first, second])
+      if (movedFrom !== undefined)
+        for (const each of [root, `${root}.orphaned`]) rmSync(each, { recursive: true, force: true })
+    expect(orphans(later)).toEqual([])
+  })
+
+  it('is stopped when it still runs, unless a client is connected, and removed after a month', async () => {
+    const dataDir = closedDirectory()
+    const server = await start(dataDir)
+    if (server.movedFrom === undefined) return // only root's server lives elsewhere
+    rmSync(dataDir, { recursive: true })
+    const retire = async (at: string) =>
+      (await retireOrphanedDatabases(new Date(at))).filter((each) => each.dataDir === dataDir)
+    const { host, port, user } = server
+    const connected = new Database({ target: { kind: 'socket', host, port, user, database: 'postgres' } })
+    await query(connected.pool, 'select 1')
+    expect(await retire('2026-01-01T00:00:00Z')).toMatchObject([{ isRemoved: false }])
+    expect(isAlive(server.pid)).toBe(true)
+    await connected[Symbol.asyncDispose]()
+    expect(await retire('2026-01-02T00:00:00Z')).toMatchObject([{ isRemoved: false }])
+    expect([isAlive(server.pid), existsSync(server.dataDir)]).toEqual([false, true])
+    expect(await retire('2026-02-01T00:00:00Z')).toMatchObject([{ isRemoved: true }])
+    expect([existsSync(dirname(server.dataDir)), await retire('2026-02-01T00:00:00Z')]).toEqual([false, []])
+  })
+})
+
+it('the log of the server has no errors of statements, and is cut when a start finds it long', async () => {
+  const server = await start(closedDirectory())
+  const log = join(dirname(server.dataDir), 'postgres.log')
+  await expect(queryServer(server, `select 'a value of a customer'::integer`)).rejects.toThrow('invalid input syntax')
+  await server.stop()
+  expect(readFileSync(log, 'utf8')).not.toContain('a value of a customer')
+  writeFileSync(log, `${'x'.repeat(9 * 1024 * 1024)}end`)
+  chmodSync(log, 0o600)
+  const again = await start(dirname(server.movedFrom ?? dirname(server.dataDir)))
+  expect(again.dataDir).toBe(server.dataDir)
+  expect(statSync(log).size).toBeLessThan(10_000)
+  expect(readFileSync(`${log}.1`, 'utf8')).toMatch(/x{1000}end$/)
 })
