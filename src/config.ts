@@ -42,7 +42,7 @@ export const SETTINGS = {
   ),
   databasePoolMax: setting(
     'PATCHBAY_DATABASE_POOL',
-    'Database connections of one process at most.',
+    'Database connections of one process at most; `start` has as many again for background work.',
     integer(2, 500).prefault('16'),
   ),
   dataDir: setting(
@@ -138,7 +138,7 @@ export const SETTINGS = {
   ),
   rateLimitRequests: setting(
     'PATCHBAY_RATE_LIMIT',
-    'Requests a token may make in 10 seconds, per server process; 0 turns the limit off.',
+    'Units of requests a token may use in 10 seconds, per server process; most requests take one ("Limits and cost" in `proto/README.md`). 0 turns the limit off.',
     integer(0, 10_000_000).prefault('500'),
   ),
   rateLimitAddress: setting(

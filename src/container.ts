@@ -351,6 +351,8 @@ export function createApi(deps: ApiDeps): Api {
     health,
     limits: {
       requestBytesMax: config.requestBytesMax,
+      // One environment alone, which has half of the slots, leaves a quarter of the connections to others.
+      requestsActiveMax: Math.ceil(config.databasePoolMax * 1.5),
       rateRequestsMax: config.rateLimitRequests,
       rateAddressMax: config.rateLimitAddress,
       deadlineMaxMs: config.deadlineMaxMs,

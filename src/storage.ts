@@ -34,6 +34,11 @@ const SERVER_VERSION_MIN = 140_000
 /** The persistent state that every command opens: the database with its schema, and the encryption keys. */
 export interface Storage extends AsyncDisposable {
   readonly database: Database
+  /**
+   * The same database for background work, by connections of its own where a process also serves requests: neither waits for a
+   * connection that the other holds. Absent in tests.
+   */
+  readonly backgroundDatabase?: Database
   readonly secrets: SecretStore
   /** The embedded PostgreSQL, unless DATABASE_URL names another. */
   readonly embedded: EmbeddedServer | undefined
@@ -67,10 +72,14 @@ export async function openStorage(config: Config, options: StorageOptions): Prom
   await migrate(database)
   await checkKeys(config, database, keyRing)
   const databaseWatch = opened.use(watchDatabase(config, connection, options.logger))
-  databaseWatch.attach(database)
+  const backgroundDatabase = options.isStart
+    ? opened.use(new Database({ ...connection, poolMax: config.databasePoolMax }))
+    : database
+  for (const each of new Set([database, backgroundDatabase])) databaseWatch.attach(each)
   const resources = opened.move()
   return {
     database,
+    backgroundDatabase,
     secrets: createSecretStore(keyRing),
     embedded,
     databaseWatch,

@@ -39,8 +39,8 @@ const FORGET_INTERVAL_MS = 10 * 60 * 1_000
 /** Builds the worker: ticks, webhook runs, accounts, subscriptions, deliveries, inbound webhooks, tasks, maintenance. */
 export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
   const { config, storage, logger, observability } = deps
-  const { database, secrets } = storage
-  const domain = createContainer(deps)
+  const { secrets, backgroundDatabase: database = storage.database } = storage
+  const domain = createContainer({ ...deps, storage: { ...storage, database } })
   const { clock, queue } = domain
   const runDeps = {
     database,

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { getOption } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
-import { Access, access } from '../gen/patchbay/v1/access_pb.ts'
+import { Access, access, cost } from '../gen/patchbay/v1/access_pb.ts'
 import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../src/catalog/index.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { SETTINGS } from '../src/config.ts'
@@ -73,6 +73,24 @@ function accessTable(): string {
     '| service | team token | environment token or header | or link token | either kind of token | no token |',
   ]
   return [...head, '| --- | --- | --- | --- | --- | --- |', ...rows].join('\n')
+}
+
+const COST_TABLE = /(<!-- cost -->\n)[\s\S]*?(<!-- \/cost -->)/
+
+/** What RPCs cost that take more than one unit, the most expensive first. */
+function costTable(): string {
+  const expensive = SERVICES.flatMap(({ methods }) => methods).filter((method) => getOption(method, cost) > 1)
+  const byCost = Map.groupBy(expensive, (method) => getOption(method, cost))
+  const rows = [...byCost]
+    .sort(([one], [other]) => other - one)
+    .map(([units, methods]) => `| ${units} | ${methods.map(({ name }) => name).join(', ')} |`)
+  return [
+    '| units | RPCs |',
+    '| --- | --- |',
+    ...rows,
+    '| 1 | all others, and `/proxy`, `/custom`, `/unified`, `/mcp` |',
+    '',
+  ].join('\n')
 }
 
 const CATALOG_README = join(import.meta.dirname, '../src/catalog/README.md')
@@ -160,10 +178,13 @@ describe('the tables of the unified models', () => {
 })
 
 describe('the README of the contract', () => {
-  it('lists who may call each RPC, as its option says (npm run docs writes the table anew)', () => {
+  it('lists who may call each RPC and what it costs, as its options say (npm run docs writes the tables anew)', () => {
     const text = readFileSync(CONTRACT_README, 'utf8')
     expect(text).toMatch(ACCESS_TABLE)
-    const fresh = text.replace(ACCESS_TABLE, (_, open, close) => `${open}${accessTable()}${close}`)
+    expect(text).toMatch(COST_TABLE)
+    const fresh = text
+      .replace(ACCESS_TABLE, (_, open, close) => `${open}${accessTable()}${close}`)
+      .replace(COST_TABLE, (_, open, close) => `${open}${costTable()}${close}`)
     if (process.env.WRITE_DOCS === '1') writeFileSync(CONTRACT_README, fresh)
     else expect(text).toBe(fresh)
   })

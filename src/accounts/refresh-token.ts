@@ -1,4 +1,13 @@
-import { assertNever, type BackoffPolicy, backoffMs, Failure, newId, notFound, outliveRequest } from '../base/index.ts'
+import {
+  assertNever,
+  type BackoffPolicy,
+  backoffMs,
+  Failure,
+  newId,
+  notFound,
+  outliveRequest,
+  withoutSlot,
+} from '../base/index.ts'
 import { isDatabaseUnavailable, isForeignKeyViolation, type Tx } from '../database/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TokenError, TokenRules, TokenSet } from '../formats/index.ts'
@@ -54,7 +63,7 @@ export function createTokenProvider(deps: RefreshDependencies): TokenProvider {
       const now = deps.clock.now()
       if (!needsToken(resolved, now)) return resolved
       try {
-        return await refreshOnce(resolved, false)
+        return await withoutSlot(() => refreshOnce(resolved, false))
       } catch (error) {
         const { token } = resolved
         if (isTokenRequestFailure(error) && token !== undefined && isUsable(token, now)) return resolved
@@ -63,7 +72,7 @@ export function createTokenProvider(deps: RefreshDependencies): TokenProvider {
     },
     async refresh(resolved, isForced) {
       const canRefresh = tokenRulesOf(resolved)?.canRequestToken(resolved.token) === true
-      return canRefresh ? await refreshOnce(resolved, isForced) : undefined
+      return canRefresh ? await withoutSlot(() => refreshOnce(resolved, isForced)) : undefined
     },
   }
 }

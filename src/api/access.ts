@@ -1,5 +1,5 @@
 import { type DescMethod, getOption } from '@bufbuild/protobuf'
-import { Access as AccessRule, access as accessOption } from '../../gen/patchbay/v1/access_pb.ts'
+import { Access as AccessRule, access as accessOption, cost as costOption } from '../../gen/patchbay/v1/access_pb.ts'
 
 /** Who may call an operation: anybody, any API token, a caller in an environment, that or a link token, or a team token. */
 export type Access = 'public' | 'token' | 'environment' | 'environment_or_link' | 'team'
@@ -25,6 +25,11 @@ export function accessOf(method: DescMethod): Access {
   const access = ACCESS[getOption(method, accessOption)]
   if (access === undefined) throw new Error(`${method.parent.typeName}/${method.name} has no option patchbay.v1.access`)
   return access
+}
+
+/** Units of the rate limit that a call of an RPC takes: its option `(patchbay.v1.cost)`, 1 without it. */
+export function costOf(method: DescMethod): number {
+  return getOption(method, costOption) || 1
 }
 
 /** Whether an operation acts in one environment, which its caller has to name. */

@@ -14,11 +14,12 @@ import type { StatusCode } from '../base/index.ts'
 import type { Exchange } from './exchange.ts'
 import { JSON_WRITE_OPTIONS } from './messages/codec.ts'
 import type { Operation, ServiceDefinition } from './operation.ts'
+import { acquireStreamSlot, inSlot } from './pipeline/admission.ts'
 import { authenticate } from './pipeline/authenticate.ts'
 import { startDeadline } from './pipeline/deadline.ts'
 import { failureDetails, failureHeaders, grpcCode, toFailure } from './pipeline/errors.ts'
 import { completeExchange } from './pipeline/respond.ts'
-import { acquireStreamSlot, type ServerContext } from './pipeline/server-context.ts'
+import type { ServerContext } from './pipeline/server-context.ts'
 import { assertValid } from './pipeline/validate.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -97,7 +98,7 @@ async function startCall(handler: HandlerContext, operations: ReadonlyMap<string
   })
   try {
     startDeadline(context, isUnary ? { defaultMs: deadlineDefaultMs, maxMs: deadlineMaxMs } : {})
-    await authenticate(exchange, operation.access)
+    await authenticate(exchange, operation)
     if (!isUnary) acquireStreamSlot(exchange, operation.access)
   } catch (error) {
     throw endCall(exchange, error)
@@ -113,7 +114,9 @@ function serveCall(operations: ReadonlyMap<string, Operation>): Interceptor {
     try {
       if (!request.stream) {
         assertValid(operation, { message: request.message, findings: [] })
-        const response = await context.raceInterrupt(() => next({ ...request, signal: context.signal }))
+        const response = await context.raceInterrupt(() =>
+          inSlot(exchange, () => next({ ...request, signal: context.signal })),
+        )
         copyHeaders(context, response.header)
         completeExchange(exchange, 'OK')
         return response

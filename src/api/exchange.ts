@@ -72,6 +72,7 @@ export function sendResponse(
 ): void {
   if (context.isClientGone) return
   const length = Buffer.byteLength(body)
+  context.answerBytes = length
   response.writeHead(status, { ...context.responseHeaders, 'content-type': contentType, 'content-length': length })
   // HTTP/1.1 drops the body of an answer to HEAD by itself, HTTP/2 fails on it.
   response.end(request.method === 'HEAD' ? undefined : body)

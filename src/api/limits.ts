@@ -21,6 +21,16 @@ export interface ApiLimits {
   /** Requests without a token known to be valid that a client address may send per `rateWindowMs`; 0: no limit. */
   readonly rateAddressMax: number
   readonly rateWindowMs: number
+  /** Requests that are worked on at the same time; environments share them, and one alone has half (see `FairSlots`). */
+  readonly requestsActiveMax: number
+  /** Requests of one environment that wait for their turn. */
+  readonly requestsWaitingMax: number
+  /** Longest wait for a turn; what has waited longer is rejected, to be sent again. */
+  readonly requestWaitMs: number
+  /** Memory for large bodies of requests; environments share it, and one alone has half. */
+  readonly bodyBytesMax: number
+  /** Memory for answers that clients have yet to read; shared as that for bodies. */
+  readonly answerBytesMax: number
   /** How long a new connection may take until its HTTP version is known, or for its TLS handshake. */
   readonly protocolDetectionMs: number
   /** How long request headers may take (HTTP/1.1). */
@@ -56,6 +66,11 @@ export const DEFAULT_LIMITS: ApiLimits = {
   rateRequestsMax: 500,
   rateAddressMax: 100,
   rateWindowMs: 10_000,
+  requestsActiveMax: 24,
+  requestsWaitingMax: 1_000,
+  requestWaitMs: 10_000,
+  bodyBytesMax: 256 * 1024 * 1024,
+  answerBytesMax: 256 * 1024 * 1024,
   protocolDetectionMs: 10_000,
   headersMs: 10_000,
   keepAliveMs: 75_000,

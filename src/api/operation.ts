@@ -11,7 +11,7 @@ import type {
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import type { FailureReason, Violation } from '../base/index.ts'
-import { type Access, accessOf } from './access.ts'
+import { type Access, accessOf, costOf } from './access.ts'
 
 /** A violation that may also name the reason of the whole error; without one the reason is INVALID_FIELD. */
 export interface Finding extends Violation {
@@ -55,6 +55,8 @@ interface OperationBase {
   readonly input: DescMessage
   readonly output: DescMessage
   readonly access: Access
+  /** Units of the rate limit that a call takes. */
+  readonly cost: number
   /** Has no side effects, as the contract says, and may be called by GET. */
   readonly isSafe: boolean
   /** The operation's own findings; empty when it has no check. */
@@ -106,6 +108,7 @@ function compile({ implementation, checks }: ServiceDefinition, method: DescMeth
     input: method.input,
     output: method.output,
     access: accessOf(method),
+    cost: costOf(method),
     isSafe: method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
     check: (request: Message) => check?.(request as never) ?? [],
     handle: handler.bind(implementation),

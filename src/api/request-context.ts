@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, validateHeaderValue } from 'node:http'
 import { type BlockList, isIP, isIPv6 } from 'node:net'
 import type { DescMethod, DescService } from '@bufbuild/protobuf'
 import { type ContextValues, createContextValues, type HandlerContext } from '@connectrpc/connect'
-import { Failure, newId, type RequestScope, runInRequest } from '../base/index.ts'
+import { Failure, newId, type RequestScope, type RequestSlot, runInRequest } from '../base/index.ts'
 import type { PresentedToken, Principal } from '../tenancy/index.ts'
 import { callerKey } from './caller.ts'
 
@@ -40,6 +40,9 @@ export class RequestContext implements HandlerContext, RequestScope {
   readonly #headers: Record<string, string>
   /** Ids and names of the contract that log lines about the request also show, never a value of the caller's. */
   logFields: Readonly<Record<string, string>> | undefined
+  slot: RequestSlot | undefined
+  /** Length of the answer, once it is sent as a whole. */
+  answerBytes = 0
   /** The token that the request was authenticated with. */
   token: PresentedToken | undefined
   #method: DescMethod | undefined

@@ -1,7 +1,7 @@
 import { type AddressInfo, BlockList } from 'node:net'
 import type { DescFile } from '@bufbuild/protobuf'
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.ts'
-import { type Clock, Failure, FairSemaphore, Slab } from '../base/index.ts'
+import { type Clock, Failure, FairSemaphore, FairSlots, Slab } from '../base/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import { createConnectServer } from './connect-server.ts'
 import type { CorsOrigins } from './cors.ts'
@@ -156,6 +156,14 @@ function createServerContext(options: ApiServerOptions): ServerContext {
     observe: options.observe,
     openExchanges,
     openStreams: new Set(),
+    requestSlots: new FairSlots({
+      slotsMax: limits.requestsActiveMax,
+      waitingPerOwnerMax: limits.requestsWaitingMax,
+      waitMsMax: limits.requestWaitMs,
+      clock,
+    }),
+    bodyBytes: new FairSemaphore(limits.bodyBytesMax),
+    answerBytes: new FairSemaphore(limits.answerBytesMax),
     streamSlots: new FairSemaphore(limits.streamsMax),
     publicStreamSlots: new FairSemaphore(limits.publicStreamsMax),
   }

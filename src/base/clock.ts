@@ -1,3 +1,5 @@
+import { withoutSlot } from './request-scope.ts'
+
 /** Lengths of time in milliseconds. */
 export const SECOND_MS = 1_000
 export const MINUTE_MS = 60 * SECOND_MS
@@ -9,7 +11,7 @@ export interface Clock {
   now(): Date
   /** Milliseconds since an arbitrary moment; never goes back when the machine's time is corrected. For durations. */
   monotonicMs(): number
-  /** Resolves after `ms`, or as soon as `signal` aborts; never rejects. */
+  /** Resolves after `ms`, or as soon as `signal` aborts; never rejects. The slot of the current request is free meanwhile. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
@@ -38,17 +40,20 @@ export async function withTimeout<Result>(
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
-  sleep: (ms, signal) =>
-    new Promise((resolve) => {
-      if (signal?.aborted) return resolve()
-      const done = () => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', done)
-        resolve()
-      }
-      const timer = setTimeout(done, ms)
-      signal?.addEventListener('abort', done, { once: true })
-    }),
+  sleep: (ms, signal) => withoutSlot(() => sleep(ms, signal)),
+}
+
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve()
+    const done = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal?.addEventListener('abort', done, { once: true })
+  })
 }
 
 /**

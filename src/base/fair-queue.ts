@@ -48,9 +48,14 @@ export class FairQueue<T extends { readonly owner: string }> {
     this.#size++
   }
 
-  /** The next item; its owner moves to the end of the round. */
-  shift(): T | undefined {
+  /**
+   * The next item; its owner moves to the end of the round.
+   *
+   * @param mayServe passes over an owner, which keeps its place in the round; absent: every owner is served
+   */
+  shift(mayServe?: (owner: string) => boolean): T | undefined {
     for (const [owner, line] of this.#lines) {
+      if (mayServe?.(owner) === false) continue
       const item = line.shift()
       this.#lines.delete(owner)
       if (line.length > 0) this.#lines.set(owner, line)

@@ -1,7 +1,7 @@
 /**
  * What every module builds on: time, ids, JSON, dot paths, backoff, caches and the one error type.
  *
- * Nothing here knows the product's nouns, opens a socket or keeps state.
+ * Nothing here knows the product's nouns, opens a socket or keeps state beyond the queue of the event loop.
  */
 
 export { type BackoffPolicy, backoffMs, type Random, type RetrySchedule, retryDelayMs } from './backoff.ts'
@@ -24,8 +24,10 @@ export {
   type TransientReason,
   type Violation,
 } from './errors.ts'
+export { yieldToEventLoop } from './event-loop-turns.ts'
 export { FairQueue } from './fair-queue.ts'
 export { FairSemaphore } from './fair-semaphore.ts'
+export { FairSlots } from './fair-slots.ts'
 export { FORM_FIELDS_MAX, parseFormFields } from './form-fields.ts'
 export { isUuid, lowestIdAt, newId } from './ids.ts'
 export {
@@ -57,14 +59,21 @@ export {
   parseScanned,
   scanJson,
 } from './json-parse.ts'
-export { parseJsonInSlices, yieldToEventLoop } from './json-parse-sliced.ts'
+export { parseJsonInSlices } from './json-parse-sliced.ts'
 export { chunkJson, stringifyJson } from './json-stringify.ts'
 export { findUnstorable, findUnstorableText, isStorableNumber, type JsonFinding, toJsonbText } from './jsonb.ts'
 export { LazyMap } from './lazy-map.ts'
 export { LongPollHub } from './long-poll-hub.ts'
 export { MicroBatcher } from './micro-batcher.ts'
 export { PollLoop, type PollLoopDeps, type PollLoopSpec } from './poll-loop.ts'
-export { currentRequest, outliveRequest, type RequestScope, runInRequest } from './request-scope.ts'
+export {
+  currentRequest,
+  outliveRequest,
+  type RequestScope,
+  type RequestSlot,
+  runInRequest,
+  withoutSlot,
+} from './request-scope.ts'
 export { createSealer, type Sealer } from './sealer.ts'
 export { Slab } from './slab.ts'
 export { slidingCount, type WindowCounts, windowsUntilAllowed } from './sliding-window.ts'

@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from './event-loop-turns.ts'
 import type { Json } from './json.ts'
 import { endOfString, JSON_NESTING_MAX, JsonTextError, nestedTooDeep, notJson, parseJson } from './json-parse.ts'
 
@@ -51,11 +52,6 @@ export async function parseJsonInSlices(text: string): Promise<Json> {
   const parser = new SliceParser(text)
   while (!parser.scanSlice()) await yieldToEventLoop()
   return parser.result()
-}
-
-/** Yields: resolves after the other pending work of the event loop. */
-export function yieldToEventLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
 }
 
 class SliceParser {

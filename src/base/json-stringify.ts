@@ -1,5 +1,5 @@
+import { yieldToEventLoop } from './event-loop-turns.ts'
 import { exceedsJsonSize, isJsonObject, type Json, type JsonObject } from './json.ts'
-import { yieldToEventLoop } from './json-parse-sliced.ts'
 
 /** Largest value that is stringified without yielding, in characters; takes some milliseconds. */
 const DIRECT_LENGTH_MAX = 512 * 1024

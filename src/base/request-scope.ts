@@ -1,8 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Failure } from './errors.ts'
 
+/** The place of a request among those that are worked on. */
+export interface RequestSlot {
+  /** Who shares with others: an environment, a team, a client address. */
+  readonly owner: string
+  /** Waits without the place. */
+  leaveDuring<Result>(wait: () => Promise<Result>): Promise<Result>
+}
+
 /** A request for which work is done. */
 export interface RequestScope {
+  /** Undefined until its work begins; see `FairSlots`. */
+  slot: RequestSlot | undefined
   /** Why nothing more may begin for it, such as its deadline; undefined while it goes on. */
   readonly interruption: Failure | undefined
   /**
@@ -38,4 +48,18 @@ export function currentRequest(): RequestScope | undefined {
  */
 export function outliveRequest<Result>(work: () => Result): Result {
   return scopes.run(undefined, work)
+}
+
+/** Waits for a third party, a client or time: the slot of the request is free for others meanwhile. */
+export function withoutSlot<Result>(wait: () => Promise<Result>): Promise<Result> {
+  const slot = scopes.getStore()?.slot
+  return slot === undefined ? wait() : slot.leaveDuring(wait)
+}
+
+/** Owner of the work that no request asked for. */
+const SERVICE = 'service'
+
+/** For whom the current work runs: the owner of the request's slot, or the service itself. */
+export function workOwner(): string {
+  return scopes.getStore()?.slot?.owner ?? SERVICE
 }

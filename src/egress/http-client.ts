@@ -1,4 +1,5 @@
 import { Agent } from 'undici'
+import { withoutSlot } from '../base/index.ts'
 import type { EgressPolicy } from './address-policy.ts'
 import { createGuardedConnector, type ResolveAll, resolveWithSystem } from './connector.ts'
 import type { EgressRequest, EgressStreamRequest } from './request.ts'
@@ -11,7 +12,7 @@ import { send, stream } from './send.ts'
  * Failures by reason: EGRESS_BLOCKED (the address policy rejects the URL, an address that its name resolves to, or a
  * redirect), UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE (not HTTP, too large, wrongly encoded, too many redirects),
  * DEADLINE_EXCEEDED, CANCELLED (the signal), INVALID_FIELD (method or header that cannot be sent). A response of any status
- * is no failure.
+ * is no failure. Requests of clients leave their slot while they wait for an answer.
  */
 export interface HttpClient extends AsyncDisposable {
   send(request: EgressRequest): Promise<EgressResponse>
@@ -55,8 +56,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     bodyTimeout: 0,
   })
   return {
-    send: (request) => send({ agent, policy }, request),
-    stream: (request) => stream({ agent, policy }, request),
+    send: (request) => withoutSlot(() => send({ agent, policy }, request)),
+    stream: (request) => withoutSlot(() => stream({ agent, policy }, request)),
     [Symbol.asyncDispose]: () => agent.destroy(),
   }
 }

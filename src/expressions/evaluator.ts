@@ -70,7 +70,7 @@ const SLOW_OWNERS_MAX = 10_000
 const CACHED_MAX = 4_000
 const CACHED_CHARACTERS_MAX = 4 * 1_048_576
 
-/** Longest time for which inline evaluations of several inputs hold the event loop. */
+/** Longest time for which inline evaluations hold the event loop, of one expression for several inputs or of several expressions. */
 const TURN_MS = 5
 
 /**
@@ -92,6 +92,7 @@ export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
       sizeCalculation: ({ text }) => text.length + 1,
     }),
     gas: options.gas ?? GAS_LIMIT,
+    inlineMs: 0,
     slowOwners: new TtlCache({ max: SLOW_OWNERS_MAX, ttlMs: SLOW_MEMORY_MS, clock: systemClock }),
     onQuarantine: options.onQuarantine ?? (() => {}),
   }
@@ -105,6 +106,8 @@ export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
 interface EvaluatorState extends SandboxState {
   readonly compiled: LRUCache<string, CompiledExpression>
   readonly gas: number
+  /** What inline evaluations of single inputs have taken since one of them yielded to the event loop. */
+  inlineMs: number
 }
 
 /** An analysed expression, in the cache. */
@@ -122,12 +125,28 @@ async function evaluate(
   const compiled = compileCached(state, text)
   if (compiled.problem) throw syntaxFailure(compiled.problem)
   if (compiled.inline) {
-    const value = compiled.inline(input, options.bindings)
+    const value = evaluateOne(state, compiled.inline, input, options)
+    if (state.inlineMs > TURN_MS) {
+      state.inlineMs = 0
+      await yieldToEventLoop()
+    }
     if (value !== BAILED_OUT) return value
   }
   const [result] = await evaluateInSandbox(state, compiled, [input], options)
   if (result && 'failure' in result) throw result.failure
   return result?.value
+}
+
+function evaluateOne(
+  state: EvaluatorState,
+  run: InlineEvaluation,
+  input: JsonObject,
+  { bindings }: EvaluationOptions,
+): ReturnType<InlineEvaluation> {
+  const startedMs = performance.now()
+  const value = run(input, bindings)
+  state.inlineMs += performance.now() - startedMs
+  return value
 }
 
 async function evaluateEach(

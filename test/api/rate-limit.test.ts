@@ -39,6 +39,22 @@ describe('the limiter', () => {
     expect(limiter.take('a', 4_500)).toEqual({ isAllowed: true, limit: 3, remaining: 1, resetSeconds: 6 })
   })
 
+  it('counts the cost of requests in units, and lets one that costs more than the limit take a whole window', () => {
+    const limiter = new RateLimiter(10, 10_000)
+    expect(limiter.take('a', 0, 7)).toMatchObject({ isAllowed: true, remaining: 3 })
+    expect(limiter.take('a', 0, 4)).toMatchObject({ isAllowed: false, remaining: 3 })
+    expect(limiter.take('a', 0, 3)).toMatchObject({ isAllowed: true, remaining: 0 })
+    expect(limiter.take('b', 0, 64)).toMatchObject({ isAllowed: true, remaining: 0 })
+  })
+
+  it('counts what was used beyond the limit against what comes next', () => {
+    const limiter = new RateLimiter(10, 10_000)
+    limiter.charge('a', 0, 25)
+    expect(limiter.isOverdrawn('a', 0)).toBe(true)
+    expect(limiter.take('a', 10_000)?.isAllowed).toBe(false)
+    expect(limiter.take('a', 17_000)?.isAllowed).toBe(true)
+  })
+
   it('is off at 0', () => {
     expect(new RateLimiter(0, 10_000).take('a', 0)).toBeUndefined()
   })

@@ -298,8 +298,8 @@ export const ErrorReason = {
   LEASE_LOST: 36,
 
   /**
-   * The token's request budget is used up, or too many background tasks of the environment have not ended; `RetryInfo`
-   * and `Retry-After` say how long to wait. RESOURCE_EXHAUSTED.
+   * The token's budget is used up, too many requests of the environment run at once, or too many of its background tasks have
+   * not ended; `RetryInfo` and `Retry-After` say how long to wait. RESOURCE_EXHAUSTED.
    *
    * @generated from enum value: ERROR_REASON_RATE_LIMITED = 37;
    */

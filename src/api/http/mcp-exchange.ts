@@ -5,7 +5,7 @@ import { Failure, type Json, JsonTextError, parseJsonInSlices } from '../../base
 import { type McpTools, serveMcp } from '../../mcp/index.ts'
 import { describeError } from '../../telemetry/index.ts'
 import type { CorsOrigins } from '../cors.ts'
-import { readBody } from '../pipeline/body.ts'
+import { readCallerBody } from '../pipeline/admission.ts'
 import { enforceWriteTimeout, writeBody } from '../pipeline/respond.ts'
 import type { HttpExchange } from './routes.ts'
 
@@ -63,7 +63,7 @@ export async function exchangeMcp(
   open: (body: Json | undefined) => McpTools | Promise<McpTools>,
 ): Promise<void> {
   const { request, response, context, server } = exchange
-  const bytes = await readBody(exchange, server.limits, BODY_BYTES_MAX)
+  const bytes = await readCallerBody(exchange, BODY_BYTES_MAX)
   const json = await jsonOf(bytes)
   const tools = await open(json)
   const web = new Request(`http://localhost${exchange.path}`, {

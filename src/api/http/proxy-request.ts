@@ -4,7 +4,8 @@ import { codingOf, decompress, Failure, findUnstorable, invalidFields, type Json
 import type { ApiRequest, Exchange } from '../exchange.ts'
 import { parseRequestJsonInSlices } from '../messages/json-text.ts'
 import { isStorable } from '../messages/storable.ts'
-import { hasNoBody, readBody, sendContinue } from '../pipeline/body.ts'
+import { readCallerBody } from '../pipeline/admission.ts'
+import { hasNoBody, sendContinue } from '../pipeline/body.ts'
 import { isJsonType } from '../pipeline/media-type.ts'
 import type { HttpExchange } from './routes.ts'
 
@@ -30,7 +31,7 @@ export async function readProxyBody(exchange: HttpExchange): Promise<ProxyBody> 
   } = exchange
   if (hasNoBody(request)) return { kind: 'value', value: undefined }
   if (!isJsonType(request.headers['content-type'])) return { kind: 'bytes', ...streamedBody(exchange) }
-  const body = await readBody(exchange, limits, limits.requestBytesMax)
+  const body = await readCallerBody(exchange, limits.requestBytesMax)
   const bytes = await decompress(body, codingOf(request.headers['content-encoding']), limits.requestBytesMax)
   if (bytes.length === 0) return { kind: 'value', value: undefined }
   const value = await parseRequestJsonInSlices(bytes)

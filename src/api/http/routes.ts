@@ -2,11 +2,11 @@ import { invalidFields, type StatusCode } from '../../base/index.ts'
 import type { Access } from '../access.ts'
 import type { Exchange } from '../exchange.ts'
 import type { Finding } from '../operation.ts'
+import { acquireStreamSlot, countUnsent, inSlot } from '../pipeline/admission.ts'
 import { authenticate, limitAddress } from '../pipeline/authenticate.ts'
 import { startDeadline } from '../pipeline/deadline.ts'
 import type { Protocol } from '../pipeline/protocol.ts'
 import { completeExchange, sendError } from '../pipeline/respond.ts'
-import { acquireStreamSlot } from '../pipeline/server-context.ts'
 
 /**
  * An HTTP endpoint beside the contract. It has the authentication, deadline and errors of all requests; body and
@@ -64,6 +64,9 @@ export function createHttpRouter(routes: readonly HttpRoute[]): HttpRouter {
   return (path) => exact.get(path) ?? longestFirst.find(([prefix]) => path.startsWith(prefix))?.[1] ?? NO_ROUTES
 }
 
+/** Units of the rate limit for a request, as for most operations of the contract. */
+const ROUTE_COST = 1
+
 /** Serves one request of an HTTP route. Never rejects. */
 export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path: string, query: string): Promise<void> {
   const { context, server } = exchange
@@ -74,6 +77,7 @@ export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path:
   try {
     startDeadline(context, { defaultMs: route.deadlineDefaultMs, maxMs: server.limits.deadlineMaxMs })
     await context.raceInterrupt(() => runHttpRoute(exchange, route, path, query))
+    countUnsent(exchange)
   } catch (error) {
     outcome = sendError(exchange, error).code
   }
@@ -82,10 +86,12 @@ export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path:
 
 async function runHttpRoute(exchange: Exchange, route: HttpRoute, path: string, query: string): Promise<void> {
   if (route.isAddressLimited === true) limitAddress(exchange)
-  await authenticate(exchange, route.access)
+  await authenticate(exchange, { access: route.access, cost: ROUTE_COST })
   if (route.access !== 'public') acquireStreamSlot(exchange, route.access)
   const single = readSingleParameters(query, route.singleParameters ?? [])
-  await route.handle({ ...exchange, path, query, parameter: (name) => single(name) })
+  const handled = () => route.handle({ ...exchange, path, query, parameter: (name) => single(name) })
+  if (route.access === 'public' && route.isAddressLimited !== true) await handled()
+  else await inSlot(exchange, handled)
 }
 
 /** @throws Failure INVALID_FIELD for a parameter that is given more than once */

@@ -28,6 +28,7 @@ export async function callOperation(
   const request = innerRequest(outer, body)
   const context = new RequestContext(request)
   context.setCaller(callerOf(outer.context), outer.context.token)
+  context.slot = outer.context.slot
   const ended = AbortSignal.any([signal, outer.context.signal])
   const onEnd = () =>
     context.interrupt(

@@ -2,7 +2,7 @@ import type { BlockList } from 'node:net'
 import { type Clock, Failure } from '../../base/index.ts'
 import type { Authenticator, PresentedToken, Principal } from '../../tenancy/index.ts'
 import { type Access, concernsEnvironment } from '../access.ts'
-import { callerOf } from '../caller.ts'
+import { callerKey, callerOf } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { RateLimiter } from './rate-limiter.ts'
@@ -24,6 +24,12 @@ export interface AccessControl {
   readonly reauthenticator: Reauthenticator
 }
 
+/** Who may send a request, and how many units of the rate limit it takes. */
+interface AdmissionRule {
+  readonly access: Access
+  readonly cost: number
+}
+
 /** Looks up the caller that presents a link token. */
 type LinkAuthenticator = (token: string) => Promise<Principal | undefined>
 
@@ -38,12 +44,15 @@ type LinkAuthenticator = (token: string) => Promise<Principal | undefined>
  * @throws Failure TOKEN_MISSING, TOKEN_INVALID, RATE_LIMITED, ENVIRONMENT_REQUIRED, TEAM_TOKEN_REQUIRED,
  *   RESOURCE_NOT_FOUND for an environment of another team
  */
-export async function authenticate(exchange: Exchange, access: Access): Promise<void> {
+export async function authenticate(exchange: Exchange, { access, cost }: AdmissionRule): Promise<void> {
   const { accessControl } = exchange.server
   const { context } = exchange
   if (access === 'public') return
-  // A call that another request carries: that one was counted and authenticated.
-  if (context.token !== undefined) return assertAccess(access, callerOf(context))
+  if (context.token !== undefined) {
+    // A call that another request carries: that one was authenticated, and counted as an ordinary call.
+    consumeTokenLimit(exchange, callerOf(context).tokenId, cost - 1)
+    return assertAccess(access, callerOf(context))
+  }
   const text = bearerToken(context)
   if (text === undefined) {
     limitAddress(exchange)
@@ -51,11 +60,46 @@ export async function authenticate(exchange: Exchange, access: Access): Promise<
   }
   const token = accessControl.authenticator.parseToken(text)
   const link =
-    access === 'environment_or_link' && token?.knownId === undefined ? await findLink(exchange, text) : undefined
-  const caller = link ?? (await authenticateApiToken(exchange, token))
+    access === 'environment_or_link' && token?.knownId === undefined ? await findLink(exchange, text, cost) : undefined
+  const caller = link ?? (await authenticateApiToken(exchange, token, cost))
   context.setCaller(caller, token)
   assertAccess(access, caller)
   accessControl.reauthenticator.start()
+}
+
+/**
+ * Counts the size of a caller's body against the limit of its token: a unit for each whole `UNIT_BYTES`, beside those of the
+ * operation.
+ *
+ * @throws Failure RATE_LIMITED
+ */
+export function chargeSize(exchange: LimitedExchange, bytes: number): void {
+  consumeTokenLimit(exchange, callerOf(exchange.context).tokenId, Math.floor(bytes / UNIT_BYTES))
+}
+
+/** Counts the size of an answer, as that of a body, after it was made: requests that come next, or wait, are limited by it. */
+export function chargeAnswer({ server, context, operationPath }: LimitedExchange, bytes: number): void {
+  const units = Math.floor(bytes / UNIT_BYTES)
+  const caller = context.values.get(callerKey)
+  // Answers of third parties are limited by the limits of the account.
+  if (units === 0 || caller === undefined || PROXIED.test(operationPath)) return
+  const { tokenLimiter, clock } = server.accessControl
+  tokenLimiter.charge(caller.tokenId, clock.monotonicMs(), units)
+}
+
+/**
+ * Checks a request that has waited for its turn: answers that were made meanwhile may have used up what its token may use.
+ *
+ * @throws Failure RATE_LIMITED
+ */
+export function assertWithinLimit({ server, context }: Pick<LimitedExchange, 'server' | 'context'>): void {
+  const caller = context.values.get(callerKey)
+  if (caller === undefined) return
+  const { tokenLimiter, clock } = server.accessControl
+  if (!tokenLimiter.isOverdrawn(caller.tokenId, clock.monotonicMs())) return
+  const message =
+    'the answers to this token are larger than its limit allows; wait before the next request, ask for less'
+  throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: ANSWERS_RETRY_SECONDS })
 }
 
 /** Counts a request that presents no valid token against the limit of its client address. @throws Failure RATE_LIMITED */
@@ -81,6 +125,10 @@ export async function authenticateOther<T>(
   return foundOrLimited(exchange, found)
 }
 
+/** A window and a half, after which most of an overdraft has slid out. */
+const ANSWERS_RETRY_SECONDS = 15
+/** Of a body or an answer, for one unit of the rate limit. */
+const UNIT_BYTES = 64 * 1024
 const ENVIRONMENT_HEADER = 'patchbay-environment'
 const BEARER = /^bearer +([\x21-\x7e]+)$/i
 
@@ -90,7 +138,11 @@ export function bearerToken(context: RequestContext): string | undefined {
 }
 
 /** @param token `undefined` for a text that cannot be one, for which nothing is looked up */
-async function authenticateApiToken(exchange: Exchange, token: PresentedToken | undefined): Promise<Principal> {
+async function authenticateApiToken(
+  exchange: Exchange,
+  token: PresentedToken | undefined,
+  cost: number,
+): Promise<Principal> {
   const { authenticator } = exchange.server.accessControl
   let tokenId = token?.knownId
   if (tokenId === undefined) {
@@ -98,15 +150,15 @@ async function authenticateApiToken(exchange: Exchange, token: PresentedToken | 
     const found = token === undefined ? await attempt() : await lookUp(exchange, token.hash, attempt)
     tokenId = foundOrLimited(exchange, found).tokenId
   }
-  consumeTokenLimit(exchange, tokenId)
+  consumeTokenLimit(exchange, tokenId, cost)
   return await authenticator.authenticate(token, exchange.context.header(ENVIRONMENT_HEADER))
 }
 
 /** The caller of a link token. Only operations with the access `environment_or_link` know link tokens. */
-async function findLink(exchange: Exchange, text: string): Promise<Principal | undefined> {
+async function findLink(exchange: Exchange, text: string, cost: number): Promise<Principal | undefined> {
   const { authenticateLink } = exchange.server.accessControl
   const link = await lookUp(exchange, `link ${text}`, () => authenticateLink(text))
-  if (link !== undefined) consumeTokenLimit(exchange, link.tokenId)
+  if (link !== undefined) consumeTokenLimit(exchange, link.tokenId, cost)
   return link
 }
 
@@ -141,9 +193,11 @@ function lookUp<T>({ server, context }: LimitedExchange, key: string, read: () =
 /** What counting a request takes. */
 type LimitedExchange = Pick<Exchange, 'server' | 'context' | 'operationPath'>
 
-function consumeTokenLimit(exchange: LimitedExchange, tokenId: string): void {
+function consumeTokenLimit(exchange: LimitedExchange, tokenId: string, cost: number): void {
+  if (cost === 0) return
   const { tokenLimiter, clock } = exchange.server.accessControl
-  consumeRateLimit(exchange, tokenLimiter.take(tokenId, clock.monotonicMs()), 'this token sent more than')
+  const what = cost === 1 ? 'requests' : `units in requests, of which this one takes ${cost},`
+  consumeRateLimit(exchange, tokenLimiter.take(tokenId, clock.monotonicMs(), cost), 'this token sent more than', what)
 }
 
 function countAddress({ server, context }: LimitedExchange): ReturnType<RateLimiter['take']> {
@@ -152,7 +206,7 @@ function countAddress({ server, context }: LimitedExchange): ReturnType<RateLimi
 }
 
 function consumeAddressLimit(exchange: LimitedExchange, state: ReturnType<RateLimiter['take']>): void {
-  consumeRateLimit(exchange, state, 'this address sent, without a valid token, more than')
+  consumeRateLimit(exchange, state, 'this address sent, without a valid token, more than', 'requests')
 }
 
 /**
@@ -165,6 +219,7 @@ function consumeRateLimit(
   { context, operationPath }: LimitedExchange,
   state: ReturnType<RateLimiter['take']>,
   who: string,
+  what: string,
 ): void {
   if (state === undefined) return
   const prefix = PROXIED.test(operationPath) ? 'patchbay-ratelimit' : 'ratelimit'
@@ -172,7 +227,7 @@ function consumeRateLimit(
   context.setHeader(`${prefix}-remaining`, String(state.remaining))
   context.setHeader(`${prefix}-reset`, String(state.resetSeconds))
   if (state.isAllowed) return
-  const message = `${who} ${state.limit} requests in the window; wait before the next one`
+  const message = `${who} ${state.limit} ${what} in the window; wait before the next one`
   throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: state.resetSeconds })
 }
 

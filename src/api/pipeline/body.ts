@@ -1,4 +1,4 @@
-import { Failure } from '../../base/index.ts'
+import { Failure, withoutSlot } from '../../base/index.ts'
 import type { ApiRequest, Exchange } from '../exchange.ts'
 import { abortConnection } from './respond.ts'
 
@@ -11,20 +11,34 @@ export interface BodyLimits {
 }
 
 /**
- * Reads the whole body within limits of size and time.
+ * Reads the whole body within limits of size and time. The slot of the request is free meanwhile.
  *
  * @param bytesMax before decompression
+ * @param reserve called with the size before the body is held in memory, as far as that is known: the length that the request
+ * names, then what has arrived. A failure that it returns ends the reading
  * @throws Failure REQUEST_TOO_LARGE as soon as that is known, REQUEST_STALLED when the body does not arrive in time,
- *   CANCELLED when the client disconnects before its end
+ *   CANCELLED when the client disconnects before its end, and that of `reserve`
  */
 export async function readBody(
   { request, response }: Pick<Exchange, 'request' | 'response'>,
   limits: BodyLimits,
   bytesMax: number,
+  reserve: (bytes: number) => Failure | undefined = () => undefined,
 ): Promise<Buffer> {
   if (hasNoBody(request)) return EMPTY
-  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax)
+  const named = Number(request.headers['content-length'] ?? 0)
+  const rejection = named > bytesMax ? tooLarge(bytesMax) : reserve(named)
+  if (rejection !== undefined) throw rejection
   sendContinue({ request, response })
+  return await withoutSlot(() => receiveBody(request, limits, bytesMax, reserve))
+}
+
+function receiveBody(
+  request: ApiRequest,
+  limits: BodyLimits,
+  bytesMax: number,
+  reserve: (bytes: number) => Failure | undefined,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     const startedMs = performance.now()
@@ -33,7 +47,8 @@ export async function readBody(
     const onData = (chunk: Buffer) => {
       chunks.push(chunk)
       size += chunk.length
-      if (size > bytesMax) settle(tooLarge(bytesMax))
+      const rejection = size > bytesMax ? tooLarge(bytesMax) : reserve(size)
+      if (rejection !== undefined) settle(rejection)
       else if (performance.now() - startedMs > limits.bodyTotalMs) settle(stalled())
       else idle.refresh()
     }

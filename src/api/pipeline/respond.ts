@@ -1,6 +1,6 @@
 import { constants } from 'node:http2'
 import type { Readable } from 'node:stream'
-import { Failure, type StatusCode } from '../../base/index.ts'
+import { Failure, type StatusCode, withoutSlot } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
 import { drainRequest } from './body.ts'
 import { allowHeader, failureHeaders, methodNotAllowed, toFailure } from './errors.ts'
@@ -51,11 +51,15 @@ export function completeExchange({ server, context, operationPath }: Exchange, o
  * @throws Failure CANCELLED when the client does not read within `writeTimeoutMs`, and when the request is done
  */
 export async function writeFrame(exchange: Exchange, frame: Uint8Array): Promise<void> {
-  const { server, response, context } = exchange
+  const { response, context } = exchange
   // Thrown into the loop over the handler, which closes the handler too.
   if (context.isDone) throw new Failure('CANCELLED', 'the request is done')
-  if (response.write(frame)) return
-  await new Promise<void>((resolve, reject) => {
+  if (!response.write(frame)) await withoutSlot(() => drained(exchange))
+}
+
+function drained(exchange: Exchange): Promise<void> {
+  const { server, response } = exchange
+  return new Promise((resolve, reject) => {
     const slow = setTimeout(() => {
       settle(() => reject(new Failure('CANCELLED', 'the client does not read its answer')))
       abortConnection(exchange)
@@ -77,6 +81,10 @@ export async function writeFrame(exchange: Exchange, frame: Uint8Array): Promise
  * @throws Failure CANCELLED when the client does not read within `writeTimeoutMs`, or disconnects; errors of the body
  */
 export function writeBody(exchange: Exchange, body: Readable): Promise<void> {
+  return withoutSlot(() => pipeBody(exchange, body))
+}
+
+function pipeBody(exchange: Exchange, body: Readable): Promise<void> {
   const { server, response, context } = exchange
   return new Promise((resolve, reject) => {
     let slow: NodeJS.Timeout | undefined

@@ -1,8 +1,8 @@
 import type { StatusCode } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ResultInit, UnaryOperation } from '../operation.ts'
-import { authenticate } from './authenticate.ts'
-import { readBody } from './body.ts'
+import { countUnsent, inSlot, readCallerBody } from './admission.ts'
+import { assertWithinLimit, authenticate, chargeAnswer } from './authenticate.ts'
 import { startDeadline } from './deadline.ts'
 import type { UnaryProtocol } from './protocol.ts'
 import { completeExchange, enforceWriteTimeout, sendError } from './respond.ts'
@@ -25,6 +25,8 @@ export async function serveUnary(
     const result = await exchange.context.raceInterrupt(() => runUnary(exchange, operation, protocol))
     await protocol.sendResult(operation, exchange, result)
     if (exchange.response.writableLength > LARGE_BACKLOG_BYTES) enforceWriteTimeout(exchange)
+    countUnsent(exchange)
+    chargeAnswer(exchange, exchange.context.answerBytes)
   } catch (error) {
     outcome = sendError(exchange, error).code
   }
@@ -36,9 +38,12 @@ async function runUnary(exchange: Exchange, operation: UnaryOperation, protocol:
   const { server, context } = exchange
   const { limits } = server
   startDeadline(context, { defaultMs: limits.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
-  await authenticate(exchange, operation.access)
-  const body = await readBody(exchange, limits, protocol.bodyBytesMax(limits.requestBytesMax))
-  const request = await protocol.decode(operation, exchange, body, limits.requestBytesMax)
-  await assertValidInSlices(operation, request, body)
-  return operation.handle(request.message, context)
+  await authenticate(exchange, operation)
+  const body = await readCallerBody(exchange, protocol.bodyBytesMax(limits.requestBytesMax))
+  return await inSlot(exchange, async () => {
+    assertWithinLimit(exchange)
+    const request = await protocol.decode(operation, exchange, body, limits.requestBytesMax)
+    await assertValidInSlices(operation, request, body)
+    return await operation.handle(request.message, context)
+  })
 }

@@ -79,6 +79,7 @@ export function createGrpcProtocol(
     },
     async sendResult(operation, exchange, result) {
       const message = await frame(operation, result)
+      exchange.context.answerBytes = message.length
       open(exchange)
       finish(exchange, message, OK)
     },

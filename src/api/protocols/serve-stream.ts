@@ -1,13 +1,12 @@
 import type { StatusCode } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ServerStreamingOperation } from '../operation.ts'
+import { acquireStreamSlot, inSlot, readCallerBody } from '../pipeline/admission.ts'
 import { authenticate } from '../pipeline/authenticate.ts'
-import { readBody } from '../pipeline/body.ts'
 import { startDeadline } from '../pipeline/deadline.ts'
 import { toFailure } from '../pipeline/errors.ts'
 import type { StreamProtocol } from '../pipeline/protocol.ts'
 import { completeExchange, enforceWriteTimeout, sendError, writeFrame } from '../pipeline/respond.ts'
-import { acquireStreamSlot } from '../pipeline/server-context.ts'
 import { assertValidInSlices } from '../pipeline/validate.ts'
 
 /**
@@ -48,15 +47,17 @@ async function runStream(
   const { server, context, response } = exchange
   const { limits } = server
   startDeadline(context, { defaultMs: undefined, maxMs: undefined })
-  await authenticate(exchange, operation.access)
+  await authenticate(exchange, operation)
   acquireStreamSlot(exchange, operation.access)
-  const body = await readBody(exchange, limits, protocol.bodyBytesMax(limits.requestBytesMax))
-  const request = await protocol.decode(operation, exchange, body, limits.requestBytesMax)
-  await assertValidInSlices(operation, request, body)
-  for await (const result of operation.handle(request.message, context)) {
-    const frame = await protocol.frame(operation, result)
-    if (!response.headersSent) protocol.open(exchange)
-    await writeFrame(exchange, frame)
-  }
+  const body = await readCallerBody(exchange, protocol.bodyBytesMax(limits.requestBytesMax))
+  await inSlot(exchange, async () => {
+    const request = await protocol.decode(operation, exchange, body, limits.requestBytesMax)
+    await assertValidInSlices(operation, request, body)
+    for await (const result of operation.handle(request.message, context)) {
+      const frame = await protocol.frame(operation, result)
+      if (!response.headersSent) protocol.open(exchange)
+      await writeFrame(exchange, frame)
+    }
+  })
   if (!context.isDone && !response.headersSent) protocol.open(exchange)
 }

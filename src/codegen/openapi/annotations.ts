@@ -38,6 +38,8 @@ export interface Annotations {
   access(method: DescMethod): AccessName
   /** What a call of an RPC may do. @throws Error for one with side effects that does not say which */
   effects(method: DescMethod): readonly EffectName[]
+  /** Units of the rate limit that a call of an RPC takes. */
+  cost(method: DescMethod): number
   hasBehavior(field: DescField, behavior: FieldBehavior): boolean
 }
 
@@ -52,6 +54,7 @@ export function readAnnotations(files: readonly DescFile[]): Annotations {
   const http = extension(registry, 'google.api.http')
   const behavior = extension(registry, 'google.api.field_behavior')
   const access = extension(registry, 'patchbay.v1.access')
+  const cost = extension(registry, 'patchbay.v1.cost')
   const accessNames = new Map(access.enum?.values.map((v) => [v.number, v.name.replace('ACCESS_', '').toLowerCase()]))
   const effects = extension(registry, 'patchbay.v1.effects')
   const effectEnum = effects.fieldKind === 'list' ? effects.enum : undefined
@@ -80,6 +83,7 @@ export function readAnnotations(files: readonly DescFile[]): Annotations {
         )
       return names
     },
+    cost: (method) => Number(getOption(method, cost)) || 1,
     hasBehavior(field, name) {
       const set: unknown = getOption(field, behavior)
       return Array.isArray(set) && set.includes(numbers.get(name))

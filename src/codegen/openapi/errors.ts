@@ -95,8 +95,10 @@ export const RATE_LIMIT_HEADERS: JsonObject = {
 
 /** What the rate limit headers and the error responses refer to. */
 export const HEADER_COMPONENTS: JsonObject = {
-  'RateLimit-Limit': integerHeader('Requests that the token may make per window.'),
-  'RateLimit-Remaining': integerHeader('Requests left in the current window.'),
+  'RateLimit-Limit': integerHeader(
+    'Units that the token may use per window; most requests take one, `x-cost` says how many.',
+  ),
+  'RateLimit-Remaining': integerHeader('Units left in the current window.'),
   'RateLimit-Reset': integerHeader('Seconds until the window ends.'),
   'Upstream-RateLimit-Limit': textHeader('Limit of the third party, as it or the definition states it.'),
   'Upstream-RateLimit-Remaining': textHeader('What is left of the limit of the third party.'),
@@ -122,7 +124,7 @@ export const RESPONSE_COMPONENTS: JsonObject = {
     content: ERROR_CONTENT,
   },
   RateLimited: {
-    description: 'The request budget is used up.',
+    description: 'The budget of the token is used up, or too many requests of the environment run at once.',
     headers: { ...RATE_LIMIT_HEADERS, 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
     content: ERROR_CONTENT,
   },

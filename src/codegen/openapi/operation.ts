@@ -39,6 +39,11 @@ const ACCESS_TEXTS: Readonly<Record<AccessName, string>> = {
   team: 'Needs a team token.',
 }
 
+/** What a call costs, of an operation that takes more than others; `x-cost` repeats it for programs. */
+function costTexts(cost: number): readonly string[] {
+  return cost === 1 ? [] : [`Takes ${cost} units of the token's rate limit.`]
+}
+
 /** One RPC as an OpenAPI operation. */
 export function operation(
   method: DescMethod,
@@ -50,14 +55,16 @@ export function operation(
   const inPath = pathFields(binding.path)
   const access = annotations.access(method)
   const effects = annotations.effects(method)
+  const cost = annotations.cost(method)
   const body = binding.hasBody ? book.bodyRef(method.input, inPath) : undefined
   return {
     operationId: method.name,
     tags: [method.parent.name],
     summary: firstSentence(summary),
-    description: [summary, ...rest, ACCESS_TEXTS[access]].join('\n\n'),
+    description: [summary, ...rest, ACCESS_TEXTS[access], ...costTexts(cost)].join('\n\n'),
     'x-access': access,
     ...(effects.length > 0 && { 'x-effects': [...effects] }),
+    'x-cost': cost,
     ...(access === 'public' && { security: [] }),
     ...(access === 'environment_or_link' && { security: [{ token: [] }, { link: [] }] }),
     parameters: parameters(method, binding, inPath, book),
