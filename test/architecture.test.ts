@@ -66,6 +66,14 @@ const STATEMENT =
 const VAGUE_WORDS =
   /keeper|\b(?:whoever|nobody|somebody|believe[sd]?|hiccups?|patience|naps?|thinks? through|steps? aside|hand(?:s|ed)? back|given up|is told|are told|to be had|stranger|guest|refusals?|rungs?|ladder)\b/i
 
+/** What holds work or resources of several tenants: a construction by the name of its class, a process, a line of waiting work. */
+const SHARED =
+  /\bnew (\w*(?:Queue|Pool|Semaphore|Slots|Batcher|Limiter|Threads|Hub|Budget|Buckets|Agent|Worker|Executor|Ticker|PollLoop|Database))\b|\b(spawn|fork|knex)\(|(#(?:waiting|queue|waiters))\b[^\n]*= (?:\[\]|new (?:Map|Set)\b)/g
+/** Processes of one customer, or of a command. */
+const SERVES_ONE = /^src\/(?:daemon-runner|cli|codegen)\//
+
+const isOfShared = (section: string) => section.startsWith('Shared by all tenants\n')
+
 interface Source {
   readonly path: string
   readonly module: string
@@ -188,6 +196,24 @@ describe('the architecture', () => {
       return module !== 'database' && module !== 'daemon-runner' && !isSql(path) && STATEMENT.test(text)
     })
     expect(runs.map(({ path }) => path)).toEqual([])
+  })
+
+  it('names the owner of everything that tenants share', () => {
+    const constructed = sources
+      .filter(({ path }) => !SERVES_ONE.test(path))
+      .flatMap(({ path, text }) =>
+        [...text.matchAll(SHARED)].map(([, ...names]) => `${path.slice('src/'.length)} ${names.find(Boolean)}`),
+      )
+    const section = readFileSync(join(ROOT, 'src/README.md'), 'utf8').split('\n## ').find(isOfShared) ?? ''
+    const listed = section
+      .split('\n')
+      .filter((line) => line.startsWith('| `'))
+      .flatMap((row) =>
+        [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)` (#?\w+)/g)].map(([, path, name]) => `${path} ${name}`),
+      )
+    expect(listed.sort()).toEqual([...new Set(constructed)].sort())
+    const unowned = section.split('\n').filter((line) => line.startsWith('| `') && /\|\s*\|/.test(line))
+    expect(unowned).toEqual([])
   })
 
   it('re-exports by name, never by star', () => {
