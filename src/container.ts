@@ -60,7 +60,7 @@ import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
 import { type ApiProxy, createProxy } from './proxy/index.ts'
 import { PublicAddress } from './public-address.ts'
 import { createCallLimiter } from './rate-limits/index.ts'
-import { deleteRemainsOfEnvironment, deleteTriggersOf, RunQueue, RunWatch, stopRunsOfAccount } from './runs/index.ts'
+import { deleteRemainsOfEnvironment, RunQueue, RunWatch, triggersOfDeleted } from './runs/index.ts'
 import { CATCH_UP, type CatchUpPolicy } from './schedules/index.ts'
 import type { Storage } from './storage.ts'
 import { type ArgsRules, assertMapped, checkTriggerResources, resolveArgs } from './syncs/index.ts'
@@ -110,14 +110,6 @@ export interface Container extends ServiceDeps, AsyncDisposable {
   readonly publicAddress: PublicAddress
 }
 
-/** The triggers and runs of a deleted account: triggers are deleted, active runs stop at their next page. */
-const triggersOfAccount: AccountDependencies['triggers'] = {
-  async deleteByAccount(tx, environmentId, accountId) {
-    await deleteTriggersOf(tx, environmentId, 'integrated_account_id', accountId)
-    await stopRunsOfAccount(tx, environmentId, accountId)
-  },
-}
-
 /** How far back missed ticks become runs of their own. */
 export function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
   return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
@@ -160,7 +152,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
     tokens,
     reader: createAccountReader(database),
     integrations: createIntegrationCache(),
-    triggers: triggersOfAccount,
+    triggers: triggersOfDeleted,
     linkSessions: createLinkSessionPort({ definitions }),
     subscriptions: createAccountSubscriptions({ definitions, proxy: engine }),
   }

@@ -14,7 +14,7 @@ import {
   INBOUND_HISTORY_DAYS,
   INBOUND_REPLAY_TASK,
 } from './inbound-webhooks/index.ts'
-import { clientSecretWatch } from './integrations/index.ts'
+import { clientSecretWatch, installationDeletionTask } from './integrations/index.ts'
 import { linkSessionCleaner } from './links/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
 import { unservedRegionMonitor } from './runs/index.ts'
@@ -94,7 +94,11 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
       contextObjectUploader(domain),
       contextObjectCleaner(domain),
       linkSessionCleaner(domain.links),
-      createTaskRunner({ database, random: Math.random, logger }, [...DELIVERY_TASKS, INBOUND_REPLAY_TASK]),
+      createTaskRunner({ database, random: Math.random, logger }, [
+        ...DELIVERY_TASKS,
+        INBOUND_REPLAY_TASK,
+        installationDeletionTask(domain.integrations),
+      ]),
       taskCleaner({ database }),
       logoCleaner(domain),
       unservedRegionMonitor(database, (work) =>

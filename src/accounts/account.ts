@@ -313,21 +313,30 @@ export async function deleteIntegratedAccount(
 export function installationAccounts(deps: DeleteDependencies): AccountCascade & AccountPresence {
   return {
     deleteByInstallation: deleteAccountsByInstallation.bind(undefined, deps),
+    stopByInstallation: deps.triggers.stopByInstallation,
     existOfInstallation: async (tx, environmentId, id) =>
       (await listIntegratedAccountIds(tx, environmentId, id, 1)).length > 0,
   }
 }
 
-/** Deletes every account of an installation with its triggers. `tx` is a transaction. */
+/**
+ * Deletes accounts of an installation with their triggers. `tx` is a transaction.
+ *
+ * @param limit how many at most; absent: all
+ * @returns how many
+ */
 export async function deleteAccountsByInstallation(
   deps: DeleteDependencies,
   tx: Tx,
   environmentId: string,
   environmentIntegrationId: string,
-): Promise<void> {
-  for (;;) {
-    const ids = await listIntegratedAccountIds(tx, environmentId, environmentIntegrationId, DELETE_BATCH_MAX)
+  limit = Number.POSITIVE_INFINITY,
+): Promise<number> {
+  for (let deleted = 0; ; ) {
+    const wanted = Math.min(DELETE_BATCH_MAX, limit - deleted)
+    const ids = await listIntegratedAccountIds(tx, environmentId, environmentIntegrationId, wanted)
     for (const id of ids) await deleteIntegratedAccount(deps, tx, { environmentId }, { id, force: true })
-    if (ids.length < DELETE_BATCH_MAX) return
+    deleted += ids.length
+    if (ids.length < wanted || deleted >= limit) return deleted
   }
 }

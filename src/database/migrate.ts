@@ -29,6 +29,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0006-subscription-requests': ['0006-subscription-requests.sql'],
   '0007-dispatch-turns': ['0007-dispatch-turns.sql'],
   '0007-due-times': ['0007-due-times.sql'],
+  '0011-deletions': ['0011-deletions.sql'],
   '0012-account-signals': ['0012-account-signals.sql'],
   '0012-list-filters': ['0012-list-filters.sql'],
 }

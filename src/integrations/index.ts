@@ -20,6 +20,7 @@ export {
   deleteEnvironmentIntegration,
   deleteInstallationsOfEnvironment,
   type InstallationDeleteDeps,
+  installationDeletionTask,
 } from './delete-installation.ts'
 export { createIntegrationGrant, deleteIntegrationGrant, listIntegrationGrants } from './grants.ts'
 export {

@@ -65,7 +65,7 @@ export {
   webhookNotFound,
 } from './run-references.ts'
 export { RunWatch } from './run-watch.ts'
-export { deleteRemainsOfEnvironment, deleteTriggersOf, stopRunsOfAccount } from './sql/cascade-delete.ts'
+export { deleteRemainsOfEnvironment, deleteTriggersOf, triggersOfDeleted } from './sql/cascade-delete.ts'
 export { RUN_DAY_TABLES } from './sql/days.ts'
 export {
   insertWaitingSql,

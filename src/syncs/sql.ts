@@ -154,7 +154,11 @@ export async function listInstalledConfigs(
 ): Promise<readonly { readonly config: JsonObject; readonly override: JsonObject }[]> {
   return await tx('environment_integration')
     .join('integration', 'integration.id', 'environment_integration.integration_id')
-    .where({ 'environment_integration.environment_id': environmentId, 'integration.name': integrationName })
+    .where({
+      'environment_integration.environment_id': environmentId,
+      'integration.name': integrationName,
+      is_hidden: false,
+    })
     .orderBy('environment_integration.id')
     .select<{ config: JsonObject; override: JsonObject }[]>('integration.config', 'environment_integration.override')
 }

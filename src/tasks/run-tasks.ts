@@ -1,7 +1,14 @@
 import { type BackoffPolicy, backoffMs, Failure, type Json, type PollLoopSpec, type Random } from '../base/index.ts'
 import { type Database, isDatabaseUnavailable, type Tx } from '../database/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
-import { deleteEndedTasks, lockDueTask, type TaskRecord, updateTaskFailure, updateTaskProgress } from './sql.ts'
+import {
+  DELETION_PREFIX,
+  deleteEndedTasks,
+  lockDueTask,
+  type TaskRecord,
+  updateTaskFailure,
+  updateTaskProgress,
+} from './sql.ts'
 
 /** What a step of a task did. */
 export interface TaskStep {
@@ -81,7 +88,8 @@ function afterStep(task: TaskRecord, { done, total, cursor, counts = {} }: TaskS
 
 async function recordFailure(deps: TaskRunnerDeps, task: TaskRecord, error: unknown): Promise<void> {
   const failures = task.failures + 1
-  const isFinal = error instanceof Failure || failures >= FAILURES_MAX
+  // What a deletion has hidden already must not stay.
+  const isFinal = !task.kind.startsWith(DELETION_PREFIX) && (error instanceof Failure || failures >= FAILURES_MAX)
   const message = error instanceof Failure ? error.publicMessage : 'an internal error, which is in the log'
   if (!(error instanceof Failure))
     deps.logger.error({ task: task.id, kind: task.kind, failures, ...describeError(error) }, 'a step of a task failed')

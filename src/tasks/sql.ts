@@ -5,6 +5,9 @@ import { execute, jsonb, newestFirst, query, queryOne, type Tx } from '../databa
 export const TASK_STATES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const
 export type TaskState = (typeof TASK_STATES)[number]
 
+/** Kinds of tasks that go on until they are done: nothing cancels them, and no failure ends them. */
+export const DELETION_PREFIX = 'delete_'
+
 /** A background task as stored. */
 export interface TaskRecord {
   readonly id: string
@@ -153,11 +156,12 @@ export async function updateTaskFailure(
   )
 }
 
-/** Ends a task that has not ended, after the step that locks it. */
+/** Ends a task that has not ended and is no deletion, after the step that locks it. */
 export async function updateTaskCancelled(tx: Tx, environmentId: string, id: string): Promise<void> {
   await tx('task')
     .where({ environment_id: environmentId, id })
     .whereNotNull('due_at')
+    .andWhereNot('kind', 'like', `${DELETION_PREFIX}%`)
     .update({ state: 'cancelled', due_at: null, updated_at: tx.fn.now(), finished_at: tx.fn.now() })
 }
 

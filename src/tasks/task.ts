@@ -47,7 +47,7 @@ export async function listTasks(
 }
 
 /**
- * Cancels a task: waits for the step that is under way, after which nothing more happens. A task that has ended stays as it is.
+ * Cancels a task: waits for the step that is under way, after which nothing more happens. A task that has ended, or that deletes, stays as it is.
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */

@@ -298,8 +298,9 @@ describe('deleteEnvironmentIntegration', () => {
     deleteByInstallation: async (each: Tx, environmentId: string, id: string) => {
       const sql =
         'delete from integrated_account where environment_id = :environmentId and environment_integration_id = :id'
-      await execute(each, sql, { environmentId, id })
+      return await execute(each, sql, { environmentId, id })
     },
+    stopByInstallation: async () => {},
   }
   const remove = (input: { id: string; version?: number; force?: boolean }, scope: EnvironmentScope = own) =>
     database.transaction((each) => deleteEnvironmentIntegration({ secrets, accounts }, each, scope, input))

@@ -25,8 +25,11 @@ const removalDeps = {
   ...deps,
   accounts: {
     ...deps.accounts,
-    deleteByInstallation: async (_: Tx, environmentId: string, id: string) =>
-      void removed.push(`${environmentId} ${id}`),
+    deleteByInstallation: async (_: Tx, environmentId: string, id: string) => {
+      removed.push(`${environmentId} ${id}`)
+      return 0
+    },
+    stopByInstallation: async () => {},
   },
 }
 

@@ -395,9 +395,12 @@ export const EnvironmentIntegrationService: GenService<{
     output: typeof EnvironmentIntegrationSchema;
   },
   /**
-   * Removes an installation, and with `force` its accounts and their triggers.
+   * Removes an installation, and with `force` its accounts and their triggers. With the answer it and its accounts are
+   * gone, their runs stop, and the integration may be installed again. Of more than 50 accounts the rows, secrets and
+   * triggers are deleted by a task (`delete_environment_integration`), and the events of the accounts come as it goes on.
    *
-   * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE when it has accounts and `force` is not set.
+   * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE when it has accounts and `force` is not set,
+   * RATE_LIMITED while too many tasks of the environment have not ended.
    * Idempotent in effect; a second call answers RESOURCE_NOT_FOUND.
    *
    * @generated from rpc patchbay.v1.EnvironmentIntegrationService.DeleteEnvironmentIntegration

@@ -160,7 +160,7 @@ export const TaskService: GenService<{
   },
   /**
    * Ends a task after the step that is under way, if one is; when the answer comes nothing more happens. What was done
-   * remains. A task that has ended stays as it is.
+   * remains. A task that has ended stays as it is, and so does one that deletes (`delete_environment_integration`).
    *
    * Failures: RESOURCE_NOT_FOUND. Idempotent.
    *

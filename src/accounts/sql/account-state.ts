@@ -152,7 +152,8 @@ export async function findEnabledAccounts(
      from unnest(:environmentIds::uuid[], :ids::uuid[]) as wanted (environment_id, id)
      join integrated_account account on account.environment_id = wanted.environment_id and account.id = wanted.id
      join environment_integration installation
-       on installation.environment_id = account.environment_id and installation.id = account.environment_integration_id`,
+       on installation.environment_id = account.environment_id and installation.id = account.environment_integration_id
+         and not installation.is_hidden`,
     { environmentIds: accounts.map(({ environmentId }) => environmentId), ids: accounts.map(({ id }) => id) },
   )
   return new Map(found.map(({ id, ...account }) => [id, account]))

@@ -136,7 +136,7 @@ export const INSTALLATION =
   'environment_integration installation join integration on integration.id = installation.integration_id'
 /** SQL: the condition of a join of `account` and `INSTALLATION`. */
 export const OF_ACCOUNT = `installation.environment_id = account.environment_id
-  and installation.id = account.environment_integration_id`
+  and installation.id = account.environment_integration_id and not installation.is_hidden`
 
 export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAccount): Promise<void> {
   await tx('integrated_account').insert({

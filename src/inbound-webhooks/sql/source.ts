@@ -11,8 +11,11 @@ export async function findEnvironmentsOfSources(
   const found = await query<{ readonly environmentId: string | null }>(
     tx,
     `select case wanted.kind
-       when 'integrated_account' then (select a.environment_id from integrated_account a where a.id = wanted.id)
-       else (select i.environment_id from environment_integration i where i.id = wanted.id) end as "environmentId"
+       when 'integrated_account' then (
+         select a.environment_id from integrated_account a join environment_integration i
+           on i.environment_id = a.environment_id and i.id = a.environment_integration_id
+         where a.id = wanted.id and not i.is_hidden)
+       else (select i.environment_id from environment_integration i where i.id = wanted.id and not i.is_hidden) end as "environmentId"
      from unnest(:kinds::text[], :ids::uuid[]) with ordinality as wanted (kind, id, position) order by position`,
     { kinds: sources.map(({ kind }) => kind), ids: sources.map(({ id }) => id) },
   )
@@ -49,7 +52,7 @@ export async function findInstallationSource(
            and subject_id = installation.id
        ) as secrets
      from environment_integration installation join integration on integration.id = installation.integration_id
-     where installation.environment_id = :environmentId and installation.id = :id`,
+     where installation.environment_id = :environmentId and installation.id = :id and not installation.is_hidden`,
     { environmentId, id },
   )
   return found === undefined ? undefined : { ...found, secrets: (found.secrets ?? []).map(secretFromRow) }

@@ -20,7 +20,7 @@ export async function listInstallationsWithSecretExpiry(
     `select installation.environment_id as "environmentId", installation.id
      from environment_integration installation join integration on integration.id = installation.integration_id
      where (installation.environment_id, installation.id) > (:environmentId::uuid, :id::uuid)
-       and (installation.client_secret_expires_at is not null
+       and not installation.is_hidden and (installation.client_secret_expires_at is not null
          or installation.override::text like '%client_secret_expires_at%'
          or integration.config::text like '%client_secret_expires_at%')
      order by installation.environment_id, installation.id limit :limit`,

@@ -64,7 +64,7 @@ export async function insertEnvironmentIntegration(
   const { environmentId, id, integrationId } = ids
   const [installation] = await tx('environment_integration')
     .insert({ environment_id: environmentId, id, integration_id: integrationId, ...toColumns(fields) })
-    .onConflict(['environment_id', 'integration_id'])
+    .onConflict(tx.raw('(environment_id, integration_id) where deleted_at is null'))
     .ignore()
     .returning(COLUMNS)
   return installation
@@ -76,7 +76,9 @@ export async function findEnvironmentIntegration(
   environmentId: string,
   id: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await tx('environment_integration').where({ environment_id: environmentId, id }).first(COLUMNS)
+  return await tx('environment_integration')
+    .where({ environment_id: environmentId, id, is_hidden: false })
+    .first(COLUMNS)
 }
 
 /** Like `findEnvironmentIntegration`, and locks the row until the transaction ends, so that a merge loses no update. */
@@ -85,7 +87,10 @@ export async function lockEnvironmentIntegration(
   environmentId: string,
   id: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
-  return await tx('environment_integration').where({ environment_id: environmentId, id }).forUpdate().first(COLUMNS)
+  return await tx('environment_integration')
+    .where({ environment_id: environmentId, id, is_hidden: false })
+    .forUpdate()
+    .first(COLUMNS)
 }
 
 /** The environment's installation of an integration. Uses environment_integration_pair. */
@@ -95,7 +100,7 @@ export async function findEnvironmentIntegrationOf(
   integrationId: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
   return await tx('environment_integration')
-    .where({ environment_id: environmentId, integration_id: integrationId })
+    .where({ environment_id: environmentId, integration_id: integrationId, deleted_at: null })
     .first(COLUMNS)
 }
 
@@ -111,7 +116,7 @@ export async function findDefinitionVersions(
        integration.version as "integrationVersion", installation.version as "installationVersion",
        is_enabled as "isEnabled"
      from environment_integration installation join integration on integration.id = integration_id
-     where installation.environment_id = :environmentId and installation.id = :id`,
+     where installation.environment_id = :environmentId and installation.id = :id and not is_hidden`,
     { environmentId, id },
   )
 }
@@ -141,7 +146,7 @@ export async function listInstallationChoices(
        integration.is_beta as "isBeta", integration.version as "integrationVersion", installation.version as "installationVersion",
        is_enabled as "isEnabled", show_in_catalog as "showInCatalog"
      from environment_integration installation join integration on integration.id = integration_id
-     where installation.environment_id = :environmentId
+     where installation.environment_id = :environmentId and not is_hidden
        and (:ids::uuid[] is null or installation.id = any(:ids))
      order by integration.name, installation.id limit ${CHOICES_MAX}`,
     { environmentId, ids: ids ?? null },
@@ -161,7 +166,8 @@ export async function listInstallationIds(
     tx,
     `select installation.id
      from environment_integration installation join integration on integration.id = installation.integration_id
-     where installation.environment_id = :environmentId and integration.name = :integrationName`,
+     where installation.environment_id = :environmentId and integration.name = :integrationName
+       and not is_hidden`,
     { environmentId, integrationName },
   )
   return found.map(({ id }) => id)
@@ -174,7 +180,7 @@ export async function selectEnvironmentIntegrations(
   filter: EnvironmentIntegrationFilter,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly EnvironmentIntegrationRecord[]> {
-  const installations = tx('environment_integration').where({ environment_id: environmentId })
+  const installations = tx('environment_integration').where({ environment_id: environmentId, is_hidden: false })
   const { integrationId, isEnabled, showInCatalog } = filter
   if (integrationId !== undefined) installations.where({ integration_id: integrationId })
   if (isEnabled !== undefined) installations.where({ is_enabled: isEnabled })
@@ -191,26 +197,55 @@ export async function updateEnvironmentIntegrationRow(
   version: number | undefined,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
   const [installation] = await tx('environment_integration')
-    .where({ environment_id: environmentId, id })
+    .where({ environment_id: environmentId, id, is_hidden: false })
     .modify(whereVersion, version)
     .update({ ...toColumns(fields), ...nextVersion(tx) })
     .returning(COLUMNS)
   return installation
 }
 
+/** Deletes an installation. The foreign key of accounts rejects it while there are any. */
+export async function deleteEnvironmentIntegrationRow(tx: Tx, environmentId: string, id: string): Promise<void> {
+  await tx('environment_integration').where({ environment_id: environmentId, id }).delete()
+}
+
+/** Who deletes the accounts of an installation: the transaction that shows it sees it, nothing else does. */
+interface DeletedInstallation {
+  readonly environmentId: string
+  readonly id: string
+}
+
 /**
- * Deletes an installation; returns whether the environment had it in the given version.
- *
- * The foreign key of accounts rejects it while there are any.
+ * Turns an installation off for good, and hides it and its accounts from every statement that reads installations. Another one may
+ * take its place.
  */
-export async function deleteEnvironmentIntegrationRow(
+export async function hideInstallation(tx: Tx, { environmentId, id }: DeletedInstallation): Promise<void> {
+  const change = { is_hidden: true, is_enabled: false, deleted_at: tx.raw('coalesce(deleted_at, now())') }
+  await tx('environment_integration').where({ environment_id: environmentId, id }).update(change)
+}
+
+/**
+ * Shows a hidden installation to this transaction, which has to hide it again or delete it: others see what is committed. Locks it.
+ */
+export async function showHiddenInstallation(
   tx: Tx,
-  environmentId: string,
-  id: string,
-  version: number | undefined,
-): Promise<boolean> {
-  const installation = tx('environment_integration').where({ environment_id: environmentId, id })
-  return (await installation.modify(whereVersion, version).delete()) > 0
+  { environmentId, id }: DeletedInstallation,
+): Promise<EnvironmentIntegrationRecord | undefined> {
+  const [installation] = await tx('environment_integration')
+    .where({ environment_id: environmentId, id, is_hidden: true })
+    .update({ is_hidden: false })
+    .returning(COLUMNS)
+  return installation
+}
+
+/** The same for all of an environment or of an integration, to be deleted with it. */
+export async function showHiddenInstallations(
+  tx: Tx,
+  of: { readonly environment_id: string } | { readonly integration_id: string },
+): Promise<void> {
+  await tx('environment_integration')
+    .where({ ...of, is_hidden: true })
+    .update({ is_hidden: false })
 }
 
 /** The environments of one team in which each integration is installed, oldest installation first. */
@@ -224,7 +259,7 @@ export async function listInstalledEnvironments(
     `select integration_id as "integrationId",
        (array_agg(environment_id order by installation.id))[1:${INSTALLED_ENVIRONMENTS_MAX}] as "environmentIds"
      from environment_integration installation join environment on environment.id = environment_id
-     where integration_id = any(:integrationIds) and team_id = :teamId group by integration_id`,
+     where integration_id = any(:integrationIds) and team_id = :teamId and not is_hidden group by integration_id`,
     { integrationIds, teamId },
   )
   return new Map(found.map(({ integrationId, environmentIds }) => [integrationId, environmentIds]))

@@ -91,6 +91,7 @@ export const SESSION_COLUMNS = `session.id, session.environment_id as "environme
   coalesce(session.state_expires_at <= now(), true) as "isStateExpired", ${IS_EXCHANGE_LOST} as "isExchangeLost"`
 export const INTEGRATION_JOIN = `left join environment_integration installation
     on installation.environment_id = session.environment_id and installation.id = session.environment_integration_id
+    and not installation.is_hidden
   left join integration on integration.id = installation.integration_id`
 
 /** Stores a session and the first row of its history. `tx` is a transaction. */

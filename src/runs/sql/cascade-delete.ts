@@ -33,13 +33,33 @@ export async function deleteTriggersOf(
 }
 
 /** Requests all running runs of the account to stop at their next page. Rides on run_lease_account. */
-export async function stopRunsOfAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void> {
+async function stopRunsOfAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void> {
   await execute(
     tx,
     `update run_lease set stop_requested_at = coalesce(stop_requested_at, now())
      where integrated_account_id = :integratedAccountId and environment_id = :environmentId`,
     { integratedAccountId, environmentId },
   )
+}
+
+/** The same for all accounts of an installation. Few runs run at a time. */
+async function stopRunsOfInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<void> {
+  await execute(
+    tx,
+    `update run_lease lease set stop_requested_at = coalesce(stop_requested_at, now()) from integrated_account account
+     where lease.environment_id = :environmentId and account.environment_id = lease.environment_id
+       and account.id = lease.integrated_account_id and account.environment_integration_id = :environmentIntegrationId`,
+    { environmentId, environmentIntegrationId },
+  )
+}
+
+/** What becomes of the triggers and runs of accounts that are deleted: triggers are deleted, active runs stop at their next page. */
+export const triggersOfDeleted = {
+  async deleteByAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void> {
+    await deleteTriggersOf(tx, environmentId, 'integrated_account_id', integratedAccountId)
+    await stopRunsOfAccount(tx, environmentId, integratedAccountId)
+  },
+  stopByInstallation: stopRunsOfInstallation,
 }
 
 /** Tables of an environment that nothing else empties, children first. */

@@ -35,6 +35,7 @@ export async function findRunReferences(
      left join sync_job j on j.environment_id = v.environment_id and j.id = :syncJobId
      left join integrated_account a on a.environment_id = v.environment_id and a.id = :integratedAccountId
      left join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id
+       and not e.is_hidden
      left join integration i on i.id = e.integration_id
      left join webhook w on w.environment_id = v.environment_id and w.id = :webhookId`,
     { environmentId, ...ids },
@@ -53,6 +54,7 @@ export async function findAccountState(
     tx,
     `select a.status as "accountStatus", e.is_enabled as "isIntegrationEnabled" from integrated_account a
      join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id
+       and not e.is_hidden
      where a.environment_id = :environmentId and a.id = :integratedAccountId`,
     { environmentId, integratedAccountId },
   )

@@ -26,7 +26,7 @@ const COLUMNS = `account.id, account.environment_id, account.environment_integra
   integration.version as integration_version`
 const ACCOUNTS = `integrated_account account
   join environment_integration installation on installation.environment_id = account.environment_id
-    and installation.id = account.environment_integration_id
+    and installation.id = account.environment_integration_id and not installation.is_hidden
   join integration on integration.id = installation.integration_id`
 
 /**

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest'
+import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
+import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
+import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
+import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
+import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts'
+import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
+import { ToolServerService } from '../../gen/patchbay/v1/tool_server_service_pb.ts'
+import type { JsonObject } from '../../src/base/index.ts'
+import { execute, query } from '../../src/database/database.ts'
+import { startTestApp } from '../support/app.ts'
+import { EVENTUALLY } from '../support/eventually.ts'
+import { createApiTenant, type SeededTenant, seedTenant } from '../support/seeded-tenant.ts'
+
+const app = await startTestApp()
+const { createEnvironmentIntegration, deleteEnvironmentIntegration, getEnvironmentIntegration } =
+  EnvironmentIntegrationService.method
+
+/** Copies the tenant's account so many times. */
+async function addAccounts({ environmentId, integratedAccountId }: SeededTenant, count: number): Promise<void> {
+  await execute(
+    app.database.pool,
+    `insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
+       credential, context, status, is_sandbox, region, object_store_context_fields)
+     select environment_id, gen_random_uuid(), environment_integration_id, tenant_id, authentication_method, credential, context,
+       'active', is_sandbox, region, object_store_context_fields
+     from integrated_account, generate_series(1, :count::int) where environment_id = :environmentId and id = :integratedAccountId`,
+    { environmentId, integratedAccountId, count },
+  )
+}
+
+async function tenantWith(accounts: number) {
+  const tenant = await seedTenant(app, await createApiTenant(app))
+  await addAccounts(tenant, accounts)
+  return { tenant, client: app.client('connect', { token: tenant.environmentToken }) }
+}
+
+async function statementsOf(work: () => Promise<unknown>): Promise<number> {
+  let statements = 0
+  const count = () => statements++
+  app.database.pool.on('query', count)
+  await work()
+  app.database.pool.off('query', count)
+  return statements
+}
+
+const rowsOf = async (table: string, environmentId: string) =>
+  (await query(app.database.pool, `select 1 from ${table} where environment_id = :environmentId`, { environmentId }))
+    .length
+
+describe('deleting an installation with many accounts by force', () => {
+  it('is finished by a task, which no call cancels, while the new installation stays', async () => {
+    const { tenant, client } = await tenantWith(130)
+    const { environmentId, environmentIntegrationId: id, integrationId } = tenant
+    await client.ok(deleteEnvironmentIntegration, { id, force: true })
+    await client.ok(createEnvironmentIntegration, { integration_id: integrationId })
+    const tasks = (await client.ok(TaskService.method.listTasks, { state: 'queued' })).tasks as unknown as JsonObject[]
+    expect(tasks).toMatchObject([
+      { kind: 'delete_environment_integration', params: { environment_integration_id: id } },
+    ])
+    const taskId = String(tasks[0]?.id)
+    expect((await client.ok(TaskService.method.cancelTask, { id: taskId })).state).toBe('queued')
+    const worker = app.startWorker()
+    await expect
+      .poll(async () => (await client.ok(TaskService.method.getTask, { id: taskId })).state, EVENTUALLY)
+      .toBe('completed')
+    await worker.drain()
+    expect(await rowsOf('integrated_account', environmentId)).toBe(0)
+    expect(await rowsOf('environment_integration', environmentId)).toBe(1)
+    const deleted = await client.ok(EventService.method.listEvents, {
+      type: 'integrated_account:deleted',
+      page_size: 1000,
+    })
+    expect((deleted.events as unknown as JsonObject[]).length).toBe(131)
+  })
+
+  it('takes no more statements for more accounts', async () => {
+    const costs: number[] = []
+    for (const accounts of [60, 120]) {
+      const { tenant, client } = await tenantWith(accounts)
+      const request = { id: tenant.environmentIntegrationId, force: true }
+      costs.push(await statementsOf(() => client.ok(deleteEnvironmentIntegration, request)))
+    }
+    // The token may be looked up once more or less.
+    for (const cost of costs) expect(Math.abs(cost - (costs[0] ?? 0))).toBeLessThan(5)
+  })
+
+  it('leaves nothing that is found or acts from its answer on', async () => {
+    const { tenant, client } = await tenantWith(120)
+    const { environmentIntegrationId: id, integratedAccountId, integrationId, syncJobId } = tenant
+    await client.ok(deleteEnvironmentIntegration, { id, force: true })
+    expect(await client.callError(getEnvironmentIntegration, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect(await client.callError(deleteEnvironmentIntegration, { id, force: true })).toMatchObject({
+      reason: 'RESOURCE_NOT_FOUND',
+    })
+    const hidden = await query<{ readonly id: string }>(
+      app.database.pool,
+      'select id from integrated_account where environment_id = :environmentId limit 1',
+      { environmentId: tenant.environmentId },
+    )
+    const accountId = hidden[0]?.id ?? integratedAccountId
+    const { getIntegratedAccount, listIntegratedAccounts, updateIntegratedAccount, deleteIntegratedAccount } =
+      IntegratedAccountService.method
+    expect((await client.ok(listIntegratedAccounts, {})).integrated_accounts).toEqual([])
+    const calls: readonly [Parameters<typeof client.callError>[0], JsonObject][] = [
+      [getIntegratedAccount, { id: accountId }],
+      [updateIntegratedAccount, { id: accountId, context: { a: 1 } }],
+      [deleteIntegratedAccount, { id: accountId, force: true }],
+      [LinkTokenService.method.createLinkToken, { integrated_account_id: accountId }],
+      [ToolServerService.method.createToolServer, { name: 'x', integrated_account_id: accountId }],
+      [
+        SyncJobRunService.method.createSyncJobRun,
+        { sync_job_id: syncJobId, integrated_account_id: accountId, daemon_group_key: 'warehouse' },
+      ],
+    ]
+    for (const [method, request] of calls)
+      expect([method.name, (await client.callError(method, request)).reason]).toEqual([
+        method.name,
+        'RESOURCE_NOT_FOUND',
+      ])
+    const inbound = await fetch(`${app.url}/integrated-account-webhook/${accountId}`, { method: 'POST', body: '{}' })
+    expect(inbound.status).toBe(404)
+    const again = await client.ok(createEnvironmentIntegration, { integration_id: integrationId })
+    expect(again.id).not.toBe(id)
+  })
+
+  it('does not keep the integration or the environment from being deleted by force', async () => {
+    for (const what of ['integration', 'environment'] as const) {
+      const { tenant, client } = await tenantWith(60)
+      await client.ok(deleteEnvironmentIntegration, { id: tenant.environmentIntegrationId, force: true })
+      const admin = app.client('connect', { token: tenant.teamToken })
+      if (what === 'integration')
+        await admin.ok(IntegrationService.method.deleteIntegration, { id: tenant.integrationId, force: true })
+      else await admin.ok(EnvironmentService.method.deleteEnvironment, { id: tenant.environmentId, force: true })
+      expect(await rowsOf('integrated_account', tenant.environmentId)).toBe(0)
+    }
+  })
+})
