@@ -15,9 +15,9 @@ let isScheduled = false
  * Yields to the event loop: resolves in a later turn of it. Each turn continues one piece of work, of the next owner, so that
  * long work of many requests delays a short one of another owner by one slice, and never by all of them.
  */
-export function yieldToEventLoop(): Promise<void> {
+export function yieldToEventLoop(owner = workOwner()): Promise<void> {
   return new Promise((begin) => {
-    waiting.push({ owner: workOwner(), begin })
+    waiting.push({ owner, begin })
     scheduleTurn()
   })
 }

@@ -93,6 +93,8 @@ export class FairSlots {
     signal.addEventListener('abort', drop)
     if (signal.aborted) drop()
     await promise.finally(() => signal.removeEventListener('abort', drop))
+    // Work that computes without a pause would else begin one after the other in one turn.
+    await yieldToEventLoop(owner)
   }
 
   #hasShareLeft(owner: string): boolean {

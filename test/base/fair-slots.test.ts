@@ -52,6 +52,19 @@ describe('slots', () => {
     expect(order.filter((name) => name.startsWith('a'))).toEqual(names.slice(0, 20))
   })
 
+  it('begin waiting work one per turn of the event loop, so that work without a pause lets others in', async () => {
+    const slots = slotsOf(1)
+    let ran = 0
+    const works = Array.from({ length: 10 }, () => run(slots, 'a', async () => (ran += 1)))
+    const perTurn: number[] = []
+    for (let before = ran; ran < works.length; before = ran) {
+      await settled()
+      perTurn.push(ran - before)
+    }
+    await Promise.all(works)
+    expect(Math.max(...perTurn)).toBe(1)
+  })
+
   it('are free again after work that fails', async () => {
     const slots = slotsOf(1)
     await expect(run(slots, 'a', () => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
@@ -126,7 +139,7 @@ describe('slots', () => {
     rest.resolve()
     await Promise.all(calls)
     await settled()
-    expect(ofA.hasBegun).toBe(true)
+    await expect.poll(() => ofA.hasBegun).toBe(true)
     for (const work of [ofA, ofB]) work.end()
   })
 
@@ -157,7 +170,7 @@ describe('slots', () => {
     expect([ofA.hasBegun, ofB.hasBegun]).toEqual([false, true])
     for (const release of releases) release()
     await settled()
-    expect(ofA.hasBegun).toBe(true)
+    await expect.poll(() => ofA.hasBegun).toBe(true)
     for (const work of [ofA, ofB]) work.end()
   })
 

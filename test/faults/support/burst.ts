@@ -73,23 +73,31 @@ export async function contest(burster: Burster, burst: Burst, probes: readonly A
     }
   const answers = await sent
   const served = answers.filter(({ status }) => status !== 429 && status !== 0).map(({ atMs }) => atMs)
-  const overtaking = ({ fromMs, toMs }: Probe) => served.filter((atMs) => atMs > fromMs && atMs < toMs).length
+  // What a probe takes alone, such as a wait that it is for, is not the burst's doing.
+  const usualMs = new Map(probes.map(({ url }) => [url, medianMs(alone.filter((probe) => probe.url === url))]))
+  const overtaking = ({ url, fromMs, toMs }: Probe) =>
+    served.filter((atMs) => atMs > fromMs && atMs < toMs - (usualMs.get(url) ?? 0)).length
   const usual = new Set(alone.map(({ status }) => status))
-  const waits = alone.map(({ fromMs, toMs }) => toMs - fromMs).sort((one, other) => one - other)
   return {
     statuses: countsOf(answers),
     overtakenBy: Math.max(0, ...during.map(overtaking)),
     worstMs: Math.max(0, ...during.map(({ fromMs, toMs }) => toMs - fromMs)),
-    aloneMs: waits[Math.floor(waits.length / 2)] ?? 0,
+    aloneMs: medianMs(alone),
     probes: during.length,
     odd: during.map(({ status }) => status).filter((status) => !usual.has(status) && status >= 429),
   }
 }
 
 interface Probe {
+  readonly url: string
   readonly status: number
   readonly fromMs: number
   readonly toMs: number
+}
+
+function medianMs(probes: readonly Probe[]): number {
+  const waits = probes.map(({ fromMs, toMs }) => toMs - fromMs).sort((one, other) => one - other)
+  return waits[Math.floor(waits.length / 2)] ?? 0
 }
 
 function now(): number {
@@ -100,7 +108,7 @@ function now(): number {
 export function ask({ url, verb, headers, body }: Asked): Promise<Probe> {
   const fromMs = now()
   return new Promise((resolve) => {
-    const end = (status: number) => resolve({ status, fromMs, toMs: now() })
+    const end = (status: number) => resolve({ url, status, fromMs, toMs: now() })
     const sent = request(url, { agent, method: verb, headers }, (response) => {
       response.resume().on('close', () => end(response.statusCode ?? 0))
     })
