@@ -1,8 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import type { Region } from './accounts/index.ts'
-import { mustBeOneOf, suggest } from './base/index.ts'
+import { mustBeOneOf, REGIONS, suggest } from './base/index.ts'
 
 /** Configuration of an installation, validated once at the start and passed on. */
 export type Config = { readonly [Name in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[Name]['schema']> }
@@ -17,9 +16,6 @@ interface Setting<Schema extends z.ZodType> {
   /** The default as it would be written in the environment. */
   readonly defaultText: string | undefined
 }
-
-/** Regions of accounts, and of the workers that serve them. */
-export const REGIONS = ['wnam', 'enam', 'apac', 'eu'] as const satisfies readonly Region[]
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, newId, notFound } from '../base/index.ts'
+import { isJsonObject, type JsonObject, newId, notFound, type Region } from '../base/index.ts'
 import { isForeignKeyViolation, type Tx } from '../database/index.ts'
 import { type AuthenticationMethod, importedToken, type TokenSet } from '../formats/index.ts'
 import type { InstalledDefinition } from '../integrations/index.ts'
@@ -11,12 +11,7 @@ import type { AccountDependencies } from './dependencies.ts'
 import { integrationDisabled } from './load-account.ts'
 import type { AcceptedTerms } from './sql/accepted-terms.ts'
 import { insertAccountHistory } from './sql/account-history.ts'
-import {
-  findIntegratedAccount,
-  insertIntegratedAccount,
-  type NewIntegratedAccount,
-  type Region,
-} from './sql/integrated-account.ts'
+import { findIntegratedAccount, insertIntegratedAccount, type NewIntegratedAccount } from './sql/integrated-account.ts'
 import { ACCOUNT_TRANSITIONS } from './status.ts'
 import { assertContextSize, splitContext } from './stored-context.ts'
 import { accountSecretRef, storeGrantedToken, tokenPolicyOf } from './stored-credentials.ts'

@@ -66,7 +66,6 @@ export {
   type AccountStatus,
   type ForbiddenError,
   findIntegratedAccount,
-  type Region,
 } from './sql/integrated-account.ts'
 export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
 export { readSubscriptionState, updateSubscriptionState } from './subscription-state.ts'

@@ -1,4 +1,5 @@
-import { REGIONS, SETTINGS } from '../config.ts'
+import { REGIONS } from '../base/index.ts'
+import { SETTINGS } from '../config.ts'
 import type { Command, CommandOption, Variable } from './command.ts'
 
 const ALL_SETTINGS = Object.keys(SETTINGS) as (keyof typeof SETTINGS)[]

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os'
 import product from '../../package.json' with { type: 'json' }
-import { suggest, systemClock } from '../base/index.ts'
+import { REGIONS, suggest, systemClock } from '../base/index.ts'
 import type { ServerAddress } from '../client/index.ts'
-import { REGIONS, readConfig } from '../config.ts'
+import { readConfig } from '../config.ts'
 import { connectService, createDaemon, type DaemonOptions, openStore, type Store } from '../daemon-runner/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'

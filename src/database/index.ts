@@ -19,6 +19,7 @@ export {
 } from './database.ts'
 export type { DayTable } from './day-partition.ts'
 export { createComingDays, type DayRetentionDeps, dropOldDays } from './day-retention.ts'
+export { dueInRegionsSql } from './due-in-regions.ts'
 export { type EmbeddedServer, retireOrphanedDatabases, startEmbeddedServer } from './embedded-server.ts'
 export {
   isDatabaseUnavailable,

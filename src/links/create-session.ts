@@ -1,10 +1,4 @@
-import {
-  type AccountRef,
-  connectPlansOf,
-  findIntegratedAccount,
-  findReservedKeys,
-  type Region,
-} from '../accounts/index.ts'
+import { type AccountRef, connectPlansOf, findIntegratedAccount, findReservedKeys } from '../accounts/index.ts'
 import {
   catchFailure,
   DAY_MS,
@@ -14,6 +8,7 @@ import {
   MINUTE_MS,
   newId,
   notFound,
+  type Region,
   suggest,
   type Violation,
 } from '../base/index.ts'

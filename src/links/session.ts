@@ -1,5 +1,4 @@
-import type { Region } from '../accounts/index.ts'
-import type { JsonObject, Violation } from '../base/index.ts'
+import type { JsonObject, Region, Violation } from '../base/index.ts'
 import type { AuthenticationMethod } from '../formats/index.ts'
 import type { LinkError, LinkErrorCode } from './error-codes.ts'
 import type { LinkCause, LinkPageStep, LinkStatus } from './status.ts'

@@ -288,6 +288,7 @@ it.each(CALLS)('$name reads its page alone', async ({ method, request }) => {
   const next = await page()
   if (typeof next === 'string' && next !== '') await page(next)
   const rowsMax = FREE_ROWS_OF[method.name] ?? FREE.rows
+  expect(sent).not.toEqual([])
   const measured: StatementCost[] = []
   for (const statement of sent) measured.push(...(await costs.measure(statement)))
   const excess = measured.filter(

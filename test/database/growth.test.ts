@@ -33,7 +33,7 @@ describe('what keeps more than one PostgreSQL possible', () => {
       `select array_agg(a.attname::text order by a.attnum) as columns from pg_attribute a
        where a.attrelid = 'trigger_schedule_due'::regclass`,
     )
-    expect(index?.columns).toEqual(['shard', 'next_fire_at', 'trigger_id'])
+    expect(index?.columns).toEqual(['shard', 'next_fire_at', 'trigger_id', 'region'])
   })
 
   it('no row that a tick writes refers to another but its own trigger’s', async () => {

@@ -30,28 +30,51 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[]
 }
 
-/** What `pg` takes: a text with values, or one object. */
+/** What `pg` takes: a text with values, one object, or a call of a prepared statement, which binds its values when it is sent. */
 type SentQuery = string | { readonly text: string; readonly values?: readonly unknown[]; readonly name?: string }
+
+/** A statement whose values may be yet to be bound. */
+type RecordedStatement = Omit<SentStatement, 'values'> & {
+  readonly name: string | undefined
+  values: readonly unknown[] | undefined
+}
+
+/** Where the statements of this process are written while they are recorded. */
+let recorded: RecordedStatement[] | undefined
+
+// A connection keeps the functions that it found when it was opened, so they are replaced once, before any is.
+const clients = pg.Client.prototype as unknown as { query: (this: unknown, ...args: unknown[]) => unknown }
+const connections = pg.Connection.prototype as unknown as {
+  bind: (this: unknown, message: { readonly statement?: string; readonly values?: readonly unknown[] }) => unknown
+}
+const { query } = clients
+clients.query = function (...args) {
+  const [given, values] = args as [SentQuery, readonly unknown[] | undefined]
+  const statement = typeof given === 'string' ? { text: given, values } : given
+  const name = 'name' in statement ? statement.name : undefined
+  if (/^\s*(with|select|update|insert|delete)\b/i.test(statement.text))
+    recorded?.push({ text: statement.text, values: statement.values, isPrepared: name !== undefined, name })
+  return query.apply(this, args)
+}
+const { bind } = connections
+connections.bind = function (message) {
+  const bound = recorded?.find(
+    ({ name, values }) => values === undefined && name !== undefined && name === message.statement,
+  )
+  if (bound !== undefined) bound.values = message.values ?? []
+  return bind.call(this, message)
+}
 
 /** The statements that read or change rows and are sent in this process while `work` is under way. */
 export async function recordStatements(work: () => Promise<unknown>): Promise<readonly SentStatement[]> {
-  const sent: SentStatement[] = []
-  const prototype = pg.Client.prototype as unknown as { query: (this: unknown, ...args: unknown[]) => unknown }
-  const { query } = prototype
-  prototype.query = function (...args) {
-    const [given, values] = args as [SentQuery, readonly unknown[] | undefined]
-    const statement = typeof given === 'string' ? { text: given, values } : given
-    const isPrepared = 'name' in statement && statement.name !== undefined
-    if (/^\s*(with|select|update|insert|delete)\b/i.test(statement.text))
-      sent.push({ text: statement.text, values: statement.values ?? [], isPrepared })
-    return query.apply(this, args)
-  }
+  const sent: RecordedStatement[] = []
+  recorded = sent
   try {
     await work()
   } finally {
-    prototype.query = query
+    recorded = undefined
   }
-  return sent
+  return sent.map(({ text, values = [], isPrepared }) => ({ text, values, isPrepared }))
 }
 
 /** Runs statements again to see what they cost, and undoes what they change. */

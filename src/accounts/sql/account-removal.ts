@@ -1,4 +1,5 @@
-import { queryOne, type Tx } from '../../database/index.ts'
+import { REGIONS } from '../../base/index.ts'
+import { dueInRegionsSql, queryOne, type Tx } from '../../database/index.ts'
 
 /** A deleted account whose subscriptions and grant are to be ended at the third party. */
 export interface AccountRemoval {
@@ -16,6 +17,8 @@ export async function insertAccountRemoval(
   await tx('account_removal').insert({ id, region, sealed })
 }
 
+const DUE = dueInRegionsSql({ table: 'account_removal', key: ['id'], due: 'due_at' })
+
 /**
  * Takes the removal that has been due the longest; another attempt may be made after `leaseMs`. Workers claim concurrently:
  * rows that another one locks are skipped. Uses account_removal_due.
@@ -26,13 +29,11 @@ export async function claimAccountRemoval(
 ): Promise<AccountRemoval | undefined> {
   return await queryOne(
     tx,
-    `update account_removal removal set attempts = attempts + 1, due_at = now() + :leaseMs * interval '1 millisecond'
-     from (
-       select id from account_removal where due_at <= now() and (:regions::text[] is null or region = any(:regions))
-       order by due_at limit 1 for update skip locked
-     ) due
+    `with due as materialized (${DUE})
+     update account_removal removal set attempts = attempts + 1, due_at = now() + :leaseMs * interval '1 millisecond'
+     from due
      where removal.id = due.id returning removal.id, removal.sealed, removal.attempts`,
-    { leaseMs, regions: regions ?? null },
+    { leaseMs, regions: regions ?? REGIONS, limit: 1 },
   )
 }
 

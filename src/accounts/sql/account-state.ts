@@ -1,4 +1,5 @@
-import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { REGIONS } from '../../base/index.ts'
+import { dueInRegionsSql, execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 import type { AccountRef, ForbiddenError, IntegratedAccountRecord } from './integrated-account.ts'
 
 /**
@@ -110,6 +111,12 @@ export async function storeReauthorization(
   await tx('integrated_account').where({ environment_id: environmentId, id }).update(times)
 }
 
+const WARNINGS_DUE = dueInRegionsSql({
+  table: 'integrated_account',
+  key: ['environment_id', 'id'],
+  due: 'reauthorization_warning_at',
+})
+
 /**
  * Takes accounts whose warning is due; each is taken once. Workers claim concurrently: rows that another one locks are skipped.
  * Uses integrated_account_warning.
@@ -120,15 +127,12 @@ export async function claimReauthorizationWarnings(
 ): Promise<readonly (AccountRef & Pick<IntegratedAccountRecord, 'status'>)[]> {
   return await query(
     tx,
-    `update integrated_account account set reauthorization_warning_at = null
-     from (
-       select environment_id, id from integrated_account
-       where reauthorization_warning_at <= now() and (:regions::text[] is null or region = any(:regions))
-       order by reauthorization_warning_at limit :limit for update skip locked
-     ) due
+    `with due as materialized (${WARNINGS_DUE})
+     update integrated_account account set reauthorization_warning_at = null
+     from due
      where account.environment_id = due.environment_id and account.id = due.id
      returning account.environment_id as "environmentId", account.id, account.status`,
-    { regions: regions ?? null, limit },
+    { regions: regions ?? REGIONS, limit },
   )
 }
 

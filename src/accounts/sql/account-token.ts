@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { type JsonObject, REGIONS } from '../../base/index.ts'
+import { dueInRegionsSql, execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 import type { AccountRef } from './integrated-account.ts'
 
 /** A lease on the token of an account: its holder alone requests the next token, until the lease expires or is lost. */
@@ -171,6 +171,13 @@ export interface DueTokenClaim {
   readonly limit: number
 }
 
+const DUE = dueInRegionsSql({
+  table: 'account_token',
+  key: ['environment_id', 'integrated_account_id'],
+  due: 'due_at',
+  condition: '(lease_id is null or lease_expires_at <= now())',
+})
+
 /**
  * Takes the leases of due tokens, the longest overdue first. Workers claim concurrently: rows that another one locks are
  * skipped. Uses account_token_due.
@@ -181,17 +188,13 @@ export async function claimDueTokens(
 ): Promise<readonly TokenLease[]> {
   return await query(
     tx,
-    `update account_token token set lease_id = :leaseId, lease_expires_at = now() + :leaseMs * interval '1 millisecond',
+    `with due as materialized (${DUE})
+     update account_token token set lease_id = :leaseId, lease_expires_at = now() + :leaseMs * interval '1 millisecond',
        ${INTERRUPTED_AT}
-     from (
-       select environment_id, integrated_account_id from account_token
-       where due_at <= now() and (lease_id is null or lease_expires_at <= now())
-         and (:regions::text[] is null or region = any(:regions))
-       order by due_at limit :limit for update skip locked
-     ) due
+     from due
      where token.environment_id = due.environment_id and token.integrated_account_id = due.integrated_account_id
      returning token.environment_id as "environmentId", token.integrated_account_id as id, token.lease_id as "leaseId",
        token.version, token.failures, token.interrupted_at as "interruptedAt"`,
-    { leaseId, leaseMs, regions: regions ?? null, limit },
+    { leaseId, leaseMs, regions: regions ?? REGIONS, limit },
   )
 }

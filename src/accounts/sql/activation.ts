@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, queryOne, type Tx } from '../../database/index.ts'
+import { type JsonObject, REGIONS } from '../../base/index.ts'
+import { dueInRegionsSql, execute, jsonb, queryOne, type Tx } from '../../database/index.ts'
 import type { AccountRef } from './integrated-account.ts'
 
 /**
@@ -24,6 +24,13 @@ export interface ActivationClaim {
 const UNDER_LEASE = `environment_id = :environmentId and id = :id and connecting_lease_id = :leaseId
   and status = 'connecting'`
 
+const DUE = dueInRegionsSql({
+  table: 'integrated_account',
+  key: ['environment_id', 'id'],
+  due: 'connecting_due_at',
+  condition: `status = 'connecting'`,
+})
+
 /**
  * Claims the connecting account that has been due the longest. Workers claim concurrently: rows that another one locks are
  * skipped. Uses integrated_account_connecting.
@@ -34,18 +41,14 @@ export async function claimConnectingAccount(
 ): Promise<ActivationLease | undefined> {
   return await queryOne(
     tx,
-    `update integrated_account account set connecting_lease_id = :leaseId, connecting_tries = connecting_tries + 1,
+    `with due as materialized (${DUE})
+     update integrated_account account set connecting_lease_id = :leaseId, connecting_tries = connecting_tries + 1,
        connecting_due_at = now() + :leaseMs * interval '1 millisecond'
-     from (
-       select environment_id, id from integrated_account
-       where status = 'connecting' and connecting_due_at <= now()
-         and (:regions::text[] is null or region = any(:regions))
-       order by connecting_due_at limit 1 for update skip locked
-     ) due
+     from due
      where account.environment_id = due.environment_id and account.id = due.id
      returning account.environment_id as "environmentId", account.id, account.connecting_lease_id as "leaseId",
        account.connecting_tries as attempts`,
-    { leaseId, leaseMs, regions: regions ?? null },
+    { leaseId, leaseMs, regions: regions ?? REGIONS, limit: 1 },
   )
 }
 

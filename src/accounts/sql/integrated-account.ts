@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../base/index.ts'
+import type { JsonObject, Region } from '../../base/index.ts'
 import { jsonb, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
@@ -12,8 +12,6 @@ export interface AccountRef {
 
 /** Whether an account works, and if not why. */
 export type AccountStatus = 'active' | 'connecting' | 'post_install_error' | 'validation_error' | 'needs_reauth'
-/** Where the runs of an account are executed. */
-export type Region = 'wnam' | 'enam' | 'apac' | 'eu'
 
 /** A connected account as stored; its credentials are rows of "secret". */
 export interface IntegratedAccountRecord {

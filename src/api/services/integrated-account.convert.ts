@@ -20,9 +20,9 @@ import type {
   IntegratedAccount,
   IntegratedAccountChange,
   IntegratedAccountInput,
-  Region,
   WithWholeContext,
 } from '../../accounts/index.ts'
+import { REGIONS } from '../../base/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { WebhookOverview } from '../../webhook-subscriptions/index.ts'
 import { structFrom } from '../messages/struct.ts'
@@ -45,8 +45,6 @@ const METHODS = [
 ] as const satisfies readonly AuthenticationMethod[]
 
 const INT32_MAX = 2 ** 31 - 1
-
-export const REGIONS = ['wnam', 'enam', 'apac', 'eu'] as const satisfies readonly Region[]
 
 /** An account with its integration. The records have no credentials. @param webhooks absent: left out */
 export function integratedAccountToProto(

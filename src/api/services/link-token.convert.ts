@@ -1,6 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { LinkTokenSchema, LinkTokenStepSchema } from '../../../gen/patchbay/v1/link_token_pb.ts'
 import type { CreateLinkTokenRequest, ListLinkTokensRequest } from '../../../gen/patchbay/v1/link_token_service_pb.ts'
+import { REGIONS } from '../../base/index.ts'
 import {
   LINK_STATUSES,
   type LinkSessionFilter,
@@ -9,7 +10,6 @@ import {
   type LinkTransition,
 } from '../../links/index.ts'
 import { structFrom } from '../messages/struct.ts'
-import { REGIONS } from './integrated-account.convert.ts'
 import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
 
 /** A link without its secret. */

@@ -186,7 +186,7 @@ export async function claimItems<Payload>(
        select c.* from (
          select q.* from ${waiting} q
          where q.queue_group = (select :group::text) and q.available_at <= (select now())
-           and ((select :regions::text[]) is null or q.region = any((select :regions::text[])::text[]))
+           ${regions === null ? '' : 'and q.region = any((select :regions::text[])::text[])'}
            and not exists (select from ${lease} l where l.${key} = q.${key})
          order by q.fair_rank, q.${id}
          limit ${CLAIM_MAX}

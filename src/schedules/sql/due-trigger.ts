@@ -64,7 +64,7 @@ export async function findNextDue(
      left join lateral (
        select s.next_fire_at from trigger_schedule s
        where s.shard = v.shard and s.next_fire_at is not null and (s.next_fire_at, s.trigger_id) > (v.low_at, v.low_id)
-         and (:regions::text[] is null or s.region = any(:regions))
+         ${regions === null ? '' : 'and s.region = any(:regions::text[])'}
        order by s.next_fire_at, s.trigger_id limit 1
      ) head on true`,
     {
@@ -79,8 +79,8 @@ export async function findNextDue(
 /**
  * Locks due triggers of one shard above a cursor, earliest first; passes over rows that another worker or a PATCH has locked.
  *
- * A range of the due index (shard, next_fire_at, trigger_id), bounded on both sides: index entries of ticks that already
- * fired lie below the cursor, so that a held-back vacuum does not slow the claim.
+ * A range of the due index (shard, next_fire_at, trigger_id, region), bounded on both sides: index entries of ticks that already
+ * fired lie below the cursor, so that a held-back vacuum does not slow the claim. Regions are compared in the index.
  *
  * Parameters are read through subqueries, which hide their values from the planner. A plan for the values of a small batch
  * looks cheaper than the generic plan, so that each batch would be planned anew: 0.8 ms, where firing its ticks takes 0.5 ms.
@@ -99,7 +99,7 @@ export async function claimDueTriggers(
        select s.* from trigger_schedule s
        where s.shard = (select :shard::smallint) and s.next_fire_at <= (select :until::timestamptz)
          and (s.next_fire_at, s.trigger_id) > ((select :aboveAt::timestamptz), (select :aboveId::uuid))
-         and ((select :regions::text[]) is null or s.region = any((select :regions::text[])::text[]))
+         ${regions === null ? '' : 'and s.region = any((select :regions::text[])::text[])'}
        order by s.next_fire_at, s.trigger_id limit (select :limit::bigint) for update skip locked
      )
      select ${DUE_COLUMNS} from ${DUE_JOINS} order by due.next_fire_at, due.trigger_id`,

@@ -1,5 +1,5 @@
-import type { Json } from '../../base/index.ts'
-import { execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { type Json, REGIONS } from '../../base/index.ts'
+import { dueInRegionsSql, execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
 import { ACTIVITY_COLUMNS, type ActivityRecord } from './activity.ts'
 
 /** What a subscription is doing. `none`: the definition orders it under a condition, which does not hold. */
@@ -82,6 +82,12 @@ export async function scheduleSubscriptions(
   )
 }
 
+const DUE = dueInRegionsSql({
+  table: 'webhook_subscription',
+  key: ['environment_id', 'integrated_account_id', 'event'],
+  due: 'due_at',
+})
+
 /**
  * Claims the subscription that has been due the longest. Workers claim concurrently: rows that another one locks are skipped.
  * Uses webhook_subscription_due.
@@ -92,14 +98,11 @@ export async function claimSubscription(
 ): Promise<SubscriptionLease | undefined> {
   return await queryOne(
     tx,
-    `update webhook_subscription subscription set lease_id = :leaseId, attempts = subscription.attempts + 1,
+    `with due as materialized (${DUE})
+     update webhook_subscription subscription set lease_id = :leaseId, attempts = subscription.attempts + 1,
        due_at = now() + :leaseMs * interval '1 millisecond', updated_at = now(),
        status = case when subscription.external_id is null then 'creating' else 'renewing' end
-     from (
-       select environment_id, integrated_account_id, event from webhook_subscription
-       where due_at <= now() and (:regions::text[] is null or region = any(:regions))
-       order by due_at limit 1 for update skip locked
-     ) due
+     from due
      where subscription.environment_id = due.environment_id and subscription.event = due.event
        and subscription.integrated_account_id = due.integrated_account_id
      returning subscription.environment_id as "environmentId",
@@ -107,7 +110,7 @@ export async function claimSubscription(
        subscription.external_id as "externalId", subscription.replaced_id as "replacedId",
        subscription.is_replacement_due as "isReplacementDue", subscription.expires_at as "expiresAt",
        subscription.requested, subscription.attempts, subscription.failed_at as "failedAt"`,
-    { leaseId: claim.leaseId, leaseMs: claim.leaseMs, regions: claim.regions ?? null },
+    { leaseId: claim.leaseId, leaseMs: claim.leaseMs, regions: claim.regions ?? REGIONS, limit: 1 },
   )
 }
 
