@@ -4,6 +4,7 @@ import {
   type BrandingChange,
   deleteEnvironmentRow,
   ENVIRONMENT_NAME_CONSTRAINT,
+  type EnvironmentChange,
   type EnvironmentRecord,
   findEnvironment,
   findEnvironmentByName,
@@ -59,7 +60,8 @@ export async function updateEnvironment(
   const holder = name === stored.name ? undefined : await findEnvironmentByName(tx, teamId, name)
   // The environment itself has it: a concurrent call has just renamed it, and the version tells.
   if (holder !== undefined && holder.id !== id) throw nameTaken(name, holder)
-  const updated = await change(tx, teamId, id, { ...branding, name }, version)
+  // A name that was not given is not written: a concurrent call may have changed it.
+  const updated = await change(tx, teamId, id, { ...branding, name: input.name }, version)
   if (updated === undefined) throw etagMismatch('environment', id)
   return updated
 }
@@ -100,18 +102,12 @@ export async function deleteEnvironmentsOfTeam(
   }
 }
 
-async function change(
-  tx: Tx,
-  teamId: string,
-  id: string,
-  fields: BrandingChange & { readonly name: string },
-  version: number | undefined,
-) {
+async function change(tx: Tx, teamId: string, id: string, fields: EnvironmentChange, version: number | undefined) {
   try {
     return await updateEnvironmentRow(tx, teamId, id, fields, version)
   } catch (error) {
     // A concurrent call took the name after it was found free.
-    throw isUniqueViolation(error, ENVIRONMENT_NAME_CONSTRAINT) ? nameTaken(fields.name, undefined) : error
+    throw isUniqueViolation(error, ENVIRONMENT_NAME_CONSTRAINT) ? nameTaken(fields.name ?? '', undefined) : error
   }
 }
 

@@ -17,6 +17,9 @@ export interface EnvironmentBranding {
 /** What a caller may set; `undefined` keeps a value, or leaves it empty at the creation. */
 export type BrandingChange = { readonly [Name in keyof EnvironmentBranding]?: string | undefined }
 
+/** What a PATCH may set; `undefined` keeps a value. */
+export type EnvironmentChange = BrandingChange & { readonly name: string | undefined }
+
 /** An environment as it is stored. */
 export interface EnvironmentRecord extends EnvironmentBranding {
   readonly id: string
@@ -99,7 +102,7 @@ export async function updateEnvironmentRow(
   tx: Tx,
   teamId: string,
   id: string,
-  change: BrandingChange & { readonly name: string },
+  change: EnvironmentChange,
   version: number | undefined,
 ): Promise<EnvironmentRecord | undefined> {
   const [environment] = await tx('environment')
