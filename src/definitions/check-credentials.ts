@@ -1,5 +1,13 @@
-import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
-import { listCredentials } from '../formats/index.ts'
+import {
+  type DotPath,
+  formatDotPath,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  suggestOneOf,
+  type Violation,
+} from '../base/index.ts'
+import { CREDENTIAL_FORMATS, listCredentials } from '../formats/index.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 
 /** A credential with its path in the config. */
@@ -17,6 +25,35 @@ export interface CredentialAt {
 export function findCredentialProblems(config: JsonObject, path: string): Violation[] {
   const credentials = listCredentialsAt(config.credentials ?? null)
   return toViolations(credentials.flatMap(findSettingProblems), path)
+}
+
+/**
+ * Findings about an override, where an entry of its credentials lacks a format because its key is misspelt: they name the keys
+ * of the definition beside the formats, which are all that the schema knows.
+ *
+ * @param below the definition, with credentials of the same shape
+ * @param path prefix of the fields: `override`
+ */
+export function nameCredentialKeys(
+  findings: readonly Violation[],
+  below: JsonObject,
+  override: JsonObject,
+  path: string,
+): Violation[] {
+  const inherited = listCredentials(below.credentials).map(({ key }) => key)
+  const known = [...inherited, ...CREDENTIAL_FORMATS.map(({ format }) => format)]
+  const given = isJsonObject(override.credentials) ? Object.entries(override.credentials) : []
+  const unknown = new Map(
+    given
+      .filter(([key, entry]) => !known.includes(key) && isJsonObject(entry) && entry.format === undefined)
+      .map(([key]) => [formatDotPath(['credentials', key, 'format'], path), key] as const),
+  )
+  return findings.map((finding) => {
+    const key = unknown.get(finding.field)
+    if (key === undefined) return finding
+    const description = `is required, because the key ${key} is neither a credential of the definition nor the name of a format${suggestOneOf(key, known)}`
+    return { ...finding, description }
+  })
 }
 
 /** The credentials of a config. */

@@ -11,7 +11,7 @@ import {
   WorkerThreads,
 } from '../base/index.ts'
 import { findActionProblems } from './check-actions.ts'
-import { findCredentialProblems } from './check-credentials.ts'
+import { findCredentialProblems, nameCredentialKeys } from './check-credentials.ts'
 import { findFormProblems } from './check-forms.ts'
 import { findHostProblems } from './check-hosts.ts'
 import { findHiddenEmptyPages, findKeylessPaginations } from './check-pagination.ts'
@@ -59,7 +59,8 @@ export function checkOverride(config: JsonObject, override: JsonObject, path: st
   const { below } = alignCredentials(config, override)
   const inherited = [...findSchemaViolations(resolvedSchema, below, path), ...findSemanticProblems(below, path)]
   const known = new Set([...inherited, ...alone].map(({ field, rule }) => `${field} ${rule}`))
-  return [...alone, ...together.filter(({ field, rule }) => !known.has(`${field} ${rule}`))]
+  const found = [...alone, ...together.filter(({ field, rule }) => !known.has(`${field} ${rule}`))]
+  return nameCredentialKeys(found, below, override, path)
 }
 
 /** A field with a finding of the schema gets no second one that placeholders have no effect in it. */

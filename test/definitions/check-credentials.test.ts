@@ -136,6 +136,18 @@ describe('credentials of one format', () => {
     expect(findings(credentials)[0]).toContain(finding)
   })
 
+  test('of an override are suggested by the keys of the definition too', () => {
+    const findings = (override: JsonObject) =>
+      checkOverride({ credentials: { live: key('Live'), sandbox: key('Sandbox') } }, { credentials: override }, 'o').map(
+        ({ field, description }) => `${field} ${description}`,
+      )
+    expect(findings({ sandbox: { label: 'Test' } })).toEqual([])
+    expect(findings({ sanbox: { label: 'Test' } })).toEqual([
+      'o.credentials.sanbox.format is required, because the key sanbox is neither a credential of the definition nor the name of a format, did you mean sandbox? There are api_key, jwt, live, oauth1, oauth2, oauth2_client_credentials, sandbox, vendor_oauth',
+    ])
+    expect(findings({ oauth_2: { config: {} } })[0]).toContain('did you mean oauth2?')
+  })
+
   test.each<[string, JsonObject, string[]]>([
     ['that alone say nothing', { live: key(), sandbox: key() }, ['c.credentials.live', 'c.credentials.sandbox']],
     [

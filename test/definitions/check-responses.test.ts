@@ -40,7 +40,15 @@ describe('an error expression', () => {
   })
 })
 
-test.each(['data = null', 'data = "x"', 'data.error = "x"', 'data.error.message = "x"', 'data.message = "x"'])(
+test.each([
+  'data = null',
+  'data = "x"',
+  '$type(data) = "object" and $not(data)',
+  '$type(data) = "array"',
+  'data.error = "x"',
+  'data.error.message = "x"',
+  'data.message = "x"',
+])(
   'an error expression that forgets an answer with %s is warned of',
   (condition) => {
     const error_expression = `${condition} ? null : {"status": status}`
@@ -82,7 +90,7 @@ describe('a shipped definition', () => {
     for (const name of SHIPPED_NAMES)
       for (const expression of errorExpressions(findShippedDefinition(name)?.config ?? {}))
         for (const status of [400, 404, 500])
-          for (const body of [null, {}, 'x']) {
+          for (const body of [null, {}, [], 'x']) {
             const response = { status, headers: {}, body }
             const result = await evaluator.evaluate(expression, { response, ...response, data: body }).catch(() => 'x')
             if (result === undefined || result === null) forgotten.push(`${name} ${status}`)
