@@ -11,6 +11,7 @@ export {
   createSyncJob,
   deleteSyncJob,
   findBrokenJobs,
+  findJobWarnings,
   getSyncJob,
   listSyncJobs,
   type SyncJobInput,

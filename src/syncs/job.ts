@@ -21,6 +21,7 @@ import {
   findSyncJob,
   insertSyncJob,
   listInstalledConfigs,
+  listInstalledNames,
   listSyncJobRows,
   lockSyncJob,
   type SyncJobChange,
@@ -149,6 +150,25 @@ export async function checkTriggerResources(
   const job = await findSyncJob(tx, environmentId, syncJobId)
   if (job === undefined) return checkResources(readSyncResources(resources))
   return await findResourceViolations(mappings, tx, environmentId, { ...job, resources })
+}
+
+/**
+ * What is doubtful about stored jobs, for each of them: that its integration is not installed. A job may be written before.
+ *
+ * @param jobs of the environment
+ */
+export async function findJobWarnings(
+  tx: Tx,
+  environmentId: string,
+  jobs: readonly Pick<SyncJobRecord, 'integrationName'>[],
+): Promise<readonly (readonly Violation[])[]> {
+  if (jobs.length === 0) return []
+  const installed = await listInstalledNames(tx, environmentId)
+  return jobs.map(({ integrationName }) => {
+    if (installed.includes(integrationName)) return []
+    const description = `${integrationName} is not installed in this environment, so that no account can run the job yet${suggest(integrationName, installed)}`
+    return [{ field: 'integration_name', description, rule: 'integration.not_installed' }]
+  })
 }
 
 /** Jobs that `findBrokenJobs` looks at, newest first. */

@@ -143,6 +143,15 @@ export async function deleteSyncJobRow(
   return deleted > 0
 }
 
+/** Names of the integrations that an environment has installed. Uses environment_integration_pair; an environment installs few. */
+export async function listInstalledNames(tx: Tx, environmentId: string): Promise<readonly string[]> {
+  return await tx('environment_integration')
+    .join('integration', 'integration.id', 'environment_integration.integration_id')
+    .where({ 'environment_integration.environment_id': environmentId })
+    .distinct()
+    .pluck<string[]>('integration.name')
+}
+
 /**
  * Config and override of the environment's installations of integrations with that name: one, unless another team shares an
  * integration of the same name. Uses environment_integration_pair; an environment installs few.

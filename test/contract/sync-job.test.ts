@@ -23,6 +23,13 @@ const RESOURCES = [
   { resource: 'issues', method: 'list', query: {}, depends_on: 'repos' },
 ]
 
+/** The job is stored all the same: it may be written before its integration is installed. */
+const NOT_INSTALLED = {
+  path: 'integration_name',
+  rule: 'integration.not_installed',
+  message: 'not-installed is not installed in this environment, so that no account can run the job yet',
+}
+
 const make = (client: Client, fields: JsonObject = {}) =>
   client.ok(create, { label: 'Issues', integration_name: 'not-installed', resources: RESOURCES, ...fields })
 
@@ -46,6 +53,7 @@ describe.each(inTurn(clients))('storing a job over $wire', (client) => {
       created_at: TIME,
       updated_at: job.created_at,
       etag: '"v1"',
+      warnings: [NOT_INSTALLED],
     })
     for (const other of clients) expect(await other.ok(get, { id: job.id })).toEqual(job)
   })
@@ -147,6 +155,18 @@ describe.each(inTurn(clients))('changing a job over $wire', (client) => {
 })
 
 describe.each(inTurn(clients))('a job of an installed integration over $wire', (client) => {
+  it('has no warning, unlike one whose integration is misspelt, which is told the name', async () => {
+    const world = await seedTenant(app, app.first)
+    const job = await client.ok(get, { id: world.syncJobId })
+    expect(job.warnings).toEqual([])
+    const misspelt = await make(client, { integration_name: `${job.integration_name}x` })
+    const message = expect.stringContaining(`did you mean ${job.integration_name}?`)
+    const warnings = [{ path: 'integration_name', rule: 'integration.not_installed', message }]
+    expect(misspelt).toMatchObject({ warnings })
+    expect(await client.ok(list, { page_size: 1 })).toMatchObject({ sync_jobs: [{ id: misspelt.id, warnings }] })
+    expect(await client.ok(update, { id: misspelt.id, label: 'Again' })).toMatchObject({ warnings })
+  })
+
   it('may name only what the integration offers', async () => {
     const world = await seedTenant(app, app.first)
     const { integration_name } = await client.ok(get, { id: world.syncJobId })

@@ -8,13 +8,15 @@ import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/vali
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { ConfigFinding } from "./integration_pb.ts";
+import { file_patchbay_v1_integration } from "./integration_pb.ts";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file patchbay/v1/sync_job.proto.
  */
 export const file_patchbay_v1_sync_job: GenFile = /*@__PURE__*/
-  fileDesc("ChpwYXRjaGJheS92MS9zeW5jX2pvYi5wcm90bxILcGF0Y2hiYXkudjEitwMKB1N5bmNKb2ISFwoCaWQYASABKAlCC+BBCLpIBXIDsAEBEiMKDmVudmlyb25tZW50X2lkGAIgASgJQgvgQQO6SAVyA7ABARISCgVsYWJlbBgDIAEoCUID4EECEh0KEGludGVncmF0aW9uX25hbWUYBCABKAlCA+BBBRIxCgthcmdzX3NjaGVtYRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIcCg9hcmdzX3ZhbGlkYXRpb24YBiABKAlCA+BBARIxCglyZXNvdXJjZXMYByADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAhIzCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgKIAEoCUID4EEDEjoKDmVycm9yX2hhbmRsaW5nGAsgASgJQiLgQQG6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoIrECCgxTeW5jUmVzb3VyY2USHwoIcmVzb3VyY2UYASABKAlCDeBBArpIB3IFEAEY/wESHQoGbWV0aG9kGAIgASgJQg3gQQK6SAdyBRABGIABEh4KAmlkGAMgASgJQg3gQQG6SAdyBRABGIAISACIAQESKwoFcXVlcnkYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESIwoHbG9vcF9vbhgFIAEoCUIN4EEBukgHcgUQARj/AUgBiAEBEiYKCmRlcGVuZHNfb24YBiABKAlCDeBBAbpIB3IFEAEY/wFIAogBARIZCgdwZXJzaXN0GAcgASgIQgPgQQFIA4gBAUIFCgNfaWRCCgoIX2xvb3Bfb25CDQoLX2RlcGVuZHNfb25CCgoIX3BlcnNpc3RiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChpwYXRjaGJheS92MS9zeW5jX2pvYi5wcm90bxILcGF0Y2hiYXkudjEi6gMKB1N5bmNKb2ISFwoCaWQYASABKAlCC+BBCLpIBXIDsAEBEiMKDmVudmlyb25tZW50X2lkGAIgASgJQgvgQQO6SAVyA7ABARISCgVsYWJlbBgDIAEoCUID4EECEh0KEGludGVncmF0aW9uX25hbWUYBCABKAlCA+BBBRIxCgthcmdzX3NjaGVtYRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIcCg9hcmdzX3ZhbGlkYXRpb24YBiABKAlCA+BBARIxCglyZXNvdXJjZXMYByADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAhIzCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgKIAEoCUID4EEDEjoKDmVycm9yX2hhbmRsaW5nGAsgASgJQiLgQQG6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoEjEKCHdhcm5pbmdzGAwgAygLMhoucGF0Y2hiYXkudjEuQ29uZmlnRmluZGluZ0ID4EEDIrECCgxTeW5jUmVzb3VyY2USHwoIcmVzb3VyY2UYASABKAlCDeBBArpIB3IFEAEY/wESHQoGbWV0aG9kGAIgASgJQg3gQQK6SAdyBRABGIABEh4KAmlkGAMgASgJQg3gQQG6SAdyBRABGIAISACIAQESKwoFcXVlcnkYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESIwoHbG9vcF9vbhgFIAEoCUIN4EEBukgHcgUQARj/AUgBiAEBEiYKCmRlcGVuZHNfb24YBiABKAlCDeBBAbpIB3IFEAEY/wFIAogBARIZCgdwZXJzaXN0GAcgASgIQgPgQQFIA4gBAUIFCgNfaWRCCgoIX2xvb3Bfb25CDQoLX2RlcGVuZHNfb25CCgoIX3BlcnNpc3RiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
 
 /**
  * What to sync, for any account of an integration: a plan that triggers and runs carry out with arguments.
@@ -102,6 +104,14 @@ export type SyncJob = Message<"patchbay.v1.SyncJob"> & {
    * @generated from field: string error_handling = 11;
    */
   errorHandling: string;
+
+  /**
+   * What is doubtful at the moment although the job is stored: an integration that is not installed in the environment, so
+   * that no account can run the job yet. Paths are those of the request, such as `integration_name`.
+   *
+   * @generated from field: repeated patchbay.v1.ConfigFinding warnings = 12;
+   */
+  warnings: ConfigFinding[];
 };
 
 /**

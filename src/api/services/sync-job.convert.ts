@@ -1,14 +1,18 @@
 import { fromJson, type MessageInitShape, toJson, type JsonObject as WireObject } from '@bufbuild/protobuf'
 import { type SyncJobSchema, type SyncResource, SyncResourceSchema } from '../../../gen/patchbay/v1/sync_job_pb.ts'
 import type { CreateSyncJobRequest, UpdateSyncJobRequest } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
-import type { Json, JsonObject } from '../../base/index.ts'
+import type { Json, JsonObject, Violation } from '../../base/index.ts'
 import type { SyncJobInput, SyncJobRecord, updateSyncJob } from '../../syncs/index.ts'
 import { structFrom } from '../messages/struct.ts'
+import { findingToProto } from './integration.convert.ts'
 import { ERROR_HANDLING } from './sync-job-run.convert.ts'
 import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
 /** A job; its resources each with a `query`, even an empty one. */
-export function syncJobToProto(job: SyncJobRecord): MessageInitShape<typeof SyncJobSchema> {
+export function syncJobToProto(
+  job: SyncJobRecord,
+  warnings: readonly Violation[] = [],
+): MessageInitShape<typeof SyncJobSchema> {
   return {
     id: job.id,
     environmentId: job.environmentId,
@@ -21,6 +25,7 @@ export function syncJobToProto(job: SyncJobRecord): MessageInitShape<typeof Sync
     createdAt: timestampFrom(job.createdAt),
     updatedAt: timestampFrom(job.updatedAt),
     etag: toEtag(job.version),
+    warnings: warnings.map(findingToProto),
   }
 }
 

@@ -1,6 +1,14 @@
 import { SyncJobService } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
-import { listQuery, pageById } from '../../database/index.ts'
-import { createSyncJob, deleteSyncJob, getSyncJob, listSyncJobs, updateSyncJob } from '../../syncs/index.ts'
+import { listQuery, pageById, type Tx } from '../../database/index.ts'
+import {
+  createSyncJob,
+  deleteSyncJob,
+  findJobWarnings,
+  getSyncJob,
+  listSyncJobs,
+  type SyncJobRecord,
+  updateSyncJob,
+} from '../../syncs/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
@@ -17,21 +25,22 @@ export function syncJobService(
   return defineService(SyncJobService, {
     createSyncJob: (request, context) =>
       runIdempotent(deps, environmentIdOf(context), SyncJobService.method.createSyncJob, request, async (tx) =>
-        syncJobToProto(await createSyncJob(jobDeps, tx, environmentIdOf(context), syncJobInputFromProto(request))),
+        show(tx, await createSyncJob(jobDeps, tx, environmentIdOf(context), syncJobInputFromProto(request))),
       ),
     getSyncJob: async ({ id }, context) =>
-      syncJobToProto(await getSyncJob(database.pool, environmentIdOf(context), id)),
+      await show(database.pool, await getSyncJob(database.pool, environmentIdOf(context), id)),
     listSyncJobs: async (request, context) => {
       const query = listQuery('sync_job', environmentIdOf(context))
       const page = await pageById(query, request, (range) =>
         listSyncJobs(database.pool, environmentIdOf(context), range),
       )
-      return { syncJobs: page.items.map(syncJobToProto), nextPageToken: page.nextPageToken }
+      const syncJobs = await showAll(database.pool, environmentIdOf(context), page.items)
+      return { syncJobs, nextPageToken: page.nextPageToken }
     },
     updateSyncJob: async (request, context) => {
       const change = syncJobChangeFromProto(request)
-      return syncJobToProto(
-        await database.transaction((tx) => updateSyncJob(jobDeps, tx, environmentIdOf(context), change)),
+      return await database.transaction(async (tx) =>
+        show(tx, await updateSyncJob(jobDeps, tx, environmentIdOf(context), change)),
       )
     },
     deleteSyncJob: async ({ id, etag, force }, context) => {
@@ -40,4 +49,15 @@ export function syncJobService(
       return {}
     },
   })
+}
+
+/** Jobs of an environment with what is doubtful about each. */
+async function showAll(tx: Tx, environmentId: string, jobs: readonly SyncJobRecord[]) {
+  const warnings = await findJobWarnings(tx, environmentId, jobs)
+  return jobs.map((job, index) => syncJobToProto(job, warnings[index]))
+}
+
+async function show(tx: Tx, job: SyncJobRecord) {
+  const [warnings] = await findJobWarnings(tx, job.environmentId, [job])
+  return syncJobToProto(job, warnings)
 }
