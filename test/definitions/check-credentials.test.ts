@@ -138,9 +138,11 @@ describe('credentials of one format', () => {
 
   test('of an override are suggested by the keys of the definition too', () => {
     const findings = (override: JsonObject) =>
-      checkOverride({ credentials: { live: key('Live'), sandbox: key('Sandbox') } }, { credentials: override }, 'o').map(
-        ({ field, description }) => `${field} ${description}`,
-      )
+      checkOverride(
+        { credentials: { live: key('Live'), sandbox: key('Sandbox') } },
+        { credentials: override },
+        'o',
+      ).map(({ field, description }) => `${field} ${description}`)
     expect(findings({ sandbox: { label: 'Test' } })).toEqual([])
     expect(findings({ sanbox: { label: 'Test' } })).toEqual([
       'o.credentials.sanbox.format is required, because the key sanbox is neither a credential of the definition nor the name of a format, did you mean sandbox? There are api_key, jwt, live, oauth1, oauth2, oauth2_client_credentials, sandbox, vendor_oauth',

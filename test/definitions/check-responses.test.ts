@@ -48,14 +48,11 @@ test.each([
   'data.error = "x"',
   'data.error.message = "x"',
   'data.message = "x"',
-])(
-  'an error expression that forgets an answer with %s is warned of',
-  (condition) => {
-    const error_expression = `${condition} ? null : {"status": status}`
-    const [found] = findWarnings({ error_expression }, 'c')
-    expect(found?.description).toMatch(/status 400, 401, 403, 404, 422, 500 /)
-  },
-)
+])('an error expression that forgets an answer with %s is warned of', (condition) => {
+  const error_expression = `${condition} ? null : {"status": status}`
+  const [found] = findWarnings({ error_expression }, 'c')
+  expect(found?.description).toMatch(/status 400, 401, 403, 404, 422, 500 /)
+})
 
 describe('a list whose example has records without id', () => {
   const warned = ['c.resources.a.list.id_path id_path.missing']
