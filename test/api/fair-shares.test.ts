@@ -8,9 +8,10 @@ import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb
 import { mintToken } from '../../src/tenancy/token-format.ts'
 import { startTestApp } from '../support/app.ts'
 import { createApiEnvironment, createApiTenant, seedTenant } from '../support/seeded-tenant.ts'
-import { serverStream } from './support/contract.ts'
-import { startHarness } from './support/harness.ts'
+import { serverStream, unary } from './support/contract.ts'
+import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1 } from './support/http.ts'
+import { ALL_WIRES } from './support/protocols.ts'
 
 const LIMIT = 20
 const limits = { PATCHBAY_RATE_LIMIT: String(LIMIT), PATCHBAY_RATE_LIMIT_ADDRESS: String(LIMIT) }
@@ -103,6 +104,42 @@ describe('a token that is revoked', () => {
     await revoke()
     expect(await poll).toBe(Code.Unauthenticated)
   })
+})
+
+describe.each(ALL_WIRES)('requests over $name', (wire) => {
+  const inEnvironment = (id: string) => ({ authorization: 'Bearer team', 'patchbay-environment': id })
+
+  it('of one environment wait for their turn, and those of another do not wait behind them', async () => {
+    await using harness = await startHarness({ limits: { requestsActiveMax: 4, requestsWaitingMax: 3 } })
+    const client = wire.connect(harness.baseUrl)
+    const send = (method: string, environmentId: string) =>
+      client.send(unary(method), { id: WIDGET_ID }, inEnvironment(environmentId))
+    const burst = Array.from({ length: 6 }, () => send('Wait', 'a'))
+    // Two are worked on, three wait, and one is too many.
+    expect(await Promise.race(burst)).toMatchObject({
+      error: { code: 'RESOURCE_EXHAUSTED', reason: 'RATE_LIMITED', retryAfterSeconds: 2 },
+    })
+    expect(await send('Get', 'b')).not.toHaveProperty('error')
+    harness.events.release.resolve()
+    const answers = await Promise.all(burst)
+    expect(answers.filter((answer) => 'error' in answer)).toHaveLength(1)
+    client.close()
+  })
+})
+
+it('a request that ends while it waits for its turn is never begun', async () => {
+  await using harness = await startHarness({ limits: { requestsActiveMax: 2 } })
+  const client = ALL_WIRES.find(({ name }) => name === 'REST')?.connect(harness.baseUrl)
+  const first = client?.send(unary('Wait'), { id: WIDGET_ID }, AS_ENVIRONMENT)
+  await harness.events.waiting.promise
+  const ending = { ...AS_ENVIRONMENT, 'x-server-timeout': '0.01' }
+  expect(await client?.send(unary('Get'), { id: WIDGET_ID }, ending)).toMatchObject({
+    error: { code: 'DEADLINE_EXCEEDED' },
+  })
+  harness.events.release.resolve()
+  await first
+  expect(harness.events.calls).toEqual([])
+  client?.close()
 })
 
 describe('streams', () => {
