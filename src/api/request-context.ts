@@ -228,8 +228,9 @@ export class RequestContext implements HandlerContext, RequestScope {
     if (this.isDone) return
     this.#interruption = failure
     this.#controller?.abort(failure)
-    // An error would not be true of a call that has committed.
-    if (this.#hasStored && this.#method?.methodKind === 'unary') this.#letAnswer()
+    // DEADLINE_EXCEEDED would not be true of a call that has committed; a token that was revoked ends it all the same.
+    const isLate = failure.reason === 'DEADLINE_EXCEEDED' && this.#method?.methodKind === 'unary'
+    if (this.#hasStored && isLate) this.#letAnswer()
     else this.#end()
   }
 
