@@ -1,5 +1,7 @@
 import { type DescMethod, getOption } from '@bufbuild/protobuf'
 import { Access as AccessRule, access as accessOption, cost as costOption } from '../../gen/patchbay/v1/access_pb.ts'
+import type { BodyReading } from './exchange.ts'
+import type { ApiLimits } from './limits.ts'
 
 /** Who may call an operation: anybody, any API token, a caller in an environment, that or a link token, or a team token. */
 export type Access = 'public' | 'token' | 'environment' | 'environment_or_link' | 'team'
@@ -35,4 +37,17 @@ export function costOf(method: DescMethod): number {
 /** Whether an operation acts in one environment, which its caller has to name. */
 export function concernsEnvironment(access: Access): boolean {
   return access === 'environment' || access === 'environment_or_link'
+}
+
+/** When the request messages of operations with the rule are read. */
+export function readingOf(access: Access): BodyReading {
+  return access === 'public' ? 'before_authentication' : 'after_authentication'
+}
+
+/** Largest request message of operations with the rule, before and after decompression. */
+export function messageBytesMax(
+  access: Access,
+  { requestBytesMax, publicRequestBytesMax }: Pick<ApiLimits, 'requestBytesMax' | 'publicRequestBytesMax'>,
+): number {
+  return access === 'public' ? Math.min(publicRequestBytesMax, requestBytesMax) : requestBytesMax
 }

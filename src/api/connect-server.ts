@@ -11,6 +11,7 @@ import {
 } from '@connectrpc/connect'
 import { connectNodeAdapter } from '@connectrpc/connect-node'
 import type { StatusCode } from '../base/index.ts'
+import { messageBytesMax } from './access.ts'
 import type { Exchange } from './exchange.ts'
 import { JSON_WRITE_OPTIONS } from './messages/codec.ts'
 import type { Operation, ServiceDefinition } from './operation.ts'
@@ -45,22 +46,27 @@ export function createConnectServer(
   operations: ReadonlyMap<string, Operation>,
 ): ServeConnect {
   const exchanges = new WeakMap<NodeRequest, Exchange>()
-  const serve = connectNodeAdapter({
-    readMaxBytes: limits.requestBytesMax,
-    jsonOptions: { ...JSON_WRITE_OPTIONS, ignoreUnknownFields: false },
-    contextValues: (request) => valuesOf(exchanges.get(request)),
-    // Runs before connect-node reads a byte of the request message.
-    requestGate: (context) => startCall(context, operations),
-    interceptors: [serveCall(operations)],
-    routes(router) {
-      for (const { desc, implementation } of services) router.service(desc, implementation)
-    },
-  })
+  const serveBelow = (readMaxBytes: number) =>
+    connectNodeAdapter({
+      readMaxBytes,
+      jsonOptions: { ...JSON_WRITE_OPTIONS, ignoreUnknownFields: false },
+      contextValues: (request) => valuesOf(exchanges.get(request)),
+      // Runs before connect-node reads a byte of the request message.
+      requestGate: (context) => startCall(context, operations),
+      interceptors: [serveCall(operations)],
+      routes(router) {
+        for (const { desc, implementation } of services) router.service(desc, implementation)
+      },
+    })
+  const serve = serveBelow(limits.requestBytesMax)
+  const servePublic = serveBelow(messageBytesMax('public', limits))
   return (exchange, request, response) => {
     exchanges.set(request, exchange)
     // Errors of connect-node carry their headers in trailers; these must be in the head (CORS).
     for (const [name, value] of Object.entries(exchange.context.responseHeaders)) response.setHeader(name, value)
-    serve(request, response)
+    const [path = ''] = (request.url ?? '').split('?')
+    if (operations.get(path)?.access === 'public') servePublic(request, response)
+    else serve(request, response)
   }
 }
 

@@ -29,6 +29,12 @@ export interface ApiResponse extends Writable {
   addTrailers(trailers: Readonly<Record<string, string>>): void
 }
 
+/**
+ * When an endpoint reads the bodies of requests. What is read before it is known who sends it counts against a budget of its
+ * client address.
+ */
+export type BodyReading = 'never' | 'before_authentication' | 'after_authentication'
+
 /** One HTTP request and its response. */
 export interface Exchange {
   readonly server: ServerContext
@@ -39,6 +45,8 @@ export interface Exchange {
   operationPath: string
   /** Bytes of an unread body that are drained after the response; absent: any number, for the time of a drain. */
   drainBytesMax?: number
+  /** When the body may be read; absent: never. */
+  readsBody?: BodyReading
   /** How an error is written: in the form of REST until another protocol is known. */
   protocol: Protocol
 }

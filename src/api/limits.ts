@@ -2,6 +2,10 @@
 export interface ApiLimits {
   /** Largest request message, before and after decompression. */
   readonly requestBytesMax: number
+  /** Largest request message of an RPC that needs no token, before and after decompression. */
+  readonly publicRequestBytesMax: number
+  /** Bytes of bodies whose senders are not authenticated; a client address may have half of them, or of what others leave. */
+  readonly unauthenticatedBytesMax: number
   /** Longest silence while a request body arrives. */
   readonly bodyIdleMs: number
   /** Longest time a request body may take altogether, so that a client that sends a byte now and then cannot hold a connection. */
@@ -56,6 +60,8 @@ export interface ApiLimits {
 /** The limits where nothing else is configured. */
 export const DEFAULT_LIMITS: ApiLimits = {
   requestBytesMax: 4 * 1024 * 1024,
+  publicRequestBytesMax: 64 * 1024,
+  unauthenticatedBytesMax: 64 * 1024 * 1024,
   bodyIdleMs: 10_000,
   bodyTotalMs: 60_000,
   streamedBodyMs: 3_600_000,

@@ -166,6 +166,7 @@ function createServerContext(options: ApiServerOptions): ServerContext {
     answerBytes: new FairSemaphore(limits.answerBytesMax),
     streamSlots: new FairSemaphore(limits.streamsMax),
     publicStreamSlots: new FairSemaphore(limits.publicStreamsMax),
+    unauthenticatedBytes: new FairSemaphore(limits.unauthenticatedBytesMax),
   }
 }
 

@@ -53,6 +53,7 @@ export function connectPageRoutes({ links, http, clock }: ConnectPageOptions): r
     ({ serve, ...route }): HttpRoute => ({
       ...route,
       access: 'public',
+      readsBody: route.verbs.includes('POST') ? 'before_authentication' : 'never',
       isAddressLimited: true,
       errors: pageErrors,
       deadlineDefaultMs: DEADLINE_MS,
@@ -65,6 +66,7 @@ export function connectPageRoutes({ links, http, clock }: ConnectPageOptions): r
     path: '/connect/logo/',
     isPrefix: true,
     access: 'public',
+    readsBody: 'never',
     errors: pageErrors,
     handle: (exchange) => serveLogo(deps, exchange),
   }

@@ -30,6 +30,7 @@ export function staticRoutes(): readonly HttpRoute[] {
       verbs: ['GET'],
       path: '/connect/accent.css',
       access: 'public',
+      readsBody: 'never',
       singleParameters: ['color'],
       errors: pageErrors,
       handle: serveAccent,
@@ -48,6 +49,7 @@ function fileRoute(
     verbs: ['GET'],
     path,
     access: 'public',
+    readsBody: 'never',
     async handle(exchange) {
       const { context, response } = exchange
       for (const [name, value] of Object.entries({ ...COMMON_HEADERS, etag, ...headers }))

@@ -143,6 +143,7 @@ describe('an HTTP route', () => {
     verbs: ['GET', 'POST'],
     path,
     access,
+    readsBody: 'after_authentication',
     async handle({ response, context }) {
       response.writeHead(200, { ...context.responseHeaders, 'content-type': 'text/plain' })
       response.end(path)

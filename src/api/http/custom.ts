@@ -25,6 +25,7 @@ export function customRoute(deps: ProxyCallDeps): HttpRoute {
     path: CUSTOM_PREFIX,
     isPrefix: true,
     access: 'environment',
+    readsBody: 'after_authentication',
     singleParameters: [ACCOUNT_PARAMETER, DRY_RUN_PARAMETER],
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
     async handle(exchange) {

@@ -13,6 +13,7 @@ export function healthzRoutes(health: Pick<Health, 'problemOf'>): readonly HttpR
     verbs: ['GET'],
     path,
     access: 'public',
+    readsBody: 'never',
     async handle({ request, response, context }) {
       const problem = health.problemOf(service)
       const state =

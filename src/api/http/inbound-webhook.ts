@@ -32,6 +32,7 @@ export function inboundWebhookRoutes({ receive }: InboundWebhookDeps): readonly 
     path: PATHS[kind],
     isPrefix: true,
     access: 'public',
+    readsBody: 'before_authentication',
     deadlineDefaultMs: DEADLINE_MS,
     drainBytesMax: UNREAD_BYTES_MAX,
     async handle(exchange) {

@@ -29,6 +29,7 @@ export function mcpRoute(deps: McpRouteDeps): HttpRoute {
     path: MCP_PREFIX,
     isPrefix: true,
     access: 'public',
+    readsBody: 'after_authentication',
     deadlineDefaultMs: DEADLINE_MS,
     async handle(exchange) {
       const { context, path } = exchange

@@ -42,6 +42,7 @@ export async function readProxyBody(exchange: HttpExchange): Promise<ProxyBody> 
 
 /** The body as a stream of any size, with its headers. The deadline is paused until the body is complete. */
 export function streamedBody(exchange: Exchange): { readonly bytes: Readable; readonly headers: HeaderTexts } {
+  if (exchange.readsBody !== 'after_authentication') throw new Error(`${exchange.operationPath} streams no bodies`)
   sendContinue(exchange)
   return { bytes: arriving(exchange), headers: headersOf(exchange.request) }
 }

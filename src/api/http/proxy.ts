@@ -30,6 +30,7 @@ export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
     path: PROXY_PREFIX,
     isPrefix: true,
     access: 'environment',
+    readsBody: 'after_authentication',
     singleParameters: PROXY_PARAMETERS,
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
     async handle(exchange) {

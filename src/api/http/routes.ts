@@ -1,6 +1,6 @@
 import { invalidFields, type StatusCode } from '../../base/index.ts'
 import type { Access } from '../access.ts'
-import type { Exchange } from '../exchange.ts'
+import type { BodyReading, Exchange } from '../exchange.ts'
 import type { Finding } from '../operation.ts'
 import { acquireStreamSlot, countUnsent, inSlot } from '../pipeline/admission.ts'
 import { authenticate, limitAddress } from '../pipeline/authenticate.ts'
@@ -21,6 +21,8 @@ export interface HttpRoute {
   readonly path: string
   readonly isPrefix?: boolean
   readonly access: Access
+  /** `after_authentication`: by `access`, or by what `handle` does first. */
+  readonly readsBody: BodyReading
   /** Counts every request against the limit of its client address; only where `access` is `public`, which has no token to count. */
   readonly isAddressLimited?: boolean
   /** Query parameters that are read as one value each: given twice they are rejected (INVALID_FIELD). */
@@ -71,6 +73,7 @@ const ROUTE_COST = 1
 export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path: string, query: string): Promise<void> {
   const { context, server } = exchange
   exchange.operationPath = route.path
+  exchange.readsBody = route.readsBody
   if (route.drainBytesMax !== undefined) exchange.drainBytesMax = route.drainBytesMax
   if (route.errors !== undefined) exchange.protocol = { name: 'rest', sendError: route.errors.sendError }
   let outcome: StatusCode | 'OK' = 'OK'
@@ -116,6 +119,7 @@ export function documentRoute(path: string, read: () => unknown): HttpRoute {
     verbs: ['GET'],
     path,
     access: 'public',
+    readsBody: 'never',
     async handle({ request, response, context }) {
       body ??= Buffer.from(JSON.stringify(read()))
       const headers = { ...context.responseHeaders, 'content-type': 'application/json', 'content-length': body.length }

@@ -32,6 +32,7 @@ export function unifiedRoute(deps: UnifiedCallDeps): HttpRoute {
     path: UNIFIED_PREFIX,
     isPrefix: true,
     access: 'environment',
+    readsBody: 'after_authentication',
     singleParameters: UNIFIED_PARAMETERS,
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
     async handle(exchange) {

@@ -53,6 +53,7 @@ export function managementRoute(deps: ManagementDeps, operations: ReadonlyMap<st
     verbs: ['POST'],
     path: '/mcp/management',
     access: 'token',
+    readsBody: 'after_authentication',
     singleParameters: MANAGEMENT_PARAMETERS,
     deadlineDefaultMs: DEADLINE_MS,
     async handle(exchange) {

@@ -3,6 +3,7 @@ import type { ApiRequest, Exchange } from '../exchange.ts'
 import { abortConnection } from './respond.ts'
 
 const EMPTY = Buffer.alloc(0)
+const BUSY_RETRY_SECONDS = 5
 
 /** How long a request body may take. */
 export interface BodyLimits {
@@ -17,20 +18,23 @@ export interface BodyLimits {
  * @param reserve called with the size before the body is held in memory, as far as that is known: the length that the request
  * names, then what has arrived. A failure that it returns ends the reading
  * @throws Failure REQUEST_TOO_LARGE as soon as that is known, REQUEST_STALLED when the body does not arrive in time,
- *   CANCELLED when the client disconnects before its end, and that of `reserve`
+ *   CANCELLED when the client disconnects before its end, that of `reserve`, RATE_LIMITED when its address has too many bytes in
+ *   unauthenticated requests
  */
 export async function readBody(
-  { request, response }: Pick<Exchange, 'request' | 'response'>,
+  exchange: ReadableExchange,
   limits: BodyLimits,
   bytesMax: number,
-  reserve: (bytes: number) => Failure | undefined = () => undefined,
+  reserve?: (bytes: number) => Failure | undefined,
 ): Promise<Buffer> {
+  const { request, response, readsBody = 'never' } = exchange
+  if (readsBody === 'never') throw new Error(`${exchange.operationPath} does not say when it reads bodies`)
   if (hasNoBody(request)) return EMPTY
   const named = Number(request.headers['content-length'] ?? 0)
-  const rejection = named > bytesMax ? tooLarge(bytesMax) : reserve(named)
+  const rejection = named > bytesMax ? tooLarge(bytesMax) : reserve?.(named)
   if (rejection !== undefined) throw rejection
   sendContinue({ request, response })
-  return await withoutSlot(() => receiveBody(request, limits, bytesMax, reserve))
+  return await withoutSlot(() => receiveBody(request, limits, bytesMax, reserve ?? openBudget(exchange)))
 }
 
 function receiveBody(
@@ -63,6 +67,31 @@ function receiveBody(
     }
     request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
   })
+}
+
+type ReadableExchange = Pick<Exchange, 'request' | 'response' | 'context' | 'server' | 'readsBody' | 'operationPath'>
+
+/**
+ * Counts the bytes that have arrived against the client address until the request is closed, unless its sender is authenticated.
+ */
+function openBudget(exchange: ReadableExchange): (bytes: number) => Failure | undefined {
+  const { server, context } = exchange
+  if (exchange.readsBody === 'after_authentication') return () => undefined
+  let counted = 0
+  return (bytes) => {
+    if (bytes <= counted) return undefined
+    const address = context.clientAddress(server.accessControl.trustedProxies)
+    const release = server.unauthenticatedBytes.tryAcquire(address, bytes - counted)
+    if (release === undefined) return tooManyBytes()
+    counted = bytes
+    context.onClose(release)
+    return undefined
+  }
+}
+
+function tooManyBytes(): Failure {
+  const message = 'too much is being read of this address; send this again later'
+  return new Failure('RATE_LIMITED', message, { retryAfterSeconds: BUSY_RETRY_SECONDS })
 }
 
 /** Answers `Expect: 100-continue`: the client sends the body now. */

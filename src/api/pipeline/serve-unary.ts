@@ -1,4 +1,5 @@
 import type { StatusCode } from '../../base/index.ts'
+import { messageBytesMax, readingOf } from '../access.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ResultInit, UnaryOperation } from '../operation.ts'
 import { countUnsent, inSlot, readCallerBody } from './admission.ts'
@@ -18,6 +19,7 @@ export async function serveUnary(
   protocol: UnaryProtocol,
 ): Promise<void> {
   exchange.operationPath = operation.path
+  exchange.readsBody = readingOf(operation.access)
   exchange.protocol = protocol
   exchange.context.setMethod(operation.method, protocol.name)
   let outcome: StatusCode | 'OK' = 'OK'
@@ -39,10 +41,11 @@ async function runUnary(exchange: Exchange, operation: UnaryOperation, protocol:
   const { limits } = server
   startDeadline(context, { defaultMs: limits.deadlineDefaultMs, maxMs: limits.deadlineMaxMs })
   await authenticate(exchange, operation)
-  const body = await readCallerBody(exchange, protocol.bodyBytesMax(limits.requestBytesMax))
+  const bytesMax = messageBytesMax(operation.access, limits)
+  const body = await readCallerBody(exchange, protocol.bodyBytesMax(bytesMax))
   return await inSlot(exchange, async () => {
     assertWithinLimit(exchange)
-    const request = await protocol.decode(operation, exchange, body, limits.requestBytesMax)
+    const request = await protocol.decode(operation, exchange, body, bytesMax)
     await assertValidInSlices(operation, request, body)
     return await operation.handle(request.message, context)
   })

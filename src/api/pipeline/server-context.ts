@@ -35,4 +35,6 @@ export interface ServerContext {
   readonly streamSlots: FairSemaphore
   /** Slots of streams without a token, shared by client addresses. */
   readonly publicStreamSlots: FairSemaphore
+  /** Bytes of bodies whose senders are not authenticated; client addresses share them. */
+  readonly unauthenticatedBytes: FairSemaphore
 }

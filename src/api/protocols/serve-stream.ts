@@ -1,4 +1,5 @@
 import type { StatusCode } from '../../base/index.ts'
+import { messageBytesMax, readingOf } from '../access.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ServerStreamingOperation } from '../operation.ts'
 import { acquireStreamSlot, inSlot, readCallerBody } from '../pipeline/admission.ts'
@@ -20,6 +21,7 @@ export async function serveStream(
 ): Promise<void> {
   const { server, context, response } = exchange
   exchange.operationPath = operation.path
+  exchange.readsBody = readingOf(operation.access)
   exchange.protocol = protocol
   context.setMethod(operation.method, protocol.name)
   let outcome: StatusCode | 'OK' = 'OK'
@@ -49,9 +51,10 @@ async function runStream(
   startDeadline(context, { defaultMs: undefined, maxMs: undefined })
   await authenticate(exchange, operation)
   acquireStreamSlot(exchange, operation.access)
-  const body = await readCallerBody(exchange, protocol.bodyBytesMax(limits.requestBytesMax))
+  const bytesMax = messageBytesMax(operation.access, limits)
+  const body = await readCallerBody(exchange, protocol.bodyBytesMax(bytesMax))
   await inSlot(exchange, async () => {
-    const request = await protocol.decode(operation, exchange, body, limits.requestBytesMax)
+    const request = await protocol.decode(operation, exchange, body, bytesMax)
     await assertValidInSlices(operation, request, body)
     for await (const result of operation.handle(request.message, context)) {
       const frame = await protocol.frame(operation, result)
