@@ -28,8 +28,11 @@ export interface ReceiverDeps extends Pick<ContextUpdateDeps, 'isSubscribing'> {
 /** Receives requests; see `receiveWebhook`. */
 export type ReceiveRequest = (address: SourceAddress, request: InboundRequest) => Promise<WebhookAnswer>
 
-/** Four bodies of the largest size; an address may have half of them, or of what others leave. */
-const UNVERIFIED_BYTES_MAX = 32 * 1024 * 1024
+/**
+ * Two bodies of the largest size; an address may have half of them, or of what others leave: one at a time, since a parsed body
+ * takes up to fifty times as much memory.
+ */
+const UNVERIFIED_BYTES_MAX = 16 * 1024 * 1024
 const KEY_MS_MAX = 5_000
 const KEY_BYTES_MAX = 256 * 1024
 

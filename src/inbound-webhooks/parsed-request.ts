@@ -103,6 +103,13 @@ export async function parseBodyOf(head: ParsedRequest, limits: BodyReadLimits): 
   }
 }
 
+/** Decompresses the body alone; with the reason where that is not possible. @returns undefined when it is larger than allowed */
+export async function decodeBodyOf(head: ParsedRequest, bytesMax: number): Promise<ParsedRequest | undefined> {
+  const decoded = await decode(head.raw, head.headers['content-encoding'], bytesMax)
+  if (decoded === 'too large') return undefined
+  return decoded instanceof Uint8Array ? { ...head, decoded } : { ...head, decoded: undefined, ...decoded }
+}
+
 /** `parseHead` and `parseBodyOf` in one, of a request that is authenticated. */
 export async function parseRequest(request: RawRequest, publicUrl: string, owner: TaskOwner): Promise<ParsedRequest> {
   const head = parseHead(request, publicUrl)

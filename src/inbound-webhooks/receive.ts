@@ -17,6 +17,7 @@ import {
 import type { HeaderList, InboundState, SignatureState } from './inbound-event.ts'
 import {
   DECODED_BYTES_MAX,
+  decodeBodyOf,
   type ParsedRequest,
   parseBodyOf,
   parseHead,
@@ -102,13 +103,20 @@ export async function receiveWebhook(
   const small = await decideUnverified(reception, UNVERIFIED_BYTES_MAX)
   if (small !== undefined) return small
   if (verifiesBytes(reception)) return await decideSigned(reception)
-  return (await decideUnverified(reception, DECODED_BYTES_MAX)) ?? (await decide(withBody(reception, tooLarge(head))))
+  if (verifiesContent(reception)) return await decideDecoded(reception)
+  const large = await decideUnverified(reception, DECODED_BYTES_MAX)
+  return large ?? (await decide(withBody(reception, tooLarge(head))))
 }
 
 /** Whether the signature needs nothing but the bytes that came, without decompressing or parsing them. */
-function verifiesBytes({ source, parsed }: Reception): boolean {
-  const { verify, verifiesPayload, bodyStage } = source.webhook
-  return verify !== undefined && !verifiesPayload && (bodyStage === 'raw' || parsed.decoded !== undefined)
+function verifiesBytes(reception: Reception): boolean {
+  const isThere = reception.source.webhook.bodyStage === 'raw' || reception.parsed.decoded !== undefined
+  return verifiesContent(reception) && isThere
+}
+
+/** Whether the signature needs no parsed body. */
+function verifiesContent({ source: { webhook } }: Reception): boolean {
+  return webhook.verify !== undefined && !webhook.verifiesPayload
 }
 
 /** Whether nothing else is read of a request before it is authenticated. A handshake may come without a signature. */
@@ -127,21 +135,41 @@ async function decideSigned(reception: Reception): Promise<WebhookAnswer> {
   return await decide({ ...withBody(reception, whole ?? tooLarge(parsed)), verified })
 }
 
+/** Decompresses a body, within the share of its address, to verify its signature before it is parsed. */
+async function decideDecoded(reception: Reception): Promise<WebhookAnswer> {
+  const { parsed } = reception
+  const release = acquireUnverified(reception, DECODED_BYTES_MAX)
+  try {
+    const read = (await decodeBodyOf(parsed, DECODED_BYTES_MAX)) ?? tooLarge(parsed)
+    if (read.decoded === undefined) return await decide(withBody(reception, read))
+    return await decideSigned({ ...reception, parsed: read })
+  } finally {
+    release()
+  }
+}
+
 /** Reads a body before its sender is authenticated, within the share of its address. @returns undefined when it is larger */
 async function decideUnverified(reception: Reception, bytesMax: number): Promise<WebhookAnswer | undefined> {
-  const { deps, source, parsed } = reception
-  const isCompressed = parsed.decoded === undefined
-  const release = deps.unverifiedBytes.tryAcquire(source.id, isCompressed ? bytesMax : parsed.raw.byteLength)
-  if (release === undefined) {
-    const message = 'too many requests of this address are being read; send this again later'
-    throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: BUSY_RETRY_SECONDS })
-  }
+  const { source, parsed } = reception
+  const release = acquireUnverified(reception, bytesMax)
   try {
     const read = await parseBodyOf(parsed, { owner: source.id, bytesMax })
     return read && (await decide(withBody(reception, read)))
   } finally {
     release()
   }
+}
+
+/** @throws Failure RATE_LIMITED */
+function acquireUnverified({ deps, source, parsed }: Reception, bytesMax: number): () => void {
+  // Parsed, a large body takes many times as much memory: an address has one at a time.
+  const isReserved = parsed.decoded === undefined || bytesMax > UNVERIFIED_BYTES_MAX
+  const release = deps.unverifiedBytes.tryAcquire(source.id, isReserved ? bytesMax : parsed.raw.byteLength)
+  if (release === undefined) {
+    const message = 'too many requests of this address are being read; send this again later'
+    throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: BUSY_RETRY_SECONDS })
+  }
+  return release
 }
 
 function parseSmall({ source, parsed }: Reception): Promise<ParsedRequest | undefined> {

@@ -20,6 +20,7 @@ export const INBOUND_READERS: readonly Reader[] = [
     covers: [
       'inbound-webhooks/parsed-request.ts#parseHead',
       'inbound-webhooks/parsed-request.ts#parseBodyOf',
+      'inbound-webhooks/parsed-request.ts#decodeBodyOf',
       'inbound-webhooks/parsed-request.ts#parseRequest',
       'base/form-fields.ts#parseFormFields',
     ],
