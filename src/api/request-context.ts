@@ -271,8 +271,9 @@ export class RequestContext implements HandlerContext, RequestScope {
     if (!this.isDone) this.interrupt(new Failure('CANCELLED', 'the client went away'))
   }
 
-  /** Calls back when the request is closed, after success and error alike. */
+  /** Calls back when the request is closed, after success and error alike; at once when it is. */
   onClose(listener: () => void): void {
+    if (this.#isClosed) return listener()
     this.#closeListeners ??= []
     this.#closeListeners.push(listener)
   }

@@ -14,6 +14,7 @@ import type { Reader } from '../untrusted/reader.ts'
 import { READERS } from '../untrusted/registry.ts'
 import { blockingRequests, startBlockingUpstream } from './support/blocking-requests.ts'
 import { startHealthWatch } from './support/health-watch.ts'
+import { measureFloods } from './support/measure-floods.ts'
 
 const STRETCH_MS_MAX = 50
 /** Four times the length may take this many times as long: n log n and the noise of small figures pass, squares do not. */
@@ -24,6 +25,7 @@ const ROUNDS = 3
 
 await readers()
 await server()
+await measureFloods()
 
 async function readers(): Promise<void> {
   let stretch = { what: '', value: 0 }
