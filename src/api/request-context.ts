@@ -273,9 +273,11 @@ export class RequestContext implements HandlerContext, RequestScope {
 
   /** Calls back when the request is closed, after success and error alike; at once when it is. */
   onClose(listener: () => void): void {
-    if (this.#isClosed) return listener()
-    this.#closeListeners ??= []
-    this.#closeListeners.push(listener)
+    if (this.#isClosed) listener()
+    else {
+      this.#closeListeners ??= []
+      this.#closeListeners.push(listener)
+    }
   }
 
   close(): void {
