@@ -76,3 +76,10 @@ export interface InboundItemRecord {
   /** Why, in words. */
   readonly detail: string | null
 }
+
+/** The time that a third party names; null for what is not a time, or none that can be stored. */
+export function dateOf(epochMs: number): Date | null {
+  return epochMs >= 0 && epochMs <= TIME_MS_MAX ? new Date(epochMs) : null
+}
+
+const TIME_MS_MAX = Date.UTC(9999, 11, 31)

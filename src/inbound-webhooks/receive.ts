@@ -14,7 +14,7 @@ import {
   NO_HANDSHAKE,
   UNVERIFIED_BYTES_MAX,
 } from './handshake.ts'
-import type { HeaderList, InboundState, SignatureState } from './inbound-event.ts'
+import { dateOf, type HeaderList, type InboundState, type SignatureState } from './inbound-event.ts'
 import {
   DECODED_BYTES_MAX,
   decodeBodyOf,
@@ -26,7 +26,7 @@ import {
 } from './parsed-request.ts'
 import { redactRequest } from './redact-request.ts'
 import { explainRejection, type RejectionBudget } from './rejection.ts'
-import { type InboundSource, type SourceAddress, type SourceReader, scopeOf } from './source.ts'
+import { findSource, type InboundSource, type SourceAddress, type SourceReader, scopeOf } from './source.ts'
 import type { NewInboundEvent } from './sql/receive.ts'
 import { rateExceeded, type TokenBuckets } from './token-bucket.ts'
 import { type TransformedRequest, transformRequest } from './transform.ts'
@@ -89,14 +89,14 @@ export async function receiveWebhook(
   address: SourceAddress,
   request: InboundRequest,
 ): Promise<WebhookAnswer> {
-  const known = await findSource(deps, address)
+  const known = await findSource(deps.sources, address)
   const foundMs = deps.clock.monotonicMs()
   const { rateLimit } = known.webhook
   const waitSeconds = deps.rates.take(known.id, rateLimit)
   if (waitSeconds !== undefined) throw rateExceeded(rateLimit, waitSeconds)
   const body = await request.readBody()
   const isOld = deps.clock.monotonicMs() - foundMs > SOURCE_MS_MAX
-  const source = isOld ? await findSource(deps, address) : known
+  const source = isOld ? await findSource(deps.sources, address) : known
   const head = parseHead({ ...request, body }, deps.publicUrl())
   const reception: Reception = { deps, source, request, parsed: head, trace: {}, id: newId() }
   if (verifiesFirst(reception)) return await decideSigned(reception)
@@ -179,12 +179,6 @@ function parseSmall({ source, parsed }: Reception): Promise<ParsedRequest | unde
 function withBody(reception: Reception, parsed: ParsedRequest): Reception {
   if (parsed.problem !== undefined) reception.trace.body = { problem: parsed.problem }
   return { ...reception, parsed }
-}
-
-async function findSource({ sources }: ReceiveDeps, address: SourceAddress): Promise<InboundSource> {
-  const source = await sources.find(address)
-  if (source === undefined) throw unknownAddress(address)
-  return source
 }
 
 /** One request on its way. `trace` is filled step by step. */
@@ -403,16 +397,4 @@ function eventOf({ source, request, parsed, trace, id }: Reception, state: Inbou
     trace,
     ...redactRequest(source, request),
   }
-}
-
-/** Null for what is not a time, or none that can be stored. */
-function dateOf(epochMs: number): Date | null {
-  return epochMs >= 0 && epochMs <= TIME_MS_MAX ? new Date(epochMs) : null
-}
-
-const TIME_MS_MAX = Date.UTC(9999, 11, 31)
-
-/** The same for an id that does not exist, a disabled installation and a definition that receives nothing. */
-function unknownAddress({ kind }: SourceAddress): Failure {
-  return new Failure('RESOURCE_NOT_FOUND', `there is no webhook address of this ${kind.replaceAll('_', ' ')}`)
 }

@@ -176,3 +176,15 @@ async function unlessMissing<Value>(loading: Promise<Value>): Promise<Value | un
     throw error
   }
 }
+
+/** The same for an id that does not exist, a disabled installation and a definition that receives nothing. */
+function unknownAddress({ kind }: SourceAddress): Failure {
+  return new Failure('RESOURCE_NOT_FOUND', `there is no webhook address of this ${kind.replaceAll('_', ' ')}`)
+}
+
+/** The source of an address. @throws Failure RESOURCE_NOT_FOUND, those of `find` */
+export async function findSource(sources: SourceReader, address: SourceAddress): Promise<InboundSource> {
+  const source = await sources.find(address)
+  if (source === undefined) throw unknownAddress(address)
+  return source
+}

@@ -6,7 +6,7 @@ import { bodyFloods, type FloodResult, residentMib } from './body-floods.ts'
  * The bodies themselves (64 MiB) and what is decompressed of them (16 MiB), the heaps of two threads that parse, and what V8 has not
  * collected yet: far below the gigabytes that floods without budgets take, and not more after the last one than after the first ones.
  */
-const FLOOD_MIB_MAX = 640
+const FLOOD_MIB_MAX = 768
 /** A call of another tenant, beside a hundred bodies that arrive at once, over one that is made alone. */
 const SLOWDOWN_MAX = 100
 /** How long the memory of a flood may stay. */
