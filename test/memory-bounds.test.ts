@@ -29,6 +29,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'api/services/health.ts #problems': 'services of the contract',
   'api/services/integrated-account.ts NO_CONTEXT_ERRORS': 'nothing is added',
   'base/fair-queue.ts #lines': 'owners with something that waits',
+  'base/fair-slots.ts #held': 'owners with work under way',
   'base/fair-semaphore.ts #held': 'owners with work under way',
   'base/lazy-map.ts #values': 'the keys it was made with',
   'base/long-poll-hub.ts #waiters': 'open requests',

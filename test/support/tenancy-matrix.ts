@@ -57,6 +57,22 @@ export async function addHistory({ pool }: Database, tenant: SeededTenant): Prom
   return { deliveryId, inboundEventId }
 }
 
+/** What a second page of a list takes, where no call of `seedTenant` makes two of it. */
+export async function addSecondRows({ pool }: Database, world: SeededTenant): Promise<void> {
+  const { environmentId, integrationId, syncJobCronTriggerId: triggerId, toolServerId } = world
+  const statements = [
+    `insert into integration_grant (integration_id, team_id) select :integrationId, id from team limit 2`,
+    `update environment_integration set show_in_catalog = true where environment_id = :environmentId`,
+    `insert into missed_ticks (environment_id, trigger_id, first_at, last_at, count)
+     select :environmentId, :triggerId, now() - n * interval '1 hour', now() - n * interval '1 hour', 1 from generate_series(1, 2) n`,
+    `insert into tool_server_call
+       (environment_id, id, tool_server_id, tool, token_hint, error_type, duration_ms, result_bytes, is_dry_run)
+     select :environmentId, id, :toolServerId, 'tool', '', '', 1, 1, false from unnest(:ids::uuid[]) as made (id)`,
+  ]
+  const parameters = { environmentId, integrationId, triggerId, toolServerId, ids: [newId(), newId()] }
+  for (const statement of statements) await execute(pool, statement, parameters)
+}
+
 /** A field of a request, at any depth, that holds the id of a resource. */
 export interface IdLocation {
   /** `Method.field.field`. */

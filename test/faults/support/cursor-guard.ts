@@ -7,8 +7,21 @@ import type { Database } from '../../../src/database/index.ts'
 import { createClient } from '../../support/client.ts'
 import { SERVICES } from '../../support/operations.ts'
 import { callRest, expectJson } from '../../support/rest.ts'
-import { freshName, type SeedTarget, seedTenant, type Tenant } from '../../support/seeded-tenant.ts'
-import { acceptableRequest, addHeldRun, addHistory, sendAs, type TenancyFixture } from '../../support/tenancy-matrix.ts'
+import {
+  createApiEnvironment,
+  freshName,
+  type SeedTarget,
+  seedTenant,
+  type Tenant,
+} from '../../support/seeded-tenant.ts'
+import {
+  acceptableRequest,
+  addHeldRun,
+  addHistory,
+  addSecondRows,
+  sendAs,
+  type TenancyFixture,
+} from '../../support/tenancy-matrix.ts'
 import { type PagedUpstream, pagedDefinition, pagedResources } from './paged-upstream.ts'
 import { forgeState, forgeText } from './token-mutations.ts'
 
@@ -306,8 +319,14 @@ async function contractDoors(target: CursorTarget): Promise<readonly Door[]> {
   }
   const [world] = worlds
   if (world === undefined) throw new Error('no tenant')
+  await createApiEnvironment(target, world.teamToken)
+  await addSecondRows(target.database, world)
   const client = createClient('connect', target.url, {})
-  const headers = { authorization: `Bearer ${world.teamToken}`, 'patchbay-environment': world.environmentId }
+  // The operator's team alone sees others.
+  const headersOf = ({ name }: DescMethodUnary) =>
+    name === 'ListTeams'
+      ? { authorization: `Bearer ${target.first.teamToken}` }
+      : { authorization: `Bearer ${world.teamToken}`, 'patchbay-environment': world.environmentId }
   const listing = SERVICES.flatMap(({ methods }) => methods).filter(
     (method): method is DescMethodUnary =>
       method.methodKind === 'unary' && method.output.fields.some(({ name }) => name === 'next_page_token'),
@@ -316,6 +335,7 @@ async function contractDoors(target: CursorTarget): Promise<readonly Door[]> {
     .filter(({ name }) => name !== 'ListFormOptions')
     .map((method) => {
       const request = { ...acceptableRequest(method, world), page_size: 1 }
+      const headers = headersOf(method)
       const ask = (pageToken?: string) =>
         client.send(method, pageToken === undefined ? request : { ...request, page_token: pageToken }, { headers })
       return {
