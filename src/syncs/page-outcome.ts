@@ -166,12 +166,15 @@ export function failureOutcome(failure: unknown): RateLimitWait | PageError {
   }
 }
 
+/** Wait of a run that meets a limit before its first page, when the third party does not say how long. */
+const START_WAIT_MS = 30_000
+
 /** The outcome of a run that could not start because of the error. @throws like `failureOutcome` */
 export function startFailureOutcome(error: unknown): RunOutcome {
   const outcome = failureOutcome(error)
   switch (outcome.kind) {
     case 'wait':
-      return { kind: 'rate_limited', afterMs: outcome.afterMs ?? 0 }
+      return { kind: 'rate_limited', afterMs: outcome.afterMs ?? START_WAIT_MS }
     case 'listing_error':
       return { kind: outcome.isTransient ? 'retry' : 'failed', error: outcome.error }
     case 'retry':

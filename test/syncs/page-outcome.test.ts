@@ -27,3 +27,11 @@ describe('a failure', () => {
     expect(() => failureOutcome(new Failure('LEASE_LOST', ''))).toThrow('LEASE_LOST')
   })
 })
+
+it('a run that meets a limit before it starts waits, also when nothing says how long', () => {
+  const [unknown, named] = [{}, { retryAfterSeconds: 7 }].map((details) =>
+    startFailureOutcome(new Failure('RATE_LIMITED', 'too many requests', details)),
+  )
+  expect(unknown).toEqual({ kind: 'rate_limited', afterMs: 30_000 })
+  expect(named).toEqual({ kind: 'rate_limited', afterMs: 7_000 })
+})
