@@ -15,11 +15,12 @@ describe.each(SHIPPED_NAMES)('%s', (name) => {
     expect(secretPaths(config)).toEqual([])
   })
 
-  test('has the name of its file, one that an integration can have, and label and category', () => {
+  test('has the name of its file, one that an integration can have, label, category and a description of one sentence', () => {
     expect(definition.name).toBe(name)
     expect(name).toMatch(/^[a-z0-9_-]+$/)
     expect(category).not.toBe('')
     expect(labelOf(definition)).not.toBe(name)
+    expect(config.description).toMatch(/^[A-Z][^.]{15,120}\.$/)
   })
 
   test('describes every method, and tags only resources that it has', () => {
