@@ -147,7 +147,7 @@ export async function deleteSyncJobRow(
 export async function listInstalledNames(tx: Tx, environmentId: string): Promise<readonly string[]> {
   return await tx('environment_integration')
     .join('integration', 'integration.id', 'environment_integration.integration_id')
-    .where({ 'environment_integration.environment_id': environmentId })
+    .where({ 'environment_integration.environment_id': environmentId, is_hidden: false })
     .distinct()
     .pluck<string[]>('integration.name')
 }

@@ -64,6 +64,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'api/rest/router.ts#parsePathPattern': 'reads patterns of the contract',
   'api/listener/protocol-detection.ts#findTlsProblem': 'reads the keys that the operator gives',
   'api/pipeline/body.ts#readBody': 'collects bytes up to a limit',
+  'api/pipeline/admission.ts#readCallerBody': 'collects bytes up to a limit',
   'expressions/sandbox/protocol.ts#decodeResponse': 'reads lines of the own sandbox',
   'expressions/sandbox/dates.ts#parseDate': 'anchored expressions over a short text',
   'expressions/sandbox/texts.ts#parseUrl': 'the parser of the platform over a short text',
