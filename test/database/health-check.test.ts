@@ -1,6 +1,8 @@
+import { userInfo } from 'node:os'
 import pg from 'pg'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, inject, it } from 'vitest'
 import { execute, query } from '../../src/database/database.ts'
+import { SUPERUSER } from '../../src/database/embedded-identity.ts'
 import { Database } from '../../src/database/index.ts'
 import { bootstrap } from '../../src/tenancy/index.ts'
 import { clockedDatabase, testDatabase } from '../support/database.ts'
@@ -73,6 +75,7 @@ describe('a database without a free connection', () => {
     const role = freshName('limited').replaceAll('-', '_')
     await execute(admin.pool, `create role ${role} login connection limit 4`)
     await execute(admin.pool, `grant select, insert, update on all tables in schema public to ${role}`)
+    if (inject('databases').isOwn) await admit(role)
     const limitedUrl = url.replace(/^postgres:\/\/[^@]*@/, `postgres://${role}@`)
     const limited = await startHealthApp({ kind: 'url', url: limitedUrl })
     const held = await takeConnections(limitedUrl)
@@ -90,6 +93,18 @@ describe('a database without a free connection', () => {
     }
     expect(await call(limited.url, 'GET')).toEqual([200, undefined])
   })
+
+  /** Lets the account of the tests connect as the role: the embedded server admits the role of the service alone. */
+  async function admit(role: string): Promise<void> {
+    // COPY empties the file before it runs its query, so the lines are read first.
+    await execute(
+      admin.pool,
+      `do $$ declare file text := current_setting('ident_file'); lines text := pg_read_file(file) || '${SUPERUSER} "${userInfo().username}" ${role}'; begin
+         execute format('copy (select regexp_split_to_table(%L, %L)) to %L', lines, '\\n', file);
+         perform pg_reload_conf();
+       end $$`,
+    )
+  }
 
   /** Takes all that are free. */
   async function takeConnections(connectionString: string): Promise<pg.Client[]> {
