@@ -80,12 +80,12 @@ async function recordFailures(
 
 async function disable(tx: Tx, ref: WebhookRef, reason: WebhookDisabledReason, failure: FailureRow | undefined) {
   if (!(await disableWebhookRow(tx, ref, reason))) return
-  await markFailureAnnounced(tx, ref)
+  await markFailureAnnounced(tx, ref, 'disabled')
   await appendEvents(tx, [webhookEvent('webhook:disabled', ref, { reason, ...failureFields(failure) })])
 }
 
 async function announceFailing(tx: Tx, failure: FailureRow): Promise<void> {
-  await markFailureAnnounced(tx, failure)
+  await markFailureAnnounced(tx, failure, 'failing')
   await appendEvents(tx, [webhookEvent('webhook:failing', failure, failureFields(failure))])
 }
 

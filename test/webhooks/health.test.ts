@@ -142,6 +142,21 @@ describe('the health of a webhook', () => {
     expect((await webhook.events()).map(({ type }) => type)).toEqual(['webhook:disabled', 'webhook:recovered'])
   })
 
+  it('announces failing again after a caller enabled the webhook', async () => {
+    const webhook = await newWebhook()
+    for (const _ of ['disabled', 'enabled, and disabled again']) {
+      await webhook.record(FAILED)
+      await webhook.passDays(2.6)
+      await webhook.record(FAILED)
+      await webhook.record(FAILED)
+      await webhook.passDays(2.5)
+      await webhook.record(EXHAUSTED)
+      await webhook.update({ isActive: true })
+    }
+    const announced = ['webhook:failing', 'webhook:disabled']
+    expect((await webhook.events()).map(({ type }) => type)).toEqual([...announced, ...announced])
+  })
+
   it('says paused for a webhook that a caller turned off, and counts nothing there', async () => {
     const webhook = await newWebhook()
     await webhook.update({ isActive: false })

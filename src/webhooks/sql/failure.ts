@@ -52,7 +52,7 @@ export async function upsertFailures(tx: Tx, failed: readonly FailedAttempts[]):
        failing_since = case when failure.attempts = 0 then now() else failure.failing_since end
      returning environment_id as "environmentId", webhook_id as "webhookId", failing_since as "failingSince", attempts,
        failing_since <= now() - :disabledAfter::float8 * interval '1 day' as "isDue",
-       not is_announced and failing_since <= now() - :announcedAfter::float8 * interval '1 day' as "isAnnouncementDue"`,
+       not is_failing_announced and failing_since <= now() - :announcedAfter::float8 * interval '1 day' as "isAnnouncementDue"`,
     {
       ...refColumns(failed),
       attempts: failed.map(({ attempts }) => attempts),
@@ -62,11 +62,17 @@ export async function upsertFailures(tx: Tx, failed: readonly FailedAttempts[]):
   )
 }
 
-/** Marks that the failing of a webhook was announced. Uses the primary key. */
-export async function markFailureAnnounced(tx: Tx, { environmentId, webhookId }: WebhookRef): Promise<void> {
+/**
+ * Marks that the failing of a webhook was announced, or that it was turned off: its next success is a recovery. Uses the primary key.
+ */
+export async function markFailureAnnounced(
+  tx: Tx,
+  { environmentId, webhookId }: WebhookRef,
+  event: 'failing' | 'disabled',
+): Promise<void> {
   await tx('webhook_failure')
     .where({ environment_id: environmentId, webhook_id: webhookId })
-    .update({ is_announced: true })
+    .update({ is_announced: true, ...(event === 'failing' ? { is_failing_announced: true } : {}) })
 }
 
 /** Turns a webhook off; returns whether it was on, of several calls one. Uses the primary key. */
@@ -81,11 +87,15 @@ export async function disableWebhookRow(tx: Tx, ref: WebhookRef, reason: Webhook
   return disabled !== undefined
 }
 
-/** Forgets how often a webhook failed, but not that this was announced: its next success is a recovery. Uses the primary key. */
+/**
+ * Forgets how often a webhook failed, but not that this was announced: its next success is a recovery. Further failing is
+ * announced again. Uses the primary key.
+ */
 export async function resetFailure(tx: Tx, { environmentId, webhookId }: WebhookRef): Promise<void> {
   await execute(
     tx,
-    'update webhook_failure set attempts = 0 where environment_id = :environmentId and webhook_id = :webhookId',
+    `update webhook_failure set attempts = 0, is_failing_announced = false
+     where environment_id = :environmentId and webhook_id = :webhookId`,
     { environmentId, webhookId },
   )
 }
