@@ -16,6 +16,11 @@ export const callerKey = createContextKey<Principal | undefined>(undefined, { de
 /** Context value of a request that goes through an account: it ends when the account is deleted or its installation disabled. */
 export const accountKey = createContextKey<AccountRef | undefined>(undefined, { description: 'account' })
 
+/** Context value of a request with a token of another kind than API tokens: looks the token up again. @throws Failure when it ended */
+export const lookUpAgainKey = createContextKey<(() => Promise<unknown>) | undefined>(undefined, {
+  description: 'look up again',
+})
+
 /** What identifies the caller: a `HandlerContext` of an RPC, or the context of another request. */
 type CallerContext = Pick<HandlerContext, 'values'>
 

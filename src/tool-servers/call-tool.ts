@@ -1,4 +1,4 @@
-import type { ResolvedAccount } from '../accounts/index.ts'
+import type { AccountRef, ResolvedAccount } from '../accounts/index.ts'
 import { Failure, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
 import { ACTION_RESOURCE } from '../definitions/index.ts'
 import type { CallTarget, ProxyRequest, RequestPreview, SuccessOutcome } from '../proxy/index.ts'
@@ -29,6 +29,8 @@ export interface ToolCall {
   readonly name: string
   readonly arguments: JsonObject
   readonly signal?: AbortSignal | undefined
+  /** Learns the account that the call goes through, before anything is sent. */
+  readonly onAccount?: ((account: AccountRef) => void) | undefined
 }
 
 /** The result of a call, and what is recorded of it. */
@@ -56,6 +58,7 @@ interface CheckedCall {
   readonly arguments: JsonObject
   readonly isDryRun: boolean
   readonly signal: AbortSignal | undefined
+  readonly onAccount: ToolCall['onAccount']
 }
 
 /**
@@ -112,6 +115,7 @@ function checkCall(server: ToolServerRecord, tool: ServerTool, call: ToolCall): 
     arguments: call.arguments,
     isDryRun: controlOf(tool, call.arguments, 'dry_run') === true,
     signal: call.signal,
+    onAccount: call.onAccount,
   }
 }
 
@@ -169,6 +173,7 @@ async function send(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult |
   const { server, tool, accountId, signal } = call
   const { model, isWrite } = tool.target
   const ready = await deps.readyAccount(server.environmentId, accountId)
+  call.onAccount?.({ environmentId: server.environmentId, id: accountId })
   const account = isWrite ? ready : withoutWrites(ready)
   const outcome =
     model === undefined

@@ -122,7 +122,7 @@ export function callSearchTool(space: SearchSpace, call: ToolCall): SearchOutcom
     return { result: errorResult(toolError('validation', `${call.name} was not called`, { fields })) }
   const { query, limit, name, arguments: given } = call.arguments
   if (call.name === SEARCH_TOOL_NAMES.call)
-    return { call: { name: String(name), arguments: isJsonObject(given) ? given : {}, signal: call.signal } }
+    return { call: { ...call, name: String(name), arguments: isJsonObject(given) ? given : {} } }
   if (call.name === SEARCH_TOOL_NAMES.search) {
     const found = findTools(searchable, String(query), typeof limit === 'number' ? limit : undefined)
     const tools = found.tools.map((each) => ({ name: each.name, description: each.description }))

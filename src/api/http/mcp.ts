@@ -1,6 +1,7 @@
 import { isJsonObject, type Json, type JsonObject, type Sealer } from '../../base/index.ts'
 import type { McpTools } from '../../mcp/index.ts'
 import type { OpenToolServer, ToolEndpoint, ToolResult, ToolServerRecord } from '../../tool-servers/index.ts'
+import { accountKey } from '../caller.ts'
 import { authenticateOther, bearerToken } from '../pipeline/authenticate.ts'
 import { assertMcpOrigin, exchangeMcp, type McpOrigins } from './mcp-exchange.ts'
 import type { HttpExchange, HttpRoute } from './routes.ts'
@@ -69,7 +70,12 @@ async function callLogged(
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const startedMs = performance.now()
-  const { result, tool, errorType, accountId } = await opened.call({ name, arguments: args, signal })
+  const { result, tool, errorType, accountId } = await opened.call({
+    name,
+    arguments: args,
+    signal,
+    onAccount: (account) => context.values.set(accountKey, account),
+  })
   const fields = {
     tool_server_id: server.id,
     // A name that is no tool is text of the client.

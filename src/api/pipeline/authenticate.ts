@@ -2,7 +2,7 @@ import type { BlockList } from 'node:net'
 import { type Clock, Failure } from '../../base/index.ts'
 import type { Authenticator, PresentedToken, Principal } from '../../tenancy/index.ts'
 import { type Access, concernsEnvironment } from '../access.ts'
-import { callerKey, callerOf } from '../caller.ts'
+import { callerKey, callerOf, lookUpAgainKey } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { RateLimiter } from './rate-limiter.ts'
@@ -109,7 +109,7 @@ export function limitAddress(exchange: LimitedExchange): void {
 
 /**
  * Authenticates a request by a token of another kind than API tokens, which counts against the limit of the client address
- * when it is invalid.
+ * when it is invalid, and again for as long as the request lasts.
  *
  * @param isKnown whether the token was valid when it was last looked up
  * @param read the look-up
@@ -121,8 +121,13 @@ export async function authenticateOther<T>(
   read: () => Promise<T>,
 ): Promise<T> {
   const attempt = () => countInvalid(exchange, read)
-  const found = isKnown || text === undefined ? await attempt() : await lookUp(exchange, text, attempt)
-  return foundOrLimited(exchange, found)
+  const found = foundOrLimited(
+    exchange,
+    isKnown || text === undefined ? await attempt() : await lookUp(exchange, text, attempt),
+  )
+  exchange.context.values.set(lookUpAgainKey, read)
+  exchange.server.accessControl.reauthenticator.start()
+  return found
 }
 
 /** A window and a half, after which most of an overdraft has slid out. */

@@ -1,7 +1,7 @@
 import type { AccountRef } from '../../accounts/index.ts'
 import { type Clock, Failure, outliveRequest, type Slab } from '../../base/index.ts'
 import type { Authenticator } from '../../tenancy/index.ts'
-import { accountKey, callerOf } from '../caller.ts'
+import { accountKey, callerOf, lookUpAgainKey } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
 import type { RequestContext } from '../request-context.ts'
 
@@ -52,6 +52,7 @@ export class Reauthenticator implements Disposable {
       await this.#clock.sleep(INTERVAL_MS, this.#disposed.signal)
       const contexts = this.#longRequests()
       for (const group of byCaller(contexts)) await this.#reauthenticate(group)
+      await Promise.all(contexts.map(lookUpAgain))
       await this.#endThroughAccounts(contexts.filter((context) => accountOf(context) !== undefined))
     }
     this.#isRunning = false
@@ -61,7 +62,7 @@ export class Reauthenticator implements Disposable {
   #longRequests(): readonly RequestContext[] {
     const before = performance.now() - INTERVAL_MS
     return [...this.#openExchanges].flatMap(({ context }) =>
-      context.token === undefined || context.isDone || context.startedMs > before ? [] : [context],
+      isAuthenticated(context) && !context.isDone && context.startedMs <= before ? [context] : [],
     )
   }
 
@@ -97,7 +98,21 @@ function accountOf({ values }: RequestContext): AccountRef | undefined {
   return values.get(accountKey)
 }
 
-/** Requests by token and environment. */
+function isAuthenticated({ token, values }: RequestContext): boolean {
+  return token !== undefined || values.get(lookUpAgainKey) !== undefined
+}
+
+/** Ends a request whose token of another kind than API tokens has ended. */
+async function lookUpAgain(context: RequestContext): Promise<void> {
+  try {
+    await context.values.get(lookUpAgainKey)?.()
+  } catch (error) {
+    if (error instanceof Failure) context.interrupt(error)
+  }
+}
+
+/** Requests with API tokens by token and environment. */
 function byCaller(contexts: readonly RequestContext[]): Iterable<readonly RequestContext[]> {
-  return Map.groupBy(contexts, (context) => `${context.token?.hash} ${callerOf(context).environmentId}`).values()
+  const ofApiTokens = contexts.filter(({ token }) => token !== undefined)
+  return Map.groupBy(ofApiTokens, (context) => `${context.token?.hash} ${callerOf(context).environmentId}`).values()
 }
