@@ -32,21 +32,14 @@ import {
 import { type Clock, type JsonObject, systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
 import { connectPageRoutes } from './connect-page/index.ts'
+import { createContents } from './contents.ts'
 import { ClaimLongPolls } from './daemons/index.ts'
 import { mapDatabaseError } from './database/index.ts'
 import { findAddressViolations, integrationConfigSchema } from './definitions/index.ts'
-import { deleteDeliveriesOfEnvironment } from './deliveries/index.ts'
 import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
-import { deleteEventsOfEnvironment } from './events/index.ts'
 import { createEvaluator, type Evaluator } from './expressions/index.ts'
-import { createReceiver, deleteInboundOfEnvironment } from './inbound-webhooks/index.ts'
-import {
-  createDefinitionCache,
-  createIntegrationCache,
-  type DefinitionCache,
-  deleteInstallationsOfEnvironment,
-  deleteIntegrationsOfTeam,
-} from './integrations/index.ts'
+import { createReceiver } from './inbound-webhooks/index.ts'
+import { createDefinitionCache, createIntegrationCache, type DefinitionCache } from './integrations/index.ts'
 import {
   authenticateLinkToken,
   callbackUriOf,
@@ -60,14 +53,14 @@ import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
 import { type ApiProxy, createProxy } from './proxy/index.ts'
 import { PublicAddress } from './public-address.ts'
 import { createCallLimiter } from './rate-limits/index.ts'
-import { deleteRemainsOfEnvironment, RunQueue, RunWatch, triggersOfDeleted } from './runs/index.ts'
+import { RunQueue, RunWatch, triggersOfDeleted } from './runs/index.ts'
 import { CATCH_UP, type CatchUpPolicy } from './schedules/index.ts'
 import type { Storage } from './storage.ts'
 import { type ArgsRules, assertMapped, checkTriggerResources, resolveArgs } from './syncs/index.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
 import { createAuthenticator } from './tenancy/index.ts'
-import { createToolEndpoint, createToolLoader, deleteToolCallsOfEnvironment } from './tool-servers/index.ts'
-import { createUnifiedMappings, deleteMappingsOfEnvironment, type UnifiedMappings } from './unified-models/index.ts'
+import { createToolEndpoint, createToolLoader } from './tool-servers/index.ts'
+import { createUnifiedMappings, type UnifiedMappings } from './unified-models/index.ts'
 import {
   createAccountSubscriptions,
   InboundActivity,
@@ -248,19 +241,7 @@ export function createContainer({ config, storage, logger, clock = systemClock }
       catchUp: catchUpOf(config),
       checkResources: checkTriggerResources.bind(undefined, unifiedMappings),
     },
-    contents: {
-      async deleteByEnvironment(tx, environmentId) {
-        await deleteInstallationsOfEnvironment(integrations, tx, environmentId)
-        await deleteMappingsOfEnvironment(tx, environmentId)
-        await deleteRemainsOfEnvironment(tx, environmentId)
-        await deleteDeliveriesOfEnvironment(tx, environmentId)
-        await deleteInboundOfEnvironment(tx, environmentId)
-        await deleteEventsOfEnvironment(tx, environmentId)
-        await deleteToolCallsOfEnvironment(tx, environmentId)
-      },
-      deleteIntegrationsOfTeam: (tx, teamId) => deleteIntegrationsOfTeam(integrations, tx, teamId),
-      destroyKeys: (tx, ownerId) => secrets.destroyKeys(tx, ownerId),
-    },
+    contents: createContents(integrations),
     async [Symbol.asyncDispose]() {
       await evaluator[Symbol.asyncDispose]()
       await http[Symbol.asyncDispose]()

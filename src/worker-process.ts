@@ -14,13 +14,19 @@ import {
   INBOUND_HISTORY_DAYS,
   INBOUND_REPLAY_TASK,
 } from './inbound-webhooks/index.ts'
-import { clientSecretWatch, installationDeletionTask } from './integrations/index.ts'
+import {
+  clientSecretWatch,
+  continueIntegrationDeletion,
+  deletionTask,
+  installationDeletionTask,
+} from './integrations/index.ts'
 import { linkSessionCleaner } from './links/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
 import { unservedRegionMonitor } from './runs/index.ts'
 import { findTriggersOfResource, startHintedRuns } from './schedules/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
 import { createTaskRunner, taskCleaner } from './tasks/index.ts'
+import { continueEnvironmentDeletion, continueTeamDeletion } from './tenancy/index.ts'
 import { TOOL_CALL_DAYS } from './tool-servers/index.ts'
 import { silenceMonitor, subscriptionLoops } from './webhook-subscriptions/index.ts'
 import { createWorker, type DayRetention } from './worker/index.ts'
@@ -98,6 +104,9 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
         ...DELIVERY_TASKS,
         INBOUND_REPLAY_TASK,
         installationDeletionTask(domain.integrations),
+        deletionTask('delete_integration', continueIntegrationDeletion.bind(undefined, domain.integrations)),
+        deletionTask('delete_environment', continueEnvironmentDeletion.bind(undefined, domain)),
+        deletionTask('delete_team', continueTeamDeletion.bind(undefined, domain)),
       ]),
       taskCleaner({ database }),
       logoCleaner(domain),

@@ -313,7 +313,7 @@ export async function deleteIntegratedAccount(
 export function installationAccounts(deps: DeleteDependencies): AccountCascade & AccountPresence {
   return {
     deleteByInstallation: deleteAccountsByInstallation.bind(undefined, deps),
-    stopByInstallation: deps.triggers.stopByInstallation,
+    stopByInstallations: deps.triggers.stopByInstallations,
     existOfInstallation: async (tx, environmentId, id) =>
       (await listIntegratedAccountIds(tx, environmentId, id, 1)).length > 0,
   }

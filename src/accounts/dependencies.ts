@@ -115,5 +115,5 @@ interface AccountTriggers {
   /** Deletes every trigger of the account with its schedule, and stops its runs. */
   deleteByAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void>
   /** Stops the runs of all accounts of an installation. */
-  stopByInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<void>
+  stopByInstallations(tx: Tx, environmentIntegrationIds: readonly string[]): Promise<void>
 }

@@ -4,7 +4,7 @@
  * Lives here: everything that no resource owns. Never here: a statement of a resource, which is in its module's `sql` files.
  */
 
-export { type IdPage, newestFirst, nextVersion, whereVersion } from './crud.ts'
+export { deleteBatchOfEnvironment, type IdPage, newestFirst, nextVersion, whereVersion } from './crud.ts'
 export { createDataDirectory, DataDirectoryLock } from './data-directory.ts'
 export {
   Database,

@@ -34,6 +34,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0012-list-filters': ['0012-list-filters.sql'],
   '0012-due-in-regions': ['0012-due-in-regions.sql'],
   '0014-webhook-announcements': ['0014-webhook-announcements.sql'],
+  '0013-deletions': ['0013-deletions.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

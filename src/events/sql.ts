@@ -1,5 +1,13 @@
 import { type JsonObject, lowestIdAt } from '../base/index.ts'
-import { type DayTable, execute, jsonb, newestFirst, query, type Tx } from '../database/index.ts'
+import {
+  type DayTable,
+  deleteBatchOfEnvironment,
+  execute,
+  jsonb,
+  newestFirst,
+  query,
+  type Tx,
+} from '../database/index.ts'
 import type { NewEvent } from './append-events.ts'
 
 /** An event as stored. */
@@ -151,9 +159,8 @@ export async function expungePayload(tx: Tx, environmentId: string, id: string):
 }
 
 /** Deletes every event of an environment that is deleted. */
-export async function deleteEventsOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
-  await tx('event_dispatch').where({ environment_id: environmentId }).delete()
-  await tx('event').where({ environment_id: environmentId }).delete()
+export async function deleteEventsOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+  return await deleteBatchOfEnvironment(tx, ['event_dispatch', 'event'], environmentId)
 }
 
 /** Names an event. */

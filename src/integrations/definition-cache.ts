@@ -3,10 +3,10 @@ import { isJsonObject, type JsonObject, notFound } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { compilePlan, type Plan, resolveConfig } from '../definitions/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
-import { findEnvironment } from '../tenancy/index.ts'
+import { findTeamOfEnvironment } from '../tenancy/index.ts'
 import { findWithheldSecrets } from './diverted-secrets.ts'
 import { type DefinitionVersions, findDefinitionVersions, findEnvironmentIntegration } from './sql/installations.ts'
-import { findIntegration, type IntegrationRecord } from './sql/integrations.ts'
+import { findDefinitionOf, findIntegration, type IntegrationRecord } from './sql/integrations.ts'
 import { integrationSecretRef, overrideSecretRef, restoreSecrets, withoutSecretsAt } from './stored-config.ts'
 
 /** Cache size; a plan takes tens to hundreds of kilobytes. */
@@ -89,14 +89,14 @@ async function readConfig(
 ): Promise<JsonObject> {
   const installation = await findEnvironmentIntegration(tx, environmentId, id)
   if (installation === undefined) throw notFound('environment_integration', id)
-  const integration = await findIntegration(tx, installation.integrationId)
-  const environment = await findEnvironment(tx, environmentId)
-  if (integration?.config === undefined || environment === undefined) throw notFound('environment_integration', id)
+  const integration = await findDefinitionOf(tx, installation.integrationId)
+  const teamId = await findTeamOfEnvironment(tx, environmentId)
+  if (integration?.config === undefined || teamId === undefined) throw notFound('environment_integration', id)
   // Decided here too: the owner may have added the secrets after the override was accepted.
   const withheld = findWithheldSecrets({
     config: integration.config,
     override: installation.override,
-    isForeign: environment.teamId !== integration.teamId,
+    isForeign: teamId !== integration.teamId,
   })
   const ownersSecrets = withoutSecretsAt(await secrets.get(tx, integrationSecretRef(integration)), withheld)
   const override = restoreSecrets(installation.override, await secrets.get(tx, overrideSecretRef(installation)))

@@ -1,4 +1,4 @@
-import { etagMismatch, Failure, notFound } from '../base/index.ts'
+import { etagMismatch, notFound } from '../base/index.ts'
 import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import { startTask, type TaskKind } from '../tasks/index.ts'
@@ -7,22 +7,19 @@ import { recordInstallationEvent } from './installation-events.ts'
 import {
   deleteEnvironmentIntegrationRow as deleteRow,
   type EnvironmentIntegrationRecord,
-  findEnvironmentIntegration,
   hideInstallation,
-  listInstallationsOf,
+  hideInstallationsOf,
+  type InstallationsOwner,
   lockEnvironmentIntegration,
-  selectEnvironmentIntegrations,
   showHiddenInstallation,
-  showHiddenInstallations,
+  showNextInstallation,
 } from './sql/installations.ts'
-import type { IntegrationRecord } from './sql/integrations.ts'
 import { overrideSecretRef } from './stored-config.ts'
-
-/** Installations that are read per statement. */
-const DELETE_BATCH_SIZE = 100
 
 /** Accounts that a call deletes with their installation, some 7 statements each; the others are deleted by a task. */
 const DELETED_AT_ONCE = 50
+/** Installations that a call or step deletes with their environment or integration, if they have few accounts. */
+const INSTALLATIONS_AT_ONCE = 20
 /** Accounts that a step of the task deletes: about half a second. */
 const DELETED_PER_STEP = 100
 /** Name of the task in the contract. */
@@ -37,8 +34,8 @@ export interface AccountCascade {
    * @returns how many
    */
   deleteByInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string, limit?: number): Promise<number>
-  /** Stops the runs of all accounts of the installation at their next page. */
-  stopByInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<void>
+  /** Stops the runs of all accounts of the installations at their next page. */
+  stopByInstallations(tx: Tx, environmentIntegrationIds: readonly string[]): Promise<void>
 }
 
 /** What deleting installations needs. */
@@ -66,7 +63,7 @@ export async function deleteEnvironmentIntegration(
   if (stored === undefined) throw notFound('environment_integration', id)
   if (version !== undefined && version !== stored.version) throw etagMismatch('environment_integration', id)
   if (!force) return await deleteWithoutAccounts(deps, tx, stored)
-  await deps.accounts.stopByInstallation(tx, environmentId, stored.id)
+  await deps.accounts.stopByInstallations(tx, [stored.id])
   const deleted = await deps.accounts.deleteByInstallation(tx, environmentId, stored.id, DELETED_AT_ONCE)
   if (deleted < DELETED_AT_ONCE) return await deleteWithoutAccounts(deps, tx, stored)
   await hideInstallation(tx, stored)
@@ -113,51 +110,43 @@ export function installationDeletionTask(deps: InstallationDeleteDeps): TaskKind
   }
 }
 
-/** Deletes an installation with all of its accounts in one transaction. */
-async function deleteWhole(deps: InstallationDeleteDeps, tx: Tx, stored: EnvironmentIntegrationRecord): Promise<void> {
-  await deps.accounts.deleteByInstallation(tx, stored.environmentId, stored.id)
-  await deleteWithoutAccounts(deps, tx, stored)
-}
-
 /**
- * Deletes, by force, the installations of an integration in the environments of the team that owns it.
+ * Deletes some of the installations of an environment or integration with their accounts, also those that are hidden: as much as
+ * a step of a task or a call may.
  *
- * @throws Failure RESOURCE_IN_USE when another team has it installed: its accounts are not the owner's to delete
+ * @returns whether there are no more
  */
-export async function deleteInstallationsOfIntegration(
+export async function deleteSomeInstallations(
   deps: InstallationDeleteDeps,
   tx: Tx,
-  integration: Pick<IntegrationRecord, 'id' | 'teamId'>,
-): Promise<void> {
-  await showHiddenInstallations(tx, { integration_id: integration.id })
-  for (;;) {
-    const found = await listInstallationsOf(tx, integration.id, DELETE_BATCH_SIZE)
-    for (const { environmentId, id, teamId } of found) {
-      if (teamId !== integration.teamId) throw installedElsewhere(integration.id)
-      const stored = await findEnvironmentIntegration(tx, environmentId, id)
-      if (stored !== undefined) await deleteWhole(deps, tx, stored)
+  of: InstallationsOwner,
+): Promise<boolean> {
+  let left = DELETED_AT_ONCE
+  for (let count = 0; count < INSTALLATIONS_AT_ONCE; count++) {
+    const stored = await showNextInstallation(tx, of)
+    if (stored === undefined) return true
+    left -= await deps.accounts.deleteByInstallation(tx, stored.environmentId, stored.id, left)
+    if (left <= 0) {
+      if (stored.wasHidden) await hideInstallation(tx, stored)
+      return false
     }
-    if (found.length < DELETE_BATCH_SIZE) return
+    await deleteRowAndSecrets(deps, tx, stored)
+    if (!stored.wasHidden) await recordInstallationEvent(tx, 'environment_integration:deleted', stored)
   }
+  return false
 }
 
-/** Deletes, by force, every installation of an environment. */
-export async function deleteInstallationsOfEnvironment(
+/** Hides the installations of environments or integrations that are deleted, and stops the runs of their accounts. */
+export async function hideInstallations(
   deps: InstallationDeleteDeps,
   tx: Tx,
-  environmentId: string,
-): Promise<void> {
-  await showHiddenInstallations(tx, { environment_id: environmentId })
-  for (;;) {
-    const page = { before: undefined, limit: DELETE_BATCH_SIZE }
-    const found = await selectEnvironmentIntegrations(tx, environmentId, {}, page)
-    for (const stored of found) await deleteWhole(deps, tx, stored)
-    if (found.length < DELETE_BATCH_SIZE) return
-  }
-}
-
-function installedElsewhere(id: string): Failure {
-  const message =
-    'another team has this integration installed, and force does not reach them: set sharing to deny instead'
-  return new Failure('RESOURCE_IN_USE', message, { resource: { type: 'integration', id } })
+  column: 'environment_id' | 'integration_id',
+  ownerIds: readonly string[],
+): Promise<readonly EnvironmentIntegrationRecord[]> {
+  const hidden = await hideInstallationsOf(tx, column, ownerIds)
+  await deps.accounts.stopByInstallations(
+    tx,
+    hidden.map(({ id }) => id),
+  )
+  return hidden
 }

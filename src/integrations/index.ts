@@ -18,10 +18,20 @@ export {
 export {
   type AccountCascade,
   deleteEnvironmentIntegration,
-  deleteInstallationsOfEnvironment,
+  deleteSomeInstallations,
+  hideInstallations,
   type InstallationDeleteDeps,
   installationDeletionTask,
 } from './delete-installation.ts'
+export {
+  assertIntegrationsDeletable,
+  continueIntegrationDeletion,
+  deleteIntegration,
+  deleteIntegrationsOfTeam,
+  deletionTask,
+  hideIntegrationsOfTeam,
+  startDeletion,
+} from './delete-integration.ts'
 export { createIntegrationGrant, deleteIntegrationGrant, listIntegrationGrants } from './grants.ts'
 export {
   createEnvironmentIntegration,
@@ -36,8 +46,6 @@ export {
 export {
   checkDefinition,
   createIntegration,
-  deleteIntegration,
-  deleteIntegrationsOfTeam,
   getIntegration,
   type IntegrationChange,
   type IntegrationInput,

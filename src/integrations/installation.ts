@@ -81,6 +81,8 @@ export async function createEnvironmentIntegration(
       throw alreadyInstalled(existing)
     return await withIntegration(tx, scope, existing)
   }
+  // Its deletion may have begun before the insert locked it.
+  if ((await findIntegration(tx, integrationId)) === undefined) throw notFound('integration', integrationId)
   await prepared.storeSecrets(tx, overrideSecretRef(record))
   const change = compareOverrides(config, {}, prepared.masked)
   await recordInstallationEvent(tx, 'environment_integration:created', record, change)

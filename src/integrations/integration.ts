@@ -8,18 +8,15 @@ import {
   type TaskOwner,
   type Violation,
 } from '../base/index.ts'
-import { isUniqueViolation, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { isUniqueViolation, type Tx } from '../database/index.ts'
 import { type ConfigKind, checkConfigAsync } from '../definitions/index.ts'
-import { type AccountCascade, deleteInstallationsOfIntegration } from './delete-installation.ts'
 import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
 import {
-  deleteIntegrationRow,
   findIntegration,
   findIntegrationByName,
   INTEGRATION_NAME_CONSTRAINT,
   type IntegrationRecord,
   insertIntegration,
-  listIntegrationIdsOfTeam,
   listVisibleIntegrations,
   type Sharing,
   updateIntegrationRow,
@@ -33,9 +30,6 @@ import {
   nameTaken,
   prepareConfig,
 } from './stored-config.ts'
-
-/** Integrations of a deleted team that are read per statement. */
-const DELETE_BATCH_SIZE = 100
 
 /** A new integration. */
 export interface IntegrationInput {
@@ -139,42 +133,6 @@ export async function updateIntegration(
   const updated = await writeChange(tx, teamId, id, { ...fields, config }, version)
   if (updated === undefined) throw etagMismatch('integration', id)
   return await toIntegration(tx, teamId, updated)
-}
-
-/**
- * Deletes an integration of the team with its grants and secrets, and with `force` its installations in the team's
- * environments with their accounts. `tx` is a transaction.
- *
- * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it is installed and `force` is not set, and
- * even with `force` while another team has it installed, because their accounts are not the owner's to delete
- */
-export async function deleteIntegration(
-  deps: IntegrationDeps & { readonly accounts: AccountCascade },
-  tx: Tx,
-  teamId: string,
-  input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
-): Promise<void> {
-  const { id, version, force = false } = input
-  const stored = await findIntegration(tx, id)
-  if (stored?.teamId !== teamId) throw notFound('integration', id)
-  if (force) await deleteInstallationsOfIntegration(deps, tx, stored)
-  const why = 'the integration is installed: remove its installations first, or set force to delete them with it'
-  const remove = () => deleteIntegrationRow(tx, teamId, id, version)
-  if (!(await mapForeignKeyToInUse({ type: 'integration', id, why }, remove))) throw etagMismatch('integration', id)
-  await deps.secrets.remove(tx, integrationSecretRef(stored))
-}
-
-/** Deletes all integrations of a team by force. @throws Failure RESOURCE_IN_USE when another team has one installed */
-export async function deleteIntegrationsOfTeam(
-  deps: IntegrationDeps & { readonly accounts: AccountCascade },
-  tx: Tx,
-  teamId: string,
-): Promise<void> {
-  for (;;) {
-    const ids = await listIntegrationIdsOfTeam(tx, teamId, DELETE_BATCH_SIZE)
-    for (const id of ids) await deleteIntegration(deps, tx, teamId, { id, force: true })
-    if (ids.length < DELETE_BATCH_SIZE) return
-  }
 }
 
 /** Validates a config or an override: every violation, fields as JSON paths from its root. Stores nothing. */

@@ -38,7 +38,7 @@ export {
 } from './post-connect-form.ts'
 export type { LinkSession, LinkStepResult, LinkTransition } from './session.ts'
 export { findSettingsForm, loadSettingsOptions, submitSettings } from './settings.ts'
-export type { LinkSessionFilter } from './sql/link-session.ts'
+export { deleteLinkSessionsOfEnvironment, type LinkSessionFilter } from './sql/link-session.ts'
 export { LINK_STATUSES, type LinkPageStep } from './status.ts'
 export {
   cancelByBrowser,

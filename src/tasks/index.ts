@@ -6,5 +6,5 @@
  */
 
 export { createTaskRunner, type TaskKind, type TaskStep, taskCleaner } from './run-tasks.ts'
-export { TASK_STATES, type TaskRecord } from './sql.ts'
-export { cancelTask, getTask, listTasks, startTask } from './task.ts'
+export { cancelTasksOfEnvironments, deleteTasksOfEnvironment, TASK_STATES, type TaskRecord } from './sql.ts'
+export { cancelTask, getTask, listTasks, startServiceTask, startTask } from './task.ts'

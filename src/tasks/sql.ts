@@ -174,3 +174,19 @@ export async function deleteEndedTasks(tx: Tx, keepMs: number, limit: number): P
     { keepMs, limit },
   )
 }
+
+/** Cancels what deleted environments have under way, but for deletions. Uses task_unfinished. */
+export async function cancelTasksOfEnvironments(tx: Tx, environmentIds: readonly string[]): Promise<void> {
+  await execute(
+    tx,
+    `update task set state = 'cancelled', due_at = null, updated_at = now(), finished_at = now()
+     where environment_id = any(:environmentIds) and due_at is not null and kind not like '${DELETION_PREFIX}%'`,
+    { environmentIds },
+  )
+}
+
+/** Deletes the tasks of a deleted environment; the one that deletes it is the service's, and stays until its retention ends. */
+export async function deleteTasksOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
+  const sql = "delete from task where environment_id = :environmentId and kind <> 'delete_environment'"
+  await execute(tx, sql, { environmentId })
+}

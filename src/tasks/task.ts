@@ -28,6 +28,18 @@ export async function startTask(tx: Tx, task: Omit<NewTask, 'id'>): Promise<Task
   return await insertTask(tx, { ...task, id: newId() })
 }
 
+/**
+ * Starts a task of the service itself, which no environment lists.
+ *
+ * @param task.ownerId the id of what the task deletes
+ */
+export async function startServiceTask(
+  tx: Tx,
+  { ownerId, ...task }: Omit<NewTask, 'id' | 'environmentId'> & { readonly ownerId: string },
+): Promise<void> {
+  await insertTask(tx, { ...task, environmentId: ownerId, id: newId() })
+}
+
 /** @throws Failure RESOURCE_NOT_FOUND */
 export async function getTask(tx: Tx, environmentId: string, id: string): Promise<TaskRecord> {
   const task = await findTask(tx, environmentId, id)

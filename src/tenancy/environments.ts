@@ -8,13 +8,12 @@ import {
   type EnvironmentRecord,
   findEnvironment,
   findEnvironmentByName,
+  findTeamOfEnvironment,
+  hideEnvironments,
   insertEnvironment,
-  listEnvironments,
+  lockEnvironment,
   updateEnvironmentRow,
 } from './sql/environments.ts'
-
-/** Environments of a deleted team per read. */
-const DELETE_BATCH_SIZE = 100
 
 /** Creates an empty environment. @throws Failure NAME_TAKEN with the environment of that name */
 export async function createEnvironment(
@@ -69,7 +68,8 @@ export async function updateEnvironment(
 const BRANDING_FIELDS = ['displayName', 'logoUrl', 'accentColor'] as const
 
 /**
- * Deletes an environment with its tokens, and with `force` everything in it.
+ * Deletes an environment with its tokens, and with `force` everything in it: where there is much, most of it by a task. From the
+ * commit on nothing finds it, and its name is free. `tx` is a transaction.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE when it holds anything and `force` is not set
  */
@@ -81,25 +81,38 @@ export async function deleteEnvironment(
 ): Promise<void> {
   const { id, version, force = false } = input
   await getEnvironment(tx, teamId, id)
-  if (force) await deps.contents.deleteByEnvironment(tx, id)
-  const why =
-    'the environment holds installations, jobs, webhooks or mappings: delete them first, or set force to delete them with it'
-  const remove = () => deleteEnvironmentRow(tx, teamId, id, version)
-  if (!(await mapForeignKeyToInUse({ type: 'environment', id, why }, remove))) throw etagMismatch('environment', id)
-  await deps.contents.destroyKeys(tx, id)
+  if (!(await lockEnvironment(tx, teamId, id, version))) throw etagMismatch('environment', id)
+  if (force && !(await deps.contents.deleteByEnvironment(tx, id))) {
+    await hideEnvironments(tx, [id])
+    await deps.contents.hideByEnvironments(tx, [id])
+    return await deps.contents.startDeletion(tx, 'delete_environment', id)
+  }
+  await deleteEmptied(deps, tx, teamId, id)
 }
 
-/** Deletes all environments of a team by force. */
-export async function deleteEnvironmentsOfTeam(
-  deps: { readonly contents: CascadeDelete },
+async function deleteEmptied(
+  { contents }: { readonly contents: CascadeDelete },
   tx: Tx,
   teamId: string,
+  id: string,
 ): Promise<void> {
-  for (;;) {
-    const found = await listEnvironments(tx, teamId, { limit: DELETE_BATCH_SIZE })
-    for (const { id } of found) await deleteEnvironment(deps, tx, teamId, { id, force: true })
-    if (found.length < DELETE_BATCH_SIZE) return
-  }
+  const why =
+    'the environment holds installations, jobs, webhooks or mappings: delete them first, or set force to delete them with it'
+  await mapForeignKeyToInUse({ type: 'environment', id, why }, () => deleteEnvironmentRow(tx, teamId, id))
+  await contents.destroyKeys(tx, id)
+}
+
+/** Deletes a part of what a deleted environment holds, and at last its row; returns whether it is gone. */
+export async function continueEnvironmentDeletion(
+  deps: { readonly contents: CascadeDelete },
+  tx: Tx,
+  id: string,
+): Promise<boolean> {
+  const teamId = await findTeamOfEnvironment(tx, id)
+  if (teamId === undefined) return true
+  if (!(await deps.contents.deleteByEnvironment(tx, id))) return false
+  await deleteEmptied(deps, tx, teamId, id)
+  return true
 }
 
 async function change(tx: Tx, teamId: string, id: string, fields: EnvironmentChange, version: number | undefined) {
@@ -116,15 +129,28 @@ function nameTaken(name: string, holder: EnvironmentRecord | undefined): Failure
   return new Failure('NAME_TAKEN', message, holder && { resource: { type: 'environment', id: holder.id } })
 }
 
+/** Names of the tasks that finish a deletion, in logs. */
+export type DeletionKind = 'delete_team' | 'delete_environment' | 'delete_integration'
+
 /**
  * Deletes the contents of an environment or team that is deleted with `force`. They belong to higher modules, which provide
  * this; each deletes its rows and their secrets.
+ *
+ * What deletes takes some hundred statements at most, however much there is: it returns whether nothing is left.
  */
 export interface CascadeDelete {
-  /** Deletes everything in the environment but its tokens. */
-  deleteByEnvironment(tx: Tx, environmentId: string): Promise<void>
-  /** Deletes the team's integrations. @throws Failure RESOURCE_IN_USE when another team has installed one */
-  deleteIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void>
+  /** Deletes some of everything in the environment but its tokens. */
+  deleteByEnvironment(tx: Tx, environmentId: string): Promise<boolean>
+  /** Hides what acts or is found without a token of the environments: installations, webhooks, tasks. Stops runs. */
+  hideByEnvironments(tx: Tx, environmentIds: readonly string[]): Promise<void>
+  /** Deletes some of the team's integrations. */
+  deleteIntegrationsOfTeam(tx: Tx, teamId: string): Promise<boolean>
+  /** Hides the team's integrations. */
+  hideIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void>
+  /** Locks the team's integrations. @throws Failure RESOURCE_IN_USE when another team has installed one */
+  assertIntegrationsDeletable(tx: Tx, teamId: string): Promise<void>
+  /** Starts the task that deletes what is left, and the row itself. */
+  startDeletion(tx: Tx, kind: DeletionKind, id: string): Promise<void>
   /** Makes every remaining secret of the owner, an environment or a team, unreadable for good. */
   destroyKeys(tx: Tx, ownerId: string): Promise<void>
 }

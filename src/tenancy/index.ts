@@ -24,7 +24,9 @@ export { bootstrap, type FirstStart } from './bootstrap.ts'
 export { findBranding } from './branding.ts'
 export {
   type CascadeDelete,
+  continueEnvironmentDeletion,
   createEnvironment,
+  type DeletionKind,
   deleteEnvironment,
   getEnvironment,
   updateEnvironment,
@@ -34,6 +36,7 @@ export {
   type EnvironmentRecord,
   type EnvironmentScope,
   findEnvironment,
+  findTeamOfEnvironment,
   listEnvironments,
 } from './sql/environments.ts'
 export {
@@ -51,5 +54,5 @@ export {
   type TeamChange,
   type TeamRecord,
 } from './sql/teams.ts'
-export { createTeam, deleteTeam, getTeam, listTeams, updateTeam } from './teams.ts'
+export { continueTeamDeletion, createTeam, deleteTeam, getTeam, listTeams, updateTeam } from './teams.ts'
 export { checkedRandomText, isCheckedRandomText } from './token-format.ts'

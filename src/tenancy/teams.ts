@@ -1,16 +1,22 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
 import { type IdPage, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { assertOperator, type TeamActor } from './authenticate.ts'
-import { type CascadeDelete, deleteEnvironmentsOfTeam } from './environments.ts'
+import { type CascadeDelete, continueEnvironmentDeletion } from './environments.ts'
+import { hideEnvironments, listEnvironmentIdsOfTeam } from './sql/environments.ts'
 import {
   deleteTeamRow,
   findTeam,
+  hideTeam,
   insertTeam,
   listAllTeams,
+  lockTeam,
   type TeamChange,
   type TeamRecord,
   updateTeamRow,
 } from './sql/teams.ts'
+
+/** Environments that a step of the deletion of their team deletes, if they hold little. */
+const ENVIRONMENTS_PER_STEP = 3
 
 /** Creates a team without environments and tokens. Absent fields are empty or false. @throws Failure OPERATOR_TEAM_REQUIRED */
 export async function createTeam(
@@ -63,7 +69,8 @@ export async function updateTeam(
 }
 
 /**
- * Deletes a team with its tokens, and with `force` its environments and integrations with everything in them.
+ * Deletes a team with its tokens, and with `force` its environments and integrations with everything in them: where there is
+ * much, most of it by a task. From the commit on nothing finds the team. `tx` is a transaction.
  *
  * @throws Failure OPERATOR_TEAM_REQUIRED, RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE when it owns environments or
  * integrations and `force` is not set, when another team has installed one of its integrations, and always for the
@@ -82,14 +89,47 @@ export async function deleteTeam(
     throw new Failure('RESOURCE_IN_USE', "the operator's team administers the installation and cannot be deleted", {
       resource: { type: 'team', id },
     })
+  if (!(await lockTeam(tx, id, version))) throw etagMismatch('team', id)
   if (force) {
-    await deleteEnvironmentsOfTeam(deps, tx, id)
-    await deps.contents.deleteIntegrationsOfTeam(tx, id)
+    await deps.contents.assertIntegrationsDeletable(tx, id)
+    if (!(await deleteContents(deps, tx, id))) {
+      await hideWithContents(deps, tx, id)
+      return await deps.contents.startDeletion(tx, 'delete_team', id)
+    }
   }
+  await deleteEmptied(deps, tx, id)
+}
+
+async function deleteEmptied({ contents }: { readonly contents: CascadeDelete }, tx: Tx, id: string): Promise<void> {
   const why = 'the team owns environments or integrations: delete them first, or set force to delete them with it'
-  if (!(await mapForeignKeyToInUse({ type: 'team', id, why }, () => deleteTeamRow(tx, id, version))))
-    throw etagMismatch('team', id)
-  await deps.contents.destroyKeys(tx, id)
+  await mapForeignKeyToInUse({ type: 'team', id, why }, () => deleteTeamRow(tx, id))
+  await contents.destroyKeys(tx, id)
+}
+
+/** Deletes a part of what a team owns; returns whether that was all. */
+async function deleteContents(deps: { readonly contents: CascadeDelete }, tx: Tx, id: string): Promise<boolean> {
+  const environmentIds = await listEnvironmentIdsOfTeam(tx, id, ENVIRONMENTS_PER_STEP)
+  for (const each of environmentIds) if (!(await continueEnvironmentDeletion(deps, tx, each))) return false
+  return environmentIds.length < ENVIRONMENTS_PER_STEP && (await deps.contents.deleteIntegrationsOfTeam(tx, id))
+}
+
+async function hideWithContents({ contents }: { readonly contents: CascadeDelete }, tx: Tx, id: string): Promise<void> {
+  await hideTeam(tx, id)
+  const environmentIds = await listEnvironmentIdsOfTeam(tx, id)
+  await hideEnvironments(tx, environmentIds)
+  await contents.hideByEnvironments(tx, environmentIds)
+  await contents.hideIntegrationsOfTeam(tx, id)
+}
+
+/** Deletes a part of what a deleted team owns, and at last its row; returns whether it is gone. */
+export async function continueTeamDeletion(
+  deps: { readonly contents: CascadeDelete },
+  tx: Tx,
+  id: string,
+): Promise<boolean> {
+  if (!(await deleteContents(deps, tx, id))) return false
+  await deleteEmptied(deps, tx, id)
+  return true
 }
 
 function administers(actor: TeamActor, teamId: string): boolean {

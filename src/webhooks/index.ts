@@ -26,7 +26,7 @@ export {
 export { buildDeliveryRequest, type DeliveryRequest, type WebhookTarget } from './request.ts'
 export { SECRETS_AGE_MAX_MS } from './signing.ts'
 export type { WebhookRef } from './sql/load-webhooks.ts'
-export { listWebhooks, type WebhookRecord } from './sql/webhook.ts'
+export { disableWebhooksOfEnvironments, listWebhooks, type WebhookRecord } from './sql/webhook.ts'
 export { webhookState } from './state.ts'
 export {
   createWebhook,

@@ -14,7 +14,7 @@ const AUTH = { tokenHost: 'https://auth.example.com', tokenPath: '/token', revok
 const CONSENT = { access_token: 'first-token', refresh_token: 'first-refresh', expires_in: 3600 }
 /** `OAUTH2` with an address for revocations. */
 const REVOCABLE = withRevocation(OAUTH2)
-const NO_ACCOUNTS = { deleteByInstallation: async () => 0, stopByInstallation: async () => {} }
+const NO_ACCOUNTS = { deleteByInstallation: async () => 0, stopByInstallations: async () => {} }
 const DONE: TokenServerAnswer = { status: 200, text: '' }
 const DOWN: TokenServerAnswer = { status: 503, text: '' }
 

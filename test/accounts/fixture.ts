@@ -106,5 +106,5 @@ export const triggersOfTests: AccountDependencies['triggers'] = {
       'delete from sync_job_cron_trigger where environment_id = :environmentId and integrated_account_id = :integratedAccountId'
     await execute(tx, sql, { environmentId, integratedAccountId })
   },
-  stopByInstallation: async () => {},
+  stopByInstallations: async () => {},
 }

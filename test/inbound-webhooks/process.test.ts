@@ -229,7 +229,7 @@ describe('processing a received webhook', () => {
       error: { step: 'load', reason: 'RESOURCE_NOT_FOUND' },
     })
     const orphan = await receive(address, {})
-    const triggers = { deleteByAccount: async () => {}, stopByInstallation: async () => {} }
+    const triggers = { deleteByAccount: async () => {}, stopByInstallations: async () => {} }
     await database.transaction((each) =>
       deleteIntegratedAccount({ ...accountDeps, triggers }, each, own, { id: accountId }),
     )

@@ -5,7 +5,7 @@ import type { Tx } from '../../src/database/index.ts'
 import {
   createIntegrationGrant,
   deleteEnvironmentIntegration,
-  deleteInstallationsOfEnvironment,
+  deleteSomeInstallations,
   type EnvironmentIntegrationChange,
   type EnvironmentIntegrationInput,
   getEnvironmentIntegration,
@@ -300,7 +300,7 @@ describe('deleteEnvironmentIntegration', () => {
         'delete from integrated_account where environment_id = :environmentId and environment_integration_id = :id'
       return await execute(each, sql, { environmentId, id })
     },
-    stopByInstallation: async () => {},
+    stopByInstallations: async () => {},
   }
   const remove = (input: { id: string; version?: number; force?: boolean }, scope: EnvironmentScope = own) =>
     database.transaction((each) => deleteEnvironmentIntegration({ secrets, accounts }, each, scope, input))
@@ -335,7 +335,7 @@ describe('deleteEnvironmentIntegration', () => {
     const { id } = await install({ integrationId: (await addIntegration({}, scope)).id }, scope)
     await connect(scope.environmentId, id)
     await database.transaction((each) =>
-      deleteInstallationsOfEnvironment({ secrets, accounts }, each, scope.environmentId),
+      deleteSomeInstallations({ secrets, accounts }, each, { environment_id: scope.environmentId }),
     )
     const left = await query(tx, 'select 1 from environment_integration where environment_id = :environmentId', {
       environmentId: scope.environmentId,

@@ -29,7 +29,7 @@ const removalDeps = {
       removed.push(`${environmentId} ${id}`)
       return 0
     },
-    stopByInstallation: async () => {},
+    stopByInstallations: async () => {},
   },
 }
 

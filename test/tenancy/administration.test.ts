@@ -43,11 +43,17 @@ function recordingContents() {
     deleteByEnvironment: async (each: Tx, id) => {
       calls.push(`environment ${id}`)
       await execute(each, 'delete from sync_job where environment_id = :id', { id })
+      return true
     },
     deleteIntegrationsOfTeam: async (each: Tx, id) => {
       calls.push(`integrations ${id}`)
       await execute(each, 'delete from integration where team_id = :id', { id })
+      return true
     },
+    hideByEnvironments: async (_, ids) => void calls.push(`hide ${ids}`),
+    hideIntegrationsOfTeam: async (_, id) => void calls.push(`hide integrations ${id}`),
+    assertIntegrationsDeletable: async () => {},
+    startDeletion: async (_, kind, id) => void calls.push(`${kind} ${id}`),
     destroyKeys: async (_, id) => void calls.push(`keys ${id}`),
   }
   return { calls, deps: { contents } }

@@ -266,7 +266,8 @@ export const EnvironmentService: GenService<{
     output: typeof EnvironmentSchema;
   },
   /**
-   * Deletes an environment and its tokens, and with `force` everything in it.
+   * Deletes an environment and its tokens, and with `force` everything in it. With the answer it is gone for every caller, and its name is free. Where it holds much,
+   * the rows and secrets are deleted by a task of the service.
    *
    * Failures: TEAM_TOKEN_REQUIRED, RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE when it holds installations,
    * jobs or webhooks and `force` is not set. Idempotent in effect; a second call answers RESOURCE_NOT_FOUND.

@@ -578,7 +578,8 @@ export const IntegrationService: GenService<{
     output: typeof IntegrationSchema;
   },
   /**
-   * Deletes an integration, and with `force` its installations with their accounts and triggers.
+   * Deletes an integration, and with `force` its installations with their accounts and triggers. With the answer it is gone for every caller, and its name is free. Where it holds much,
+   * the rows and secrets are deleted by a task of the service.
    *
    * Failures: TEAM_TOKEN_REQUIRED, RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE when it is installed somewhere
    * and `force` is not set. Idempotent in effect; a second call answers RESOURCE_NOT_FOUND.

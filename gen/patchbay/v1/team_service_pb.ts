@@ -325,7 +325,8 @@ export const TeamService: GenService<{
     output: typeof TeamSchema;
   },
   /**
-   * Deletes a team, and with `force` everything it owns.
+   * Deletes a team, and with `force` everything it owns. With the answer it and its tokens are gone for every caller. Where it
+   * holds much, the rows and secrets are deleted by a task of the service.
    *
    * Failures: OPERATOR_TEAM_REQUIRED, RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE when it owns environments
    * or integrations and `force` is not set; the operator's team is always in use. Idempotent in effect; a second call

@@ -1,4 +1,4 @@
-import { execute, jsonb, query, type Tx } from '../../database/index.ts'
+import { deleteBatchOfEnvironment, execute, jsonb, query, type Tx } from '../../database/index.ts'
 import { insertWaitingSql } from '../../runs/index.ts'
 import type { AttemptRecord, DeliveryState, NewDelivery } from '../delivery.ts'
 import { DELIVERY_QUEUE, FIRST_GROUP, RETRY_GROUP } from './queue.ts'
@@ -131,10 +131,10 @@ export async function insertAttempts(tx: Tx, attempts: readonly NewAttempt[]): P
   )
 }
 
-/** Deletes what an environment that is deleted has delivered and was to deliver. */
-export async function deleteDeliveriesOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
-  for (const table of ['delivery_queue', 'delivery_lease', 'delivery_attempt', 'delivery'])
-    await tx(table).where({ environment_id: environmentId }).delete()
+/** Deletes a batch of what a deleted environment has delivered and was to deliver; returns whether there is no more. */
+export async function deleteDeliveriesOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+  const tables = ['delivery_queue', 'delivery_lease', 'delivery_attempt', 'delivery']
+  return await deleteBatchOfEnvironment(tx, tables, environmentId)
 }
 
 /** How many deliveries of one queue group wait or are being sent. */

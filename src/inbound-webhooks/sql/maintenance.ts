@@ -1,4 +1,4 @@
-import { execute, query, type Tx } from '../../database/index.ts'
+import { deleteBatchOfEnvironment, execute, query, type Tx } from '../../database/index.ts'
 
 /** Deletes dedupe keys whose window is over; returns how many. Uses inbound_dedupe_expiry. */
 export async function deleteExpiredClaims(tx: Tx, limit: number): Promise<number> {
@@ -47,7 +47,7 @@ const TABLES = [
   'sync_hint',
 ]
 
-/** Deletes everything that third parties sent to an environment that is deleted. Holders of leases find them lost. */
-export async function deleteInboundOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
-  for (const table of TABLES) await tx(table).where({ environment_id: environmentId }).delete()
+/** Deletes a batch of what third parties sent to a deleted environment; returns whether there is no more. Holders of leases find them lost. */
+export async function deleteInboundOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+  return await deleteBatchOfEnvironment(tx, TABLES, environmentId)
 }

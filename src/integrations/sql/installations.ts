@@ -238,14 +238,39 @@ export async function showHiddenInstallation(
   return installation
 }
 
-/** The same for all of an environment or of an integration, to be deleted with it. */
-export async function showHiddenInstallations(
+/** Whose installations: an environment's, or an integration's in all environments. */
+export type InstallationsOwner = { readonly environment_id: string } | { readonly integration_id: string }
+
+/** The same for the oldest one of an owner that is deleted, hidden or not, with whether it was. Locks it. */
+export async function showNextInstallation(
   tx: Tx,
-  of: { readonly environment_id: string } | { readonly integration_id: string },
-): Promise<void> {
-  await tx('environment_integration')
-    .where({ ...of, is_hidden: true })
+  of: InstallationsOwner,
+): Promise<(EnvironmentIntegrationRecord & { readonly wasHidden: boolean }) | undefined> {
+  const next = tx('environment_integration').where(of).orderBy(['environment_id', 'id']).forUpdate()
+  const found = await next.first<{ readonly environment_id: string; readonly id: string; readonly is_hidden: boolean }>(
+    'environment_id',
+    'id',
+    'is_hidden',
+  )
+  if (found === undefined) return undefined
+  const [installation] = await tx('environment_integration')
+    .where({ environment_id: found.environment_id, id: found.id })
     .update({ is_hidden: false })
+    .returning(COLUMNS)
+  return { ...installation, wasHidden: found.is_hidden }
+}
+
+/** Hides installations of owners that are deleted, like `hideInstallation`; returns those that were not hidden before. */
+export async function hideInstallationsOf(
+  tx: Tx,
+  column: 'environment_id' | 'integration_id',
+  ownerIds: readonly string[],
+): Promise<readonly EnvironmentIntegrationRecord[]> {
+  return await tx('environment_integration')
+    .whereRaw(`${column} = any(?)`, [[...ownerIds]])
+    .where({ is_hidden: false })
+    .update({ is_hidden: true, is_enabled: false, deleted_at: tx.raw('coalesce(deleted_at, now())') })
+    .returning(COLUMNS)
 }
 
 /** The environments of one team in which each integration is installed, oldest installation first. */
@@ -265,19 +290,21 @@ export async function listInstalledEnvironments(
   return new Map(found.map(({ integrationId, environmentIds }) => [integrationId, environmentIds]))
 }
 
-/** Where an integration is installed, in any team, oldest first. Uses environment_integration_of_integration. */
-export async function listInstallationsOf(
+/** Of the integrations of a team, or of one of them, one that another team has installed. Uses environment_integration_of_integration. */
+export async function findInstalledElsewhere(
   tx: Tx,
-  integrationId: string,
-  limit: number,
-): Promise<readonly { readonly environmentId: string; readonly id: string; readonly teamId: string }[]> {
-  return await query(
+  teamId: string,
+  integrationId: string | null,
+): Promise<string | undefined> {
+  const found = await queryOne<{ readonly id: string }>(
     tx,
-    `select environment_id as "environmentId", installation.id, team_id as "teamId"
-     from environment_integration installation join environment on environment.id = environment_id
-     where integration_id = :integrationId order by installation.id limit :limit`,
-    { integrationId, limit },
+    `select integration.id from integration
+     join environment_integration installation on installation.integration_id = integration.id and not is_hidden
+     join environment on environment.id = environment_id and environment.team_id <> :teamId
+     where integration.team_id = :teamId and (:integrationId::uuid is null or integration.id = :integrationId) limit 1`,
+    { teamId, integrationId },
   )
+  return found?.id
 }
 
 function toColumns(

@@ -49,7 +49,7 @@ export async function insertIntegration(
 ): Promise<IntegrationRecord | undefined> {
   const [integration] = await tx('integration')
     .insert({ id, team_id: teamId, ...toColumns(fields) })
-    .onConflict(['team_id', 'name'])
+    .onConflict(tx.raw('(team_id, name) where deleted_at is null'))
     .ignore()
     .returning(FULL)
   return integration
@@ -57,6 +57,11 @@ export async function insertIntegration(
 
 /** An integration of any team; the caller checks that it may be seen. Uses the primary key. */
 export async function findIntegration(tx: Tx, id: string): Promise<IntegrationRecord | undefined> {
+  return await tx('integration').where({ id, deleted_at: null }).first(FULL)
+}
+
+/** Like `findIntegration`, also one whose deletion goes on: its accounts are deleted with its definition. */
+export async function findDefinitionOf(tx: Tx, id: string): Promise<IntegrationRecord | undefined> {
   return await tx('integration').where({ id }).first(FULL)
 }
 
@@ -77,7 +82,7 @@ export async function findIntegrationByName(
   teamId: string,
   name: string,
 ): Promise<IntegrationRecord | undefined> {
-  return await tx('integration').where({ team_id: teamId, name }).first(BASIC)
+  return await tx('integration').where({ team_id: teamId, name, deleted_at: null }).first(BASIC)
 }
 
 /**
@@ -91,6 +96,7 @@ export async function listVisibleIntegrations(
   page: { readonly before: string | undefined; readonly limit: number; readonly withConfig: boolean },
 ): Promise<readonly IntegrationRecord[]> {
   return await tx('integration')
+    .where({ deleted_at: null })
     .where((either) => either.where({ team_id: teamId }).orWhereNot({ sharing: 'deny' }))
     .modify(newestFirst, page)
     .select(page.withConfig ? FULL : BASIC)
@@ -103,7 +109,7 @@ const NAMES_MAX = 400
 export async function listVisibleNames(tx: Tx, teamId: string, name: string): Promise<readonly string[]> {
   const rows = await query<{ readonly name: string }>(
     tx,
-    `select name from integration where team_id = :teamId or sharing <> 'deny'
+    `select name from integration where (team_id = :teamId or sharing <> 'deny') and deleted_at is null
      group by name order by name <> :name, name limit ${NAMES_MAX}`,
     { teamId, name },
   )
@@ -123,29 +129,39 @@ export async function updateIntegrationRow(
   version: number | undefined,
 ): Promise<IntegrationRecord | undefined> {
   const [integration] = await tx('integration')
-    .where({ id, team_id: teamId })
+    .where({ id, team_id: teamId, deleted_at: null })
     .modify(whereVersion, version)
     .update({ ...toColumns(fields), ...nextVersion(tx) })
     .returning(FULL)
   return integration
 }
 
-/**
- * Deletes an integration with its grants; returns whether the team had it in the given version.
- *
- * The foreign key of installations rejects it while there are any.
- */
-export async function deleteIntegrationRow(
-  tx: Tx,
-  teamId: string,
-  id: string,
-  version: number | undefined,
-): Promise<boolean> {
-  const deleted = await tx('integration').where({ id, team_id: teamId }).modify(whereVersion, version).delete()
-  return deleted > 0
+/** Deletes an integration with its grants. The foreign key of installations rejects it while there are any. */
+export async function deleteIntegrationRow(tx: Tx, teamId: string, id: string): Promise<void> {
+  await tx('integration').where({ id, team_id: teamId }).delete()
 }
 
-/** Ids of the team's integrations, oldest first. Uses integration_name and sorts. */
+/** Locks an integration that is to be deleted, against installations; returns it as it is. Uses the primary key. */
+export async function lockIntegration(tx: Tx, id: string): Promise<IntegrationRecord | undefined> {
+  return await tx('integration').where({ id, deleted_at: null }).forUpdate().first(BASIC)
+}
+
+/** Locks all integrations of a team that is to be deleted, against installations. Uses integration_of_team. */
+export async function lockIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void> {
+  await tx('integration').where({ team_id: teamId }).orderBy('id').forUpdate().select('id')
+}
+
+/** Hides integrations for good; those of `id`, or all of `team_id`. Their names are free. */
+export async function hideIntegrations(
+  tx: Tx,
+  of: { readonly id: string } | { readonly team_id: string },
+): Promise<void> {
+  await tx('integration')
+    .where({ ...of, deleted_at: null })
+    .update({ deleted_at: tx.fn.now() })
+}
+
+/** Ids of the team's integrations, also of those whose deletion goes on, oldest first. Uses integration_of_team and sorts. */
 export async function listIntegrationIdsOfTeam(tx: Tx, teamId: string, limit: number): Promise<readonly string[]> {
   return await tx('integration').where({ team_id: teamId }).orderBy('id').limit(limit).pluck('id')
 }

@@ -1,4 +1,13 @@
-import { execute, type IdPage, jsonb, query, queryForValues, queryOne, type Tx } from '../../database/index.ts'
+import {
+  deleteBatchOfEnvironment,
+  execute,
+  type IdPage,
+  jsonb,
+  query,
+  queryForValues,
+  queryOne,
+  type Tx,
+} from '../../database/index.ts'
 import type { LinkErrorCode } from '../error-codes.ts'
 import type { LinkSession } from '../session.ts'
 import type { LinkCause, LinkStatus } from '../status.ts'
@@ -89,7 +98,8 @@ export const SESSION_COLUMNS = `session.id, session.environment_id as "environme
   session.error_code as "errorCode", session.error_message as "errorMessage", session.created_at as "createdAt",
   session.updated_at as "updatedAt", session.version, ${IS_OVERDUE} as "isOverdue",
   coalesce(session.state_expires_at <= now(), true) as "isStateExpired", ${IS_EXCHANGE_LOST} as "isExchangeLost"`
-export const INTEGRATION_JOIN = `left join environment_integration installation
+export const INTEGRATION_JOIN = `join environment on environment.id = session.environment_id and environment.deleted_at is null
+  left join environment_integration installation
     on installation.environment_id = session.environment_id and installation.id = session.environment_integration_id
     and not installation.is_hidden
   left join integration on integration.id = installation.integration_id`
@@ -241,4 +251,9 @@ export async function deleteEndedSessions(tx: Tx, olderThanMs: number, limit: nu
        order by status_at limit :limit)`,
     { olderThanMs, limit },
   )
+}
+
+/** Deletes a batch of the sessions of a deleted environment; returns whether there are no more. */
+export async function deleteLinkSessionsOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+  return await deleteBatchOfEnvironment(tx, ['link_session'], environmentId)
 }

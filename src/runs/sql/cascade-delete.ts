@@ -1,4 +1,4 @@
-import { execute, query, type Tx } from '../../database/index.ts'
+import { deleteBatchOfEnvironment, execute, query, type Tx } from '../../database/index.ts'
 import { deleteMissedTicks } from './tick.ts'
 
 /** The column that names the owner of triggers. */
@@ -42,14 +42,14 @@ async function stopRunsOfAccount(tx: Tx, environmentId: string, integratedAccoun
   )
 }
 
-/** The same for all accounts of an installation. Few runs run at a time. */
-async function stopRunsOfInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<void> {
+/** The same for all accounts of installations. Few runs run at a time. */
+async function stopRunsOfInstallations(tx: Tx, ids: readonly string[]): Promise<void> {
   await execute(
     tx,
     `update run_lease lease set stop_requested_at = coalesce(stop_requested_at, now()) from integrated_account account
-     where lease.environment_id = :environmentId and account.environment_id = lease.environment_id
-       and account.id = lease.integrated_account_id and account.environment_integration_id = :environmentIntegrationId`,
-    { environmentId, environmentIntegrationId },
+     where account.environment_id = lease.environment_id and account.id = lease.integrated_account_id
+       and account.environment_integration_id = any(:ids::uuid[])`,
+    { ids },
   )
 }
 
@@ -59,16 +59,16 @@ export const triggersOfDeleted = {
     await deleteTriggersOf(tx, environmentId, 'integrated_account_id', integratedAccountId)
     await stopRunsOfAccount(tx, environmentId, integratedAccountId)
   },
-  stopByInstallation: stopRunsOfInstallation,
+  stopByInstallations: stopRunsOfInstallations,
 }
 
 /** Tables of an environment that nothing else empties, children first. */
 const REMAINING = ['run_queue', 'run_lease', 'run_checkpoint', 'previous_run', 'sync_job_run', 'sync_job', 'webhook']
 
 /**
- * Deletes the rest of an environment after its installations: jobs, webhooks, runs and their queue. Holders of leases find
- * them lost.
+ * Deletes a batch of the rest of an environment after its installations: jobs, webhooks, runs and their queue; returns whether
+ * there is no more. Holders of leases find them lost.
  */
-export async function deleteRemainsOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
-  for (const table of REMAINING) await tx(table).where({ environment_id: environmentId }).delete()
+export async function deleteRemainsOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+  return await deleteBatchOfEnvironment(tx, REMAINING, environmentId)
 }

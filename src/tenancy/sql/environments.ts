@@ -1,4 +1,12 @@
-import { type IdPage, newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import {
+  execute,
+  type IdPage,
+  newestFirst,
+  nextVersion,
+  queryOne,
+  type Tx,
+  whereVersion,
+} from '../../database/index.ts'
 
 /** Where a call takes place: a team, and one of its environments. */
 export interface EnvironmentScope {
@@ -63,10 +71,16 @@ export async function insertEnvironment(
 ): Promise<EnvironmentRecord | undefined> {
   const [environment] = await tx('environment')
     .insert({ id, team_id: teamId, name, ...brandingColumns(branding) })
-    .onConflict(['team_id', 'name'])
+    .onConflict(tx.raw('(team_id, name) where deleted_at is null'))
     .ignore()
     .returning(COLUMNS)
   return environment
+}
+
+/** The team of an environment, also of one whose deletion goes on. Uses the primary key. */
+export async function findTeamOfEnvironment(tx: Tx, id: string): Promise<string | undefined> {
+  const sql = 'select team_id as "teamId" from environment where id = :id'
+  return (await queryOne<{ readonly teamId: string }>(tx, sql, { id }))?.teamId
 }
 
 /** An environment of any team: for authentication of calls, and for the operator. Index: primary key. */
@@ -75,7 +89,7 @@ export async function findEnvironment(tx: Tx, id: string): Promise<EnvironmentRe
     tx,
     `select id, team_id as "teamId", name, branding_display_name as "displayName", branding_logo_url as "logoUrl",
        branding_accent_color as "accentColor", created_at as "createdAt", updated_at as "updatedAt", version
-     from environment where id = :id`,
+     from environment where id = :id and deleted_at is null`,
     { id },
   )
 }
@@ -86,12 +100,12 @@ export async function findEnvironmentByName(
   teamId: string,
   name: string,
 ): Promise<EnvironmentRecord | undefined> {
-  return await tx('environment').where({ team_id: teamId, name }).first(COLUMNS)
+  return await tx('environment').where({ team_id: teamId, name, deleted_at: null }).first(COLUMNS)
 }
 
 /** Environments of the team, newest first. Index: (team, name), then a sort: a team has few. */
 export async function listEnvironments(tx: Tx, teamId: string, page: IdPage): Promise<readonly EnvironmentRecord[]> {
-  return await tx('environment').where({ team_id: teamId }).modify(newestFirst, page).select(COLUMNS)
+  return await tx('environment').where({ team_id: teamId, deleted_at: null }).modify(newestFirst, page).select(COLUMNS)
 }
 
 /**
@@ -106,22 +120,38 @@ export async function updateEnvironmentRow(
   version: number | undefined,
 ): Promise<EnvironmentRecord | undefined> {
   const [environment] = await tx('environment')
-    .where({ id, team_id: teamId })
+    .where({ id, team_id: teamId, deleted_at: null })
     .modify(whereVersion, version)
     .update({ name: change.name, ...brandingColumns(change), ...nextVersion(tx) })
     .returning(COLUMNS)
   return environment
 }
 
-/**
- * Deletes an environment with its tokens; returns whether the team had it in the version. The foreign keys of everything
- * else in it reject it while there is any.
- */
-export async function deleteEnvironmentRow(
+/** Deletes an environment with its tokens. The foreign keys of everything else in it reject it while there is any. */
+export async function deleteEnvironmentRow(tx: Tx, teamId: string, id: string): Promise<void> {
+  await tx('environment').where({ id, team_id: teamId }).delete()
+}
+
+/** Locks an environment that is to be deleted, against what would be created in it; returns whether the team has it in the version. */
+export async function lockEnvironment(
   tx: Tx,
   teamId: string,
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
-  return (await tx('environment').where({ id, team_id: teamId }).modify(whereVersion, version).delete()) > 0
+  const environment = tx('environment').where({ id, team_id: teamId, deleted_at: null }).modify(whereVersion, version)
+  return (await environment.forUpdate().first('id')) !== undefined
+}
+
+/** Hides environments for good and deletes their tokens: from the commit on nothing finds them. Uses primary keys. */
+export async function hideEnvironments(tx: Tx, ids: readonly string[]): Promise<void> {
+  await execute(tx, 'update environment set deleted_at = now() where id = any(:ids) and deleted_at is null', { ids })
+  await execute(tx, 'delete from api_token where environment_id = any(:ids)', { ids })
+}
+
+/** Ids of the team's environments, also of those whose deletion goes on, oldest first. Uses environment_of_team. */
+export async function listEnvironmentIdsOfTeam(tx: Tx, teamId: string, limit?: number): Promise<readonly string[]> {
+  const environments = tx('environment').where({ team_id: teamId }).orderBy('id')
+  if (limit !== undefined) environments.limit(limit)
+  return await environments.pluck('id')
 }

@@ -73,19 +73,19 @@ export async function findOperatorTeam(tx: Tx): Promise<TeamRecord | undefined> 
 
 /** Index: primary key. */
 export async function findTeam(tx: Tx, id: string): Promise<TeamRecord | undefined> {
-  return await tx('team').where({ id }).first(COLUMNS)
+  return await tx('team').where({ id, deleted_at: null }).first(COLUMNS)
 }
 
 /** The teams of the ids that exist, in no order. Index: primary key. */
 export async function findTeams(tx: Tx, ids: readonly string[]): Promise<readonly TeamRecord[]> {
   return await tx('team')
-    .whereRaw('id = any(?)', [[...ids]])
+    .whereRaw('id = any(?) and deleted_at is null', [[...ids]])
     .select(COLUMNS)
 }
 
 /** Teams, newest first. Index: primary key, backwards. */
 export async function listAllTeams(tx: Tx, page: IdPage): Promise<readonly TeamRecord[]> {
-  return await tx('team').modify(newestFirst, page).select(COLUMNS)
+  return await tx('team').where({ deleted_at: null }).modify(newestFirst, page).select(COLUMNS)
 }
 
 /** Changes the given fields; `undefined` when there is no such team, or not in the version. */
@@ -96,7 +96,7 @@ export async function updateTeamRow(
   version: number | undefined,
 ): Promise<TeamRecord | undefined> {
   const [team] = await tx('team')
-    .where({ id })
+    .where({ id, deleted_at: null })
     .modify(whereVersion, version)
     .update({ ...toColumns(change), ...nextVersion(tx) })
     .returning(COLUMNS)
@@ -122,11 +122,11 @@ export async function findTermsOfEnvironment(tx: Tx, environmentId: string): Pro
 }
 
 /**
- * Deletes a team with its tokens and the grants it received; returns whether it was there in the version. The foreign keys
- * of environments and integrations reject it while there are any.
+ * Deletes a team with its tokens and the grants it received. The foreign keys of environments and integrations reject it while
+ * there are any.
  */
-export async function deleteTeamRow(tx: Tx, id: string, version: number | undefined): Promise<boolean> {
-  return (await tx('team').where({ id, is_operator: false }).modify(whereVersion, version).delete()) > 0
+export async function deleteTeamRow(tx: Tx, id: string): Promise<void> {
+  await tx('team').where({ id, is_operator: false }).delete()
 }
 
 function toColumns(fields: TeamChange): object {
@@ -139,4 +139,16 @@ function toColumns(fields: TeamChange): object {
     tos_link: tosLink,
     allow_impersonation: allowImpersonation,
   }
+}
+
+/** Locks a team that is to be deleted, against what would be created in it; returns whether it is there in the version. */
+export async function lockTeam(tx: Tx, id: string, version: number | undefined): Promise<boolean> {
+  const team = tx('team').where({ id, deleted_at: null }).modify(whereVersion, version)
+  return (await team.forUpdate().first('id')) !== undefined
+}
+
+/** Hides a team for good and deletes its tokens: from the commit on nothing finds it. Uses api_token_team. */
+export async function hideTeam(tx: Tx, id: string): Promise<void> {
+  await tx('team').where({ id, deleted_at: null }).update({ deleted_at: tx.fn.now() })
+  await tx('api_token').where({ team_id: id }).delete()
 }

@@ -1,5 +1,5 @@
 import { lowestIdAt } from '../../base/index.ts'
-import { type DayTable, execute, queryForValues, type Tx } from '../../database/index.ts'
+import { type DayTable, deleteBatchOfEnvironment, execute, queryForValues, type Tx } from '../../database/index.ts'
 import type { ToolErrorType } from '../tool.ts'
 
 /** A call of a tool as stored. */
@@ -81,7 +81,7 @@ export async function listToolCalls(
   )
 }
 
-/** Deletes the calls of an environment. Scans the primary keys of all days. */
-export async function deleteToolCallsOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
-  await tx('tool_server_call').where({ environment_id: environmentId }).delete()
+/** Deletes calls and tool servers of an environment, a batch; returns whether there are no more. Scans the primary keys of all days. */
+export async function deleteToolServersOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+  return await deleteBatchOfEnvironment(tx, ['tool_server_call', 'tool_server'], environmentId)
 }

@@ -97,13 +97,17 @@ export async function lockToolServer(tx: Tx, environmentId: string, id: string):
   return await tx('tool_server').where({ environment_id: environmentId, id }).forUpdate().first(COLUMNS)
 }
 
+/** Not of an environment whose deletion goes on. */
+const OF_ENVIRONMENT =
+  'exists (select from environment where environment.id = environment_id and environment.deleted_at is null)'
+
 /** The tool server with that id and the hash of that token. Uses tool_server_id. */
 export async function findToolServerByToken(
   tx: Tx,
   id: string,
   tokenHash: Uint8Array,
 ): Promise<ToolServerRecord | undefined> {
-  return await tx('tool_server').where({ id, token_hash: tokenHash }).first(COLUMNS)
+  return await tx('tool_server').where({ id, token_hash: tokenHash }).whereRaw(OF_ENVIRONMENT).first(COLUMNS)
 }
 
 /** Which tool servers to list; what is undefined does not restrict. */

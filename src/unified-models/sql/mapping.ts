@@ -1,5 +1,12 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, newestFirst, nextVersion, type Tx, whereVersion } from '../../database/index.ts'
+import {
+  deleteBatchOfEnvironment,
+  jsonb,
+  newestFirst,
+  nextVersion,
+  type Tx,
+  whereVersion,
+} from '../../database/index.ts'
 
 /** A mapping of a customer as it is stored: one layer of one method, or of all methods, of a unified resource. */
 export interface StoredMapping {
@@ -214,8 +221,8 @@ export async function measureMappings(
 }
 
 /** Deletes the mappings of an environment that is deleted, those of its accounts included. */
-export async function deleteMappingsOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
-  await execute(tx, 'delete from unified_mapping where environment_id = :environmentId', { environmentId })
+export async function deleteMappingsOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+  return await deleteBatchOfEnvironment(tx, ['unified_mapping'], environmentId)
 }
 
 function visible(tx: Tx, { teamId, environmentId }: MappingOwner) {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { jsonb, newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import { execute, jsonb, newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 import type { WebhookEnvelope } from '../envelope.ts'
 import type { WebhookCompatibility } from '../signing.ts'
 import type { StoredWebhookState } from '../state.ts'
@@ -130,4 +130,10 @@ export async function deleteWebhookRow(
   version: number | undefined,
 ): Promise<boolean> {
   return (await tx('webhook').where({ environment_id: environmentId, id }).modify(whereVersion, version).delete()) > 0
+}
+
+/** Turns off all webhooks of environments that are deleted. Uses the primary key. */
+export async function disableWebhooksOfEnvironments(tx: Tx, environmentIds: readonly string[]): Promise<void> {
+  const sql = 'update webhook set is_active = false where environment_id = any(:environmentIds) and is_active'
+  await execute(tx, sql, { environmentIds })
 }
