@@ -8,6 +8,7 @@ import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { ToolServerService } from '../../gen/patchbay/v1/tool_server_service_pb.ts'
+import { claimReauthorizationWarnings } from '../../src/accounts/sql/account-state.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
@@ -124,6 +125,12 @@ describe('deleting an installation with many accounts by force', () => {
     expect(inbound.status).toBe(404)
     const again = await client.ok(createEnvironmentIntegration, { integration_id: integrationId })
     expect(again.id).not.toBe(id)
+    await execute(
+      app.database.pool,
+      `update integrated_account set reauthorization_warning_at = now() - interval '1 hour' where environment_id = :environmentId`,
+      { environmentId: tenant.environmentId },
+    )
+    expect(await claimReauthorizationWarnings(app.database.pool, { regions: undefined, limit: 200 })).toEqual([])
   })
 
   it('does not keep the integration or the environment from being deleted by force', async () => {

@@ -118,7 +118,7 @@ const WARNINGS_DUE = dueInRegionsSql({
 })
 
 /**
- * Takes accounts whose warning is due; each is taken once. Workers claim concurrently: rows that another one locks are skipped.
+ * Takes accounts whose warning is due; each is taken once, and left out when its deletion goes on. Workers claim concurrently: rows that another one locks are skipped.
  * Uses integrated_account_warning.
  */
 export async function claimReauthorizationWarnings(
@@ -127,11 +127,15 @@ export async function claimReauthorizationWarnings(
 ): Promise<readonly (AccountRef & Pick<IntegratedAccountRecord, 'status'>)[]> {
   return await query(
     tx,
-    `with due as materialized (${WARNINGS_DUE})
-     update integrated_account account set reauthorization_warning_at = null
-     from due
-     where account.environment_id = due.environment_id and account.id = due.id
-     returning account.environment_id as "environmentId", account.id, account.status`,
+    `with due as materialized (${WARNINGS_DUE}), taken as (
+       update integrated_account account set reauthorization_warning_at = null
+       from due
+       where account.environment_id = due.environment_id and account.id = due.id
+       returning account.environment_id, account.id, account.status, account.environment_integration_id
+     )
+     select taken.environment_id as "environmentId", taken.id, taken.status from taken
+     join environment_integration installation on installation.environment_id = taken.environment_id
+       and installation.id = taken.environment_integration_id and not installation.is_hidden`,
     { regions: regions ?? REGIONS, limit },
   )
 }
