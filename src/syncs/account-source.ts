@@ -26,12 +26,15 @@ export function createAccountSource(
   const source = createProxySource(proxy, plan, access)
   return {
     ...source,
-    async *pages(request, state, signal) {
+    async *pages(request, state, signal, progress) {
       if (!isUnifiedName(request.resource)) return yield* source.pages(request, state, signal)
       const mapping = await findMapping(unifiedRefOf(request))
       const target = { plan, access, mapping }
-      for await (const step of unifiedPages(unified, target, unifiedRequestOf(request, mapping, signal), state))
-        yield toPageOutcome(step)
+      const asked = unifiedRequestOf(request, mapping, signal)
+      for await (const step of unifiedPages(unified, target, asked, state, progress)) {
+        const outcome = toPageOutcome(step)
+        yield outcome.kind === 'wait' && 'progress' in step ? { ...outcome, progress: step.progress() } : outcome
+      }
     },
   }
 }

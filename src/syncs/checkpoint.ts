@@ -68,6 +68,8 @@ export type PageStart = {
   readonly state: JsonObject | null
   /** Records of the page whose children are done; above 0 the page itself was delivered. */
   readonly skip: number
+  /** What is read of the page, which rate limits interrupt; at most 1 MiB. As plain JSON, like the parents of `window`. */
+  readonly progress?: JsonObject
 }
 
 /** The start of every listing. */

@@ -24,6 +24,15 @@ const SHOWN_WAIT_MIN_MS = 1_000
 /** Backoff for rate limits without a hint how long to wait. */
 const DEFAULT_BACKOFF: BackoffPolicy = { baseMs: 1_000, factor: 2, maxMs: 60_000, jitterFloor: 0.5 }
 
+/** A rate limit in the middle of a page: what is read of it, to be stored for another process. */
+export interface ListingWait {
+  readonly kind: 'waiting'
+  readonly afterMs: number
+  readonly progress: JsonObject
+  /** The wait is one of the run; absent: the next `fetch` waits. */
+  readonly end: Extract<RunOutcome, { readonly kind: 'rate_limited' }> | undefined
+}
+
 /** Throttles the calls of one run: at most `concurrency` in parallel, none during a rate limit wait. */
 export class PageFetcher {
   readonly #deps: FetchDeps
@@ -72,6 +81,8 @@ export class ListingReader {
   /** The page was waited for: the source goes on with what it has of it, or has ended with the wait. */
   #hasWaited = false
   #nextState: JsonObject | null = null
+  /** Waits in a row. */
+  #waits = 0
 
   constructor(fetcher: PageFetcher, deps: FetchDeps, request: () => ListingRequest) {
     this.#fetcher = fetcher
@@ -79,20 +90,36 @@ export class ListingReader {
     this.#request = request
   }
 
-  /** Fetches the page of the state, `null` for the first, after inline waits for short rate limits. */
-  async fetch(state: JsonObject | null): Promise<RecordsPage | ListingError | RunOutcome> {
-    for (let waits = 0; ; waits++) {
-      const outcome = await this.#attempt(state)
-      if (outcome.kind === 'page') return outcome
+  /**
+   * Fetches the page of the state, `null` for the first, after inline waits for short rate limits. Where something is read of the
+   * page, each wait is returned: the caller stores its progress and calls again.
+   *
+   * @param progress of the page
+   */
+  async fetch(
+    state: JsonObject | null,
+    progress?: JsonObject,
+  ): Promise<RecordsPage | ListingError | RunOutcome | ListingWait> {
+    for (; ; this.#waits++) {
+      const outcome = await this.#attempt(state, progress)
+      if (outcome.kind === 'page') {
+        this.#waits = 0
+        return outcome
+      }
       if (outcome.kind === 'wait' && !this.#deps.signal.aborted) {
-        const afterMs = outcome.afterMs ?? backoffMs(DEFAULT_BACKOFF, waits + 1, this.#deps.random)
-        if (afterMs <= INLINE_WAIT_MAX_MS && waits < INLINE_WAITS_MAX) {
+        const afterMs = outcome.afterMs ?? backoffMs(DEFAULT_BACKOFF, this.#waits + 1, this.#deps.random)
+        const isInline = afterMs <= INLINE_WAIT_MAX_MS && this.#waits < INLINE_WAITS_MAX
+        if (isInline) {
           this.#fetcher.pause(afterMs)
           this.#hasWaited = true
-          continue
+        } else await this.#close()
+        const end = isInline ? undefined : { kind: 'rate_limited' as const, afterMs }
+        if (outcome.progress !== undefined) {
+          this.#waits++
+          return { kind: 'waiting', afterMs, progress: outcome.progress, end }
         }
-        await this.#close()
-        return { kind: 'rate_limited', afterMs }
+        if (end !== undefined) return end
+        continue
       }
       await this.#close()
       if (this.#deps.signal.aborted || outcome.kind === 'wait') return { kind: 'stopped' }
@@ -100,19 +127,19 @@ export class ListingReader {
     }
   }
 
-  async #attempt(state: JsonObject | null): Promise<PageOutcome | RunOutcome> {
+  async #attempt(state: JsonObject | null, progress: JsonObject | undefined): Promise<PageOutcome | RunOutcome> {
     try {
-      return await this.#fetcher.throttle(() => this.#read(state))
+      return await this.#fetcher.throttle(() => this.#read(state, progress))
     } catch (error) {
       return this.#deps.signal.aborted ? { kind: 'stopped' } : failureOutcome(error)
     }
   }
 
-  async #read(state: JsonObject | null): Promise<PageOutcome> {
-    if (this.#pages === undefined || state !== this.#nextState) this.#open(state)
+  async #read(state: JsonObject | null, progress: JsonObject | undefined): Promise<PageOutcome> {
+    if (this.#pages === undefined || state !== this.#nextState) this.#open(state, progress)
     let result = await this.#next()
     if (result.done === true && this.#hasWaited) {
-      this.#open(state)
+      this.#open(state, progress)
       result = await this.#next()
     }
     if (result.done === true) throw new Error('a page source ended before its last page')
@@ -121,8 +148,9 @@ export class ListingReader {
     return result.value
   }
 
-  #open(state: JsonObject | null): void {
-    this.#pages = this.#deps.source.pages(this.#request(), state, this.#deps.signal)[Symbol.asyncIterator]()
+  #open(state: JsonObject | null, progress: JsonObject | undefined): void {
+    const { source, signal } = this.#deps
+    this.#pages = source.pages(this.#request(), state, signal, progress)[Symbol.asyncIterator]()
     this.#nextState = state
   }
 

@@ -1,4 +1,4 @@
-import { Failure, type FailureReason, type TransientReason } from '../base/index.ts'
+import { Failure, type FailureReason, type JsonObject, type TransientReason } from '../base/index.ts'
 import { isRetryableStatus, type RecordsPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
 import type { RunError, RunOutcome } from '../runs/index.ts'
 
@@ -12,6 +12,8 @@ export type PageOutcome = RecordsPage | RateLimitWait | PageError
 export interface RateLimitWait {
   readonly kind: 'wait'
   readonly afterMs: number | undefined
+  /** What is read of the page, as plain JSON, for who asks for it in another process; absent where a page is one request. */
+  readonly progress?: JsonObject
 }
 
 /** An error ends its listing, or the run: `retry` from the checkpoint, `failed` for good. */

@@ -25,9 +25,15 @@ export interface PageSource {
    * at the state of the page that it did not get. A list without a `stopReason` on its last page counts as truncated.
    *
    * @param state of the page before; `null`: the first page
+   * @param progress of a wait for the page; absent: none
    * @throws Failure when a request could not be made or was not answered; see `failureOutcome`
    */
-  pages(request: ListingRequest, state: JsonObject | null, signal: AbortSignal): AsyncIterable<PageOutcome>
+  pages(
+    request: ListingRequest,
+    state: JsonObject | null,
+    signal: AbortSignal,
+    progress?: JsonObject,
+  ): AsyncIterable<PageOutcome>
   /**
    * Paths below the root `resources` that the definition of the method reads, so that only those fields of parents are
    * kept. Absent: unknown, whole records are kept.

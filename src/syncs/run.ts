@@ -14,7 +14,14 @@ import { readSyncResources } from './resource.ts'
 import { decideEnding, type EndingDeps, postponeRun, storeEnding } from './run-ending.ts'
 import { RunStatsCollector } from './run-stats.ts'
 import type { DestinationUnavailable, Sink, SinkPage, SinkResult } from './sink.ts'
-import { type ListingErrorStep, type PageReadStep, type Traversal, type TraversalStep, traverse } from './traversal.ts'
+import {
+  type ListingErrorStep,
+  type PageReadStep,
+  type Traversal,
+  type TraversalStep,
+  traverse,
+  type WaitStep,
+} from './traversal.ts'
 
 /** The dependencies of executing one run; source and sink belong to this run. */
 export interface SyncRunDeps {
@@ -169,9 +176,20 @@ class Execution {
       case 'listing_error':
         if (step.isTransient) return this.#deferTransient(step)
         return (await this.#deliverDeferred()) ?? (await this.#deliverListingError(step))
+      case 'waiting':
+        return (await this.#keepProgress(step)) ?? step.end
       default:
         return step
     }
+  }
+
+  /** Stores what is read of a page, at most once per interval. Listings with deferred errors come before it: they stay. */
+  async #keepProgress({ at, afterMs }: WaitStep): Promise<RunOutcome | undefined> {
+    if (this.#deferred.length > 0) return undefined
+    this.#hasProgressed = true
+    if (afterMs >= CHECKPOINT_MIN_INTERVAL_MS || this.#isSaveDue()) return await this.#save({ position: at })
+    this.#update({ position: at })
+    return undefined
   }
 
   /**

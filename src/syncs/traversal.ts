@@ -4,7 +4,7 @@ import type { RecordsPage } from '../proxy/index.ts'
 import type { ParentRef, RunError, RunOutcome } from '../runs/index.ts'
 import { prefetchConcat } from './async-iterators.ts'
 import { FIRST_PAGE, type PageStart, type StackFrame, type TraversalPosition } from './checkpoint.ts'
-import type { PageFetcher } from './listing.ts'
+import type { ListingWait, PageFetcher } from './listing.ts'
 import { type ListingError, withNodeName } from './page-outcome.ts'
 import { type Projection, splitParents } from './parent-batches.ts'
 import {
@@ -17,8 +17,8 @@ import {
 } from './plan.ts'
 import { DEFAULT_ID_PATH, identifierOf } from './record-id.ts'
 
-/** One step of a traversal, in the order of delivery: a page, an error of a listing, or the outcome that ends the run. */
-export type TraversalStep = PageReadStep | ListingErrorStep | RunOutcome
+/** One step of a traversal, in the order of delivery: a page, an error of a listing, a wait, or the outcome that ends the run. */
+export type TraversalStep = PageReadStep | ListingErrorStep | WaitStep | RunOutcome
 
 /** `after` is the position to continue at once the page is delivered. */
 export interface PageReadStep {
@@ -32,6 +32,11 @@ export interface PageReadStep {
 export interface ListingErrorStep extends ListingError {
   readonly node: SyncNode
   readonly after: TraversalPosition
+}
+
+/** A rate limit in the middle of a page; `at` is the position of the page, with what is read of it. */
+export interface WaitStep extends Pick<ListingWait, 'kind' | 'afterMs' | 'end'> {
+  readonly at: TraversalPosition
 }
 
 /** What a traversal reads, and with which values. */
@@ -104,11 +109,18 @@ async function* traverseListing(
 ): AsyncGenerator<TraversalStep> {
   if (resumed !== undefined) yield* traverseChildren(traversal, visit, resumed, deeper)
   const listing = traversal.fetcher.open(() => listingRequest(traversal, visit.node, visit.scope))
-  let start = resumed === undefined ? FIRST_PAGE : resumed.next
+  let start: PageStart | null = resumed === undefined ? FIRST_PAGE : resumed.next
   while (start !== null) {
-    const fetched = await listing.fetch(start.state)
+    const fetched = await listing.fetch(start.state, start.progress)
+    if (fetched.kind === 'waiting') {
+      const { kind, afterMs, progress, end } = fetched
+      start = { ...start, progress }
+      yield { kind, afterMs, end, at: [...visit.ancestors, listingFrame(visit, start, [])] }
+      if (end !== undefined) return
+      continue
+    }
     if (fetched.kind !== 'page') return yield toStep(traversal, fetched, visit)
-    const following = fetched.state === null ? null : { state: fetched.state, skip: 0 }
+    const following: PageStart | null = fetched.state === null ? null : { state: fetched.state, skip: 0 }
     yield* traversePage(traversal, visit, fetched, start, following)
     start = following
   }

@@ -39,7 +39,7 @@ export function runStepsOf(
   request: UnifiedRequest,
   { scope, root }: PreparedRequest,
   answer?: Pick<SuccessOutcome, 'result' | 'headers'>,
-  isDryRun = false,
+  { isDryRun = false, results = {} }: Partial<Pick<StepRun, 'isDryRun' | 'results'>> = {},
 ): Promise<StepsOutcome> {
   const evaluation = evaluationOf(deps, scope)
   const answered = answer === undefined ? {} : { response: answer.result, headers: { ...answer.headers } }
@@ -52,6 +52,7 @@ export function runStepsOf(
     signal: request.signal,
     variable,
     isDryRun,
+    results,
   }
   return runSteps(run, target.mapping.request[variable])
 }

@@ -45,7 +45,8 @@ export type LoadedRecords =
 /** References of one page that are loaded already, by field: what a rate limit interrupts goes on with the others. */
 export type KeptReferences = Map<string, FieldReferences>
 
-interface FieldReferences {
+/** References of one field. */
+export interface FieldReferences {
   readonly byId: Map<string, ExpandedValue>
   /** Ids that were asked for, also of references that could not be loaded. */
   readonly asked: Set<string>

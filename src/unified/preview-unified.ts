@@ -32,7 +32,7 @@ export async function previewUnified(
   request: UnifiedPreviewRequest,
 ): Promise<UnifiedPreview> {
   const prepared = prepareRequest(target, request)
-  const before = await runStepsOf('before', deps, target, request, prepared, undefined, true)
+  const before = await runStepsOf('before', deps, target, request, prepared, undefined, { isDryRun: true })
   const done = before.kind === 'done' ? before : { results: {}, skipped: [] }
   const ready = withResults(prepared, { before: done.results })
   const call = await buildCall(deps, target, request, ready)

@@ -81,6 +81,8 @@ export interface StepRun {
   readonly variable: 'before' | 'after'
   /** A dry run sends nothing: its requests are skipped. */
   readonly isDryRun: boolean
+  /** Results of steps that have run already, by name; each step adds its own. */
+  readonly results: Record<string, Json>
 }
 
 /** Results of steps by name, or the answer of the provider that ends the call. */
@@ -98,10 +100,14 @@ export type StepsOutcome =
 
 /** Runs steps in their order; each sees the results of those before it. @throws Failure of a call, EXPRESSION_FAILED */
 export async function runSteps(run: StepRun, steps: readonly MappingStep[]): Promise<StepsOutcome> {
-  const results: Record<string, Json> = {}
+  const { results } = run
   const skipped: string[] = []
   let result: Json | undefined
   for (const step of steps) {
+    if (Object.hasOwn(results, step.name)) {
+      if (step.isResult) result = results[step.name]
+      continue
+    }
     const bindings = { ...run.evaluation.bindings, [run.variable]: { ...results } }
     const evaluation = { ...run.evaluation, bindings }
     if (
