@@ -34,8 +34,7 @@ export async function claimRuns(
   signal: AbortSignal,
 ): Promise<readonly Assignment[]> {
   for (const endMs = performance.now() + waitMs; ; ) {
-    // Not what the call is for: a claim that ends early has stored nothing.
-    const daemon = await outliveRequest(() => markDaemonSeen(deps.database.pool, environmentId, daemonId))
+    const daemon = await markDaemonSeen(deps.database.pool, environmentId, daemonId)
     if (daemon.isDraining || deps.longPolls.isClosed) return []
     const group = daemonQueueGroup(environmentId, daemon.groupKey)
     const runs = await claimOnce(deps, daemon, group, capacity, signal)
@@ -55,11 +54,9 @@ async function claimOnce(
 ): Promise<readonly Assignment[]> {
   if (signal.aborted) return []
   const claim = { group, holder, limit, regions: regions.length === 0 ? undefined : regions }
-  // What was claimed is given to the caller, or given back after its request has ended; a claim of nothing has stored nothing.
-  return await outliveRequest(async () => {
-    const claimed = await deps.queue.claim(claim)
-    return claimed.length === 0 ? [] : await assign(deps, claimed, signal)
-  })
+  const claimed = await deps.queue.claim(claim)
+  // What was claimed is given to the caller, or given back after its request has ended.
+  return claimed.length === 0 ? [] : await outliveRequest(() => assign(deps, claimed, signal))
 }
 
 async function assign(

@@ -27,7 +27,7 @@ const costs = new StatementCosts(url)
 afterAll(() => costs[Symbol.asyncDispose]())
 
 /** Rows of each list, where nothing else bounds them. */
-const ROWS = caseCount(2_500, 50_000)
+const ROWS = caseCount(2_500, 5_000, 50_000)
 /** What all rows of a list have but the oldest two, and no row that they refer to. */
 const COMMON_ID = newId()
 const COMMON_TEXT = 'common'

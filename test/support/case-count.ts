@@ -1,17 +1,19 @@
 import { PROTOCOLS, type Protocol } from './client.ts'
 
 /**
- * How many random cases a property takes: few in `npm test`, many where TEST_CASES=many is set, as CI does for its one run.
+ * How many random cases a property takes: few in `npm test`, many where TEST_CASES=many is set, as CI does for its one run. Where
+ * all cases together take minutes, CI takes some of them too, others with each seed, and TEST_CASES=all takes all.
  *
  * The seed is the run's, which the end of its output names: TEST_SEED=<seed> repeats the cases.
  */
-export function caseCount(few: number, many: number): number {
+export function caseCount(few: number, many: number, all = many): number {
+  if (process.env.TEST_CASES === 'all') return all
   return hasManyCases() ? many : few
 }
 
 /** Whether this is CI's run, which tries everything. */
 export function hasManyCases(): boolean {
-  return process.env.TEST_CASES === 'many'
+  return process.env.TEST_CASES === 'many' || process.env.TEST_CASES === 'all'
 }
 
 /** Some of the cases of a table in `npm test`, at even distances from a start that the seed decides; all of them where TEST_CASES=many is set. */

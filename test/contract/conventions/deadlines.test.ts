@@ -54,7 +54,7 @@ const METHODS = SERVICES.flatMap(({ methods }) => methods).filter(({ methodKind 
 
 /** Some of them, others with each seed, or all. */
 function sampleOf(methods: readonly DescMethod[]): readonly DescMethod[] {
-  const count = caseCount(8, methods.length)
+  const count = caseCount(8, 33, methods.length)
   const step = Math.ceil(methods.length / count)
   return methods.filter((_, index) => (index + runSeed()) % step === 0)
 }

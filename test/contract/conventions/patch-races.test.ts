@@ -102,7 +102,7 @@ async function make(kind: ResourceKind): Promise<string> {
 function pairsOf(patches: readonly JsonObject[]): readonly (readonly [JsonObject, JsonObject])[] {
   const pairs = patches.flatMap((one, index) => patches.slice(index + 1).map((other) => [one, other] as const))
   const start = runSeed() % pairs.length
-  return [...pairs.slice(start), ...pairs.slice(0, start)].slice(0, caseCount(1, pairs.length))
+  return [...pairs.slice(start), ...pairs.slice(0, start)].slice(0, caseCount(1, 3, pairs.length))
 }
 
 /** Names are unique in their team. */
