@@ -26,6 +26,7 @@ export const READERS: readonly Reader[] = [
 export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'unified/check-fixture.ts#checkFixtures': 'compares what parseFixture has read with a checked mapping',
   'unified/check-fields.ts#checkFields': 'compares the settings of a checked mapping',
+  'unified/page-progress.ts#readProgress': 'reads what the service itself has stored, bounded then',
   'unified/filters.ts#findFilterProblems': 'values that checkUnifiedQuery has read',
   'tool-servers/check-fields.ts#checkFields': 'fields that checkArguments has read',
   'api/mcp-management/check-fields.ts#checkMessageFields': 'fields that checkArguments has read',
