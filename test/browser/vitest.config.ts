@@ -15,8 +15,8 @@ export default defineConfig({
     reporters: TEST_REPORT ? ['minimal', progress, ['json', { outputFile: TEST_REPORT }]] : ['minimal', progress],
     include: ['test/browser/**/*.test.ts'],
     globalSetup: ['test/browser/support/global-product.ts'],
-    // Each file has a Chromium of its own, and waits more than it computes.
-    maxWorkers: 3,
+    // Each file has a Chromium of its own: on two cores three take longer (219 s) than two (191 s).
+    maxWorkers: 2,
     maxConcurrency: 5,
     // oidc-provider prints warnings about its development mode.
     silent: 'passed-only',
