@@ -61,7 +61,7 @@ type ErrorClassification =
   | { readonly kind: 'error'; readonly outcome: UpstreamErrorOutcome; readonly retryAfterSeconds: number | undefined }
   | { readonly kind: 'rate_limited'; readonly retryAfterSeconds: number | undefined }
 
-/** A rate limit has an outcome of its own; 501 and 505 (not implemented, HTTP version not supported) are permanent. */
+/** A rate limit has an outcome of its own; 501 and 505 are permanent: the server knows neither method nor version. */
 const NOT_RETRIED: ReadonlySet<number> = new Set([429, 501, 505])
 const ACTIONS: ReadonlySet<string> = new Set<ErrorAction>([
   'fail',

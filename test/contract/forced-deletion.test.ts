@@ -3,10 +3,11 @@ import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
-import { execute, query } from '../../src/database/database.ts'
+import { query } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
 import type { Client } from '../support/client.ts'
 import { EVENTUALLY } from '../support/eventually.ts'
+import { addAccounts, statementsOf } from '../support/many-accounts.ts'
 import { OPERATIONS } from '../support/operations.ts'
 import { createApiTenant, type SeededTenant, seedTenant } from '../support/seeded-tenant.ts'
 
@@ -16,26 +17,8 @@ type Method = Parameters<Client['ok']>[0]
 
 async function tenantWith(accounts: number): Promise<SeededTenant> {
   const tenant = await seedTenant(app, await createApiTenant(app))
-  const { environmentId, integratedAccountId } = tenant
-  await execute(
-    app.database.pool,
-    `insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
-       credential, context, status, is_sandbox, region, object_store_context_fields)
-     select environment_id, gen_random_uuid(), environment_integration_id, tenant_id, authentication_method, credential, context,
-       'active', is_sandbox, region, object_store_context_fields
-     from integrated_account, generate_series(1, :accounts::int) where environment_id = :environmentId and id = :integratedAccountId`,
-    { environmentId, integratedAccountId, accounts },
-  )
+  await addAccounts(app.database, tenant, accounts)
   return tenant
-}
-
-async function statementsOf(work: () => Promise<unknown>): Promise<number> {
-  let statements = 0
-  const count = () => statements++
-  app.database.pool.on('query', count)
-  await work()
-  app.database.pool.off('query', count)
-  return statements
 }
 
 /** Every operation of the contract with `force`. */
@@ -79,7 +62,7 @@ describe.each(OF_ACCOUNTS.map((method) => [method.name, method] as const))('%s w
     const costs: number[] = []
     for (const accounts of [60, 120]) {
       const tenant = await tenantWith(accounts)
-      costs.push(await statementsOf(() => remove(method, tenant)))
+      costs.push(await statementsOf(app.database, () => remove(method, tenant)))
     }
     // A token may be looked up once more or less.
     for (const cost of costs) expect(Math.abs(cost - (costs[0] ?? 0))).toBeLessThan(5)

@@ -13,38 +13,17 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import { startTestApp } from '../support/app.ts'
 import { EVENTUALLY } from '../support/eventually.ts'
-import { createApiTenant, type SeededTenant, seedTenant } from '../support/seeded-tenant.ts'
+import { addAccounts, statementsOf } from '../support/many-accounts.ts'
+import { createApiTenant, seedTenant } from '../support/seeded-tenant.ts'
 
 const app = await startTestApp()
 const { createEnvironmentIntegration, deleteEnvironmentIntegration, getEnvironmentIntegration } =
   EnvironmentIntegrationService.method
 
-/** Copies the tenant's account so many times. */
-async function addAccounts({ environmentId, integratedAccountId }: SeededTenant, count: number): Promise<void> {
-  await execute(
-    app.database.pool,
-    `insert into integrated_account (environment_id, id, environment_integration_id, tenant_id, authentication_method,
-       credential, context, status, is_sandbox, region, object_store_context_fields)
-     select environment_id, gen_random_uuid(), environment_integration_id, tenant_id, authentication_method, credential, context,
-       'active', is_sandbox, region, object_store_context_fields
-     from integrated_account, generate_series(1, :count::int) where environment_id = :environmentId and id = :integratedAccountId`,
-    { environmentId, integratedAccountId, count },
-  )
-}
-
 async function tenantWith(accounts: number) {
   const tenant = await seedTenant(app, await createApiTenant(app))
-  await addAccounts(tenant, accounts)
+  await addAccounts(app.database, tenant, accounts)
   return { tenant, client: app.client('connect', { token: tenant.environmentToken }) }
-}
-
-async function statementsOf(work: () => Promise<unknown>): Promise<number> {
-  let statements = 0
-  const count = () => statements++
-  app.database.pool.on('query', count)
-  await work()
-  app.database.pool.off('query', count)
-  return statements
 }
 
 const rowsOf = async (table: string, environmentId: string) =>
@@ -82,7 +61,7 @@ describe('deleting an installation with many accounts by force', () => {
     for (const accounts of [60, 120]) {
       const { tenant, client } = await tenantWith(accounts)
       const request = { id: tenant.environmentIntegrationId, force: true }
-      costs.push(await statementsOf(() => client.ok(deleteEnvironmentIntegration, request)))
+      costs.push(await statementsOf(app.database, () => client.ok(deleteEnvironmentIntegration, request)))
     }
     // The token may be looked up once more or less.
     for (const cost of costs) expect(Math.abs(cost - (costs[0] ?? 0))).toBeLessThan(5)

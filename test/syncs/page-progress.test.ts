@@ -87,7 +87,7 @@ async function windowsOf({ references, budget, windowSeconds, isKilled }: World)
   throw new Error('the run made no progress in so many processes')
 }
 
-it('takes as many windows as the requests of its pages do, whatever the length of a window and whoever is killed', async () => {
+it('takes as many windows as the requests of its pages do, whatever the length of a window also when processes are killed', async () => {
   const world = fc.record({
     references: fc.integer({ min: 1, max: 20 }),
     budget: fc.integer({ min: 1, max: 12 }),
