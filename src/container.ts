@@ -33,7 +33,7 @@ import { type Clock, type JsonObject, systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
 import { connectPageRoutes } from './connect-page/index.ts'
 import { createContents } from './contents.ts'
-import { ClaimLongPolls } from './daemons/index.ts'
+import { ClaimLongPolls } from './daemon-service/index.ts'
 import { mapDatabaseError } from './database/index.ts'
 import { findAddressViolations, integrationConfigSchema } from './definitions/index.ts'
 import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
@@ -46,7 +46,7 @@ import {
   createCatalogCache,
   createFormOptionsCache,
   createLinkSessionPort,
-} from './links/index.ts'
+} from './link-sessions/index.ts'
 import { createContextValueStore, type ObjectStore } from './object-store/index.ts'
 import { openObjectStore } from './objects.ts'
 import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'

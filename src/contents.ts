@@ -10,7 +10,7 @@ import {
   type InstallationDeleteDeps,
   startDeletion,
 } from './integrations/index.ts'
-import { deleteLinkSessionsOfEnvironment } from './links/index.ts'
+import { deleteLinkSessionsOfEnvironment } from './link-sessions/index.ts'
 import { deleteRemainsOfEnvironment } from './runs/index.ts'
 import type { SecretStore } from './secrets/index.ts'
 import { cancelTasksOfEnvironments, deleteTasksOfEnvironment } from './tasks/index.ts'

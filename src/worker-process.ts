@@ -4,7 +4,7 @@ import type { JsonObject } from './base/index.ts'
 import type { Config } from './config.ts'
 import { logoCleaner } from './connect-page/index.ts'
 import { catchUpOf, createContainer, type ProcessDeps } from './container.ts'
-import { pruneDaemons } from './daemons/index.ts'
+import { pruneDaemons } from './daemon-service/index.ts'
 import { logLoopErrors } from './database/index.ts'
 import { ATTEMPT_DAYS, DELIVERY_DAYS, DELIVERY_TASKS, DeliveryWorker } from './deliveries/index.ts'
 import { EVENT_DAYS } from './events/index.ts'
@@ -20,7 +20,7 @@ import {
   deletionTask,
   installationDeletionTask,
 } from './integrations/index.ts'
-import { linkSessionCleaner } from './links/index.ts'
+import { linkSessionCleaner } from './link-sessions/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
 import { unservedRegionMonitor } from './runs/index.ts'
 import { findTriggersOfResource, startHintedRuns } from './schedules/index.ts'

@@ -14,7 +14,7 @@ import { GUIDES, stepsOf } from './support/documented-steps.ts'
 import { readJourneys } from './support/journeys.ts'
 import { markdownTable } from './support/markdown.ts'
 import { SERVICES } from './support/operations.ts'
-import { coverageDocument } from './unified/coverage.ts'
+import { coverageDocument } from './unified-calls/coverage.ts'
 import { MODEL_FIELDS } from './unified-schemas/model-fields.ts'
 
 const ROOT = join(import.meta.dirname, '..')

@@ -1,5 +1,5 @@
 import { assertNever, type BackoffPolicy, backoffMs, Failure, type JsonObject, newId } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { type EnvironmentRef, getIntegratedAccount, type IntegratedAccount } from './account.ts'
 import type { ActivationError, ActivationPhase, PhaseResult } from './activation-outcome.ts'
 import { type ActivationDependencies, phaseResultJson, runActivationSteps } from './activation-steps.ts'
@@ -164,7 +164,7 @@ export class AccountActivator {
  */
 export async function runAccountActions(
   deps: Pick<AccountDependencies, 'integrations'>,
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentRef,
   { id, isIdentityChangeConfirmed = false }: { readonly id: string; readonly isIdentityChangeConfirmed?: boolean },
 ): Promise<IntegratedAccount> {

@@ -1,5 +1,5 @@
 import { exceedsJsonSize, type JsonObject, notFound } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { appendEvents, type EventType } from '../events/index.ts'
 import { type AccountRef, type AccountWithDefinition, findIntegratedAccount } from './sql/integrated-account.ts'
 import { splitContext } from './stored-context.ts'
@@ -18,7 +18,7 @@ export type AccountEventName =
  * @throws Failure RESOURCE_NOT_FOUND
  */
 export async function appendAccountEvent(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   name: Exclude<AccountEventName, 'deleted'>,
   details: JsonObject = {},
@@ -30,7 +30,7 @@ export async function appendAccountEvent(
 
 /** Records an event about an account as it was just read; of a deleted one before. `tx` is the transaction of the change. */
 export async function appendEventOf(
-  tx: Tx,
+  tx: Db,
   account: AccountWithDefinition,
   name: AccountEventName,
   details: JsonObject = {},

@@ -7,7 +7,7 @@ import {
   newId,
   parseJson,
 } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { compilePlan } from '../definitions/index.ts'
 import type { TokenError } from '../formats/index.ts'
 import { revokeAuthorization } from './authorization.ts'
@@ -49,7 +49,7 @@ export async function scheduleRemoval(
     definitions,
     subscriptions,
   }: Pick<AccountDependencies, 'secrets' | 'definitions' | 'subscriptions'>,
-  tx: Tx,
+  tx: Db,
   account: AccountWithDefinition,
 ): Promise<void> {
   try {

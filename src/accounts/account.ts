@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
-import { type Database, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { type Database, type Db, mapForeignKeyToInUse } from '../database/index.ts'
 import {
   type AccountCascade,
   type AccountPresence,
@@ -38,7 +38,7 @@ export type EnvironmentRef = Pick<EnvironmentScope, 'environmentId'>
 /** @throws Failure RESOURCE_NOT_FOUND */
 export async function getIntegratedAccount(
   { integrations }: Pick<AccountDependencies, 'integrations'>,
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentRef,
   id: string,
 ): Promise<IntegratedAccount> {
@@ -57,7 +57,7 @@ export interface AccountFilter extends Omit<AccountRowFilter, 'installationIds'>
  * @param page.view `basic` leaves `integration.config` undefined
  */
 export async function listIntegratedAccounts(
-  tx: Tx,
+  tx: Db,
   { environmentId }: EnvironmentRef,
   { integrationName, ...filter }: AccountFilter,
   page: { readonly before: string | undefined; readonly limit: number; readonly view: 'basic' | 'full' },
@@ -93,7 +93,7 @@ function writerOf({ kind }: WriterScope): ContextWriter {
 /** Holds the rules of the account's definition on a change of its context. @throws Failure INVALID_FIELD, DEFINITION_INVALID */
 export async function assertWrite(
   { definitions }: Pick<AccountDependencies, 'definitions'>,
-  tx: Tx,
+  tx: Db,
   account: AccountWithDefinition,
   context: JsonObject,
   writer: ContextWriter,
@@ -148,7 +148,7 @@ function keyOf({ environmentId, id }: AccountRef): string {
 /** `undefined` when nothing was changed: the transaction finds out why, or does it. */
 async function changeAtOnce(
   deps: UpdateDependencies,
-  tx: Tx,
+  tx: Db,
   scope: WriterScope,
   { id, tenantId, context = {}, version }: IntegratedAccountChange,
 ): Promise<IntegratedAccount | undefined> {
@@ -182,7 +182,7 @@ async function changeAtOnce(
  */
 export async function updateIntegratedAccount(
   deps: UpdateDependencies,
-  tx: Tx,
+  tx: Db,
   scope: WriterScope,
   change: IntegratedAccountChange,
 ): Promise<IntegratedAccount> {
@@ -200,7 +200,7 @@ export async function updateIntegratedAccount(
 
 /** At most `limit` changes of the account's status below the id `before`, newest first. @throws Failure RESOURCE_NOT_FOUND */
 export async function listIntegratedAccountHistory(
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentRef,
   id: string,
   page: { readonly before: string | undefined; readonly limit: number },
@@ -208,7 +208,7 @@ export async function listIntegratedAccountHistory(
   return await listAccountHistory(tx, await getAccount(tx, scope, id), page)
 }
 
-async function getAccount(tx: Tx, { environmentId }: EnvironmentRef, id: string): Promise<AccountWithDefinition> {
+async function getAccount(tx: Db, { environmentId }: EnvironmentRef, id: string): Promise<AccountWithDefinition> {
   const account = await findIntegratedAccount(tx, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
   return account
@@ -216,7 +216,7 @@ async function getAccount(tx: Tx, { environmentId }: EnvironmentRef, id: string)
 
 async function readUnchanged(
   deps: Pick<AccountDependencies, 'secrets' | 'integrations'>,
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentRef,
   { id, version }: IntegratedAccountChange,
 ): Promise<IntegratedAccount> {
@@ -228,7 +228,7 @@ async function readUnchanged(
 /** Throws why the statement changed nothing. */
 async function explainFailedUpdate(
   deps: Pick<AccountDependencies, 'secrets' | 'integrations'>,
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentRef,
   { id, version, context = {} }: IntegratedAccountChange,
 ): Promise<never> {
@@ -247,7 +247,7 @@ export interface IntegratedAccount extends IntegratedAccountRecord {
 /** Adds the cached integration: the same object for every account of the same version. */
 export async function withIntegration(
   integrations: IntegrationCache,
-  tx: Tx,
+  tx: Db,
   account: AccountWithDefinition,
 ): Promise<IntegratedAccount> {
   const integration = await integrations.find(tx, account.integrationId, account.integrationVersion)
@@ -256,7 +256,7 @@ export async function withIntegration(
 
 /** Adds the integrations of a list, in one statement. */
 export async function withIntegrations(
-  tx: Tx,
+  tx: Db,
   accounts: readonly AccountWithDefinition[],
   withConfig: boolean,
 ): Promise<readonly IntegratedAccount[]> {
@@ -290,7 +290,7 @@ type DeleteDependencies = Pick<
  */
 export async function deleteIntegratedAccount(
   deps: DeleteDependencies,
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentRef,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
@@ -327,7 +327,7 @@ export function installationAccounts(deps: DeleteDependencies): AccountCascade &
  */
 export async function deleteAccountsByInstallation(
   deps: DeleteDependencies,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   environmentIntegrationId: string,
   limit = Number.POSITIVE_INFINITY,

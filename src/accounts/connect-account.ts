@@ -1,5 +1,5 @@
 import { invalidFields, type JsonObject, parseJson } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { Plan } from '../definitions/index.ts'
 import type { TokenSet } from '../formats/index.ts'
 import type { EnvironmentRef, IntegratedAccount } from './account.ts'
@@ -51,7 +51,7 @@ export interface ConnectAccountInput
  */
 export async function connectAccount(
   deps: CreateDependencies,
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentRef,
   input: ConnectAccountInput,
 ): Promise<IntegratedAccount> {
@@ -93,7 +93,7 @@ export interface ReconnectAccountInput {
  */
 export async function reconnectAccount(
   deps: ReplaceDependencies,
-  tx: Tx,
+  tx: Db,
   { environmentId }: EnvironmentRef,
   input: ReconnectAccountInput,
 ): Promise<IntegratedAccount> {

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, newId, notFound, type Region } from '../base/index.ts'
-import { isForeignKeyViolation, type Tx } from '../database/index.ts'
+import { type Db, isForeignKeyViolation } from '../database/index.ts'
 import { type AuthenticationMethod, importedToken, type TokenSet } from '../formats/index.ts'
 import type { InstalledDefinition } from '../integrations/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegrations } from './account.ts'
@@ -52,7 +52,7 @@ export interface IntegratedAccountInput {
  */
 export async function createIntegratedAccount(
   deps: CreateDependencies,
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentRef,
   input: IntegratedAccountInput,
 ): Promise<IntegratedAccount> {
@@ -78,7 +78,7 @@ export type CreateDependencies = Pick<
 /** The definition of an installation. @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, DEFINITION_INVALID */
 export async function getEnabledDefinition(
   { definitions }: Pick<AccountDependencies, 'definitions'>,
-  tx: Tx,
+  tx: Db,
   { environmentId }: EnvironmentRef,
   environmentIntegrationId: string,
 ): Promise<InstalledDefinition> {
@@ -102,7 +102,7 @@ export interface CollectedAccount
 /** Stores a new account with credentials, token, history and events. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND */
 export async function storeNewAccount(
   deps: CreateDependencies,
-  tx: Tx,
+  tx: Db,
   { environmentId }: EnvironmentRef,
   definition: InstalledDefinition,
   input: CollectedAccount,
@@ -150,7 +150,7 @@ function isActiveImmediately(
   return hasNothingToVerify && actions.post_install === undefined && actions.validation === undefined
 }
 
-async function insertAccount(tx: Tx, account: NewIntegratedAccount): Promise<void> {
+async function insertAccount(tx: Db, account: NewIntegratedAccount): Promise<void> {
   try {
     await insertIntegratedAccount(tx, account)
   } catch (error) {
@@ -160,7 +160,7 @@ async function insertAccount(tx: Tx, account: NewIntegratedAccount): Promise<voi
   }
 }
 
-async function writeFirstHistory(tx: Tx, account: NewIntegratedAccount): Promise<void> {
+async function writeFirstHistory(tx: Db, account: NewIntegratedAccount): Promise<void> {
   await insertAccountHistory(tx, account, {
     version: 0,
     fromStatus: null,
@@ -172,7 +172,7 @@ async function writeFirstHistory(tx: Tx, account: NewIntegratedAccount): Promise
   await insertAccountHistory(tx, account, passed)
 }
 
-async function readBack(tx: Tx, { environmentId, id }: NewIntegratedAccount): Promise<IntegratedAccount> {
+async function readBack(tx: Db, { environmentId, id }: NewIntegratedAccount): Promise<IntegratedAccount> {
   const stored = await findIntegratedAccount(tx, environmentId, id)
   const [account] = stored === undefined ? [] : await withIntegrations(tx, [stored], true)
   if (account === undefined) throw new Error('an account is missing right after it was stored')

@@ -1,5 +1,5 @@
 import { accountNotActive, assertNever, Failure, MicroBatcher, notFound } from '../base/index.ts'
-import type { Database, Tx } from '../database/index.ts'
+import type { Database, Db } from '../database/index.ts'
 import type { EffectiveDefinition } from '../integrations/index.ts'
 import { createRedaction } from '../proxy/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
@@ -86,7 +86,7 @@ export interface SyncableAccount {
  */
 export async function getSyncableAccount(
   deps: Pick<AccountDependencies, 'definitions' | 'contextValues'>,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<SyncableAccount> {
@@ -107,7 +107,7 @@ export async function getSyncableAccount(
  */
 export async function getResolvedAccount(
   deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<ResolvedAccount> {
@@ -125,7 +125,7 @@ export async function getResolvedAccount(
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function lockAccount(tx: Tx, ref: AccountRef): Promise<AccountWithDefinition> {
+export async function lockAccount(tx: Db, ref: AccountRef): Promise<AccountWithDefinition> {
   await lockAccountCredentials(tx, ref)
   const account = await findIntegratedAccount(tx, ref.environmentId, ref.id)
   if (account === undefined) throw notFound('integrated_account', ref.id)
@@ -165,7 +165,7 @@ export function integrationDisabled(environmentIntegrationId: string): Failure {
  * in which no call would begin ends none.
  */
 export async function findEndedAccounts(
-  tx: Tx,
+  tx: Db,
   accounts: readonly AccountRef[],
 ): Promise<ReadonlyMap<AccountRef, Failure>> {
   const enabled = await findEnabledAccounts(tx, accounts)

@@ -8,7 +8,7 @@ import {
   outliveRequest,
   withoutSlot,
 } from '../base/index.ts'
-import { isDatabaseUnavailable, isForeignKeyViolation, type Tx } from '../database/index.ts'
+import { type Db, isDatabaseUnavailable, isForeignKeyViolation } from '../database/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TokenError, TokenRules, TokenSet } from '../formats/index.ts'
 import { appendEventOf } from './account-events.ts'
@@ -208,7 +208,7 @@ async function revokeIfDeleted(deps: RefreshDependencies, resolved: ResolvedAcco
 
 async function storeToken(
   deps: RefreshDependencies,
-  tx: Tx,
+  tx: Db,
   resolved: ResolvedAccount,
   granted: { readonly rules: TokenRules<MethodPlan>; readonly lease: TokenLease; readonly token: TokenSet },
 ): Promise<ResolvedAccount | undefined> {

@@ -1,5 +1,5 @@
 import { canonicalJson, etagMismatch, type JsonObject, notFound, parseJson } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import { importedToken, isSecretField, type TokenSet } from '../formats/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './account.ts'
@@ -44,7 +44,7 @@ export type ReplaceDependencies = Pick<
  */
 export async function updateCredentials(
   deps: ReplaceDependencies,
-  tx: Tx,
+  tx: Db,
   { environmentId }: EnvironmentRef,
   { id, ...replacement }: CredentialsChange,
 ): Promise<IntegratedAccount> {
@@ -81,7 +81,7 @@ export interface CredentialsReplacement {
  */
 export async function replaceCredentials(
   deps: ReplaceDependencies,
-  tx: Tx,
+  tx: Db,
   account: AccountWithDefinition,
   given: CredentialsReplacement,
 ): Promise<IntegratedAccount> {
@@ -174,7 +174,7 @@ const NEVER = { dueAt: null, warningAt: null }
 /** Discards a token that is no longer the account's, or stores the one that replaces it. */
 async function replaceToken(
   deps: ReplaceDependencies,
-  tx: Tx,
+  tx: Db,
   account: AccountWithDefinition,
   { plan, isSame, collected: { connect, importedToken: imported }, token: granted }: CollectedReplacement,
 ): Promise<void> {
@@ -190,7 +190,7 @@ async function replaceToken(
 
 async function replaceFields(
   deps: ReplaceDependencies,
-  tx: Tx,
+  tx: Db,
   account: AccountWithDefinition,
   { collected, stored, context, version }: CollectedReplacement,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { notFound, type TransitionTable, transitionsOf } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { type AccountEventName, appendAccountEvent } from './account-events.ts'
 import { type AccountState, transitionAccountStatus } from './sql/account-history.ts'
 import type { AccountRef, AccountStatus } from './sql/integrated-account.ts'
@@ -90,7 +90,7 @@ export type StatusChange =
  * @throws Failure RESOURCE_NOT_FOUND
  */
 export async function changeAccountStatus(
-  tx: Tx,
+  tx: Db,
   account: AccountRef,
   cause: Exclude<StatusCause, 'created'>,
   lastError = '',

@@ -1,5 +1,5 @@
 import { exceedsJsonSize, type Failure, invalidFields, JSON_DEPTH_MAX, type JsonObject } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { StoredContextValues } from '../object-store/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import {
@@ -28,7 +28,7 @@ type AccountContext = Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'co
  */
 export async function updateAccount(
   { contextValues }: ContextDependencies,
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   patch: AccountPatch,
 ): Promise<AccountWithDefinition | undefined> {
@@ -79,7 +79,7 @@ const NO_VALUES: StoredContextValues = { values: {}, errors: new Map() }
 /** Adds the context keys in the object store to accounts as they are shown, in one statement, or none when no account has any. */
 export async function withWholeContexts<Account extends AccountContext>(
   { contextValues }: ContextDependencies,
-  tx: Tx,
+  tx: Db,
   accounts: readonly Account[],
 ): Promise<readonly WithWholeContext<Account>[]> {
   const owners = accounts.filter(({ objectStoreContextFields }) => objectStoreContextFields.length > 0)
@@ -93,7 +93,7 @@ export async function withWholeContexts<Account extends AccountContext>(
 /** `withWholeContexts` for one account. */
 export async function withWholeContext<Account extends AccountContext>(
   deps: ContextDependencies,
-  tx: Tx,
+  tx: Db,
   account: Account,
 ): Promise<WithWholeContext<Account>> {
   const [whole] = await withWholeContexts(deps, tx, [account])
@@ -107,7 +107,7 @@ export async function withWholeContext<Account extends AccountContext>(
  */
 export async function withContextForCall<Account extends AccountContext>(
   deps: ContextDependencies,
-  tx: Tx,
+  tx: Db,
   account: Account,
 ): Promise<Account> {
   if (account.objectStoreContextFields.length === 0) return account

@@ -1,5 +1,5 @@
 import { type Clock, DAY_MS, type Json, type JsonObject, parseJson, type Random } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import type { Lifetimes, TokenSet } from '../formats/index.ts'
 import type { SecretRef, SecretStore } from '../secrets/index.ts'
@@ -165,7 +165,7 @@ export async function storeGrantedToken(
     clock,
     random,
   }: { readonly secrets: Pick<SecretStore, 'put'>; readonly clock: Clock; readonly random: Random },
-  tx: Tx,
+  tx: Db,
   account: Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'region'>,
   policy: TokenPolicy,
   token: TokenSet,

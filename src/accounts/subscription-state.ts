@@ -1,5 +1,5 @@
 import { type Json, type JsonObject, parseJson } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import type { AccountRef } from './sql/integrated-account.ts'
 import { accountSecretRef, SUBSCRIPTION_SECRET, type SubscriptionState } from './stored-credentials.ts'
@@ -7,7 +7,7 @@ import { accountSecretRef, SUBSCRIPTION_SECRET, type SubscriptionState } from '.
 /** What placeholders read of an account's subscriptions. */
 export async function readSubscriptionState(
   { secrets }: Pick<AccountDependencies, 'secrets'>,
-  tx: Tx,
+  tx: Db,
   account: AccountRef,
 ): Promise<SubscriptionState> {
   const { [SUBSCRIPTION_SECRET]: text } = await secrets.get(tx, accountSecretRef(account))
@@ -20,7 +20,7 @@ export async function readSubscriptionState(
  */
 export async function updateSubscriptionState(
   deps: Pick<AccountDependencies, 'secrets'>,
-  tx: Tx,
+  tx: Db,
   account: AccountRef,
   change: { readonly secret?: Json | undefined; readonly ids?: JsonObject | undefined },
 ): Promise<void> {

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   notFound,
 } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { assertWrite } from './account.ts'
 import { appendEventOf } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
@@ -46,7 +46,7 @@ export interface WebhookContextChange {
  */
 export async function updateContextFromWebhook(
   deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>,
-  tx: Tx,
+  tx: Db,
   ref: AccountRef,
   { values, secretKeys, inboundEventId }: WebhookContextChange,
 ): Promise<boolean> {
@@ -62,7 +62,7 @@ export async function updateContextFromWebhook(
 
 async function storeSecrets(
   { secrets }: Pick<AccountDependencies, 'secrets'>,
-  tx: Tx,
+  tx: Db,
   account: AccountWithDefinition,
   values: JsonObject,
 ): Promise<boolean> {
@@ -89,7 +89,7 @@ async function storeSecrets(
 
 async function storeContext(
   deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>,
-  tx: Tx,
+  tx: Db,
   account: AccountWithDefinition,
   values: JsonObject,
 ): Promise<boolean> {

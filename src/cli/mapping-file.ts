@@ -7,7 +7,7 @@ import {
   listMappedIntegrations,
   SHIPPED_MODEL_NAMES,
 } from '../catalog/index.ts'
-import { type MappingFixture, parseFixture, parseModel, type UnifiedModel } from '../unified/index.ts'
+import { type MappingFixture, parseFixture, parseModel, type UnifiedModel } from '../unified-calls/index.ts'
 import { type MappingDocument, readMappingDocument } from '../unified-models/index.ts'
 import type { Invocation } from './command.ts'
 import { FileError, readDefinition, readJsonFile } from './definition-file.ts'

@@ -1,6 +1,12 @@
 import { systemClock } from '../base/index.ts'
 import { createEvaluator } from '../expressions/index.ts'
-import { checkFixtures, compileMapping, type MappingFinding, type TriedMapping, tryFixture } from '../unified/index.ts'
+import {
+  checkFixtures,
+  compileMapping,
+  type MappingFinding,
+  type TriedMapping,
+  tryFixture,
+} from '../unified-calls/index.ts'
 import { checkMappingDocument, locate } from '../unified-models/index.ts'
 import type { RunCommand } from './command.ts'
 import { type MappingFile, type NamedFixture, readFixtureFile, readMappingFile } from './mapping-file.ts'

@@ -1,5 +1,5 @@
 import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
-import type { TriedExchange, TriedMapping } from '../unified/index.ts'
+import type { TriedExchange, TriedMapping } from '../unified-calls/index.ts'
 import type { NamedFixture } from './mapping-file.ts'
 import { type ApplyTone, type Cell, type Column, pluralize, renderLine, renderTable, type Tone } from './run-format.ts'
 

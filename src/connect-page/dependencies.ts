@@ -1,5 +1,5 @@
 import type { Clock } from '../base/index.ts'
-import type { LinkDependencies } from '../links/index.ts'
+import type { LinkDependencies } from '../link-sessions/index.ts'
 import type { LogoDeps } from './logos.ts'
 
 /** What the connect page is given. */

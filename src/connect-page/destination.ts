@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/index.ts'
-import type { LinkSession } from '../links/index.ts'
+import type { LinkSession } from '../link-sessions/index.ts'
 import { linkUrl } from './html.ts'
 import type { Destination } from './views/end.ts'
 import type { PageVisit } from './visit.ts'

@@ -1,7 +1,7 @@
 /**
  * The connect page: the pages, in a browser, on which a customer connects an account.
  *
- * Lives here: routes, markup, style, script, texts and headers of the page. Never here: what a step does (`links/`), or a
+ * Lives here: routes, markup, style, script, texts and headers of the page. Never here: what a step does (`link-sessions/`), or a
  * statement of a session.
  */
 

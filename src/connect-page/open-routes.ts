@@ -8,7 +8,7 @@ import {
   parseLinkToken,
   readLinkSummary,
   redeemHopTicket,
-} from '../links/index.ts'
+} from '../link-sessions/index.ts'
 import type { ConnectPageDeps } from './dependencies.ts'
 import { readForm, singleValues, tryParseJson } from './form-body.ts'
 import { isSameOrigin } from './same-origin.ts'

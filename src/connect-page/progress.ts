@@ -1,4 +1,4 @@
-import type { LinkSession, LinkTransition } from '../links/index.ts'
+import type { LinkSession, LinkTransition } from '../link-sessions/index.ts'
 import type { ProgressStep } from './views/progress.ts'
 
 /** The statuses in which the account is being connected, in their order. */

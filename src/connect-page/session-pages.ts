@@ -1,5 +1,5 @@
 import { foldText, type JsonObject, type Violation } from '../base/index.ts'
-import { createConnectForm, findTermsToAccept, getLinkSession, type LinkPageStep } from '../links/index.ts'
+import { createConnectForm, findTermsToAccept, getLinkSession, type LinkPageStep } from '../link-sessions/index.ts'
 import { destinationOf, outcomeOf } from './destination.ts'
 import { progressOf, revisionOf } from './progress.ts'
 import { sendRedirect } from './send-page.ts'

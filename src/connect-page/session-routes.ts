@@ -10,7 +10,7 @@ import {
   type LinkStepResult,
   reopenChoice,
   submitForm,
-} from '../links/index.ts'
+} from '../link-sessions/index.ts'
 import type { ConnectPageDeps } from './dependencies.ts'
 import { fieldValues, readForm } from './form-body.ts'
 import { linkUrl } from './html.ts'

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import type { FormField } from '../formats/index.ts'
-import { findSettingsForm, loadSettingsOptions, submitSettings } from '../links/index.ts'
+import { findSettingsForm, loadSettingsOptions, submitSettings } from '../link-sessions/index.ts'
 import { fieldValues, tryParseJson } from './form-body.ts'
 import { sendJson, sendRedirect } from './send-page.ts'
 import type { PageContent } from './views/layout.ts'

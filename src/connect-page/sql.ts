@@ -1,4 +1,4 @@
-import { execute, queryOne, type Tx } from '../database/index.ts'
+import { type Db, execute, queryOne } from '../database/index.ts'
 
 /** A picture that this server has fetched. */
 export interface StoredLogo {
@@ -15,7 +15,7 @@ export interface StoredLogo {
  * that two callers do not wait for each other.
  */
 export async function insertLogos(
-  tx: Tx,
+  tx: Db,
   logos: readonly { readonly hash: Buffer; readonly url: string }[],
 ): Promise<void> {
   await tx('connect_logo')
@@ -30,7 +30,7 @@ const IS_DUE = `(attempted_at is null
   or attempted_at < now() - case when content_type is null then interval '1 hour' else interval '7 days' end)`
 
 /** Index: primary key. */
-export async function findLogo(tx: Tx, hash: Buffer): Promise<StoredLogo | undefined> {
+export async function findLogo(tx: Db, hash: Buffer): Promise<StoredLogo | undefined> {
   return await queryOne(
     tx,
     `select url, content_type as "contentType", body,
@@ -41,7 +41,7 @@ export async function findLogo(tx: Tx, hash: Buffer): Promise<StoredLogo | undef
 }
 
 /** Marks a picture as being fetched; false when it is not due, because another process does it. */
-export async function claimLogo(tx: Tx, hash: Buffer): Promise<boolean> {
+export async function claimLogo(tx: Db, hash: Buffer): Promise<boolean> {
   const claimed = await queryOne(
     tx,
     `update connect_logo set attempted_at = now()
@@ -54,7 +54,7 @@ export async function claimLogo(tx: Tx, hash: Buffer): Promise<boolean> {
 
 /** Stores a fetched picture. */
 export async function storeLogo(
-  tx: Tx,
+  tx: Db,
   hash: Buffer,
   { contentType, body }: { readonly contentType: string; readonly body: Buffer },
 ): Promise<void> {
@@ -66,7 +66,7 @@ export async function storeLogo(
 }
 
 /** Deletes at most `limit` pictures that no page has shown for so long. Uses connect_logo_used. */
-export async function deleteUnusedLogos(tx: Tx, unusedMs: number, limit: number): Promise<number> {
+export async function deleteUnusedLogos(tx: Db, unusedMs: number, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from connect_logo where hash in (

@@ -6,7 +6,7 @@ import {
   type LinkSession,
   type LinkSessionRef,
   listChoices,
-} from '../links/index.ts'
+} from '../link-sessions/index.ts'
 import { findBranding } from '../tenancy/index.ts'
 import type { ConnectPageDeps } from './dependencies.ts'
 import { registerLogos, shippedLogoPath } from './logos.ts'

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { execute, type Tx } from './database.ts'
+import { type Db, execute } from './database.ts'
 
 /** One keyset page of a list that is ordered by id alone, newest first. */
 export interface IdPage {
@@ -20,7 +20,7 @@ export function whereVersion(builder: Knex.QueryBuilder, version: number | undef
 }
 
 /** What every update of a versioned row also sets: the time, and the next version. */
-export function nextVersion(tx: Tx): Readonly<{ updated_at: Knex.Raw; version: Knex.Raw }> {
+export function nextVersion(tx: Db): Readonly<{ updated_at: Knex.Raw; version: Knex.Raw }> {
   return { updated_at: tx.fn.now(), version: tx.raw('version + 1') }
 }
 
@@ -32,7 +32,7 @@ const DELETE_BATCH = 5_000
  * returns whether all are empty now. Of a partitioned table a few more may go: a row's address occurs in each partition.
  */
 export async function deleteBatchOfEnvironment(
-  tx: Tx,
+  tx: Db,
   tables: readonly string[],
   environmentId: string,
 ): Promise<boolean> {

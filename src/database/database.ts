@@ -45,12 +45,12 @@ const TRANSACTION_ATTEMPTS_MAX = 4
  *
  * Only the SQL files of a module (`sql.ts`, `sql/`) build and run statements; other files hand it through.
  */
-export type Tx = Knex
+export type Db = Knex
 
 /** The connection pool of one process. */
 export class Database {
   /** Runs each statement in its own transaction. */
-  readonly pool: Tx
+  readonly pool: Db
   /** The generation in which each connection was opened; the pool closes those of earlier ones. */
   readonly #generations = new WeakMap<object, number>()
   #generation = 0
@@ -98,7 +98,7 @@ export class Database {
    * After a deadlock or serialization failure it runs again from the start, so `work` must have no effects outside the
    * database.
    */
-  async transaction<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  async transaction<Result>(work: (tx: Db) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.pool.transaction(work)
@@ -109,7 +109,7 @@ export class Database {
   }
 
   /** Runs `work` as `transaction` does, and rolls back what it did: its result is that of a dry run. */
-  async rolledBack<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
+  async rolledBack<Result>(work: (tx: Db) => Promise<Result>): Promise<Result> {
     try {
       return await this.transaction(async (tx) => {
         throw new Undone(await work(tx))
@@ -141,7 +141,7 @@ class Undone extends Error {
  * The text should be constant: it is compiled to `$n` once, and each connection parses and plans it once, as a prepared
  * statement under a name. A placeholder is `:name`; a name used twice is one parameter. `::type` is a cast as usual.
  */
-export async function query<Row>(tx: Tx, sql: string, parameters: SqlParameters = {}): Promise<Row[]> {
+export async function query<Row>(tx: Db, sql: string, parameters: SqlParameters = {}): Promise<Row[]> {
   return (await run<{ rows: Row[] }>(tx, sql, parameters)).rows
 }
 
@@ -149,17 +149,17 @@ export async function query<Row>(tx: Tx, sql: string, parameters: SqlParameters 
  * Like `query`, for a list with filters: planned for the values of each call. A plan for any value takes a filter for one that
  * many rows have, and reads all of them where few do.
  */
-export async function queryForValues<Row>(tx: Tx, sql: string, parameters: SqlParameters): Promise<Row[]> {
+export async function queryForValues<Row>(tx: Db, sql: string, parameters: SqlParameters): Promise<Row[]> {
   return (await run<{ rows: Row[] }>(tx, sql, parameters, false)).rows
 }
 
 /** Like `query`, for a statement that yields at most one row. */
-export async function queryOne<Row>(tx: Tx, sql: string, parameters: SqlParameters = {}): Promise<Row | undefined> {
+export async function queryOne<Row>(tx: Db, sql: string, parameters: SqlParameters = {}): Promise<Row | undefined> {
   return (await run<{ rows: Row[] }>(tx, sql, parameters)).rows[0]
 }
 
 /** Runs one raw statement and returns how many rows it changed. */
-export async function execute(tx: Tx, sql: string, parameters: SqlParameters = {}): Promise<number> {
+export async function execute(tx: Db, sql: string, parameters: SqlParameters = {}): Promise<number> {
   return (await run<{ rowCount: number | null }>(tx, sql, parameters)).rowCount ?? 0
 }
 
@@ -187,7 +187,7 @@ interface StatementConfig {
  * Sends a statement over a connection of Knex's pool or transaction by the driver itself: what Knex does around a raw statement
  * took as long as the driver (38 of 90 µs).
  */
-async function run<Result>(tx: Tx, sql: string, parameters: SqlParameters, isPrepared = true): Promise<Result> {
+async function run<Result>(tx: Db, sql: string, parameters: SqlParameters, isPrepared = true): Promise<Result> {
   const statements: StatementCache = tx.userParams.statements
   const { text, keys, name } = statements.get(sql)
   const client: StatementClient = tx.client
@@ -208,7 +208,7 @@ async function run<Result>(tx: Tx, sql: string, parameters: SqlParameters, isPre
 }
 
 /** @throws Error when the transaction has ended: its connection may be another's by now */
-function assertOpen(tx: Tx): void {
+function assertOpen(tx: Db): void {
   if (tx.isTransaction === true && (tx as Knex.Transaction).isCompleted()) throw new Error('the transaction has ended')
 }
 

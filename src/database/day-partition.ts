@@ -1,5 +1,5 @@
 import { DAY_MS } from '../base/index.ts'
-import { query, queryOne, type Tx } from './database.ts'
+import { type Db, query, queryOne } from './database.ts'
 
 /** A table that is partitioned by UTC days, so that old days are dropped as a whole; it has a default partition. */
 export interface DayTable {
@@ -11,7 +11,7 @@ export interface DayTable {
   /** Storage parameters of a partition, `with (…)`. */
   readonly storage?: string
   /** Whether rows of the day are still needed; a day that is in use is not dropped. */
-  readonly isInUse?: (tx: Tx, day: Date) => Promise<boolean>
+  readonly isInUse?: (tx: Db, day: Date) => Promise<boolean>
   /** SQL: the condition of rows that are still needed; while the default partition has one, it is not emptied. */
   readonly unfinished?: string
 }
@@ -32,7 +32,7 @@ const DROP_CHECK_TIMEOUT = '500ms'
  * @param firstDay any moment of the first day, in UTC
  */
 export async function ensureDayPartitions(
-  tx: Tx,
+  tx: Db,
   table: DayTable,
   firstDay: Date,
   days: number,
@@ -49,7 +49,7 @@ export async function ensureDayPartitions(
   return made
 }
 
-async function createPartition(tx: Tx, table: DayTable, day: Date): Promise<boolean> {
+async function createPartition(tx: Db, table: DayTable, day: Date): Promise<boolean> {
   const { name, column, storage = '' } = table
   const partition = partitionName(table, day)
   const start = startOf(day)
@@ -68,7 +68,7 @@ async function createPartition(tx: Tx, table: DayTable, day: Date): Promise<bool
 }
 
 /** The days of a table that have a partition and are over before that moment, oldest first, each as its first moment. */
-export async function listDaysBefore(tx: Tx, table: DayTable, before: Date): Promise<readonly Date[]> {
+export async function listDaysBefore(tx: Db, table: DayTable, before: Date): Promise<readonly Date[]> {
   const days = (await partitionNames(tx, table)).flatMap((name) => dayOf(table, name) ?? [])
   return days.filter((day) => day.getTime() + DAY_MS <= before.getTime()).sort((a, b) => a.getTime() - b.getTime())
 }
@@ -81,7 +81,7 @@ export async function listDaysBefore(tx: Tx, table: DayTable, before: Date): Pro
  * @returns whether the day is gone
  * @throws an error that `isLockTimeout` or `isStatementTimeout` knows when the table is too busy
  */
-export async function dropDay(tx: Tx, table: DayTable, day: Date): Promise<boolean> {
+export async function dropDay(tx: Db, table: DayTable, day: Date): Promise<boolean> {
   await query(tx, `set local lock_timeout = '${DROP_LOCK_TIMEOUT}'`)
   await query(tx, `set local statement_timeout = '${DROP_CHECK_TIMEOUT}'`)
   await query(tx, `lock table only ${table.name} in access exclusive mode`)
@@ -100,7 +100,7 @@ export async function dropDay(tx: Tx, table: DayTable, day: Date): Promise<boole
  * @returns whether there was something, and now there is nothing
  * @throws an error that `isLockTimeout` knows when the partition is too busy
  */
-export async function emptyDefaultPartition(tx: Tx, table: DayTable, before: Date): Promise<boolean> {
+export async function emptyDefaultPartition(tx: Db, table: DayTable, before: Date): Promise<boolean> {
   if (!(await isDefaultOver(tx, table, before))) return false
   await query(tx, `set local lock_timeout = '${DROP_LOCK_TIMEOUT}'`)
   await query(tx, `lock table ${table.name}_default in access exclusive mode`)
@@ -109,7 +109,7 @@ export async function emptyDefaultPartition(tx: Tx, table: DayTable, before: Dat
   return true
 }
 
-async function isDefaultOver(tx: Tx, table: DayTable, before: Date): Promise<boolean> {
+async function isDefaultOver(tx: Db, table: DayTable, before: Date): Promise<boolean> {
   const { name, column, unfinished = 'false' } = table
   const found = await queryOne<{ readonly isOver: boolean }>(
     tx,
@@ -120,7 +120,7 @@ async function isDefaultOver(tx: Tx, table: DayTable, before: Date): Promise<boo
   return found?.isOver === true
 }
 
-async function partitionNames(tx: Tx, { name }: DayTable): Promise<readonly string[]> {
+async function partitionNames(tx: Db, { name }: DayTable): Promise<readonly string[]> {
   const found = await query<{ readonly name: string }>(
     tx,
     `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = :table::regclass`,

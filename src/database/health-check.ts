@@ -1,6 +1,6 @@
 import { type Clock, MINUTE_MS, PollLoop, type Random, SECOND_MS, withTimeout } from '../base/index.ts'
 import { type HealthProblem, type Logger, summariseError } from '../telemetry/index.ts'
-import { Database, type DatabaseOptions, execute, queryOne, type Tx } from './database.ts'
+import { Database, type DatabaseOptions, type Db, execute, queryOne } from './database.ts'
 import { type DatabaseReason, findDatabaseProblem, READ_ONLY, sqlState, UNREACHABLE } from './problems.ts'
 
 /** What the health check checks, and how it restarts a server. */
@@ -279,7 +279,7 @@ function findClockProblem(offsetMs: number): HealthProblem | undefined {
 }
 
 /** The server's version as a number, 140000 for 14.0. */
-export async function readServerVersion(tx: Tx): Promise<number> {
+export async function readServerVersion(tx: Db): Promise<number> {
   const found = await queryOne<{ readonly version: number }>(
     tx,
     `select current_setting('server_version_num')::int as version`,

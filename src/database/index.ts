@@ -10,12 +10,12 @@ export {
   Database,
   type DatabaseOptions,
   type DatabaseTarget,
+  type Db,
   execute,
   jsonb,
   query,
   queryForValues,
   queryOne,
-  type Tx,
 } from './database.ts'
 export type { DayTable } from './day-partition.ts'
 export { createComingDays, type DayRetentionDeps, dropOldDays } from './day-retention.ts'

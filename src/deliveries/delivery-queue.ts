@@ -1,5 +1,5 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import {
   type Availability,
   type DecidedEnding,
@@ -102,7 +102,7 @@ export class DeliveryQueue extends Queue<DeliveryPayload> {
     return new Map()
   }
 
-  protected override async recordSettled(tx: Tx, settled: readonly (SettledItem & DeliveryPayload)[]): Promise<void> {
+  protected override async recordSettled(tx: Db, settled: readonly (SettledItem & DeliveryPayload)[]): Promise<void> {
     const results = settled.map((item) => ({ item, result: this.#results.get(item.leaseId) }))
     await updateSettledDeliveries(
       tx,

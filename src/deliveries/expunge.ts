@@ -1,5 +1,5 @@
 import { notFound } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { type EventRecord, expungePayload, findEvent } from '../events/index.ts'
 import { discardWaiting, expungeResponses, stopSenders } from './sql/expunge.ts'
 
@@ -9,7 +9,7 @@ import { discardWaiting, expungeResponses, stopSenders } from './sql/expunge.ts'
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function expungeEvent(tx: Tx, environmentId: string, id: string): Promise<EventRecord> {
+export async function expungeEvent(tx: Db, environmentId: string, id: string): Promise<EventRecord> {
   if (!(await expungePayload(tx, environmentId, id))) throw notFound('event', id)
   await discardWaiting(tx, environmentId, id)
   await stopSenders(tx, environmentId, id)

@@ -1,5 +1,5 @@
 import { notFound } from '../base/index.ts'
-import { type ListPage, type ListPageRequest, listQuery, pageById, type Tx } from '../database/index.ts'
+import { type Db, type ListPage, type ListPageRequest, listQuery, pageById } from '../database/index.ts'
 import { type EventRecord, findEvent } from '../events/index.ts'
 import type { AttemptRecord, DeliveryRecord } from './delivery.ts'
 import {
@@ -45,7 +45,7 @@ const VALUES_MAX = 100
 
 /** A page of deliveries, newest first; filters combine with and. @throws Failure PAGE_TOKEN_INVALID */
 export async function listDeliveries(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: DeliveryFilter,
   request: ListPageRequest,
@@ -56,7 +56,7 @@ export async function listDeliveries(
 
 /** Counts the newest COUNTED_MAX deliveries that match, by state, event type and webhook. */
 export async function summariseDeliveries(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: DeliveryFilter,
 ): Promise<DeliveryCounts> {
@@ -79,14 +79,14 @@ function sumBy(counts: readonly DeliveryCount[], keyOf: (group: DeliveryCount) =
 }
 
 /** A delivery with its attempts and its event. @throws Failure RESOURCE_NOT_FOUND */
-export async function getDelivery(tx: Tx, environmentId: string, id: string): Promise<DeliveryDetail> {
+export async function getDelivery(tx: Db, environmentId: string, id: string): Promise<DeliveryDetail> {
   const delivery = await getDeliveryRecord(tx, environmentId, id)
   const attemptRecords = await listAttempts(tx, environmentId, id, ATTEMPTS_SHOWN_MAX)
   return { ...delivery, attemptRecords, event: await findEvent(tx, environmentId, delivery.eventId) }
 }
 
 /** The delivery as it is stored. @throws Failure RESOURCE_NOT_FOUND */
-export async function getDeliveryRecord(tx: Tx, environmentId: string, id: string): Promise<DeliveryRecord> {
+export async function getDeliveryRecord(tx: Db, environmentId: string, id: string): Promise<DeliveryRecord> {
   const delivery = await findDelivery(tx, environmentId, id)
   if (delivery === undefined) throw notFound('webhook_delivery', id)
   return delivery

@@ -1,5 +1,5 @@
 import { Failure, type Json, lowestIdAt } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { findEvents, isAskedFor } from '../events/index.ts'
 import type { TaskKind, TaskRecord, TaskStep } from '../tasks/index.ts'
 import { listSubscribers, type WebhookSubscriber } from '../webhooks/index.ts'
@@ -93,7 +93,7 @@ function countWithin(events: readonly ScannedEvent[], isRead: (event: ScannedEve
 }
 
 /** @throws Failure WEBHOOK_INACTIVE */
-async function getSubscriber(tx: Tx, environmentId: string, webhookId: string): Promise<WebhookSubscriber> {
+async function getSubscriber(tx: Db, environmentId: string, webhookId: string): Promise<WebhookSubscriber> {
   const subscriber = (await listSubscribers(tx, [environmentId])).find((each) => each.webhookId === webhookId)
   if (subscriber === undefined)
     throw new Failure('WEBHOOK_INACTIVE', 'the webhook has been turned off or deleted meanwhile')
@@ -102,7 +102,7 @@ async function getSubscriber(tx: Tx, environmentId: string, webhookId: string): 
 
 /** @returns how many deliveries were made: none of an event that no longer exists */
 async function enqueue(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   webhookId: string,
   eventIds: readonly string[],

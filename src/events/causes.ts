@@ -41,7 +41,7 @@ export const EVENT_CAUSES: Readonly<Record<EventType, readonly EventCause[]>> = 
     cause('its steps have passed', 'accounts/account-activator.ts', 'changeAccountStatus'),
   ],
   'integrated_account:post_connect_form_submitted': [
-    cause('the customer or a caller submits the form', 'links/post-connect-form.ts', 'storePostConnectForm'),
+    cause('the customer or a caller submits the form', 'link-sessions/post-connect-form.ts', 'storePostConnectForm'),
   ],
   'integrated_account:post_install_error': [
     cause('a post-install step fails', 'accounts/account-activator.ts', 'changeAccountStatus'),
@@ -69,9 +69,11 @@ export const EVENT_CAUSES: Readonly<Record<EventType, readonly EventCause[]>> = 
   'integrated_account:webhook_silent': [
     cause('the usual time between its webhooks has passed', 'webhook-subscriptions/activity.ts', 'silenceMonitor'),
   ],
-  'link_token:completed': [cause('the last step of a session is done', 'links/change-status.ts', 'changeLinkStatus')],
+  'link_token:completed': [
+    cause('the last step of a session is done', 'link-sessions/change-status.ts', 'changeLinkStatus'),
+  ],
   'link_token:connection_error': [
-    cause('an attempt or the session fails', 'links/change-status.ts', 'changeLinkStatus'),
+    cause('an attempt or the session fails', 'link-sessions/change-status.ts', 'changeLinkStatus'),
   ],
   'environment_integration:created': [
     cause('an integration is installed', 'integrations/installation.ts', 'createEnvironmentIntegration'),

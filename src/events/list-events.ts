@@ -1,4 +1,4 @@
-import { type ListPage, type ListPageRequest, listQuery, pageByIdWithin, type Tx } from '../database/index.ts'
+import { type Db, type ListPage, type ListPageRequest, listQuery, pageByIdWithin } from '../database/index.ts'
 import { type EventFilter, type EventRecord, findEvents, listEventHeads } from './sql.ts'
 
 /** Payloads of one page together; a page has one event at least. */
@@ -6,7 +6,7 @@ const PAGE_BYTES_MAX = 256 * 1024
 
 /** One page of events, newest first; it ends early when the payloads are large. @throws Failure PAGE_TOKEN_INVALID */
 export async function listEvents(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: EventFilter,
   request: ListPageRequest,

@@ -1,12 +1,12 @@
 import { type JsonObject, lowestIdAt } from '../base/index.ts'
 import {
   type DayTable,
+  type Db,
   deleteBatchOfEnvironment,
   execute,
   jsonb,
   newestFirst,
   query,
-  type Tx,
 } from '../database/index.ts'
 import type { NewEvent } from './append-events.ts'
 
@@ -90,7 +90,7 @@ const INSERT_EVENTS = `with new_event as (
      select`
 
 /** Inserts the events, and a row for the dispatch of each that a webhook may ask for. */
-export async function insertEvents(tx: Tx, events: readonly (NewEvent & { readonly id: string })[]): Promise<void> {
+export async function insertEvents(tx: Db, events: readonly (NewEvent & { readonly id: string })[]): Promise<void> {
   await execute(tx, INSERT_EVENTS, {
     environmentIds: events.map(({ environmentId }) => environmentId),
     ids: events.map(({ id }) => id),
@@ -115,7 +115,7 @@ export interface EventHead {
  * event_of_type, event_of_subject or event_of_account of each day, newest day first, until the page is full.
  */
 export async function listEventHeads(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   { types, subjectId, integratedAccountId, since, until }: EventFilter,
   page: { readonly before: string | undefined; readonly limit: number },
@@ -131,7 +131,7 @@ export async function listEventHeads(
 
 /** The events of a page, newest first. Uses the primary keys of the partitions of the ids. */
 export async function findEvents(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   ids: readonly string[],
 ): Promise<readonly EventRecord[]> {
@@ -143,12 +143,12 @@ export async function findEvents(
 }
 
 /** Uses the primary key of the partition of the id. */
-export async function findEvent(tx: Tx, environmentId: string, id: string): Promise<EventRecord | undefined> {
+export async function findEvent(tx: Db, environmentId: string, id: string): Promise<EventRecord | undefined> {
   return await tx('event').where({ environment_id: environmentId, id }).first(COLUMNS)
 }
 
 /** Removes the payload of an event for good; false when there is none of that id. Uses the primary key. */
-export async function expungePayload(tx: Tx, environmentId: string, id: string): Promise<boolean> {
+export async function expungePayload(tx: Db, environmentId: string, id: string): Promise<boolean> {
   const expunged = await execute(
     tx,
     `update event set payload = '{}', payload_bytes = 2, expunged_at = coalesce(expunged_at, now())
@@ -159,7 +159,7 @@ export async function expungePayload(tx: Tx, environmentId: string, id: string):
 }
 
 /** Deletes every event of an environment that is deleted. */
-export async function deleteEventsOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+export async function deleteEventsOfEnvironment(tx: Db, environmentId: string): Promise<boolean> {
   return await deleteBatchOfEnvironment(tx, ['event_dispatch', 'event'], environmentId)
 }
 
@@ -180,7 +180,7 @@ export interface UndispatchedEvent extends EventRef {
 }
 
 /** At most `limit` environments with events to dispatch, in the order of their ids, above `after`. A step in the primary key for each. */
-export async function listDispatchTurns(tx: Tx, after: string | null, limit: number): Promise<readonly string[]> {
+export async function listDispatchTurns(tx: Db, after: string | null, limit: number): Promise<readonly string[]> {
   const rows = await query<{ readonly id: string }>(
     tx,
     `with recursive turn (id, n) as (
@@ -202,7 +202,7 @@ export async function listDispatchTurns(tx: Tx, after: string | null, limit: num
  * deliveries: events that another transaction has locked are passed over. Uses the primary keys.
  */
 export async function lockUndispatchedEvents(
-  tx: Tx,
+  tx: Db,
   environmentIds: readonly string[],
   limit: number,
 ): Promise<readonly UndispatchedEvent[]> {
@@ -222,7 +222,7 @@ export async function lockUndispatchedEvents(
 }
 
 /** Notes that events have all their deliveries. The caller has locked them. Uses the primary key. */
-export async function finishDispatch(tx: Tx, events: readonly EventRef[]): Promise<void> {
+export async function finishDispatch(tx: Db, events: readonly EventRef[]): Promise<void> {
   await execute(
     tx,
     `delete from event_dispatch d using unnest(:environmentIds::uuid[], :eventIds::uuid[]) as v (environment_id, event_id)
@@ -236,7 +236,7 @@ export async function finishDispatch(tx: Tx, events: readonly EventRef[]): Promi
 
 /** Notes that the webhooks up to one have their deliveries of an event. The caller has locked it. Uses the primary key. */
 export async function continueDispatchAfter(
-  tx: Tx,
+  tx: Db,
   { environmentId, eventId }: EventRef,
   webhookId: string,
 ): Promise<void> {
@@ -246,7 +246,7 @@ export async function continueDispatchAfter(
 }
 
 /** The events, of any environments, in any order, without those that do not exist or were expunged. Uses the primary keys of the partitions of the ids. */
-export async function findEventsByRefs(tx: Tx, refs: readonly EventRef[]): Promise<readonly EventRecord[]> {
+export async function findEventsByRefs(tx: Db, refs: readonly EventRef[]): Promise<readonly EventRecord[]> {
   return await query(
     tx,
     `select e.id, e.environment_id as "environmentId", e.type, e.subject_id as "subjectId",

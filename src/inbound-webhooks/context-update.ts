@@ -1,6 +1,6 @@
 import { type AccountDependencies, updateContextFromWebhook } from '../accounts/index.ts'
 import { canonicalJson, Failure, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import type { Database, Tx } from '../database/index.ts'
+import type { Database, Db } from '../database/index.ts'
 import { hasSecret } from '../formats/index.ts'
 import { type InboundSource, installationSecretRef, type SourceReader, scopeOf } from './source.ts'
 
@@ -10,7 +10,7 @@ export interface ContextUpdateDeps {
   readonly sources: Pick<SourceReader, 'lock'>
   readonly accounts: Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>
   /** Whether a request of this service that makes or renews a subscription of the account is under way. */
-  readonly isSubscribing: (tx: Tx, source: InboundSource) => Promise<boolean>
+  readonly isSubscribing: (tx: Db, source: InboundSource) => Promise<boolean>
 }
 
 /** Why an update is not made, for the owner of the definition; `undefined`: it was made. */
@@ -55,7 +55,7 @@ interface HandshakeUpdate {
  */
 async function findProblem(
   deps: ContextUpdateDeps,
-  tx: Tx,
+  tx: Db,
   source: InboundSource,
   update: JsonObject,
 ): Promise<UpdateProblem> {
@@ -78,7 +78,7 @@ async function findProblem(
  */
 async function applyContextUpdate(
   { accounts }: Pick<ContextUpdateDeps, 'accounts'>,
-  tx: Tx,
+  tx: Db,
   { environmentId, id, integratedAccountId, webhook }: InboundSource,
   update: JsonObject,
   inboundEventId: string,

@@ -1,5 +1,5 @@
 import { MicroBatcher } from '../base/index.ts'
-import { type Database, isDatabaseUnavailable, type Tx } from '../database/index.ts'
+import { type Database, type Db, isDatabaseUnavailable } from '../database/index.ts'
 import {
   type DecidedEnding,
   type Outcome,
@@ -106,7 +106,7 @@ export class InboundQueue extends Queue<InboundQueuePayload> {
   }
 
   protected override async recordSettled(
-    tx: Tx,
+    tx: Db,
     settled: readonly (SettledItem & InboundQueuePayload)[],
   ): Promise<void> {
     const abandoned = settled.filter(({ leaseId }) => !this.#ending.has(leaseId))

@@ -1,5 +1,5 @@
 import { notFound } from '../base/index.ts'
-import { type ListPage, type ListPageRequest, listQuery, pageByIdWithin, type Tx } from '../database/index.ts'
+import { type Db, type ListPage, type ListPageRequest, listQuery, pageByIdWithin } from '../database/index.ts'
 import { CONTENT_EXPUNGED } from './effects.ts'
 import type { InboundContent, InboundEventRecord, InboundItemRecord } from './inbound-event.ts'
 import {
@@ -32,7 +32,7 @@ const PAGE_BYTES_MAX = 256 * 1024
 
 /** A page of events, newest first; it ends early when their texts are large. @throws Failure PAGE_TOKEN_INVALID */
 export async function listInboundEvents(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: InboundFilter,
   request: ListPageRequest,
@@ -48,7 +48,7 @@ export async function listInboundEvents(
 }
 
 /** An event with what was sent and what it led to. @throws Failure RESOURCE_NOT_FOUND */
-export async function getInboundEvent(tx: Tx, environmentId: string, id: string): Promise<InboundEventDetail> {
+export async function getInboundEvent(tx: Db, environmentId: string, id: string): Promise<InboundEventDetail> {
   const event = await findInboundEvent(tx, environmentId, id)
   if (event === undefined) throw notFound('inbound_event', id)
   const content = await findInboundContent(tx, environmentId, id)
@@ -62,7 +62,7 @@ export async function getInboundEvent(tx: Tx, environmentId: string, id: string)
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function expungeInboundEvent(tx: Tx, environmentId: string, id: string): Promise<InboundEventDetail> {
+export async function expungeInboundEvent(tx: Db, environmentId: string, id: string): Promise<InboundEventDetail> {
   if (!(await expungeContent(tx, environmentId, id, CONTENT_EXPUNGED))) throw notFound('inbound_event', id)
   return await getInboundEvent(tx, environmentId, id)
 }

@@ -1,5 +1,5 @@
 import { Failure, isUuid, notFound } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { TaskKind, TaskRecord } from '../tasks/index.ts'
 import { INBOUND_STATES, type InboundState } from './inbound-event.ts'
 import { findReplayable, type ReplayFilter, requeueEvents } from './sql/replay.ts'
@@ -16,7 +16,7 @@ const REPLAYABLE: readonly InboundState[] = ['received', 'processed', 'failed', 
  *
  * @throws Failure RESOURCE_NOT_FOUND; RUN_STATE_CONFLICT for one that was rejected, was a handshake, or whose content was deleted
  */
-export async function replayInboundEvent(tx: Tx, environmentId: string, id: string): Promise<ReplayRequest> {
+export async function replayInboundEvent(tx: Db, environmentId: string, id: string): Promise<ReplayRequest> {
   const [found] = isUuid(id) ? await requeueEvents(tx, environmentId, [id], REPLAYABLE) : []
   if (found === undefined) throw notFound('inbound_event', id)
   if (found.isQueued) return { kind: 'queued' }

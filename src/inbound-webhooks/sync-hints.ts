@@ -1,5 +1,5 @@
 import { Failure, type PollLoopSpec } from '../base/index.ts'
-import { type Database, isDatabaseUnavailable, type Tx } from '../database/index.ts'
+import { type Database, type Db, isDatabaseUnavailable } from '../database/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import {
   type DueHint,
@@ -16,14 +16,14 @@ type HintedTarget = Pick<SyncHint, 'environmentId' | 'integratedAccountId' | 're
 /** The triggers of syncs, which belong to a module beside this one. */
 export interface HintedSyncs {
   /** Ids of the triggers that a hint would start. */
-  findTriggers(tx: Tx, hint: HintedTarget): Promise<readonly string[]>
+  findTriggers(tx: Db, hint: HintedTarget): Promise<readonly string[]>
   /**
    * Starts a run of each of them, unless one waits that has read nothing yet.
    *
    * @returns what became of each
    * @throws Failure GROUP_FULL and other errors that pass
    */
-  startRuns(tx: Tx, hint: HintedTarget): Promise<readonly StartedSync[]>
+  startRuns(tx: Db, hint: HintedTarget): Promise<readonly StartedSync[]>
 }
 
 /** What became of one trigger. */

@@ -1,5 +1,5 @@
 import { Failure, type PollLoopSpec } from '../base/index.ts'
-import type { Database, Tx } from '../database/index.ts'
+import type { Database, Db } from '../database/index.ts'
 import type { DefinitionCache, EffectiveDefinition } from './definition-cache.ts'
 import { recordInstallationEvent } from './installation-events.ts'
 import {
@@ -56,7 +56,7 @@ async function checkInstallation(
 /** `undefined` also for a definition that does not compile, and an installation that was just deleted. */
 async function findExpiry(
   definitions: Pick<DefinitionCache, 'get'>,
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: InstallationRef,
 ): Promise<Date | undefined> {
   try {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { resolveConfig } from '../definitions/index.ts'
 import { findEnvironmentIntegration, listInstallationChoices } from './sql/installations.ts'
 import { findIntegration, findIntegrationByName } from './sql/integrations.ts'
@@ -9,7 +9,7 @@ import { findIntegration, findIntegrationByName } from './sql/integrations.ts'
  * it; `undefined` when it is neither.
  */
 export async function findDefinitionByName(
-  tx: Tx,
+  tx: Db,
   owner: { readonly teamId: string; readonly environmentId?: string | undefined },
   name: string,
 ): Promise<JsonObject | undefined> {
@@ -20,7 +20,7 @@ export async function findDefinitionByName(
   )
 }
 
-async function findInstalled(tx: Tx, environmentId: string, name: string): Promise<JsonObject | undefined> {
+async function findInstalled(tx: Db, environmentId: string, name: string): Promise<JsonObject | undefined> {
   const choices = await listInstallationChoices(tx, environmentId)
   const installed = choices.find(({ integrationName }) => integrationName === name)
   if (installed === undefined) return undefined
@@ -29,7 +29,7 @@ async function findInstalled(tx: Tx, environmentId: string, name: string): Promi
   return resolveConfig(integration?.config ?? {}, installation?.override ?? {}).config
 }
 
-async function findOwned(tx: Tx, teamId: string, name: string): Promise<JsonObject | undefined> {
+async function findOwned(tx: Db, teamId: string, name: string): Promise<JsonObject | undefined> {
   const owned = await findIntegrationByName(tx, teamId, name)
   return owned === undefined ? undefined : (await findIntegration(tx, owned.id))?.config
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { isJsonObject, type JsonObject, notFound } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { compilePlan, type Plan, resolveConfig } from '../definitions/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import { findTeamOfEnvironment } from '../tenancy/index.ts'
@@ -31,9 +31,9 @@ export interface InstalledDefinition extends EffectiveDefinition {
 /** A cache of effective definitions by installation and versions. */
 export interface DefinitionCache {
   /** @throws Failure RESOURCE_NOT_FOUND for an unknown installation, DEFINITION_INVALID when override and config no longer fit */
-  get(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<InstalledDefinition>
+  get(tx: Db, environmentId: string, environmentIntegrationId: string): Promise<InstalledDefinition>
   /** Like `get`, for a caller that has just read the versions. */
-  getVersion(tx: Tx, installation: InstallationVersions): Promise<EffectiveDefinition>
+  getVersion(tx: Db, installation: InstallationVersions): Promise<EffectiveDefinition>
 }
 
 /** An installation at a version of its own and of its integration. */
@@ -55,7 +55,7 @@ export function createDefinitionCache(
 ): DefinitionCache {
   const definitions = new LRUCache<string, EffectiveDefinition>({ max: PLANS_CACHED_MAX })
 
-  async function getVersion(tx: Tx, installation: InstallationVersions): Promise<EffectiveDefinition> {
+  async function getVersion(tx: Db, installation: InstallationVersions): Promise<EffectiveDefinition> {
     const { environmentIntegrationId, integrationVersion, installationVersion } = installation
     const key = `${environmentIntegrationId} ${integrationVersion} ${installationVersion}`
     const cached = definitions.get(key)
@@ -83,7 +83,7 @@ export function createDefinitionCache(
 /** The merged config with secrets in place. */
 async function readConfig(
   secrets: Pick<SecretStore, 'get'>,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<JsonObject> {
@@ -112,7 +112,7 @@ export interface IntegrationCache {
    * The integration with its masked config, at that version or a later one; `undefined` when it was deleted. Always the
    * same object, so that what is derived from it can be cached with it.
    */
-  find(tx: Tx, id: string, version: number): Promise<IntegrationRecord | undefined>
+  find(tx: Db, id: string, version: number): Promise<IntegrationRecord | undefined>
 }
 
 /**

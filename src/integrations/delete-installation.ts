@@ -1,5 +1,5 @@
 import { etagMismatch, notFound } from '../base/index.ts'
-import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { type Db, mapForeignKeyToInUse } from '../database/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import { startTask, type TaskKind } from '../tasks/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
@@ -33,9 +33,9 @@ export interface AccountCascade {
    * @param limit how many at most; absent: all
    * @returns how many
    */
-  deleteByInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string, limit?: number): Promise<number>
+  deleteByInstallation(tx: Db, environmentId: string, environmentIntegrationId: string, limit?: number): Promise<number>
   /** Stops the runs of all accounts of the installations at their next page. */
-  stopByInstallations(tx: Tx, environmentIntegrationIds: readonly string[]): Promise<void>
+  stopByInstallations(tx: Db, environmentIntegrationIds: readonly string[]): Promise<void>
 }
 
 /** What deleting installations needs. */
@@ -54,7 +54,7 @@ export interface InstallationDeleteDeps {
  */
 export async function deleteEnvironmentIntegration(
   deps: InstallationDeleteDeps,
-  tx: Tx,
+  tx: Db,
   { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
@@ -74,7 +74,7 @@ export async function deleteEnvironmentIntegration(
 /** @throws Failure RESOURCE_IN_USE while it has accounts */
 async function deleteWithoutAccounts(
   deps: InstallationDeleteDeps,
-  tx: Tx,
+  tx: Db,
   stored: EnvironmentIntegrationRecord,
 ): Promise<void> {
   await deleteRowAndSecrets(deps, tx, stored)
@@ -83,7 +83,7 @@ async function deleteWithoutAccounts(
 
 async function deleteRowAndSecrets(
   deps: InstallationDeleteDeps,
-  tx: Tx,
+  tx: Db,
   stored: EnvironmentIntegrationRecord,
 ): Promise<void> {
   const { environmentId, id } = stored
@@ -118,7 +118,7 @@ export function installationDeletionTask(deps: InstallationDeleteDeps): TaskKind
  */
 export async function deleteSomeInstallations(
   deps: InstallationDeleteDeps,
-  tx: Tx,
+  tx: Db,
   of: InstallationsOwner,
 ): Promise<boolean> {
   let left = DELETED_AT_ONCE
@@ -139,7 +139,7 @@ export async function deleteSomeInstallations(
 /** Hides the installations of environments or integrations that are deleted, and stops the runs of their accounts. */
 export async function hideInstallations(
   deps: InstallationDeleteDeps,
-  tx: Tx,
+  tx: Db,
   column: 'environment_id' | 'integration_id',
   ownerIds: readonly string[],
 ): Promise<readonly EnvironmentIntegrationRecord[]> {

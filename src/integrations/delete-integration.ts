@@ -1,5 +1,5 @@
 import { etagMismatch, Failure, notFound } from '../base/index.ts'
-import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { type Db, mapForeignKeyToInUse } from '../database/index.ts'
 import { startServiceTask, type TaskKind } from '../tasks/index.ts'
 import type { DeletionKind } from '../tenancy/index.ts'
 import { deleteSomeInstallations, hideInstallations, type InstallationDeleteDeps } from './delete-installation.ts'
@@ -29,7 +29,7 @@ const INTEGRATIONS_PER_STEP = 20
  */
 export async function deleteIntegration(
   deps: InstallationDeleteDeps,
-  tx: Tx,
+  tx: Db,
   teamId: string,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
@@ -49,7 +49,7 @@ export async function deleteIntegration(
 /** @throws Failure RESOURCE_IN_USE while it is installed */
 async function deleteEmptied(
   deps: Pick<InstallationDeleteDeps, 'secrets'>,
-  tx: Tx,
+  tx: Db,
   stored: IntegrationRecord,
 ): Promise<void> {
   const { id, teamId } = stored
@@ -59,7 +59,7 @@ async function deleteEmptied(
 }
 
 /** Deletes a part of a deleted integration's installations, and at last its row; returns whether it is gone. */
-export async function continueIntegrationDeletion(deps: InstallationDeleteDeps, tx: Tx, id: string): Promise<boolean> {
+export async function continueIntegrationDeletion(deps: InstallationDeleteDeps, tx: Db, id: string): Promise<boolean> {
   const stored = await findDefinitionOf(tx, id)
   if (stored === undefined) return true
   if (!(await deleteSomeInstallations(deps, tx, { integration_id: id }))) return false
@@ -68,24 +68,24 @@ export async function continueIntegrationDeletion(deps: InstallationDeleteDeps, 
 }
 
 /** Deletes some integrations of a team by force; returns whether there are no more. */
-export async function deleteIntegrationsOfTeam(deps: InstallationDeleteDeps, tx: Tx, teamId: string): Promise<boolean> {
+export async function deleteIntegrationsOfTeam(deps: InstallationDeleteDeps, tx: Db, teamId: string): Promise<boolean> {
   const ids = await listIntegrationIdsOfTeam(tx, teamId, INTEGRATIONS_PER_STEP)
   for (const id of ids) if (!(await continueIntegrationDeletion(deps, tx, id))) return false
   return ids.length < INTEGRATIONS_PER_STEP
 }
 
 /** Hides all integrations of a team that is deleted; their installations are hidden with its environments. */
-export async function hideIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void> {
+export async function hideIntegrationsOfTeam(tx: Db, teamId: string): Promise<void> {
   await hideIntegrations(tx, { team_id: teamId })
 }
 
 /** Locks the integrations of a team that is to be deleted. @throws Failure RESOURCE_IN_USE when another team has one installed */
-export async function assertIntegrationsDeletable(tx: Tx, teamId: string): Promise<void> {
+export async function assertIntegrationsDeletable(tx: Db, teamId: string): Promise<void> {
   await lockIntegrationsOfTeam(tx, teamId)
   await assertNotInstalledElsewhere(tx, teamId, null)
 }
 
-async function assertNotInstalledElsewhere(tx: Tx, teamId: string, integrationId: string | null): Promise<void> {
+async function assertNotInstalledElsewhere(tx: Db, teamId: string, integrationId: string | null): Promise<void> {
   const id = await findInstalledElsewhere(tx, teamId, integrationId)
   if (id === undefined) return
   const message =
@@ -94,12 +94,12 @@ async function assertNotInstalledElsewhere(tx: Tx, teamId: string, integrationId
 }
 
 /** Starts the task that finishes the deletion of a team, environment or integration. */
-export async function startDeletion(tx: Tx, kind: DeletionKind, id: string): Promise<void> {
+export async function startDeletion(tx: Db, kind: DeletionKind, id: string): Promise<void> {
   await startServiceTask(tx, { ownerId: id, kind, params: { id } })
 }
 
 /** A task that finishes a deletion. @param continueDeletion deletes a part; returns whether that was the last */
-export function deletionTask(kind: DeletionKind, continueDeletion: (tx: Tx, id: string) => Promise<boolean>): TaskKind {
+export function deletionTask(kind: DeletionKind, continueDeletion: (tx: Db, id: string) => Promise<boolean>): TaskKind {
   return {
     kind,
     async step(tx, { params }) {

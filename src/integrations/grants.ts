@@ -1,5 +1,5 @@
 import { notFound } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { findTeam } from '../tenancy/index.ts'
 import {
   deleteIntegrationGrantRow as deleteGrantRow,
@@ -23,7 +23,7 @@ export interface GrantPair {
  * @throws Failure RESOURCE_NOT_FOUND for an integration that the owner does not own, or an unknown team
  */
 export async function createIntegrationGrant(
-  tx: Tx,
+  tx: Db,
   ownerId: string,
   { integrationId, teamId }: GrantPair,
 ): Promise<IntegrationGrantRecord> {
@@ -37,7 +37,7 @@ export async function createIntegrationGrant(
 
 /** At most `limit` grants after the cursor, newest first. @throws Failure RESOURCE_NOT_FOUND */
 export async function listIntegrationGrants(
-  tx: Tx,
+  tx: Db,
   ownerId: string,
   integrationId: string,
   page: { readonly after: GrantCursor | undefined; readonly limit: number },
@@ -48,7 +48,7 @@ export async function listIntegrationGrants(
 
 /** Revokes a grant; installations made under it stay. @throws Failure RESOURCE_NOT_FOUND, also when there is no grant */
 export async function deleteIntegrationGrant(
-  tx: Tx,
+  tx: Db,
   ownerId: string,
   { integrationId, teamId }: GrantPair,
 ): Promise<void> {
@@ -56,7 +56,7 @@ export async function deleteIntegrationGrant(
   if (!(await deleteGrantRow(tx, integrationId, teamId))) throw notFound('integration_grant', teamId)
 }
 
-async function assertOwned(tx: Tx, ownerId: string, integrationId: string): Promise<void> {
+async function assertOwned(tx: Db, ownerId: string, integrationId: string): Promise<void> {
   const integration = await findIntegration(tx, integrationId)
   if (integration?.teamId !== ownerId) throw notFound('integration', integrationId)
 }

@@ -1,4 +1,4 @@
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { appendEvents, type EventType } from '../events/index.ts'
 import type { OverrideDifference } from './moved-hosts.ts'
 import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
@@ -8,7 +8,7 @@ import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
  * paths in it that changed, and the hosts to which requests are sent since, or no longer.
  */
 export async function recordInstallationEvent(
-  tx: Tx,
+  tx: Db,
   type: Extract<EventType, `environment_integration:${string}`>,
   installation: EnvironmentIntegrationRecord,
   { paths, hostsAdded, hostsRemoved }: OverrideDifference = NO_CHANGE,

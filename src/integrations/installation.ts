@@ -1,5 +1,5 @@
 import { canonicalJson, deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { checkOverrideAsync, type ResolvedConfig, resolveConfig } from '../definitions/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
 import { findMissingSecrets } from './diverted-secrets.ts'
@@ -60,7 +60,7 @@ export interface EnvironmentIntegrationInput {
  */
 export async function createEnvironmentIntegration(
   deps: IntegrationDeps,
-  tx: Tx,
+  tx: Db,
   scope: InstallerScope,
   input: EnvironmentIntegrationInput,
 ): Promise<EnvironmentIntegration> {
@@ -92,7 +92,7 @@ export async function createEnvironmentIntegration(
 /** Whether an installation has everything that is given. @param prepared the given override */
 async function isInstalledAs(
   { secrets }: Pick<IntegrationDeps, 'secrets'>,
-  tx: Tx,
+  tx: Db,
   existing: EnvironmentIntegrationRecord,
   { showInCatalog, isEnabled, override }: EnvironmentIntegrationInput,
   { masked, given }: ConfigToStore,
@@ -107,7 +107,7 @@ async function isInstalledAs(
 
 /** @throws Failure RESOURCE_NOT_FOUND */
 export async function getEnvironmentIntegration(
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentScope,
   id: string,
 ): Promise<EnvironmentIntegration> {
@@ -124,7 +124,7 @@ export async function getEnvironmentIntegration(
  * @param page.view `basic` leaves `integration.config` undefined
  */
 export async function listEnvironmentIntegrations(
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentScope,
   filter: EnvironmentIntegrationFilter,
   page: { readonly before: string | undefined; readonly limit: number; readonly view: 'basic' | 'full' },
@@ -154,7 +154,7 @@ export interface EnvironmentIntegrationChange {
  */
 export async function updateEnvironmentIntegration(
   deps: IntegrationDeps,
-  tx: Tx,
+  tx: Db,
   scope: InstallerScope,
   change: EnvironmentIntegrationChange,
 ): Promise<EnvironmentIntegration> {
@@ -175,7 +175,7 @@ export async function updateEnvironmentIntegration(
 
 /** The effective config, masked, and the layer (integration or override) of each of its leaves. @throws Failure RESOURCE_NOT_FOUND */
 export async function resolveEnvironmentIntegration(
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentScope,
   id: string,
 ): Promise<ResolvedConfig> {
@@ -183,7 +183,7 @@ export async function resolveEnvironmentIntegration(
   return resolveConfig(integration.config ?? {}, override)
 }
 
-async function getInstallable(tx: Tx, { teamId }: EnvironmentScope, id: string): Promise<IntegrationRecord> {
+async function getInstallable(tx: Db, { teamId }: EnvironmentScope, id: string): Promise<IntegrationRecord> {
   const integration = await findIntegration(tx, id)
   if (integration === undefined || !isVisible(integration, teamId)) throw notFound('integration', id)
   const isAsked = integration.teamId !== teamId && integration.sharing === 'ask'
@@ -219,7 +219,7 @@ async function prepareOverride(
 
 async function mergeOverride(
   deps: IntegrationDeps,
-  tx: Tx,
+  tx: Db,
   scope: InstallerScope,
   { id, version, replaceOverride = false }: EnvironmentIntegrationChange,
   given: JsonObject,
@@ -246,7 +246,7 @@ function alreadyInstalled(existing: EnvironmentIntegrationRecord | undefined): F
 }
 
 async function withIntegration(
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentScope,
   record: EnvironmentIntegrationRecord,
 ): Promise<EnvironmentIntegration> {
@@ -256,7 +256,7 @@ async function withIntegration(
 }
 
 async function withIntegrations(
-  tx: Tx,
+  tx: Db,
   { teamId }: EnvironmentScope,
   records: readonly EnvironmentIntegrationRecord[],
   withConfig: boolean,

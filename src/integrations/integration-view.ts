@@ -1,4 +1,4 @@
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { findTeams, type TeamRecord } from '../tenancy/index.ts'
 import { listInstalledEnvironments } from './sql/installations.ts'
 import type { IntegrationRecord } from './sql/integrations.ts'
@@ -12,7 +12,7 @@ export interface Integration extends IntegrationRecord {
 
 /** Adds owner and installed environments, in two statements for any number of integrations. */
 export async function withTeamAndEnvironments(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   records: readonly IntegrationRecord[],
 ): Promise<readonly Integration[]> {

@@ -8,7 +8,7 @@ import {
   type TaskOwner,
   type Violation,
 } from '../base/index.ts'
-import { isUniqueViolation, type Tx } from '../database/index.ts'
+import { type Db, isUniqueViolation } from '../database/index.ts'
 import { type ConfigKind, checkConfigAsync } from '../definitions/index.ts'
 import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
 import {
@@ -51,7 +51,7 @@ export interface IntegrationInput {
  */
 export async function createIntegration(
   deps: IntegrationDeps,
-  tx: Tx,
+  tx: Db,
   teamId: string,
   input: IntegrationInput,
 ): Promise<Integration> {
@@ -66,7 +66,7 @@ export async function createIntegration(
 }
 
 /** An integration that the team owns or another shares. @throws Failure RESOURCE_NOT_FOUND */
-export async function getIntegration(tx: Tx, teamId: string, id: string): Promise<Integration> {
+export async function getIntegration(tx: Db, teamId: string, id: string): Promise<Integration> {
   const record = await findIntegration(tx, id)
   if (record === undefined || !isVisible(record, teamId)) throw notFound('integration', id)
   return await toIntegration(tx, teamId, record)
@@ -78,7 +78,7 @@ export async function getIntegration(tx: Tx, teamId: string, id: string): Promis
  * @param page.view `basic` leaves `config` undefined
  */
 export async function listIntegrations(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   page: { readonly before: string | undefined; readonly limit: number; readonly view: 'basic' | 'full' },
 ): Promise<readonly Integration[]> {
@@ -109,7 +109,7 @@ export interface IntegrationChange {
  */
 export async function updateIntegration(
   deps: IntegrationDeps,
-  tx: Tx,
+  tx: Db,
   teamId: string,
   change: IntegrationChange,
 ): Promise<Integration> {
@@ -146,7 +146,7 @@ export async function checkDefinition(
   return [...findings, ...findMasks(config, ''), ...deps.checkUrls(config, '')]
 }
 
-async function toIntegration(tx: Tx, teamId: string, record: IntegrationRecord): Promise<Integration> {
+async function toIntegration(tx: Db, teamId: string, record: IntegrationRecord): Promise<Integration> {
   const [integration] = await withTeamAndEnvironments(tx, teamId, [record])
   if (integration === undefined) throw new Error('one record without its view')
   return integration
@@ -155,7 +155,7 @@ async function toIntegration(tx: Tx, teamId: string, record: IntegrationRecord):
 /** Checks the new config of an integration and stores its secrets. @returns the masked config */
 async function storeConfig(
   deps: IntegrationDeps,
-  tx: Tx,
+  tx: Db,
   stored: IntegrationRecord & { readonly config: JsonObject },
   config: JsonObject,
 ): Promise<JsonObject> {
@@ -166,14 +166,14 @@ async function storeConfig(
   return masked
 }
 
-async function assertNameFree(tx: Tx, { id, teamId, name }: IntegrationRecord, wanted?: string): Promise<void> {
+async function assertNameFree(tx: Db, { id, teamId, name }: IntegrationRecord, wanted?: string): Promise<void> {
   if (wanted === undefined || wanted === name) return
   const holder = await findIntegrationByName(tx, teamId, wanted)
   if (holder !== undefined && holder.id !== id) throw nameTaken(wanted, holder.id)
 }
 
 async function writeChange(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   id: string,
   fields: Omit<IntegrationChange, 'id' | 'version' | 'replaceConfig'>,

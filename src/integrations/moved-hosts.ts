@@ -1,5 +1,5 @@
 import { type DotPath, Failure, formatDotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { hostsOf, resolveConfig } from '../definitions/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
 import { type IntegrationDeps, storedSecretPaths } from './stored-config.ts'
@@ -59,7 +59,7 @@ export interface OverrideToStore {
  */
 export async function assertMayMoveHosts(
   { accounts }: Pick<IntegrationDeps, 'accounts'>,
-  tx: Tx,
+  tx: Db,
   { kind, environmentId }: InstallerScope,
   { config, before, after, installationId }: OverrideToStore,
 ): Promise<void> {

@@ -9,7 +9,7 @@ import {
   parseJson,
   type Violation,
 } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { secretPaths } from '../definitions/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
 import type { SecretRef, SecretStore } from '../secrets/index.ts'
@@ -26,7 +26,7 @@ export interface IntegrationDeps {
 /** Asks for accounts, which belong to a module above this one. */
 export interface AccountPresence {
   /** Whether accounts are connected through the installation. */
-  existOfInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string): Promise<boolean>
+  existOfInstallation(tx: Db, environmentId: string, environmentIntegrationId: string): Promise<boolean>
 }
 
 /** A checked config ready to be stored. */
@@ -36,7 +36,7 @@ export interface ConfigToStore {
   /** Its secrets that are no masks: JSON texts by name, which is their path. */
   readonly given: SeparatedConfig['given']
   /** Stores the secrets that were given and removes those whose paths are gone from the config. */
-  storeSecrets(tx: Tx, ref: SecretRef): Promise<void>
+  storeSecrets(tx: Db, ref: SecretRef): Promise<void>
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
 import {
   createEnvironmentIntegration,
@@ -37,7 +37,7 @@ export interface UpsertedDefinition {
  */
 export async function upsertDefinition(
   deps: IntegrationDeps,
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentScope,
   { override, replaceOverride = false, showInCatalog, ...input }: UpsertDefinitionInput,
 ): Promise<UpsertedDefinition> {
@@ -58,7 +58,7 @@ export async function upsertDefinition(
 
 async function upsertInstallation(
   deps: IntegrationDeps,
-  tx: Tx,
+  tx: Db,
   scope: EnvironmentScope,
   given: Required<Pick<UpsertDefinitionInput, 'override' | 'replaceOverride' | 'showInCatalog'>> & {
     readonly integrationId: string

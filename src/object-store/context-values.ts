@@ -9,7 +9,7 @@ import {
   stringifyJson,
   type Violation,
 } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import type { ObjectStore } from './object-store.ts'
 import {
@@ -48,11 +48,11 @@ export interface ContextValueStore {
    *
    * @throws Failure INVALID_FIELD with every value that is larger than 1 MiB
    */
-  put(tx: Tx, owner: ContextOwner, values: JsonObject): Promise<void>
+  put(tx: Db, owner: ContextOwner, values: JsonObject): Promise<void>
   /** Removes values, in the transaction that changes or deletes the account. @param keys absent: all */
-  remove(tx: Tx, owner: ContextOwner, keys?: readonly string[]): Promise<void>
+  remove(tx: Db, owner: ContextOwner, keys?: readonly string[]): Promise<void>
   /** The values of accounts by account id; accounts without any are absent. A value that cannot be read is an error of its key. */
-  read(tx: Tx, owners: readonly ContextOwner[]): Promise<ReadonlyMap<string, StoredContextValues>>
+  read(tx: Db, owners: readonly ContextOwner[]): Promise<ReadonlyMap<string, StoredContextValues>>
 }
 
 /** Creates the store of context values over an object store. */
@@ -62,7 +62,7 @@ export function createContextValueStore(
 ): ContextValueStore {
   const cache = new LRUCache<string, string>({ maxSize: CACHED_BYTES_MAX, sizeCalculation: (text) => text.length + 1 })
 
-  async function readOne(tx: Tx, record: ContextObjectRecord): Promise<Json> {
+  async function readOne(tx: Db, record: ContextObjectRecord): Promise<Json> {
     const cached = cache.get(record.id)
     if (cached !== undefined) return parseJson(cached)
     const encrypted = record.content ?? (await objects.get(record))

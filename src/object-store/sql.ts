@@ -1,4 +1,4 @@
-import { execute, query, type Tx } from '../database/index.ts'
+import { type Db, execute, query } from '../database/index.ts'
 
 /** Names the account whose context values are meant. */
 export interface ContextOwner {
@@ -23,7 +23,7 @@ const COLUMNS = `object.environment_id as "environmentId", object.id, integrated
 
 /** The values of the accounts, of any environments, in one statement. Uses context_object_of_account. */
 export async function listContextObjects(
-  tx: Tx,
+  tx: Db,
   owners: readonly ContextOwner[],
 ): Promise<readonly ContextObjectRecord[]> {
   return await query(
@@ -38,7 +38,7 @@ export async function listContextObjects(
 
 /** Inserts values in one statement. The keys of the account must have none: see `retireContextObjects`. */
 export async function insertContextObjects(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: ContextOwner,
   objects: readonly { readonly id: string; readonly key: string; readonly content: Uint8Array }[],
 ): Promise<void> {
@@ -64,7 +64,7 @@ export async function insertContextObjects(
  * @param keys absent: all
  */
 export async function retireContextObjects(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: ContextOwner,
   keys: readonly string[] | undefined,
   delayMs: number,
@@ -83,7 +83,7 @@ export async function retireContextObjects(
  * context_object_upload.
  */
 export async function claimUploads(
-  tx: Tx,
+  tx: Db,
   { limit, leaseMs }: { readonly limit: number; readonly leaseMs: number },
 ): Promise<readonly (ContextObjectRecord & { readonly content: Uint8Array })[]> {
   return await query(
@@ -99,7 +99,7 @@ export async function claimUploads(
 }
 
 /** Drops the bytes of a value that is stored as an object. Uses the primary key. */
-export async function completeUpload(tx: Tx, { environmentId, id }: ContextObjectRecord): Promise<void> {
+export async function completeUpload(tx: Db, { environmentId, id }: ContextObjectRecord): Promise<void> {
   await execute(tx, 'update context_object set content = null where environment_id = :environmentId and id = :id', {
     environmentId,
     id,
@@ -111,7 +111,7 @@ export async function completeUpload(tx: Tx, { environmentId, id }: ContextObjec
  * that are due. Uses context_object_delete.
  */
 export async function claimExpiredObjects(
-  tx: Tx,
+  tx: Db,
   { limit, retryMs }: { readonly limit: number; readonly retryMs: number },
 ): Promise<readonly ContextOwner[]> {
   return await query(
@@ -128,7 +128,7 @@ export async function claimExpiredObjects(
 }
 
 /** Deletes the row of a deleted object. Uses the primary key. */
-export async function deleteContextObject(tx: Tx, environmentId: string, id: string): Promise<void> {
+export async function deleteContextObject(tx: Db, environmentId: string, id: string): Promise<void> {
   await execute(tx, 'delete from context_object where environment_id = :environmentId and id = :id', {
     environmentId,
     id,

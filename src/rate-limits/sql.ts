@@ -1,5 +1,5 @@
 import type { WindowCounts } from '../base/index.ts'
-import { execute, queryOne, type Tx } from '../database/index.ts'
+import { type Db, execute, queryOne } from '../database/index.ts'
 
 /** A rate limit: at most `limit` requests of a subject in a sliding window. */
 export interface RateLimitWindow {
@@ -26,7 +26,7 @@ const PREVIOUS = `case b.window_number when excluded.window_number then b.previo
  * row: any number of processes share the count. Uses the primary key.
  */
 export async function takeFromWindow(
-  tx: Tx,
+  tx: Db,
   { environmentId, subject, limit, windowMs }: RateLimitWindow,
 ): Promise<boolean> {
   const taken = await execute(
@@ -43,7 +43,7 @@ export async function takeFromWindow(
 }
 
 /** Returns one request to the window, because it was not sent. Uses the primary key. */
-export async function returnToWindow(tx: Tx, { environmentId, subject }: RateLimitWindow): Promise<void> {
+export async function returnToWindow(tx: Db, { environmentId, subject }: RateLimitWindow): Promise<void> {
   await execute(
     tx,
     `update request_budget set used = greatest(0, used - 1)
@@ -54,7 +54,7 @@ export async function returnToWindow(tx: Tx, { environmentId, subject }: RateLim
 
 /** The counts of a subject; `undefined` when it has none. Uses the primary key. */
 export async function findWindowState(
-  tx: Tx,
+  tx: Db,
   { environmentId, subject, windowMs }: RateLimitWindow,
 ): Promise<RateLimitWindowState | undefined> {
   return await queryOne(
@@ -71,7 +71,7 @@ export async function findWindowState(
 
 /** Blocks a subject for a while; a longer block is kept. Uses the primary key. */
 export async function blockWindow(
-  tx: Tx,
+  tx: Db,
   { environmentId, subject, windowMs }: RateLimitWindow,
   blockMs: number,
 ): Promise<void> {
@@ -87,7 +87,7 @@ export async function blockWindow(
 }
 
 /** Deletes counts that were not used for longer than the longest window. A scan of a small table. */
-export async function deleteIdleWindows(tx: Tx, idleMs: number, limit: number): Promise<number> {
+export async function deleteIdleWindows(tx: Db, idleMs: number, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from request_budget where ctid = any(array(
@@ -108,7 +108,7 @@ export interface ConcurrencySlot {
  * another call acquired the same one at the same moment: then try again. Uses the primary key.
  */
 export async function acquireConcurrencySlot(
-  tx: Tx,
+  tx: Db,
   { environmentId, accountId, holder }: ConcurrencySlot,
   slotsMax: number,
   ttlMs: number,
@@ -133,7 +133,7 @@ export async function acquireConcurrencySlot(
 
 /** Releases a slot, unless it expired and has another holder. Uses the primary key. */
 export async function releaseConcurrencySlot(
-  tx: Tx,
+  tx: Db,
   { environmentId, accountId, holder }: ConcurrencySlot,
 ): Promise<void> {
   await execute(
@@ -144,7 +144,7 @@ export async function releaseConcurrencySlot(
 }
 
 /** Deletes slots whose holders did not release them. A scan of a small table. */
-export async function deleteExpiredSlots(tx: Tx, limit: number): Promise<number> {
+export async function deleteExpiredSlots(tx: Db, limit: number): Promise<number> {
   return await execute(
     tx,
     'delete from request_slot where ctid = any(array(select ctid from request_slot where expires_at < now() limit :limit))',

@@ -1,5 +1,5 @@
 import { newId, type Random } from '../base/index.ts'
-import type { Database, Tx } from '../database/index.ts'
+import type { Database, Db } from '../database/index.ts'
 import { type QueuePolicy, REAP_BATCH, resolveExpiry, resolveOutcome } from './retry-policy.ts'
 import type { DecidedEnding, RunOutcome } from './run.ts'
 import {
@@ -81,13 +81,13 @@ export abstract class Queue<Payload> {
   }
 
   /** Writes the records of settled items, and what follows from it, in the transaction that settled them. */
-  protected abstract recordSettled(tx: Tx, settled: readonly (SettledItem & Payload)[]): Promise<void>
+  protected abstract recordSettled(tx: Db, settled: readonly (SettledItem & Payload)[]): Promise<void>
 
   /** The endings that holders decided on and may have reported, by item. */
-  protected abstract findEndings(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>>
+  protected abstract findEndings(tx: Db, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>>
 
   /** Leases up to `limit` items, fairly between concurrency keys. */
-  protected async lease(tx: Tx, claim: Claim): Promise<readonly (TakenLease & Payload)[]> {
+  protected async lease(tx: Db, claim: Claim): Promise<readonly (TakenLease & Payload)[]> {
     return await claimItems(tx, this.#table, {
       group: claim.group,
       holder: claim.holder,
@@ -102,7 +102,7 @@ export abstract class Queue<Payload> {
    * Leases up to `limit` items of a table with `leasesPerKey`; the keys take turns. Every key has had its turn when fewer are
    * returned, unless there are more than `VISITS_MAX` times those of one visit.
    */
-  protected async leaseInTurns(tx: Tx, claim: TurnClaim): Promise<readonly (TakenLease & Availability & Payload)[]> {
+  protected async leaseInTurns(tx: Db, claim: TurnClaim): Promise<readonly (TakenLease & Availability & Payload)[]> {
     const { group, holder, limit, keyLimits = [] } = claim
     const leases: (TakenLease & Availability & Payload)[] = []
     let isOver = false
@@ -166,7 +166,7 @@ export abstract class Queue<Payload> {
   }
 
   /** Only failed attempts are measured against the limit, whose base the lease knows. */
-  async #resolve(tx: Tx, settlements: readonly Settlement[]): Promise<readonly LeaseSettlement[]> {
+  async #resolve(tx: Db, settlements: readonly Settlement[]): Promise<readonly LeaseSettlement[]> {
     const { policy, random } = this.#deps
     const failed = settlements.filter(({ outcome }) => outcome.kind === 'retry').map(({ id }) => id)
     const bases = failed.length === 0 ? undefined : await findAttemptBases(tx, this.#table, failed)
@@ -176,7 +176,7 @@ export abstract class Queue<Payload> {
     })
   }
 
-  async #settle(tx: Tx, resolved: readonly LeaseSettlement[]): Promise<readonly (SettledItem & Payload)[]> {
+  async #settle(tx: Db, resolved: readonly LeaseSettlement[]): Promise<readonly (SettledItem & Payload)[]> {
     const settled = await settleLeases<Payload>(tx, this.#table, resolved)
     if (settled.length > 0) await this.recordSettled(tx, settled)
     return settled

@@ -1,11 +1,11 @@
 import { notFound } from '../base/index.ts'
 import {
+  type Db,
   decodePageToken,
   type ListPage,
   type ListPageRequest,
   listQuery,
   readPageSize,
-  type Tx,
   toPage,
 } from '../database/index.ts'
 import { QUEUE_POLICY } from './retry-policy.ts'
@@ -14,12 +14,12 @@ import { findRun, listRuns as listRunRecords, type RunFilter, type RunRecord } f
 import { findRunWaits, type RunWaitRow } from './sql/run-wait.ts'
 
 /** A run, and what it waits for. @throws Failure RESOURCE_NOT_FOUND */
-export async function getRun(tx: Tx, environmentId: string, id: string): Promise<RunView<RunRecord>> {
+export async function getRun(tx: Db, environmentId: string, id: string): Promise<RunView<RunRecord>> {
   return await withWaitState(tx, await getRunRecord(tx, environmentId, id))
 }
 
 /** The run as it is stored. @throws Failure RESOURCE_NOT_FOUND */
-export async function getRunRecord(tx: Tx, environmentId: string, id: string): Promise<RunRecord> {
+export async function getRunRecord(tx: Db, environmentId: string, id: string): Promise<RunRecord> {
   const run = await findRun(tx, environmentId, id)
   if (run === undefined) throw notFound('sync_job_run', id)
   return run
@@ -27,7 +27,7 @@ export async function getRunRecord(tx: Tx, environmentId: string, id: string): P
 
 /** A page of runs and what they wait for, newest tick first; filters combine with and. @throws Failure PAGE_TOKEN_INVALID */
 export async function listRuns(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: RunFilter,
   request: ListPageRequest,
@@ -87,7 +87,7 @@ export function mayWait(run: Pick<Run, 'status'>): boolean {
  * without any.
  */
 export async function withWaitStates<Stored extends Run>(
-  tx: Tx,
+  tx: Db,
   runs: readonly Stored[],
 ): Promise<readonly RunView<Stored>[]> {
   const candidates = runs.filter(mayWait)
@@ -110,7 +110,7 @@ export async function withWaitStates<Stored extends Run>(
 }
 
 /** One run with what it waits for. */
-export async function withWaitState<Stored extends Run>(tx: Tx, run: Stored): Promise<RunView<Stored>> {
+export async function withWaitState<Stored extends Run>(tx: Db, run: Stored): Promise<RunView<Stored>> {
   const [view = run] = await withWaitStates(tx, [run])
   return view
 }

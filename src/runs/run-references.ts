@@ -1,5 +1,5 @@
 import { accountNotActive, Failure, type JsonObject, notFound } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { ErrorHandling, RunDestination } from './run.ts'
 import { findRunReferences } from './sql/run-references.ts'
 
@@ -30,7 +30,7 @@ export interface RunReferenceIds {
  * @throws Failure RESOURCE_NOT_FOUND for a job or account that is unknown or of another environment, WEBHOOK_NOT_FOUND,
  * INVALID_FIELD when the account is one of another integration than the job is for
  */
-export async function loadRunReferences(tx: Tx, environmentId: string, ids: RunReferenceIds): Promise<RunReferences> {
+export async function loadRunReferences(tx: Db, environmentId: string, ids: RunReferenceIds): Promise<RunReferences> {
   const { destination, syncJobId, integratedAccountId } = ids
   const webhookId = destination.kind === 'webhook' ? destination.webhookId : null
   const found = await findRunReferences(tx, environmentId, { syncJobId, integratedAccountId, webhookId })

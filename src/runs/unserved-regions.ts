@@ -1,5 +1,5 @@
 import type { PollLoopSpec } from '../base/index.ts'
-import type { Database, Tx } from '../database/index.ts'
+import type { Database, Db } from '../database/index.ts'
 import { QUEUE_POLICY } from './retry-policy.ts'
 import { WEBHOOK_QUEUE_GROUP } from './run.ts'
 import { countUnservedWork, type UnservedWork } from './sql/unserved-work.ts'
@@ -9,7 +9,7 @@ const WAITING_MS = 60_000
 const CHECK_INTERVAL_MS = 60_000
 
 /** What waits for over a minute in regions that no worker serves; empty while every such region is served. */
-export async function findUnservedWork(tx: Tx): Promise<readonly UnservedWork[]> {
+export async function findUnservedWork(tx: Db): Promise<readonly UnservedWork[]> {
   return await countUnservedWork(tx, WEBHOOK_QUEUE_GROUP, QUEUE_POLICY.leaseMs, WAITING_MS)
 }
 

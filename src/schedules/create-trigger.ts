@@ -7,7 +7,7 @@ import {
   notFound,
   type Violation,
 } from '../base/index.ts'
-import { isForeignKeyViolation, type Tx } from '../database/index.ts'
+import { type Db, isForeignKeyViolation } from '../database/index.ts'
 import {
   destinationRequired,
   type ErrorHandling,
@@ -30,7 +30,7 @@ export interface TriggerDeps extends RunChecks {
   readonly clock: Pick<Clock, 'now'>
   /** Violations of resources that are to replace those of the job, with fields below `resources`. */
   checkResources(
-    tx: Tx,
+    tx: Db,
     environmentId: string,
     syncJobId: string,
     resources: readonly JsonObject[],
@@ -58,7 +58,7 @@ export interface TriggerInput {
  */
 export async function createTrigger(
   deps: TriggerDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   input: TriggerInput,
 ): Promise<TriggerRecord> {

@@ -1,4 +1,4 @@
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { findTicksWithRun, insertMissedTicks, type NewTick, type RunQueue } from '../runs/index.ts'
 import { type CatchUpPlan, type CatchUpPolicy, catchUpTicks } from './catch-up.ts'
 import { cronExpression } from './cron-expression.ts'
@@ -50,7 +50,7 @@ const TICKS_MAX = 2_000
  */
 export async function fireTicks(
   deps: FireDeps,
-  tx: Tx,
+  tx: Db,
   due: readonly DueTrigger[],
   now: Date,
   isNew: boolean,
@@ -104,7 +104,7 @@ function planTicks({ depths, catchUp: policy }: FireDeps, due: readonly DueTrigg
   return { plans, failed }
 }
 
-async function withoutRecordedTicks(tx: Tx, plans: readonly TriggerPlan[]): Promise<readonly TriggerPlan[]> {
+async function withoutRecordedTicks(tx: Db, plans: readonly TriggerPlan[]): Promise<readonly TriggerPlan[]> {
   const recorded = await findTicksWithRun(
     tx,
     plans.flatMap(({ ticks }) => ticks),

@@ -1,5 +1,5 @@
 import { systemClock, TtlCache } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { QUEUE_DEPTH_MAX, queueGroupKey, type RunQueue } from '../runs/index.ts'
 
 /** Cache TTL of a count; runs that this ticker adds are counted immediately. */
@@ -26,7 +26,7 @@ export class QueueDepthCache {
   }
 
   /** Counts the groups whose depth is not cached. Call before `isFull` and `add` of these groups. */
-  async load(tx: Tx, groups: readonly { readonly environmentId: string; readonly group: string }[]): Promise<void> {
+  async load(tx: Db, groups: readonly { readonly environmentId: string; readonly group: string }[]): Promise<void> {
     const missing = new Map<string, (typeof groups)[number]>()
     for (const each of groups) {
       const key = queueGroupKey(each.environmentId, each.group)

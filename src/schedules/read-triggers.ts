@@ -1,10 +1,10 @@
 import { invalidFields } from '../base/index.ts'
 import {
+  type Db,
   decodePageToken,
   type ListPage,
   type ListPageRequest,
   readPageSize,
-  type Tx,
   toPage,
 } from '../database/index.ts'
 import { listTickLedger, type TickLedgerEntry } from '../runs/index.ts'
@@ -24,7 +24,7 @@ const PREVIEW_DEFAULT = 5
 const PREVIEW_MAX = 100
 
 /** @throws Failure RESOURCE_NOT_FOUND */
-export async function getTrigger(tx: Tx, environmentId: string, id: string): Promise<TriggerRecord> {
+export async function getTrigger(tx: Db, environmentId: string, id: string): Promise<TriggerRecord> {
   const trigger = await findTrigger(tx, environmentId, id)
   if (trigger === undefined) throw triggerNotFound(id)
   return trigger
@@ -32,7 +32,7 @@ export async function getTrigger(tx: Tx, environmentId: string, id: string): Pro
 
 /** At most `limit` triggers below the id `before`, newest first; filters combine with and. */
 export async function listTriggers(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: TriggerFilter,
   page: { readonly before: string | undefined; readonly limit: number },
@@ -47,7 +47,7 @@ export async function listTriggers(
  * @throws Failure RESOURCE_NOT_FOUND, PAGE_TOKEN_INVALID
  */
 export async function listTicks(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   request: ListPageRequest,

@@ -1,4 +1,4 @@
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { appendEvents } from '../events/index.ts'
 import type { DueTrigger } from './sql/due-trigger.ts'
 import { suspendSchedule } from './sql/trigger.ts'
@@ -9,7 +9,7 @@ import { suspendSchedule } from './sql/trigger.ts'
  * @returns whether it was suspended; not when it has changed since the tick was read
  */
 export async function suspendTrigger(
-  tx: Tx,
+  tx: Db,
   { triggerId, nextFireAt }: Pick<DueTrigger, 'triggerId' | 'nextFireAt'>,
   error: string,
 ): Promise<boolean> {

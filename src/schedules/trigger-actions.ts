@@ -1,4 +1,4 @@
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { assertRunnable, enqueueNewRun, loadRunReferences, type RunView } from '../runs/index.ts'
 import type { TriggerDeps } from './create-trigger.ts'
 import { getTrigger } from './read-triggers.ts'
@@ -13,7 +13,7 @@ import { assertVersion, changeSchedule, getLockedTrigger } from './trigger-sched
  */
 export async function pauseTrigger(
   deps: TriggerDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<TriggerRecord> {
@@ -31,7 +31,7 @@ export async function pauseTrigger(
  */
 export async function resumeTrigger(
   deps: TriggerDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<TriggerRecord> {
@@ -48,7 +48,7 @@ export async function resumeTrigger(
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH
  */
 export async function deleteTrigger(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   version: number | undefined,
@@ -67,7 +67,7 @@ export async function deleteTrigger(
  */
 export async function runTriggerNow(
   deps: TriggerDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   { ignorePreviousRun = false }: { readonly ignorePreviousRun?: boolean } = {},

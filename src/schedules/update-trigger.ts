@@ -1,5 +1,5 @@
 import { canonicalJson, invalidFields, type JsonObject } from '../base/index.ts'
-import type { Database, Tx } from '../database/index.ts'
+import type { Database, Db } from '../database/index.ts'
 import {
   type ErrorHandling,
   hasWebhook,
@@ -92,7 +92,7 @@ function areSame(one: readonly JsonObject[], other: readonly JsonObject[]): bool
 
 async function changeSettings(
   deps: TriggerDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   change: TriggerChange,
@@ -112,7 +112,7 @@ async function changeSettings(
 /** The arguments to store, once they and the resources are found to be valid. @throws Failure RESOURCES_INVALID, ARGS_INVALID */
 async function checkedArgs(
   deps: TriggerDeps,
-  tx: Tx,
+  tx: Db,
   trigger: TriggerRecord,
   args: JsonObject | undefined,
   resources: TriggerChange['resources'],
@@ -129,7 +129,7 @@ async function checkedArgs(
 }
 
 /** The trigger, if the change may be made. @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, WEBHOOK_NOT_FOUND */
-async function getChangeable(tx: Tx, environmentId: string, id: string, change: TriggerChange) {
+async function getChangeable(tx: Db, environmentId: string, id: string, change: TriggerChange) {
   const stored = await getTrigger(tx, environmentId, id)
   assertVersion(stored, change.version)
   const { destination } = change

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { createSealer, Failure, newId, type Sealer } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { decrypt, encrypt } from './encryption.ts'
 import type { KeyRing } from './key-ring.ts'
 import {
@@ -25,19 +25,19 @@ const PLAINTEXTS_CACHED_MAX = 5_000
 /** Encrypted values of a subject, by name; the only place that turns them into plain text. */
 export interface SecretStore {
   /** Stores or replaces the given values; others of the subject stay. */
-  put(tx: Tx, ref: SecretRef, values: Readonly<Record<string, string>>): Promise<void>
+  put(tx: Db, ref: SecretRef, values: Readonly<Record<string, string>>): Promise<void>
   /** All values of the subject, `{}` when there are none. @throws Failure SECRET_UNREADABLE when one does not decrypt */
-  get(tx: Tx, ref: SecretRef): Promise<Record<string, string>>
+  get(tx: Db, ref: SecretRef): Promise<Record<string, string>>
   /** The same for rows of the subject that were read already. */
-  decryptAll(tx: Tx, ref: SecretRef, secrets: readonly EncryptedSecret[]): Promise<Record<string, string>>
+  decryptAll(tx: Db, ref: SecretRef, secrets: readonly EncryptedSecret[]): Promise<Record<string, string>>
   /** Removes the named values, or all. */
-  remove(tx: Tx, ref: SecretRef, names?: readonly string[]): Promise<void>
+  remove(tx: Db, ref: SecretRef, names?: readonly string[]): Promise<void>
   /** Crypto-shredding: makes everything the owner ever stored unreadable, in backups too. */
-  destroyKeys(tx: Tx, ownerId: string): Promise<void>
+  destroyKeys(tx: Db, ownerId: string): Promise<void>
   /** Encrypts bytes for a column outside the secret table. @param aad associated data: table, column and row */
-  encryptFor(tx: Tx, ownerId: string, aad: string, bytes: Uint8Array): Promise<Uint8Array>
+  encryptFor(tx: Db, ownerId: string, aad: string, bytes: Uint8Array): Promise<Uint8Array>
   /** Decrypts what `encryptFor` made for the same owner and associated data. @throws Failure SECRET_UNREADABLE */
-  decryptFor(tx: Tx, ownerId: string, aad: string, encrypted: Uint8Array): Promise<Uint8Array>
+  decryptFor(tx: Db, ownerId: string, aad: string, encrypted: Uint8Array): Promise<Uint8Array>
   /** Seals what clients hold, under keys of the ring: every process opens what another one sealed. */
   readonly sealer: Sealer
 }
@@ -53,7 +53,7 @@ export function createSecretStore(ring: KeyRing): SecretStore {
   /** By associated data and ciphertext, which decrypt to nothing else: what is stored anew, or elsewhere, misses. */
   const plaintexts = new LRUCache<string, string>({ max: PLAINTEXTS_CACHED_MAX })
 
-  async function decryptOne(tx: Tx, ref: SecretRef, secret: EncryptedSecret): Promise<string> {
+  async function decryptOne(tx: Db, ref: SecretRef, secret: EncryptedSecret): Promise<string> {
     const { name, dataKeyId, ciphertext } = secret
     const aad = secretAad(ref, name)
     const cacheKey = `${aad}|${Buffer.from(ciphertext.buffer, ciphertext.byteOffset, ciphertext.byteLength).toString('latin1')}`
@@ -65,7 +65,7 @@ export function createSecretStore(ring: KeyRing): SecretStore {
     return text
   }
 
-  async function decryptAll(tx: Tx, ref: SecretRef, secrets: readonly EncryptedSecret[]) {
+  async function decryptAll(tx: Db, ref: SecretRef, secrets: readonly EncryptedSecret[]) {
     const values: Record<string, string> = {}
     for (const secret of secrets) values[secret.name] = await decryptOne(tx, ref, secret)
     return values
@@ -107,13 +107,13 @@ class DataKeys {
   }
 
   /** The key for new values, made when there is none. Read every time: a key of a transaction that rolls back never existed. */
-  async current(tx: Tx, ownerId: string): Promise<{ readonly id: string; readonly key: Uint8Array }> {
+  async current(tx: Db, ownerId: string): Promise<{ readonly id: string; readonly key: Uint8Array }> {
     const record = (await findCurrentDataKey(tx, ownerId)) ?? (await this.#create(tx, ownerId))
     return { id: record.id, key: this.#unwrap(ownerId, record) }
   }
 
   /** @throws Failure SECRET_UNREADABLE */
-  async get(tx: Tx, ownerId: string, id: string): Promise<Uint8Array> {
+  async get(tx: Db, ownerId: string, id: string): Promise<Uint8Array> {
     const cached = this.#unwrapped.get(id)
     if (cached !== undefined) return cached
     const record = await findDataKey(tx, ownerId, id)
@@ -121,7 +121,7 @@ class DataKeys {
     return this.#unwrap(ownerId, record)
   }
 
-  async #create(tx: Tx, ownerId: string): Promise<DataKeyRecord> {
+  async #create(tx: Db, ownerId: string): Promise<DataKeyRecord> {
     const id = newId()
     await insertDataKey(tx, ownerId, { id, ...this.#ring.createDataKey(ownerId, id) })
     const stored = await findCurrentDataKey(tx, ownerId)
@@ -142,7 +142,7 @@ class DataKeys {
  *
  * @returns its id; `undefined` when the ring unwraps everything
  */
-export async function findUnreadableKey(tx: Tx, ring: KeyRing): Promise<string | undefined> {
+export async function findUnreadableKey(tx: Db, ring: KeyRing): Promise<string | undefined> {
   const samples = await listDataKeySamples(tx)
   return samples.find((sample) => !canUnwrap(ring, sample))?.keyEncryptionKeyId
 }

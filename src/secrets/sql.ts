@@ -1,4 +1,4 @@
-import { query, type Tx } from '../database/index.ts'
+import { type Db, query } from '../database/index.ts'
 
 /** What a set of secrets belongs to. */
 export interface SecretRef {
@@ -25,7 +25,7 @@ export function secretFromRow({ ciphertext, ...rest }: EncodedSecret): Encrypted
 }
 
 /** All secrets of a subject. Prepared; uses the primary key. */
-export async function listSecrets(tx: Tx, ref: SecretRef): Promise<readonly EncryptedSecret[]> {
+export async function listSecrets(tx: Db, ref: SecretRef): Promise<readonly EncryptedSecret[]> {
   return await query(
     tx,
     `select name, data_key_id as "dataKeyId", sealed as ciphertext from secret
@@ -35,7 +35,7 @@ export async function listSecrets(tx: Tx, ref: SecretRef): Promise<readonly Encr
 }
 
 /** Stores or replaces one secret. */
-export async function upsertSecret(tx: Tx, ref: SecretRef, secret: EncryptedSecret): Promise<void> {
+export async function upsertSecret(tx: Db, ref: SecretRef, secret: EncryptedSecret): Promise<void> {
   const value = { data_key_id: secret.dataKeyId, sealed: secret.ciphertext }
   await tx('secret')
     .insert({ ...toColumns(ref), name: secret.name, ...value })
@@ -44,7 +44,7 @@ export async function upsertSecret(tx: Tx, ref: SecretRef, secret: EncryptedSecr
 }
 
 /** Removes the named secrets of a subject, or all of them. */
-export async function deleteSecrets(tx: Tx, ref: SecretRef, names?: readonly string[]): Promise<void> {
+export async function deleteSecrets(tx: Db, ref: SecretRef, names?: readonly string[]): Promise<void> {
   const secrets = tx('secret').where(toColumns(ref))
   if (names !== undefined) secrets.whereRaw('name = any(?)', [[...names]])
   await secrets.delete()
@@ -55,7 +55,7 @@ export async function deleteSecrets(tx: Tx, ref: SecretRef, names?: readonly str
  *
  * Stored responses of idempotent requests go too: they are encrypted under the same keys.
  */
-export async function deleteSecretsAndKeys(tx: Tx, ownerId: string): Promise<void> {
+export async function deleteSecretsAndKeys(tx: Db, ownerId: string): Promise<void> {
   for (const table of ['secret', 'idempotency_key', 'data_key']) await tx(table).where({ owner_id: ownerId }).delete()
 }
 
@@ -73,17 +73,17 @@ export interface DataKeyRecord {
 const DATA_KEY = ['id', 'key_encryption_key_id as keyEncryptionKeyId', 'wrapped_key as wrapped']
 
 /** The key that encrypts new values of the owner. Uses data_key_current. */
-export async function findCurrentDataKey(tx: Tx, ownerId: string): Promise<DataKeyRecord | undefined> {
+export async function findCurrentDataKey(tx: Db, ownerId: string): Promise<DataKeyRecord | undefined> {
   return await tx('data_key').where({ owner_id: ownerId, is_current: true }).first(DATA_KEY)
 }
 
 /** Any key of the owner, current or not. Uses the primary key. */
-export async function findDataKey(tx: Tx, ownerId: string, id: string): Promise<DataKeyRecord | undefined> {
+export async function findDataKey(tx: Db, ownerId: string, id: string): Promise<DataKeyRecord | undefined> {
   return await tx('data_key').where({ id, owner_id: ownerId }).first(DATA_KEY)
 }
 
 /** One key under each key encryption key that is in use, with its owner. Reads the whole table, a row per environment. */
-export async function listDataKeySamples(tx: Tx): Promise<readonly (DataKeyRecord & { readonly ownerId: string })[]> {
+export async function listDataKeySamples(tx: Db): Promise<readonly (DataKeyRecord & { readonly ownerId: string })[]> {
   return await tx('data_key')
     .distinctOn('key_encryption_key_id')
     .orderBy(['key_encryption_key_id', 'id'])
@@ -91,7 +91,7 @@ export async function listDataKeySamples(tx: Tx): Promise<readonly (DataKeyRecor
 }
 
 /** Stores a first key; of two simultaneous first keys one is stored (unique index data_key_current) and the other dropped. */
-export async function insertDataKey(tx: Tx, ownerId: string, key: DataKeyRecord): Promise<void> {
+export async function insertDataKey(tx: Db, ownerId: string, key: DataKeyRecord): Promise<void> {
   await tx('data_key')
     .insert({ id: key.id, owner_id: ownerId, key_encryption_key_id: key.keyEncryptionKeyId, wrapped_key: key.wrapped })
     .onConflict(tx.raw('(owner_id) where is_current'))

@@ -1,6 +1,6 @@
 import type { Plan } from '../definitions/index.ts'
 import type { AccountAccess, ApiProxy } from '../proxy/index.ts'
-import { type MappingPlan, type UnifiedDependencies, unifiedPages } from '../unified/index.ts'
+import { type MappingPlan, type UnifiedDependencies, unifiedPages } from '../unified-calls/index.ts'
 import type { UnifiedMethodRef } from '../unified-models/index.ts'
 import { createProxySource, type PageSource, toPageOutcome } from './page-source.ts'
 import { isUnifiedName } from './resource.ts'

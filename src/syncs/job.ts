@@ -9,7 +9,7 @@ import {
   suggest,
   type Violation,
 } from '../base/index.ts'
-import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { type Db, mapForeignKeyToInUse } from '../database/index.ts'
 import { resolveConfig } from '../definitions/index.ts'
 import { validateExpression } from '../expressions/index.ts'
 import { deleteTriggersOf, type ErrorHandling } from '../runs/index.ts'
@@ -55,7 +55,7 @@ type CheckedJob = Pick<SyncJobRecord, 'integrationName' | 'resources' | 'argsSch
  */
 export async function createSyncJob(
   deps: { readonly clock: Clock; readonly mappings: MappingFinder },
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   input: SyncJobInput,
 ): Promise<SyncJobRecord> {
@@ -75,13 +75,13 @@ export async function createSyncJob(
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */
-export async function getSyncJob(tx: Tx, environmentId: string, id: string): Promise<SyncJobRecord> {
+export async function getSyncJob(tx: Db, environmentId: string, id: string): Promise<SyncJobRecord> {
   return (await findSyncJob(tx, environmentId, id)) ?? jobNotFound(id)
 }
 
 /** At most `limit` jobs below the id `before`, newest first. */
 export async function listSyncJobs(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly SyncJobRecord[]> {
@@ -97,7 +97,7 @@ export async function listSyncJobs(
  */
 export async function updateSyncJob(
   { mappings }: { readonly mappings: MappingFinder },
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   input: Omit<SyncJobChange, 'resources'> & {
     readonly id: string
@@ -125,7 +125,7 @@ export async function updateSyncJob(
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE
  */
 export async function deleteSyncJob(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   input: { readonly id: string; readonly force?: boolean; readonly version?: number | undefined },
 ): Promise<void> {
@@ -142,7 +142,7 @@ export async function deleteSyncJob(
  */
 export async function checkTriggerResources(
   mappings: MappingFinder,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   syncJobId: string,
   resources: readonly JsonObject[],
@@ -158,7 +158,7 @@ export async function checkTriggerResources(
  * @param jobs of the environment
  */
 export async function findJobWarnings(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   jobs: readonly Pick<SyncJobRecord, 'integrationName'>[],
 ): Promise<readonly (readonly Violation[])[]> {
@@ -179,7 +179,7 @@ const CHECKED_JOBS_MAX = 1_000
  * for what it requires (by now), with the violations of their resources: among the newest 1 000 jobs.
  */
 export async function findBrokenJobs(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   integrationName: string,
 ): Promise<readonly { readonly job: SyncJobRecord; readonly violations: readonly Violation[] }[]> {
@@ -201,7 +201,7 @@ export async function findBrokenJobs(
     .filter(({ violations }) => violations.length > 0)
 }
 
-async function assertValidJob(mappings: MappingFinder, tx: Tx, environmentId: string, job: CheckedJob): Promise<void> {
+async function assertValidJob(mappings: MappingFinder, tx: Db, environmentId: string, job: CheckedJob): Promise<void> {
   const byReason: readonly (readonly [FailureReason, readonly Violation[]])[] = [
     ['RESOURCES_INVALID', await findResourceViolations(mappings, tx, environmentId, job)],
     ['INVALID_FIELD', checkArgsSchema(job.argsSchema)],
@@ -217,7 +217,7 @@ async function assertValidJob(mappings: MappingFinder, tx: Tx, environmentId: st
 
 async function findResourceViolations(
   mappings: MappingFinder,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   { integrationName, argsSchema, resources: given }: Pick<CheckedJob, 'integrationName' | 'argsSchema' | 'resources'>,
 ): Promise<readonly Violation[]> {
@@ -247,7 +247,7 @@ function checkArgsValidation(expression: string): Violation[] {
   return [{ field: 'args_validation', description, rule: 'expression.syntax' }]
 }
 
-async function deleteUnlessUsed(tx: Tx, environmentId: string, id: string, version: number | undefined) {
+async function deleteUnlessUsed(tx: Db, environmentId: string, id: string, version: number | undefined) {
   const why = 'triggers run this job: delete them first, or set force to delete them with it'
   return await mapForeignKeyToInUse({ type: 'sync_job', id, why }, () =>
     deleteSyncJobRow(tx, environmentId, id, version),

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../base/index.ts'
-import { execute, jsonb, newestFirst, nextVersion, type Tx, whereVersion } from '../database/index.ts'
+import { type Db, execute, jsonb, newestFirst, nextVersion, whereVersion } from '../database/index.ts'
 import type { ErrorHandling } from '../runs/index.ts'
 
 /** A sync job as it is stored. */
@@ -49,7 +49,7 @@ const COLUMNS = [
 ]
 
 /** Stores a job. */
-export async function insertSyncJob(tx: Tx, job: NewSyncJob): Promise<SyncJobRecord> {
+export async function insertSyncJob(tx: Db, job: NewSyncJob): Promise<SyncJobRecord> {
   const [inserted] = await tx('sync_job')
     .insert({
       environment_id: job.environmentId,
@@ -67,12 +67,12 @@ export async function insertSyncJob(tx: Tx, job: NewSyncJob): Promise<SyncJobRec
 }
 
 /** Finds a job. Uses the primary key. */
-export async function findSyncJob(tx: Tx, environmentId: string, id: string): Promise<SyncJobRecord | undefined> {
+export async function findSyncJob(tx: Db, environmentId: string, id: string): Promise<SyncJobRecord | undefined> {
   return await tx('sync_job').where({ environment_id: environmentId, id }).first<SyncJobRecord | undefined>(COLUMNS)
 }
 
 /** Finds a job and locks its row until the transaction ends. Uses the primary key. */
-export async function lockSyncJob(tx: Tx, environmentId: string, id: string): Promise<SyncJobRecord | undefined> {
+export async function lockSyncJob(tx: Db, environmentId: string, id: string): Promise<SyncJobRecord | undefined> {
   return await tx('sync_job')
     .where({ environment_id: environmentId, id })
     .forUpdate()
@@ -81,7 +81,7 @@ export async function lockSyncJob(tx: Tx, environmentId: string, id: string): Pr
 
 /** Jobs of the environment below the id `before`, newest first. Uses the primary key. */
 export async function listSyncJobRows(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   before: string | undefined,
   limit: number,
@@ -94,7 +94,7 @@ export async function listSyncJobRows(
 
 /** Changes the given fields; `undefined` when there is no such job or its version is not the given one. */
 export async function updateSyncJobRow(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   change: SyncJobChange,
@@ -122,7 +122,7 @@ export async function updateSyncJobRow(
  * Violates the foreign key of triggers while some run it.
  */
 export async function deleteSyncJobRow(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   version: number | undefined,
@@ -144,7 +144,7 @@ export async function deleteSyncJobRow(
 }
 
 /** Names of the integrations that an environment has installed. Uses environment_integration_pair; an environment installs few. */
-export async function listInstalledNames(tx: Tx, environmentId: string): Promise<readonly string[]> {
+export async function listInstalledNames(tx: Db, environmentId: string): Promise<readonly string[]> {
   return await tx('environment_integration')
     .join('integration', 'integration.id', 'environment_integration.integration_id')
     .where({ 'environment_integration.environment_id': environmentId, is_hidden: false })
@@ -157,7 +157,7 @@ export async function listInstalledNames(tx: Tx, environmentId: string): Promise
  * integration of the same name. Uses environment_integration_pair; an environment installs few.
  */
 export async function listInstalledConfigs(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   integrationName: string,
 ): Promise<readonly { readonly config: JsonObject; readonly override: JsonObject }[]> {

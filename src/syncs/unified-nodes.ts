@@ -7,7 +7,7 @@ import {
   suggestOneOf,
   type Violation,
 } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import {
   checkUnifiedQuery,
   filtersSince,
@@ -19,7 +19,7 @@ import {
   UNIFIED_OPTIONS,
   type UnifiedQuery,
   type UnifiedRequest,
-} from '../unified/index.ts'
+} from '../unified-calls/index.ts'
 import type { MappedAccount, UnifiedMappings, UnifiedMethodRef } from '../unified-models/index.ts'
 import type { ListingRequest } from './page-source.ts'
 import { isUnifiedName, readSyncResources, type SyncResource } from './resource.ts'
@@ -62,7 +62,7 @@ export function strictQuery(query: JsonObject): JsonObject {
  */
 export async function findUnifiedViolations(
   mappings: MappingFinder,
-  tx: Tx,
+  tx: Db,
   account: MappedAccount,
   resources: readonly SyncResource[],
   path = 'resources',
@@ -87,7 +87,7 @@ const NEVER_KEPT_BACK = {
 /** Checks the nodes of a run for its account. @throws Failure RESOURCES_INVALID with every violation */
 export async function assertMapped(
   mappings: MappingFinder,
-  tx: Tx,
+  tx: Db,
   account: MappedAccount,
   resources: readonly JsonObject[],
 ): Promise<void> {
@@ -97,7 +97,7 @@ export async function assertMapped(
 
 async function findMapping(
   mappings: MappingFinder,
-  tx: Tx,
+  tx: Db,
   account: MappedAccount,
   node: SyncResource,
   at: string,

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../base/index.ts'
-import { execute, jsonb, newestFirst, query, queryOne, type Tx } from '../database/index.ts'
+import { type Db, execute, jsonb, newestFirst, query, queryOne } from '../database/index.ts'
 
 /** `queued` before the first step; the last three are final. */
 export const TASK_STATES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const
@@ -65,20 +65,20 @@ const COLUMNS = [
 ]
 
 /** Stores a task that is due at once. */
-export async function insertTask(tx: Tx, { id, environmentId, kind, params }: NewTask): Promise<TaskRecord> {
+export async function insertTask(tx: Db, { id, environmentId, kind, params }: NewTask): Promise<TaskRecord> {
   const row = { id, environment_id: environmentId, kind, params: jsonb(params) }
   const [inserted] = await tx('task').insert(row).returning(COLUMNS)
   return inserted
 }
 
 /** Uses the primary key. */
-export async function findTask(tx: Tx, environmentId: string, id: string): Promise<TaskRecord | undefined> {
+export async function findTask(tx: Db, environmentId: string, id: string): Promise<TaskRecord | undefined> {
   return await tx('task').where({ environment_id: environmentId, id }).first(COLUMNS)
 }
 
 /** At most `limit` tasks below the id `before`, newest first. Uses the primary key, or task_of_state. */
 export async function listTaskRecords(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   state: TaskState | undefined,
   page: { readonly before: string | undefined; readonly limit: number },
@@ -89,7 +89,7 @@ export async function listTaskRecords(
 }
 
 /** How many tasks of the environment have not ended. Uses task_unfinished. */
-export async function countUnfinishedTasks(tx: Tx, environmentId: string): Promise<number> {
+export async function countUnfinishedTasks(tx: Db, environmentId: string): Promise<number> {
   const sql = 'select count(*) as count from task where environment_id = :environmentId and due_at is not null'
   return (await queryOne<{ readonly count: number }>(tx, sql, { environmentId }))?.count ?? 0
 }
@@ -98,7 +98,7 @@ export async function countUnfinishedTasks(tx: Tx, environmentId: string): Promi
  * Locks the task of these kinds that is due for the longest, passing over those that other processes lock; the lock ends with
  * the transaction. Uses task_due.
  */
-export async function lockDueTask(tx: Tx, kinds: readonly string[]): Promise<TaskRecord | undefined> {
+export async function lockDueTask(tx: Db, kinds: readonly string[]): Promise<TaskRecord | undefined> {
   const found = await query<TaskRecord>(
     tx,
     `select id, environment_id as "environmentId", kind, params, state, done, total, cursor, result, error, failures,
@@ -111,7 +111,7 @@ export async function lockDueTask(tx: Tx, kinds: readonly string[]): Promise<Tas
 
 /** Stores a task that the transaction has locked after a step. It is due again behind all others. */
 export async function updateTaskProgress(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: Pick<TaskRecord, 'environmentId' | 'id'>,
   { state, done, total, cursor, result }: TaskProgress,
 ): Promise<void> {
@@ -140,7 +140,7 @@ export async function updateTaskProgress(
  * @param delayMs undefined: the task has failed
  */
 export async function updateTaskFailure(
-  tx: Tx,
+  tx: Db,
   { environmentId, id, failures, done }: TaskRecord,
   error: string,
   delayMs: number | undefined,
@@ -157,7 +157,7 @@ export async function updateTaskFailure(
 }
 
 /** Ends a task that has not ended and is no deletion, after the step that locks it. */
-export async function updateTaskCancelled(tx: Tx, environmentId: string, id: string): Promise<void> {
+export async function updateTaskCancelled(tx: Db, environmentId: string, id: string): Promise<void> {
   await tx('task')
     .where({ environment_id: environmentId, id })
     .whereNotNull('due_at')
@@ -166,7 +166,7 @@ export async function updateTaskCancelled(tx: Tx, environmentId: string, id: str
 }
 
 /** Deletes tasks that ended longer ago than that, at most `limit`; returns how many. Uses task_finished. */
-export async function deleteEndedTasks(tx: Tx, keepMs: number, limit: number): Promise<number> {
+export async function deleteEndedTasks(tx: Db, keepMs: number, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from task where (environment_id, id) in (
@@ -176,7 +176,7 @@ export async function deleteEndedTasks(tx: Tx, keepMs: number, limit: number): P
 }
 
 /** Cancels what deleted environments have under way, but for deletions. Uses task_unfinished. */
-export async function cancelTasksOfEnvironments(tx: Tx, environmentIds: readonly string[]): Promise<void> {
+export async function cancelTasksOfEnvironments(tx: Db, environmentIds: readonly string[]): Promise<void> {
   await execute(
     tx,
     `update task set state = 'cancelled', due_at = null, updated_at = now(), finished_at = now()
@@ -186,7 +186,7 @@ export async function cancelTasksOfEnvironments(tx: Tx, environmentIds: readonly
 }
 
 /** Deletes the tasks of a deleted environment; the one that deletes it is the service's, and stays until its retention ends. */
-export async function deleteTasksOfEnvironment(tx: Tx, environmentId: string): Promise<void> {
+export async function deleteTasksOfEnvironment(tx: Db, environmentId: string): Promise<void> {
   const sql = "delete from task where environment_id = :environmentId and kind <> 'delete_environment'"
   await execute(tx, sql, { environmentId })
 }

@@ -1,5 +1,5 @@
 import { Failure, newId, notFound } from '../base/index.ts'
-import { type ListPage, type ListPageRequest, listQuery, pageById, type Tx } from '../database/index.ts'
+import { type Db, type ListPage, type ListPageRequest, listQuery, pageById } from '../database/index.ts'
 import {
   countUnfinishedTasks,
   findTask,
@@ -20,7 +20,7 @@ const RETRY_AFTER_SECONDS = 30
  *
  * @throws Failure RATE_LIMITED when UNFINISHED_MAX tasks of the environment have not ended
  */
-export async function startTask(tx: Tx, task: Omit<NewTask, 'id'>): Promise<TaskRecord> {
+export async function startTask(tx: Db, task: Omit<NewTask, 'id'>): Promise<TaskRecord> {
   if ((await countUnfinishedTasks(tx, task.environmentId)) >= UNFINISHED_MAX) {
     const message = `${UNFINISHED_MAX} tasks of the environment have not ended: wait for one, or cancel it`
     throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: RETRY_AFTER_SECONDS })
@@ -34,14 +34,14 @@ export async function startTask(tx: Tx, task: Omit<NewTask, 'id'>): Promise<Task
  * @param task.ownerId the id of what the task deletes
  */
 export async function startServiceTask(
-  tx: Tx,
+  tx: Db,
   { ownerId, ...task }: Omit<NewTask, 'id' | 'environmentId'> & { readonly ownerId: string },
 ): Promise<void> {
   await insertTask(tx, { ...task, environmentId: ownerId, id: newId() })
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */
-export async function getTask(tx: Tx, environmentId: string, id: string): Promise<TaskRecord> {
+export async function getTask(tx: Db, environmentId: string, id: string): Promise<TaskRecord> {
   const task = await findTask(tx, environmentId, id)
   if (task === undefined) throw notFound('task', id)
   return task
@@ -49,7 +49,7 @@ export async function getTask(tx: Tx, environmentId: string, id: string): Promis
 
 /** A page of tasks, newest first. @throws Failure PAGE_TOKEN_INVALID */
 export async function listTasks(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   state: TaskState | undefined,
   request: ListPageRequest,
@@ -63,7 +63,7 @@ export async function listTasks(
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function cancelTask(tx: Tx, environmentId: string, id: string): Promise<TaskRecord> {
+export async function cancelTask(tx: Db, environmentId: string, id: string): Promise<TaskRecord> {
   await updateTaskCancelled(tx, environmentId, id)
   return await getTask(tx, environmentId, id)
 }

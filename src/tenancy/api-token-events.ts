@@ -1,4 +1,4 @@
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { appendEvents } from '../events/index.ts'
 import type { ApiTokenRecord } from './sql/api-tokens.ts'
 
@@ -7,7 +7,7 @@ import type { ApiTokenRecord } from './sql/api-tokens.ts'
  * no event.
  */
 export async function recordApiTokenEvent(
-  tx: Tx,
+  tx: Db,
   type: 'api_token:created' | 'api_token:deleted',
   token: ApiTokenRecord,
 ): Promise<void> {

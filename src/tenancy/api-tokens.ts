@@ -1,5 +1,5 @@
 import { etagMismatch, newId, notFound } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { recordApiTokenEvent } from './api-token-events.ts'
 import { assertOperator, type TeamActor } from './authenticate.ts'
 import { getEnvironment } from './environments.ts'
@@ -40,7 +40,7 @@ export interface ApiTokenWithSecret {
  * @throws Failure OPERATOR_TEAM_REQUIRED for another team than the caller's; RESOURCE_NOT_FOUND for an unknown team or
  * environment
  */
-export async function createApiToken(tx: Tx, actor: TeamActor, input: ApiTokenInput): Promise<ApiTokenWithSecret> {
+export async function createApiToken(tx: Db, actor: TeamActor, input: ApiTokenInput): Promise<ApiTokenWithSecret> {
   const subject = await subjectOf(tx, actor, input)
   const { token, hash, hint } = mintToken(input.kind)
   const { kind, name, expiresAt } = input
@@ -50,7 +50,7 @@ export async function createApiToken(tx: Tx, actor: TeamActor, input: ApiTokenIn
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */
-export async function getApiToken(tx: Tx, teamId: string, id: string): Promise<ApiTokenRecord> {
+export async function getApiToken(tx: Db, teamId: string, id: string): Promise<ApiTokenRecord> {
   const token = await findApiToken(tx, teamId, id)
   if (token === undefined) throw notFound('api_token', id)
   return token
@@ -63,7 +63,7 @@ export async function getApiToken(tx: Tx, teamId: string, id: string): Promise<A
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH
  */
 export async function updateApiToken(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   input: {
     readonly id: string
@@ -86,14 +86,14 @@ export async function updateApiToken(
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function revokeApiToken(tx: Tx, teamId: string, id: string): Promise<ApiTokenRecord> {
+export async function revokeApiToken(tx: Db, teamId: string, id: string): Promise<ApiTokenRecord> {
   await revokeApiTokenRow(tx, teamId, id)
   return await getApiToken(tx, teamId, id)
 }
 
 /** Deletes a token, which revokes it. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH */
 export async function deleteApiToken(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   input: { readonly id: string; readonly version?: number | undefined },
 ): Promise<void> {
@@ -104,7 +104,7 @@ export async function deleteApiToken(
 }
 
 async function subjectOf(
-  tx: Tx,
+  tx: Db,
   actor: TeamActor,
   subject: ApiTokenSubject,
 ): Promise<{ readonly teamId: string; readonly environmentId: string | undefined }> {

@@ -1,4 +1,4 @@
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { type EnvironmentBranding, findEnvironment } from './sql/environments.ts'
 import { findTeam } from './sql/teams.ts'
 
@@ -6,7 +6,7 @@ import { findTeam } from './sql/teams.ts'
  * How an environment presents itself to people outside: its own branding, where that is empty name and logo of a team that is
  * white label. Texts are empty where neither is given.
  */
-export async function findBranding(tx: Tx, environmentId: string): Promise<EnvironmentBranding> {
+export async function findBranding(tx: Db, environmentId: string): Promise<EnvironmentBranding> {
   const environment = await findEnvironment(tx, environmentId)
   if (environment === undefined) return { displayName: '', logoUrl: '', accentColor: '' }
   const { displayName, logoUrl, accentColor, teamId } = environment

@@ -1,5 +1,5 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
-import { isUniqueViolation, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { type Db, isUniqueViolation, mapForeignKeyToInUse } from '../database/index.ts'
 import {
   type BrandingChange,
   deleteEnvironmentRow,
@@ -17,7 +17,7 @@ import {
 
 /** Creates an empty environment. @throws Failure NAME_TAKEN with the environment of that name */
 export async function createEnvironment(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   input: { readonly name: string; readonly branding?: BrandingChange | undefined },
 ): Promise<EnvironmentRecord> {
@@ -27,7 +27,7 @@ export async function createEnvironment(
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */
-export async function getEnvironment(tx: Tx, teamId: string, id: string): Promise<EnvironmentRecord> {
+export async function getEnvironment(tx: Db, teamId: string, id: string): Promise<EnvironmentRecord> {
   const environment = await findEnvironment(tx, id)
   if (environment?.teamId !== teamId) throw notFound('environment', id)
   return environment
@@ -40,7 +40,7 @@ export async function getEnvironment(tx: Tx, teamId: string, id: string): Promis
  * @throws Failure RESOURCE_NOT_FOUND, NAME_TAKEN, ETAG_MISMATCH
  */
 export async function updateEnvironment(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   input: {
     readonly id: string
@@ -75,7 +75,7 @@ const BRANDING_FIELDS = ['displayName', 'logoUrl', 'accentColor'] as const
  */
 export async function deleteEnvironment(
   deps: { readonly contents: CascadeDelete },
-  tx: Tx,
+  tx: Db,
   teamId: string,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
@@ -92,7 +92,7 @@ export async function deleteEnvironment(
 
 async function deleteEmptied(
   { contents }: { readonly contents: CascadeDelete },
-  tx: Tx,
+  tx: Db,
   teamId: string,
   id: string,
 ): Promise<void> {
@@ -105,7 +105,7 @@ async function deleteEmptied(
 /** Deletes a part of what a deleted environment holds, and at last its row; returns whether it is gone. */
 export async function continueEnvironmentDeletion(
   deps: { readonly contents: CascadeDelete },
-  tx: Tx,
+  tx: Db,
   id: string,
 ): Promise<boolean> {
   const teamId = await findTeamOfEnvironment(tx, id)
@@ -115,7 +115,7 @@ export async function continueEnvironmentDeletion(
   return true
 }
 
-async function change(tx: Tx, teamId: string, id: string, fields: EnvironmentChange, version: number | undefined) {
+async function change(tx: Db, teamId: string, id: string, fields: EnvironmentChange, version: number | undefined) {
   try {
     return await updateEnvironmentRow(tx, teamId, id, fields, version)
   } catch (error) {
@@ -140,17 +140,17 @@ export type DeletionKind = 'delete_team' | 'delete_environment' | 'delete_integr
  */
 export interface CascadeDelete {
   /** Deletes some of everything in the environment but its tokens. */
-  deleteByEnvironment(tx: Tx, environmentId: string): Promise<boolean>
+  deleteByEnvironment(tx: Db, environmentId: string): Promise<boolean>
   /** Hides what acts or is found without a token of the environments: installations, webhooks, tasks. Stops runs. */
-  hideByEnvironments(tx: Tx, environmentIds: readonly string[]): Promise<void>
+  hideByEnvironments(tx: Db, environmentIds: readonly string[]): Promise<void>
   /** Deletes some of the team's integrations. */
-  deleteIntegrationsOfTeam(tx: Tx, teamId: string): Promise<boolean>
+  deleteIntegrationsOfTeam(tx: Db, teamId: string): Promise<boolean>
   /** Hides the team's integrations. */
-  hideIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void>
+  hideIntegrationsOfTeam(tx: Db, teamId: string): Promise<void>
   /** Locks the team's integrations. @throws Failure RESOURCE_IN_USE when another team has installed one */
-  assertIntegrationsDeletable(tx: Tx, teamId: string): Promise<void>
+  assertIntegrationsDeletable(tx: Db, teamId: string): Promise<void>
   /** Starts the task that deletes what is left, and the row itself. */
-  startDeletion(tx: Tx, kind: DeletionKind, id: string): Promise<void>
+  startDeletion(tx: Db, kind: DeletionKind, id: string): Promise<void>
   /** Makes every remaining secret of the owner, an environment or a team, unreadable for good. */
-  destroyKeys(tx: Tx, ownerId: string): Promise<void>
+  destroyKeys(tx: Db, ownerId: string): Promise<void>
 }

@@ -1,5 +1,5 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
-import { type IdPage, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { type Db, type IdPage, mapForeignKeyToInUse } from '../database/index.ts'
 import { assertOperator, type TeamActor } from './authenticate.ts'
 import { type CascadeDelete, continueEnvironmentDeletion } from './environments.ts'
 import { hideEnvironments, listEnvironmentIdsOfTeam } from './sql/environments.ts'
@@ -20,7 +20,7 @@ const ENVIRONMENTS_PER_STEP = 3
 
 /** Creates a team without environments and tokens. Absent fields are empty or false. @throws Failure OPERATOR_TEAM_REQUIRED */
 export async function createTeam(
-  tx: Tx,
+  tx: Db,
   actor: TeamActor,
   input: TeamChange & { readonly name: string },
 ): Promise<TeamRecord> {
@@ -36,14 +36,14 @@ export async function createTeam(
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND, also for a team that is not the caller's unless the caller is the operator */
-export async function getTeam(tx: Tx, actor: TeamActor, id: string): Promise<TeamRecord> {
+export async function getTeam(tx: Db, actor: TeamActor, id: string): Promise<TeamRecord> {
   const team = administers(actor, id) ? await findTeam(tx, id) : undefined
   if (team === undefined) throw notFound('team', id)
   return team
 }
 
 /** The teams that the caller administers, newest first: all for the operator, else its own. */
-export async function listTeams(tx: Tx, actor: TeamActor, page: IdPage): Promise<readonly TeamRecord[]> {
+export async function listTeams(tx: Db, actor: TeamActor, page: IdPage): Promise<readonly TeamRecord[]> {
   if (actor.isOperator) return await listAllTeams(tx, page)
   return page.before === undefined ? [await getTeam(tx, actor, actor.teamId)] : []
 }
@@ -55,7 +55,7 @@ export async function listTeams(tx: Tx, actor: TeamActor, page: IdPage): Promise
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH
  */
 export async function updateTeam(
-  tx: Tx,
+  tx: Db,
   actor: TeamActor,
   input: TeamChange & { readonly id: string; readonly version?: number | undefined },
 ): Promise<TeamRecord> {
@@ -78,7 +78,7 @@ export async function updateTeam(
  */
 export async function deleteTeam(
   deps: { readonly contents: CascadeDelete },
-  tx: Tx,
+  tx: Db,
   actor: TeamActor,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
@@ -100,20 +100,20 @@ export async function deleteTeam(
   await deleteEmptied(deps, tx, id)
 }
 
-async function deleteEmptied({ contents }: { readonly contents: CascadeDelete }, tx: Tx, id: string): Promise<void> {
+async function deleteEmptied({ contents }: { readonly contents: CascadeDelete }, tx: Db, id: string): Promise<void> {
   const why = 'the team owns environments or integrations: delete them first, or set force to delete them with it'
   await mapForeignKeyToInUse({ type: 'team', id, why }, () => deleteTeamRow(tx, id))
   await contents.destroyKeys(tx, id)
 }
 
 /** Deletes a part of what a team owns; returns whether that was all. */
-async function deleteContents(deps: { readonly contents: CascadeDelete }, tx: Tx, id: string): Promise<boolean> {
+async function deleteContents(deps: { readonly contents: CascadeDelete }, tx: Db, id: string): Promise<boolean> {
   const environmentIds = await listEnvironmentIdsOfTeam(tx, id, ENVIRONMENTS_PER_STEP)
   for (const each of environmentIds) if (!(await continueEnvironmentDeletion(deps, tx, each))) return false
   return environmentIds.length < ENVIRONMENTS_PER_STEP && (await deps.contents.deleteIntegrationsOfTeam(tx, id))
 }
 
-async function hideWithContents({ contents }: { readonly contents: CascadeDelete }, tx: Tx, id: string): Promise<void> {
+async function hideWithContents({ contents }: { readonly contents: CascadeDelete }, tx: Db, id: string): Promise<void> {
   await hideTeam(tx, id)
   const environmentIds = await listEnvironmentIdsOfTeam(tx, id)
   await hideEnvironments(tx, environmentIds)
@@ -124,7 +124,7 @@ async function hideWithContents({ contents }: { readonly contents: CascadeDelete
 /** Deletes a part of what a deleted team owns, and at last its row; returns whether it is gone. */
 export async function continueTeamDeletion(
   deps: { readonly contents: CascadeDelete },
-  tx: Tx,
+  tx: Db,
   id: string,
 ): Promise<boolean> {
   if (!(await deleteContents(deps, tx, id))) return false

@@ -10,7 +10,7 @@ import {
   type UnifiedPreview,
   type UnifiedRequest,
   type UnifiedSuccess,
-} from '../unified/index.ts'
+} from '../unified-calls/index.ts'
 import { boundJson } from './bound-json.ts'
 import { checkArguments } from './check-arguments.ts'
 import { absentFields, checkFields } from './check-fields.ts'

@@ -1,9 +1,9 @@
 import type { AccountDependencies, DryRunAccount, ResolvedAccount } from '../accounts/index.ts'
 import type { Clock } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
-import type { LinkDependencies } from '../links/index.ts'
+import type { LinkDependencies } from '../link-sessions/index.ts'
 import type { ApiProxy } from '../proxy/index.ts'
-import type { UnifiedDependencies } from '../unified/index.ts'
+import type { UnifiedDependencies } from '../unified-calls/index.ts'
 import type { UnifiedMappings } from '../unified-models/index.ts'
 import type { ToolServerRecord } from './sql/tool-server.ts'
 

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { catchFailure, Failure, MicroBatcher, notFound } from '../base/index.ts'
-import type { Database, Tx } from '../database/index.ts'
+import type { Database, Db } from '../database/index.ts'
 import type { DefinitionCache } from '../integrations/index.ts'
-import { FILTER_OPERATORS, type MappingPlan } from '../unified/index.ts'
+import { FILTER_OPERATORS, type MappingPlan } from '../unified-calls/index.ts'
 import { type EffectiveMapping, listMappedModels, type UnifiedMappings } from '../unified-models/index.ts'
 import { type DerivedTools, deriveTools, type ToolWarning } from './derive-tools.ts'
 import type { ToolIntegration } from './proxy-tools.ts'
@@ -45,7 +45,7 @@ export interface ToolLoader {
    * @param read how that state is read; absent: with `tx`
    * @throws Failure RESOURCE_NOT_FOUND for an unknown account
    */
-  load(tx: Tx, scope: ToolScope, read?: ReadToolAccounts): Promise<LoadedTools>
+  load(tx: Db, scope: ToolScope, read?: ReadToolAccounts): Promise<LoadedTools>
 }
 
 /** Batches concurrent reads; nothing is cached, so a read sees every change that was committed before it. */
@@ -78,14 +78,14 @@ export function createToolLoader(deps: ToolSourceDeps): ToolLoader {
   }
 }
 
-async function readAccounts(tx: Tx, scope: ToolAccountScope): Promise<readonly ToolAccount[]> {
+async function readAccounts(tx: Db, scope: ToolAccountScope): Promise<readonly ToolAccount[]> {
   const [found = []] = await selectToolAccounts(tx, [scope])
   return found
 }
 
 async function derive(
   deps: ToolSourceDeps,
-  tx: Tx,
+  tx: Db,
   scope: ToolScope,
   found: readonly ToolAccount[],
 ): Promise<{ readonly loaded: LoadedTools; readonly isLasting: boolean }> {
@@ -156,7 +156,7 @@ interface DefinedParts {
 
 async function partsOf(
   { definitions }: ToolSourceDeps,
-  tx: Tx,
+  tx: Db,
   accounts: readonly ToolAccount[],
 ): Promise<DefinedParts> {
   const parts: IntegrationPart[] = []
@@ -198,7 +198,7 @@ function statusWarning({ id, status, isEnabled, integrationName }: ToolAccount):
 /** The mapped methods of all accounts, each with the accounts that have it; by model, resource and method. */
 async function unifiedMethods(
   { unifiedMappings }: ToolSourceDeps,
-  tx: Tx,
+  tx: Db,
   parts: readonly IntegrationPart[],
 ): Promise<readonly UnifiedToolMethod[]> {
   const byKey = new Map<string, UnifiedToolMethod>()

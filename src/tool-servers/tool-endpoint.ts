@@ -1,6 +1,6 @@
 import { type AccountReader, loadAccountForCall, loadAccountForDryRun } from '../accounts/index.ts'
 import { type Clock, Failure, isUuid, readThrough, TtlCache, wholeSeconds } from '../base/index.ts'
-import { createLinkSession } from '../links/index.ts'
+import { createLinkSession } from '../link-sessions/index.ts'
 import { takeRequest } from '../rate-limits/index.ts'
 import { callTool, type ToolCall, type ToolCallOutcome, unknownTool } from './call-tool.ts'
 import type { ToolCallDeps, ToolServerDeps } from './dependencies.ts'

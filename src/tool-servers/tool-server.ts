@@ -1,5 +1,5 @@
 import { type Clock, etagMismatch, Failure, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { LoadedTools, ToolLoader, ToolScope } from './load-tools.ts'
 import {
   deleteToolServerRow,
@@ -81,7 +81,7 @@ const TOOL_SERVERS_MAX = 1_000
  */
 export async function createToolServer(
   deps: ToolServerAdminDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   input: ToolServerInput,
 ): Promise<ToolServerWithToken> {
@@ -114,7 +114,7 @@ export async function createToolServer(
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */
-export async function getToolServer(tx: Tx, environmentId: string, id: string): Promise<ToolServerRecord> {
+export async function getToolServer(tx: Db, environmentId: string, id: string): Promise<ToolServerRecord> {
   return (await findToolServer(tx, environmentId, id)) ?? throwNotFound(id)
 }
 
@@ -126,7 +126,7 @@ export async function getToolServer(tx: Tx, environmentId: string, id: string): 
  */
 export async function updateToolServer(
   deps: ToolServerAdminDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   input: ToolServerChange & { readonly id: string; readonly version?: number | undefined },
 ): Promise<ToolServerRecord> {
@@ -144,7 +144,7 @@ export async function updateToolServer(
 
 /** Deletes a tool server with its token. @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH */
 export async function deleteToolServer(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   { id, version }: { readonly id: string; readonly version?: number | undefined },
 ): Promise<void> {
@@ -154,7 +154,7 @@ export async function deleteToolServer(
 }
 
 /** Replaces the token: within a second no process accepts the one before. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND */
-export async function rotateToolServerToken(tx: Tx, environmentId: string, id: string): Promise<ToolServerWithToken> {
+export async function rotateToolServerToken(tx: Db, environmentId: string, id: string): Promise<ToolServerWithToken> {
   const stored = (await lockToolServer(tx, environmentId, id)) ?? throwNotFound(id)
   const { token, ...columns } = mintToolToken()
   return { server: await updateToolServerRow(tx, environmentId, stored.id, columns), token }

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { isReadingMethod, methodKind } from '../definitions/index.ts'
-import type { FilterOperator, MappingPlan } from '../unified/index.ts'
+import type { FilterOperator, MappingPlan } from '../unified-calls/index.ts'
 import type { ToolDraft } from './draft.ts'
 import { accountControl, DRY_RUN_CONTROL, FIELDS_CONTROL, LIST_CONTROLS } from './tool-controls.ts'
 import { buildToolInput } from './tool-input.ts'

@@ -1,6 +1,6 @@
 import { Failure, type JsonObject, suggest, suggestOneOf, type Violation } from '../base/index.ts'
 import { findShippedDefinition, findShippedMapping, SHIPPED_MODEL_NAMES, SHIPPED_NAMES } from '../catalog/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { findDefinitionByName, listVisibleNames } from '../integrations/index.ts'
 import {
   checkMappingLayer,
@@ -14,7 +14,7 @@ import {
   parseModel,
   type References,
   type UnifiedResource,
-} from '../unified/index.ts'
+} from '../unified-calls/index.ts'
 import { ANY_METHOD, listParts, mergeMethods } from './layers.ts'
 import { unknownResource } from './mapping-document.ts'
 import { documentOf } from './model.ts'
@@ -35,7 +35,7 @@ export interface LayerToCheck extends MappingPlace {
  *
  * @param prefix of the paths: `config`, or empty
  */
-export async function checkLayer(tx: Tx, layer: LayerToCheck, prefix: string): Promise<readonly MappingFinding[]> {
+export async function checkLayer(tx: Db, layer: LayerToCheck, prefix: string): Promise<readonly MappingFinding[]> {
   const layers = await selectLayers(tx, layer, layer.model)
   const resource = findResource(layer, layers)
   if (!('schema' in resource)) return [resource]
@@ -61,7 +61,7 @@ export async function checkLayer(tx: Tx, layer: LayerToCheck, prefix: string): P
 
 /** The rules of the resources that mappings expand references to, as they are stored. */
 async function readReferences(
-  tx: Tx,
+  tx: Db,
   place: LayerToCheck,
   resource: UnifiedResource,
   mappings: readonly MergedMapping[],
@@ -86,7 +86,7 @@ function withoutTarget(isShared: boolean, path: string): MappingFinding {
 }
 
 /** The finding that an integration without a definition has a name that the team cannot know either. */
-async function checkIntegrationName(tx: Tx, layer: LayerToCheck): Promise<readonly MappingFinding[]> {
+async function checkIntegrationName(tx: Db, layer: LayerToCheck): Promise<readonly MappingFinding[]> {
   const { teamId, integrationName } = layer
   const known = [...(await listVisibleNames(tx, teamId, integrationName)), ...SHIPPED_NAMES]
   if (known.includes(integrationName)) return []
@@ -108,7 +108,7 @@ function asError(finding: MappingFinding): MappingFinding {
 
 /** The config of the integration that a mapping is for: as installed, as the team owns it, else as shipped. */
 export async function findDefinition(
-  tx: Tx,
+  tx: Db,
   place: MappingPlace & { readonly teamId: string },
 ): Promise<JsonObject | undefined> {
   const known = await findDefinitionByName(tx, place, place.integrationName)
@@ -123,7 +123,7 @@ export interface DraftedMethod {
 }
 
 /** Compiles a method as it would be with a layer that is not stored. @throws Failure DEFINITION_INVALID with every error */
-export async function draftMethod(tx: Tx, layer: LayerToCheck): Promise<DraftedMethod> {
+export async function draftMethod(tx: Db, layer: LayerToCheck): Promise<DraftedMethod> {
   const findings = await checkLayer(tx, layer, 'config')
   assertNoErrors(findings)
   const layers = await selectLayers(tx, layer, layer.model)

@@ -1,6 +1,6 @@
 import { Failure, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import { READING_METHODS, sendsRecord } from '../definitions/index.ts'
-import { compileMapping, type MergedMapping, type UnifiedModel, type UnifiedResource } from '../unified/index.ts'
+import { compileMapping, type MergedMapping, type UnifiedModel, type UnifiedResource } from '../unified-calls/index.ts'
 
 /** What a model offers for an account. */
 export interface ModelDescription {

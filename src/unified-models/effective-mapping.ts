@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type Clock, Failure, type Json, readThrough, suggestOneOf, TtlCache } from '../base/index.ts'
 import { findShippedMapping, findShippedModel, SHIPPED_MODEL_NAMES } from '../catalog/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import {
   compileMapping,
   type MappingPlan,
@@ -11,7 +11,7 @@ import {
   Turn,
   type UnifiedModel,
   type UnifiedResource,
-} from '../unified/index.ts'
+} from '../unified-calls/index.ts'
 import { describeResource, type ModelDescription, type ResourceDescription } from './describe.ts'
 import { listMethods, listParts, mergeMethod, mergeMethods, type ResourcePart } from './layers.ts'
 import { listMappedModels } from './mapped-models.ts'
@@ -50,20 +50,20 @@ export interface UnifiedMappings {
    *
    * @throws Failure UNIFIED_NOT_MAPPED naming what there is instead; DEFINITION_INVALID when the layers no longer fit together
    */
-  find(tx: Tx, account: MappedAccount, ref: UnifiedMethodRef): Promise<EffectiveMapping>
+  find(tx: Db, account: MappedAccount, ref: UnifiedMethodRef): Promise<EffectiveMapping>
   /**
    * All mapped methods of a model, by resource in the order of the model; those whose layers no longer fit are left out.
    *
    * @throws Failure UNIFIED_NOT_MAPPED for an unknown model
    */
-  list(tx: Tx, account: MappedAccount, model: string): Promise<readonly EffectiveMapping[]>
+  list(tx: Db, account: MappedAccount, model: string): Promise<readonly EffectiveMapping[]>
   /**
    * What a model offers for an account, mapped or not. Costs what `find` does.
    *
    * @param resource absent: all resources
    * @throws Failure UNIFIED_NOT_MAPPED for an unknown model or resource
    */
-  describe(tx: Tx, account: MappedAccount, model: string, resource?: string | undefined): Promise<ModelDescription>
+  describe(tx: Db, account: MappedAccount, model: string, resource?: string | undefined): Promise<ModelDescription>
   /** Makes the next call of this process see what was committed before. */
   invalidate(): void
 }
@@ -77,21 +77,21 @@ export function createUnifiedMappings({ clock }: { readonly clock: Pick<Clock, '
   const cache = createModelCache()
   let byAccount = new TtlCache<Promise<string | undefined>>(options)
 
-  async function read(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel | undefined> {
+  async function read(tx: Db, account: MappedAccount, model: string): Promise<MappedModel | undefined> {
     const layers = await selectLayers(tx, account, model)
     const key = hash([model, account.integrationName, ...layers.map(({ id }) => id)].join(' '))
     return cache.newest(key, revisionOf(layers), () => mapModel(model, account.integrationName, layers, key))
   }
 
   /** What is cached by account is the key alone: the models are bounded by their size. */
-  async function findModel(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel | undefined> {
+  async function findModel(tx: Db, account: MappedAccount, model: string): Promise<MappedModel | undefined> {
     const { environmentId, integratedAccountId = '', integrationName } = account
     const accountKey = [environmentId, integratedAccountId, integrationName, model].join(' ')
     const key = await readThrough(byAccount, accountKey, async () => (await read(tx, account, model))?.key)
     return key === undefined ? undefined : (cache.models.get(key) ?? (await read(tx, account, model)))
   }
 
-  async function modelOf(tx: Tx, account: MappedAccount, model: string): Promise<MappedModel> {
+  async function modelOf(tx: Db, account: MappedAccount, model: string): Promise<MappedModel> {
     const found = await findModel(tx, account, model)
     if (found !== undefined) return found
     const names = [...SHIPPED_MODEL_NAMES, ...(await listMappedModels(tx, account))]
@@ -100,7 +100,7 @@ export function createUnifiedMappings({ clock }: { readonly clock: Pick<Clock, '
   }
 
   /** The mapping with the rules of the resources that its expanded references show. */
-  async function withReferences(tx: Tx, account: MappedAccount, mapping: EffectiveMapping): Promise<EffectiveMapping> {
+  async function withReferences(tx: Db, account: MappedAccount, mapping: EffectiveMapping): Promise<EffectiveMapping> {
     const { references } = mapping.plan
     if (references.length === 0) return mapping
     const models = new Map<string, MappedModel>()

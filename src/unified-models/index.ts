@@ -2,7 +2,7 @@
  * Unified models and mappings as they are stored, and what they come to for an account.
  *
  * Here: the rows of customers over the files that ship, their layers, the effective mapping of an account, its description.
- * Never here: what a mapping means (`unified/`), or calling an API (`proxy/`).
+ * Never here: what a mapping means (`unified-calls/`), or calling an API (`proxy/`).
  */
 
 export { checkLayer, draftMethod, findDefinition, type LayerToCheck } from './check-layer.ts'

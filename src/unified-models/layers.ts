@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { type MappingPart, type MergedMapping, mergeMappings } from '../unified/index.ts'
+import { type MappingPart, type MergedMapping, mergeMappings } from '../unified-calls/index.ts'
 import type { StoredLayer } from './sql/effective.ts'
 
 /** Settings of all methods of a resource are stored under this method. */

@@ -1,17 +1,17 @@
 import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../catalog/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { MappedAccount } from './sql/effective.ts'
 import { selectMappedModels, selectModelsByIntegration } from './sql/mapped-models.ts'
 
 /** The models of which the account's integration may have mapped resources, shipped and stored ones, sorted. */
-export async function listMappedModels(tx: Tx, account: MappedAccount): Promise<readonly string[]> {
+export async function listMappedModels(tx: Db, account: MappedAccount): Promise<readonly string[]> {
   const shipped = shippedModelsOf(account.integrationName)
   return [...new Set([...shipped, ...(await selectMappedModels(tx, account))])].sort()
 }
 
 /** The models that an environment may have mapped for each of the integrations, without mappings of single accounts, sorted. */
 export async function listMappedModelsByIntegration(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   integrationNames: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {

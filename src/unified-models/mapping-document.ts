@@ -18,7 +18,7 @@ import {
   parseModel,
   type References,
   type UnifiedModel,
-} from '../unified/index.ts'
+} from '../unified-calls/index.ts'
 import { ANY_METHOD, listParts, mergeMethods } from './layers.ts'
 import { findReferences, modelsOfReferences, type ReferencedModel } from './references.ts'
 

@@ -1,6 +1,6 @@
 import { deepMerge, etagMismatch, exceedsJsonSize, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
-import { isForeignKeyViolation, type Tx } from '../database/index.ts'
-import type { MappingFinding } from '../unified/index.ts'
+import { type Db, isForeignKeyViolation } from '../database/index.ts'
+import type { MappingFinding } from '../unified-calls/index.ts'
 import { assertNoErrors, checkLayer, type LayerToCheck } from './check-layer.ts'
 import {
   deleteMappingRow,
@@ -40,7 +40,7 @@ interface WrittenMapping {
  * @throws Failure TEAM_TOKEN_REQUIRED for a base mapping, DEFINITION_INVALID with every error, NAME_TAKEN, LIMIT_REACHED,
  * RESOURCE_NOT_FOUND for an account that is deleted meanwhile
  */
-export async function createMapping(tx: Tx, writer: MappingWriter, layer: LayerToCheck): Promise<WrittenMapping> {
+export async function createMapping(tx: Db, writer: MappingWriter, layer: LayerToCheck): Promise<WrittenMapping> {
   const place = {
     teamId: layer.teamId,
     environmentId: layer.environmentId ?? null,
@@ -63,7 +63,7 @@ export async function createMapping(tx: Tx, writer: MappingWriter, layer: LayerT
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */
-export async function getMapping(tx: Tx, owner: MappingOwner, id: string): Promise<StoredMapping> {
+export async function getMapping(tx: Db, owner: MappingOwner, id: string): Promise<StoredMapping> {
   const stored = await findMapping(tx, owner, id)
   if (stored === undefined) throw notFound('unified_mapping', id)
   return stored
@@ -84,7 +84,7 @@ export interface MappingChange {
  *
  * @throws Failure RESOURCE_NOT_FOUND, TEAM_TOKEN_REQUIRED, ETAG_MISMATCH, DEFINITION_INVALID with every error, LIMIT_REACHED
  */
-export async function updateMapping(tx: Tx, writer: MappingWriter, change: MappingChange): Promise<WrittenMapping> {
+export async function updateMapping(tx: Db, writer: MappingWriter, change: MappingChange): Promise<WrittenMapping> {
   const { id, version } = change
   const stored = await lockMapping(tx, writer, id)
   if (stored === undefined) throw notFound('unified_mapping', id)
@@ -102,7 +102,7 @@ export async function updateMapping(tx: Tx, writer: MappingWriter, change: Mappi
 
 /** Deletes a mapping. @throws Failure RESOURCE_NOT_FOUND, TEAM_TOKEN_REQUIRED, ETAG_MISMATCH */
 export async function deleteMapping(
-  tx: Tx,
+  tx: Db,
   writer: MappingWriter,
   { id, version }: { readonly id: string; readonly version: number | undefined },
 ): Promise<void> {
@@ -129,7 +129,7 @@ function assertWritable(
 
 /** @throws Failure LIMIT_REACHED when the scope would have too many mappings, or too long ones */
 async function assertRoom(
-  tx: Tx,
+  tx: Db,
   place: Parameters<typeof measureMappings>[1],
   config: JsonObject,
   added: number,
@@ -154,7 +154,7 @@ async function assertRoom(
 }
 
 async function insert(
-  tx: Tx,
+  tx: Db,
   mapping: Omit<StoredMapping, 'createdAt' | 'updatedAt' | 'version'>,
 ): Promise<StoredMapping | undefined> {
   try {

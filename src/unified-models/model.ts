@@ -10,8 +10,8 @@ import {
   type Violation,
 } from '../base/index.ts'
 import { findShippedModel, SHIPPED_MODEL_NAMES } from '../catalog/index.ts'
-import type { Tx } from '../database/index.ts'
-import { checkModel } from '../unified/index.ts'
+import type { Db } from '../database/index.ts'
+import { checkModel } from '../unified-calls/index.ts'
 import {
   countModels,
   deleteMappingsOf,
@@ -46,7 +46,7 @@ export interface ModelView {
  * @throws Failure DEFINITION_INVALID with every finding about the model that would result, NAME_TAKEN, LIMIT_REACHED
  */
 export async function createModel(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   input: { readonly name: string; readonly config: JsonObject },
 ): Promise<ModelView> {
@@ -62,7 +62,7 @@ export async function createModel(
 }
 
 /** A shipped model or one of the team. @throws Failure RESOURCE_NOT_FOUND */
-export async function getModel(tx: Tx, teamId: string, name: string): Promise<ModelView> {
+export async function getModel(tx: Db, teamId: string, name: string): Promise<ModelView> {
   const stored = await findModel(tx, teamId, name)
   if (stored === undefined && findShippedModel(name) === undefined) throw notFound('unified_model', name)
   return viewOf(name, stored)
@@ -70,7 +70,7 @@ export async function getModel(tx: Tx, teamId: string, name: string): Promise<Mo
 
 /** At most `limit` shipped models and models of the team with names after `after`, by name. */
 export async function listModels(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   { after, limit }: { readonly after: string | undefined; readonly limit: number },
 ): Promise<readonly ModelView[]> {
@@ -95,7 +95,7 @@ export interface ModelChange {
  *
  * @throws Failure RESOURCE_NOT_FOUND also for a shipped model that is not extended, ETAG_MISMATCH, DEFINITION_INVALID
  */
-export async function updateModel(tx: Tx, teamId: string, change: ModelChange): Promise<ModelView> {
+export async function updateModel(tx: Db, teamId: string, change: ModelChange): Promise<ModelView> {
   const { name, version } = change
   await lockOwner(tx, 'team', teamId)
   const stored = await findStored(tx, teamId, name)
@@ -114,7 +114,7 @@ export async function updateModel(tx: Tx, teamId: string, change: ModelChange): 
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE when it is not shipped, has mappings and `force` is not set
  */
 export async function deleteModel(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   input: { readonly name: string; readonly version: number | undefined; readonly force: boolean },
 ): Promise<void> {
@@ -147,7 +147,7 @@ function assertModelValid(name: string, config: JsonObject): void {
   if (violations.length > 0) throw invalidFields(violations, 'DEFINITION_INVALID')
 }
 
-async function findStored(tx: Tx, teamId: string, name: string): Promise<StoredModel> {
+async function findStored(tx: Db, teamId: string, name: string): Promise<StoredModel> {
   const stored = await findModel(tx, teamId, name)
   if (stored !== undefined) return stored
   if (findShippedModel(name) === undefined) throw notFound('unified_model', name)

@@ -7,7 +7,7 @@ import {
   type References,
   type UnifiedModel,
   type UnifiedResource,
-} from '../unified/index.ts'
+} from '../unified-calls/index.ts'
 
 /** A model with the merged mappings of an integration. */
 export interface ReferencedModel {

@@ -8,7 +8,7 @@ import {
   updateSubscriptionState,
 } from '../accounts/index.ts'
 import { type BackoffPolicy, backoffMs, canonicalJson, catchFailure, Failure, type Json, newId } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { SubscriptionPlan } from '../definitions/index.ts'
 import { createRedaction } from '../proxy/index.ts'
 import { renewalDelayMs } from './expiry.ts'
@@ -273,7 +273,7 @@ function accountOf({ environmentId, integratedAccountId: id }: SubscriptionLease
   return { environmentId, id }
 }
 
-async function appendError(tx: Tx, lease: SubscriptionLease, { error }: FailedRequest): Promise<void> {
+async function appendError(tx: Db, lease: SubscriptionLease, { error }: FailedRequest): Promise<void> {
   const details = { webhook_subscription: { event: lease.event, last_error: error } }
   await appendAccountEvent(tx, accountOf(lease), 'webhook_error', details)
 }

@@ -6,7 +6,7 @@ import {
   type ResolvedAccount,
 } from '../accounts/index.ts'
 import { Failure, newId, notFound } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { SubscriptionPlan } from '../definitions/index.ts'
 import { endSubscription, type SubscriptionDependencies } from './request.ts'
 import { listSubscriptions, scheduleSubscriptions } from './sql/subscription.ts'
@@ -57,7 +57,7 @@ function mayOrder({ actions }: SubscriptionPlan, { isSandbox }: ResolvedAccount[
  */
 export async function recreateSubscriptions(
   { definitions }: Pick<AccountDependencies, 'definitions'>,
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
 ): Promise<void> {
   const account = await findIntegratedAccount(tx, environmentId, id)

@@ -1,5 +1,5 @@
 import type { Violation } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
 import type { SecretRef, SecretStore } from '../secrets/index.ts'
 
@@ -69,7 +69,7 @@ function isReserved(name: string): boolean {
  */
 export async function writeHeaders(
   store: Pick<SecretStore, 'put' | 'remove'>,
-  tx: Tx,
+  tx: Db,
   ref: SecretRef,
   stored: readonly string[],
   headers: CustomHeaders,

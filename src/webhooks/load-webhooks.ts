@@ -1,5 +1,5 @@
 import type { Clock } from '../base/index.ts'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import { type EventPredicate, parseFilter } from './filter.ts'
 import { headersFromSecrets } from './headers.ts'
@@ -39,7 +39,7 @@ export interface LoadWebhookDeps {
 
 /** The webhooks of the environments that may be sent deliveries (state `active` or `failing`), in one statement. */
 export async function listSubscribers(
-  tx: Tx,
+  tx: Db,
   environmentIds: readonly string[],
 ): Promise<readonly WebhookSubscriber[]> {
   const rows = await selectSubscribers(tx, environmentIds)
@@ -57,7 +57,7 @@ export async function listSubscribers(
  */
 export async function loadWebhooks(
   deps: LoadWebhookDeps,
-  tx: Tx,
+  tx: Db,
   refs: readonly WebhookRef[],
 ): Promise<ReadonlyMap<string, LoadedWebhook>> {
   const webhooks = new Map<string, LoadedWebhook>()
@@ -75,7 +75,7 @@ export async function loadWebhooks(
  */
 export async function withCurrentSecrets(
   deps: LoadWebhookDeps,
-  tx: Tx,
+  tx: Db,
   webhook: LoadedWebhook,
 ): Promise<LoadedWebhook> {
   if (deps.clock.monotonicMs() - webhook.loadedMs <= SECRETS_AGE_MAX_MS) return webhook
@@ -85,7 +85,7 @@ export async function withCurrentSecrets(
 
 async function webhookFromRow(
   deps: LoadWebhookDeps,
-  tx: Tx,
+  tx: Db,
   row: LoadedWebhookRow,
   loadedMs: number,
 ): Promise<LoadedWebhook> {

@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Tx } from '../database/index.ts'
+import type { Db } from '../database/index.ts'
 import type { SecretRef, SecretStore } from '../secrets/index.ts'
 
 /** The store of signing secrets. */
@@ -33,7 +33,7 @@ export function signingSecretRef(environmentId: string, webhookId: string): Secr
 }
 
 /** Stores the first secret of a webhook and returns it, for the one response that shows it. */
-export async function createSigningKey(store: SigningSecretStore, tx: Tx, ref: SecretRef): Promise<string> {
+export async function createSigningKey(store: SigningSecretStore, tx: Db, ref: SecretRef): Promise<string> {
   const secret = newSigningSecret()
   await writeKeys(store, tx, ref, [{ secret, expires_at: null }])
   return secret
@@ -44,7 +44,7 @@ export async function createSigningKey(store: SigningSecretStore, tx: Tx, ref: S
  *
  * The caller holds the lock on the webhook's row, so that concurrent rotations do not lose a secret.
  */
-export async function rotateSigningKey(store: SigningSecretStore, tx: Tx, ref: SecretRef, now: Date): Promise<string> {
+export async function rotateSigningKey(store: SigningSecretStore, tx: Db, ref: SecretRef, now: Date): Promise<string> {
   const secret = newSigningSecret()
   const expires = new Date(now.getTime() + ROTATION_OVERLAP_MS).toISOString()
   const older = (await readKeys(store, tx, ref))
@@ -65,7 +65,7 @@ function isValid({ expires_at }: WebhookSigningKey, now: Date): boolean {
   return expires_at === null || Date.parse(expires_at) > now.getTime()
 }
 
-async function readKeys(store: SigningSecretStore, tx: Tx, ref: SecretRef): Promise<readonly WebhookSigningKey[]> {
+async function readKeys(store: SigningSecretStore, tx: Db, ref: SecretRef): Promise<readonly WebhookSigningKey[]> {
   return parseKeys(await store.get(tx, ref))
 }
 
@@ -73,7 +73,7 @@ function parseKeys({ [SECRET_NAME]: text }: Readonly<Record<string, string>>): r
   return text === undefined ? [] : JSON.parse(text)
 }
 
-async function writeKeys(store: SigningSecretStore, tx: Tx, ref: SecretRef, keys: readonly WebhookSigningKey[]) {
+async function writeKeys(store: SigningSecretStore, tx: Db, ref: SecretRef, keys: readonly WebhookSigningKey[]) {
   await store.put(tx, ref, { [SECRET_NAME]: JSON.stringify(keys) })
 }
 

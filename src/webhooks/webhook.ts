@@ -8,7 +8,7 @@ import {
   notFound,
   type Violation,
 } from '../base/index.ts'
-import { mapForeignKeyToInUse, type Tx } from '../database/index.ts'
+import { type Db, mapForeignKeyToInUse } from '../database/index.ts'
 import { checkAskedEventTypes } from '../events/index.ts'
 import { deleteTriggersOf } from '../runs/index.ts'
 import type { SecretRef } from '../secrets/index.ts'
@@ -89,7 +89,7 @@ const WEBHOOKS_MAX = 1_000
  */
 export async function createWebhook(
   deps: WebhookDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   input: WebhookInput,
 ): Promise<WebhookWithSecret> {
@@ -116,7 +116,7 @@ export async function createWebhook(
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */
-export async function getWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord> {
+export async function getWebhook(tx: Db, environmentId: string, id: string): Promise<WebhookRecord> {
   return (await findWebhook(tx, environmentId, id)) ?? throwWebhookNotFound(id)
 }
 
@@ -130,7 +130,7 @@ export async function getWebhook(tx: Tx, environmentId: string, id: string): Pro
  */
 export async function updateWebhook(
   deps: WebhookDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   input: WebhookChange & { readonly id: string; readonly version?: number | undefined },
 ): Promise<WebhookRecord> {
@@ -155,7 +155,7 @@ export async function updateWebhook(
  */
 export async function deleteWebhook(
   deps: Pick<WebhookDeps, 'secrets'>,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   input: { readonly id: string; readonly force?: boolean; readonly version?: number | undefined },
 ): Promise<void> {
@@ -176,7 +176,7 @@ export async function deleteWebhook(
  */
 export async function rotateWebhookSecret(
   deps: WebhookDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<WebhookWithSecret> {
@@ -197,7 +197,7 @@ export async function settleRotation({ clock }: Pick<WebhookDeps, 'clock'>, sign
 /** What sending to a webhook takes, when it may be sent to. */
 export async function findWebhookTarget(
   deps: LoadWebhookDeps,
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<WebhookTargetLookup> {
@@ -229,7 +229,7 @@ function assertHeadersOfOrigin(stored: WebhookRecord, { targetUrl, headers = {} 
 /** The names of the headers that the webhook has now. @throws Failure INVALID_FIELD */
 async function storeHeaders(
   deps: WebhookDeps,
-  tx: Tx,
+  tx: Db,
   ref: SecretRef,
   stored: readonly string[],
   headers: CustomHeaders,
@@ -246,7 +246,7 @@ function rateLimitColumns({ requests, windowSeconds }: WebhookRateLimit) {
   return { rateLimitRequests: requests, rateLimitSeconds: Math.max(windowSeconds, 1) }
 }
 
-async function deleteUnlessUsed(tx: Tx, environmentId: string, id: string, version: number | undefined) {
+async function deleteUnlessUsed(tx: Db, environmentId: string, id: string, version: number | undefined) {
   const why = 'triggers send to this webhook: point them elsewhere first, or set force to delete them with it'
   return await mapForeignKeyToInUse({ type: 'webhook', id, why }, () =>
     deleteWebhookRow(tx, environmentId, id, version),

@@ -7,7 +7,7 @@ import { CONTEXT_LENGTH_MAX } from '../../src/accounts/stored-context.ts'
 import { accountSecretRef } from '../../src/accounts/stored-credentials.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
-import type { Tx } from '../../src/database/index.ts'
+import type { Db } from '../../src/database/index.ts'
 import { compileTemplate, renderText } from '../../src/expressions/index.ts'
 import { createRedaction } from '../../src/proxy/index.ts'
 import { createTenant } from '../support/tenant.ts'
@@ -170,7 +170,7 @@ describe('looking accounts up by their context', () => {
     await execute(tx, 'analyze integrated_account')
     const installation = { environmentId: tenant.environmentId, environmentIntegrationId: tenant.installationId }
     const values = ['T5', 'T17777', 'T99999999']
-    const lookUp = (each: Tx) => findAccountsByContext(each, installation, 'team', values, 1_000)
+    const lookUp = (each: Db) => findAccountsByContext(each, installation, 'team', values, 1_000)
     const rows = await database.transaction(async (each) => {
       // Eight times, so that the prepared statement's generic plan is used at the end.
       for (let times = 0; times < 8; times++) expect(await lookUp(each)).toHaveLength(2)
@@ -184,7 +184,7 @@ describe('looking accounts up by their context', () => {
 })
 
 /** Rows of the table that the transaction has read so far. */
-async function rowsRead(each: Tx): Promise<number> {
+async function rowsRead(each: Db): Promise<number> {
   const [row] = await query<{ readonly rows: number }>(
     each,
     `select (seq_tup_read + idx_tup_fetch)::float8 as rows from pg_stat_xact_user_tables where relname = 'integrated_account'`,

@@ -4,7 +4,7 @@ import jsonata from 'jsonata'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../src/base/index.ts'
 import { BAILED_OUT, compileExpression, createEvaluator } from '../../src/expressions/index.ts'
 import { registerFunctions } from '../../src/expressions/sandbox/functions.ts'
-import { compileMapping, mapRecords, mergeMappings, parseModel } from '../../src/unified/index.ts'
+import { compileMapping, mapRecords, mergeMappings, parseModel } from '../../src/unified-calls/index.ts'
 import { reportAtMost, reportBaseline } from './support/report.ts'
 
 const RECORDS = 100

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
 import { compilePlan, FORM_ACTION } from '../../src/definitions/index.ts'
-import { optionsFrom } from '../../src/links/form-option.ts'
+import { optionsFrom } from '../../src/link-sessions/form-option.ts'
 import { readGoldenFile } from './golden-file.ts'
 import { shipped } from './shipped.ts'
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { acceptedLanguages, textAbout, textsFor } from '../../src/connect-page/texts.ts'
-import { LINK_ERRORS } from '../../src/links/index.ts'
+import { LINK_ERRORS } from '../../src/link-sessions/index.ts'
 
 const ROOT = join(import.meta.dirname, '../../src/connect-page')
 const FOLDER = join(ROOT, 'texts')

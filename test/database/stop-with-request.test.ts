@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { RequestContext } from '../../src/api/request-context.ts'
 import { Failure, outliveRequest, runInRequest } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
-import { Database, type Tx } from '../../src/database/index.ts'
+import { Database, type Db } from '../../src/database/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { target, database: other } = await testDatabase()
@@ -13,7 +13,7 @@ const openRequest = () => new RequestContext({ headers: {}, socket: {} })
 /** Team names, one per case. */
 let names = 0
 const freshName = () => `team-${++names}`
-const insert = async (tx: Tx, name: string) =>
+const insert = async (tx: Db, name: string) =>
   await execute(tx, 'insert into team (id, name) values (gen_random_uuid(), :name)', { name })
 const isStored = async (name: string) =>
   (await query(other.pool, 'select 1 from team where name = :name', { name })).length > 0

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
-import type { Tx } from '../../src/database/index.ts'
+import type { Db } from '../../src/database/index.ts'
 import { type ClaimedDelivery, DeliveryQueue } from '../../src/deliveries/delivery-queue.ts'
 import { DELIVERY_QUEUE, IN_FLIGHT_PER_WEBHOOK_MAX } from '../../src/deliveries/sql/queue.ts'
 import { claimRoundRobin } from '../../src/runs/sql/round-robin-claim.ts'
@@ -56,7 +56,7 @@ async function waitingIn(group: string): Promise<number> {
 }
 
 /** Entries of the index of claims that this transaction has read. */
-async function entriesRead(tx: Tx): Promise<number> {
+async function entriesRead(tx: Db): Promise<number> {
   const sql = `select pg_stat_get_xact_tuples_returned('delivery_queue_claim'::regclass) as entries`
   return (await query<{ readonly entries: number }>(tx, sql))[0]?.entries ?? 0
 }

@@ -1,5 +1,5 @@
 import type { JsonObject, Violation } from '../../src/base/index.ts'
-import type { Tx } from '../../src/database/index.ts'
+import type { Db } from '../../src/database/index.ts'
 import {
   createEnvironmentIntegration,
   createIntegration,
@@ -67,7 +67,7 @@ export async function integrationsFixture() {
   }
 }
 
-async function newScope(tx: Tx, operator: EnvironmentScope): Promise<EnvironmentScope> {
+async function newScope(tx: Db, operator: EnvironmentScope): Promise<EnvironmentScope> {
   const team = await createTeam(tx, { teamId: operator.teamId, isOperator: true }, { name: 'another' })
   const environment = await createEnvironment(tx, team.id, { name: 'default' })
   return { teamId: team.id, environmentId: environment.id }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
-import type { Tx } from '../../src/database/index.ts'
+import type { Db } from '../../src/database/index.ts'
 import {
   createIntegrationGrant,
   deleteEnvironmentIntegration,
@@ -295,7 +295,7 @@ describe('deleteEnvironmentIntegration', () => {
       { environmentId, environmentId2: newId(), installationId },
     )
   const accounts = {
-    deleteByInstallation: async (each: Tx, environmentId: string, id: string) => {
+    deleteByInstallation: async (each: Db, environmentId: string, id: string) => {
       const sql =
         'delete from integrated_account where environment_id = :environmentId and environment_integration_id = :id'
       return await execute(each, sql, { environmentId, id })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { query } from '../../src/database/database.ts'
-import type { Tx } from '../../src/database/index.ts'
+import type { Db } from '../../src/database/index.ts'
 import {
   checkDefinition,
   createIntegration,
@@ -25,7 +25,7 @@ const removalDeps = {
   ...deps,
   accounts: {
     ...deps.accounts,
-    deleteByInstallation: async (_: Tx, environmentId: string, id: string) => {
+    deleteByInstallation: async (_: Db, environmentId: string, id: string) => {
       removed.push(`${environmentId} ${id}`)
       return 0
     },

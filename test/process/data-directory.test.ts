@@ -11,7 +11,7 @@ import { freePort, removeDataDir } from '../support/product.ts'
 
 /** Commands that call a server find none: a free port of now may be another test's server a moment later. */
 const NO_SERVER_PORT = 1
-const FIXTURE = join(import.meta.dirname, '../unified/fixtures/crm/hubspot.json')
+const FIXTURE = join(import.meta.dirname, '../unified-calls/fixtures/crm/hubspot.json')
 const MAPPING = join(import.meta.dirname, '../../src/catalog/unified/mappings/crm/hubspot.json')
 const ID = '01a1febe-108f-77e8-836b-f40b4a24d381'
 

@@ -22,7 +22,7 @@ const EXPECTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     '"state":"delivered"',
   ],
   'src/tool-servers/GUIDE.md': ['"mcpServers"', '"list_repositories"', '/mcp/management'],
-  'src/unified/GUIDE.md': [
+  'src/unified-calls/GUIDE.md': [
     '"name":"octocat/hello-world"',
     /"stars":\d/,
     '"response.fields.stars":"account"',

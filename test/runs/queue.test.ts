@@ -1,5 +1,5 @@
 import { newId } from '../../src/base/index.ts'
-import { execute, jsonb, type Tx } from '../../src/database/index.ts'
+import { type Db, execute, jsonb } from '../../src/database/index.ts'
 import { QUEUE_POLICY, RunQueue } from '../../src/runs/index.ts'
 import { type Claim, Queue } from '../../src/runs/queue.ts'
 import { insertWaiting, type QueueTable, type SettledItem } from '../../src/runs/sql/queue.ts'
@@ -51,7 +51,7 @@ class ParcelQueue extends Queue<ParcelPayload> {
     return new Map()
   }
 
-  protected override async recordSettled(tx: Tx, settled: readonly SettledItem[]): Promise<void> {
+  protected override async recordSettled(tx: Db, settled: readonly SettledItem[]): Promise<void> {
     for (const { id, status, attempt, error } of settled)
       await execute(
         tx,
@@ -74,7 +74,7 @@ function columnsOf({ group = 'webhook', region = 'wnam', availableAt }: TestItem
 /** Runs `store` for fresh ids in a transaction of its own. */
 async function enqueueWith(
   items: readonly TestItem[],
-  store: (tx: Tx, ids: readonly string[]) => Promise<void>,
+  store: (tx: Db, ids: readonly string[]) => Promise<void>,
   beforeCommit?: () => Promise<void>,
 ): Promise<readonly string[]> {
   const ids = items.map(() => newId())

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { registerDaemon } from '../../src/daemons/index.ts'
-import { touchDaemon } from '../../src/daemons/sql.ts'
+import { registerDaemon } from '../../src/daemon-service/index.ts'
+import { touchDaemon } from '../../src/daemon-service/sql.ts'
 import { execute } from '../../src/database/database.ts'
 import {
   type ClaimedRun,

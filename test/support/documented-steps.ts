@@ -10,7 +10,7 @@ export const GUIDES: readonly string[] = ['README.md', ...globSync('src/*/GUIDE.
 export const FIRST_STEPS = 'A call, and a run'
 
 /** Chapter of the README, and the guide after it, whose steps need a browser: `test/browser/guides.test.ts`. */
-export const BROWSER_STEPS = { chapter: 'An account by a link', guide: 'src/links/GUIDE.md' } as const
+export const BROWSER_STEPS = { chapter: 'An account by a link', guide: 'src/link-sessions/GUIDE.md' } as const
 
 /** The blocks of commands of a page, or of one chapter of it, as they are written there. */
 export function stepsOf(page: string, chapter?: string): readonly string[] {

@@ -12,7 +12,7 @@ import {
   registerDaemon,
   releaseRun,
   reportProgress,
-} from '../../src/daemons/index.ts'
+} from '../../src/daemon-service/index.ts'
 import { execute, jsonb, query } from '../../src/database/database.ts'
 import type { Database } from '../../src/database/index.ts'
 import { compilePlan } from '../../src/definitions/index.ts'

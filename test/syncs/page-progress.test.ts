@@ -6,7 +6,7 @@ import { createAccountSource } from '../../src/syncs/account-source.ts'
 import { executeRun } from '../../src/syncs/index.ts'
 import { caseCount } from '../support/case-count.ts'
 import { fastClock } from '../support/fast-clock.ts'
-import { ACCOUNT, planOf, SHOP_PLAN, scriptedProxy } from '../unified/engine-support.ts'
+import { ACCOUNT, planOf, SHOP_PLAN, scriptedProxy } from '../unified-calls/engine-support.ts'
 import { Crash, type Delivered, recordingProgress, recordingSink, runOf } from './recording.ts'
 
 const evaluator = createEvaluator()

@@ -5,8 +5,8 @@ import { createEvaluator } from '../../src/expressions/index.ts'
 import { compileSyncPlan, listingRequest } from '../../src/syncs/plan.ts'
 import { readSyncResources } from '../../src/syncs/resource.ts'
 import { unifiedRequestOf } from '../../src/syncs/unified-nodes.ts'
-import { unifiedPages } from '../../src/unified/index.ts'
-import { ACCOUNT, planOf, SHOP_PLAN, scriptedProxy } from '../unified/engine-support.ts'
+import { unifiedPages } from '../../src/unified-calls/index.ts'
+import { ACCOUNT, planOf, SHOP_PLAN, scriptedProxy } from '../unified-calls/engine-support.ts'
 
 const evaluator = createEvaluator()
 afterAll(() => evaluator[Symbol.asyncDispose]())

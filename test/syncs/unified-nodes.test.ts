@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
-import type { Tx } from '../../src/database/index.ts'
+import type { Db } from '../../src/database/index.ts'
 import { readSyncResources } from '../../src/syncs/resource.ts'
 import { findUnifiedViolations, type MappingFinder } from '../../src/syncs/unified-nodes.ts'
-import { mappingPlan } from '../unified/harness.ts'
+import { mappingPlan } from '../unified-calls/harness.ts'
 
 const ACCOUNT = { environmentId: 'environment-1', integratedAccountId: undefined, integrationName: 'github' }
 
@@ -13,7 +13,7 @@ async function problemsOf(resource: string, node: JsonObject): Promise<string[]>
     find: async () => ({ plan: mappingPlan('ticketing', 'github', resource, 'list') }),
   } as unknown as MappingFinder
   const resources = readSyncResources([{ resource: `ticketing/${resource}`, method: 'list', ...node }])
-  const violations = await findUnifiedViolations(mappings, {} as Tx, ACCOUNT as never, resources)
+  const violations = await findUnifiedViolations(mappings, {} as Db, ACCOUNT as never, resources)
   return violations.map(({ field, rule }) => `${field} ${rule}`)
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Failure, newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
-import { Database, type Tx } from '../../src/database/index.ts'
+import { Database, type Db } from '../../src/database/index.ts'
 import {
   cancelTask,
   createTaskRunner,
@@ -21,7 +21,7 @@ await clock.advance(3_600_000)
 await execute(database.pool, 'create table effect (task_id uuid not null, item integer not null)')
 
 /** Writes `params.items` items, two per step; `before` runs in a step after its writes. */
-function writer(kind: string, before?: (tx: Tx, from: number) => Promise<void>): TaskKind {
+function writer(kind: string, before?: (tx: Db, from: number) => Promise<void>): TaskKind {
   return {
     kind,
     async step(tx, { id, params, cursor }): Promise<TaskStep> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
-import type { Tx } from '../../src/database/index.ts'
+import type { Db } from '../../src/database/index.ts'
 import {
   bootstrap,
   type CascadeDelete,
@@ -40,12 +40,12 @@ async function newTeam(name = 'customer') {
 function recordingContents() {
   const calls: string[] = []
   const contents: CascadeDelete = {
-    deleteByEnvironment: async (each: Tx, id) => {
+    deleteByEnvironment: async (each: Db, id) => {
       calls.push(`environment ${id}`)
       await execute(each, 'delete from sync_job where environment_id = :id', { id })
       return true
     },
-    deleteIntegrationsOfTeam: async (each: Tx, id) => {
+    deleteIntegrationsOfTeam: async (each: Db, id) => {
       calls.push(`integrations ${id}`)
       await execute(each, 'delete from integration where team_id = :id', { id })
       return true

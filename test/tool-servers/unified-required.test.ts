@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { requiredArguments, unifiedTools } from '../../src/tool-servers/unified-tools.ts'
-import { mappingPlan } from '../unified/harness.ts'
+import { mappingPlan } from '../unified-calls/harness.ts'
 
 /** The required arguments of the tool of a shipped mapping. */
 function requiredOf(integration: string, resource: string, method: string): unknown {

@@ -24,16 +24,17 @@ export const READERS: readonly Reader[] = [
 
 /** Readers without a row of their own, and why none is needed. */
 export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
-  'unified/check-fixture.ts#checkFixtures': 'compares what parseFixture has read with a checked mapping',
-  'unified/check-fields.ts#checkFields': 'compares the settings of a checked mapping',
-  'unified/page-progress.ts#readProgress': 'reads what the service itself has stored, bounded then',
-  'unified/filters.ts#findFilterProblems': 'values that checkUnifiedQuery has read',
+  'unified-calls/check-fixture.ts#checkFixtures': 'compares what parseFixture has read with a checked mapping',
+  'unified-calls/check-fields.ts#checkFields': 'compares the settings of a checked mapping',
+  'unified-calls/page-progress.ts#readProgress': 'reads what the service itself has stored, bounded then',
+  'unified-calls/filters.ts#findFilterProblems': 'values that checkUnifiedQuery has read',
   'tool-servers/check-fields.ts#checkFields': 'fields that checkArguments has read',
   'api/mcp-management/check-fields.ts#checkMessageFields': 'fields that checkArguments has read',
-  'unified/check-findings.ts#findMappingProblems': 'a part of it is checkMapping, the rest compares a checked mapping',
-  'unified/check-requests.ts#checkRequests': 'compares the settings of a checked mapping',
-  'unified/check-references.ts#checkReferences': 'compares the settings of a checked mapping',
-  'unified/fixture.ts#parseTriedCall': 'reads a part of what parseFixture reads, by the same schema',
+  'unified-calls/check-findings.ts#findMappingProblems':
+    'a part of it is checkMapping, the rest compares a checked mapping',
+  'unified-calls/check-requests.ts#checkRequests': 'compares the settings of a checked mapping',
+  'unified-calls/check-references.ts#checkReferences': 'compares the settings of a checked mapping',
+  'unified-calls/fixture.ts#parseTriedCall': 'reads a part of what parseFixture reads, by the same schema',
   'api/services/webhook-filter.ts#checkFilterPaths': 'follows at most 100 paths that tryParseDotPath has read',
   'api/services/time-range.ts#checkRange': 'compares two times',
   'api/mcp-management/settings.ts#readManagementSettings': 'compares what readQuery read with a few words',

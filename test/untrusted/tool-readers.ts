@@ -6,7 +6,7 @@ import {
   parseJsonInSlices,
   yieldToEventLoop,
 } from '../../src/base/index.ts'
-import { decodeToolCursor, encodeToolCursor } from '../../src/mcp/tool-cursor.ts'
+import { decodeToolCursor, encodeToolCursor } from '../../src/mcp-protocol/tool-cursor.ts'
 import { checkArguments } from '../../src/tool-servers/check-arguments.ts'
 import { simplifySchema } from '../../src/tool-servers/tool-schema.ts'
 import { KIB, MIB, never, numbered, type Reader, repeated, withError } from './reader.ts'
@@ -71,7 +71,7 @@ export const TOOL_READERS: readonly Reader[] = [
   },
   {
     name: 'cursor of a list of tools',
-    covers: ['mcp/tool-cursor.ts#decodeToolCursor'],
+    covers: ['mcp-protocol/tool-cursor.ts#decodeToolCursor'],
     lengthMax: MIB,
     read: (input) => decodeToolCursor({ tools: [], sealer: SEALER, holder: {} }, input),
     rejects: never,

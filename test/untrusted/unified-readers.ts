@@ -1,9 +1,9 @@
 import { parseRequestJson } from '../../src/api/messages/json-text.ts'
 import { isJsonObject, type Json, type JsonObject, JsonTextError, parseJsonInSlices } from '../../src/base/index.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
-import { MAPPING_LENGTH_MAX } from '../../src/unified/check-mapping.ts'
-import { compileEnums } from '../../src/unified/enums.ts'
-import { parseFixture } from '../../src/unified/fixture.ts'
+import { MAPPING_LENGTH_MAX } from '../../src/unified-calls/check-mapping.ts'
+import { compileEnums } from '../../src/unified-calls/enums.ts'
+import { parseFixture } from '../../src/unified-calls/fixture.ts'
 import {
   checkMapping,
   checkMappingLayer,
@@ -12,10 +12,10 @@ import {
   mapRecords,
   mergeMappings,
   parseModel,
-} from '../../src/unified/index.ts'
-import { MODEL_LENGTH_MAX } from '../../src/unified/model-schema.ts'
-import { validateBody } from '../../src/unified/validate-body.ts'
-import { customers, planOf, SHOP_MODEL } from '../unified/engine-support.ts'
+} from '../../src/unified-calls/index.ts'
+import { MODEL_LENGTH_MAX } from '../../src/unified-calls/model-schema.ts'
+import { validateBody } from '../../src/unified-calls/validate-body.ts'
+import { customers, planOf, SHOP_MODEL } from '../unified-calls/engine-support.ts'
 import { KIB, MIB, numbered, type Reader, repeated, withFailure } from './reader.ts'
 
 const LIST = { resource: 'people', method: 'list', response: { fields: { id: 'id', name: 'a & b' } } }
@@ -49,7 +49,7 @@ function modelOf(properties: JsonObject, $defs: JsonObject): JsonObject {
 export const UNIFIED_READERS: readonly Reader[] = [
   {
     name: 'unified model',
-    covers: ['unified/model.ts#parseModel', 'unified/model-schema.ts#checkModel'],
+    covers: ['unified-calls/model.ts#parseModel', 'unified-calls/model-schema.ts#checkModel'],
     lengthMax: MODEL_LENGTH_MAX,
     read: (input) => parseModel(documentOf(input)).resources.size,
     rejects: withFailure,
@@ -76,7 +76,7 @@ export const UNIFIED_READERS: readonly Reader[] = [
   },
   {
     name: 'unified mapping',
-    covers: ['unified/check-mapping.ts#checkMappingLayer', 'unified/check-mapping.ts#checkMapping'],
+    covers: ['unified-calls/check-mapping.ts#checkMappingLayer', 'unified-calls/check-mapping.ts#checkMapping'],
     lengthMax: MAPPING_LENGTH_MAX,
     read: (input) => {
       const config = documentOf(input)
@@ -115,7 +115,7 @@ export const UNIFIED_READERS: readonly Reader[] = [
   },
   {
     name: 'records of a provider, mapped',
-    covers: ['unified/custom-fields.ts#readCustomFields'],
+    covers: ['unified-calls/custom-fields.ts#readCustomFields'],
     lengthMax: 16 * MIB,
     read: async (input) => {
       const json = await parseJsonInSlices(input)
@@ -159,7 +159,7 @@ export const UNIFIED_READERS: readonly Reader[] = [
   },
   {
     name: 'query of a unified call',
-    covers: ['unified/request-query.ts#checkUnifiedQuery', 'unified/request-query.ts#readUnifiedQuery'],
+    covers: ['unified-calls/request-query.ts#checkUnifiedQuery', 'unified-calls/request-query.ts#readUnifiedQuery'],
     lengthMax: 16 * KIB,
     read: (input) => checkUnifiedQuery(documentOf(input)).violations.length,
     rejects: withFailure,
@@ -176,7 +176,7 @@ export const UNIFIED_READERS: readonly Reader[] = [
   },
   {
     name: 'fixture of a mapping',
-    covers: ['unified/fixture.ts#parseFixture'],
+    covers: ['unified-calls/fixture.ts#parseFixture'],
     lengthMax: MIB,
     read: (input) => parseFixture(documentOf(input), 'fixture').exchanges.length,
     rejects: withFailure,

@@ -1,4 +1,4 @@
-import type { Tx } from '../../database/index.ts'
+import type { Db } from '../../database/index.ts'
 import type { AccountRef } from './integrated-account.ts'
 
 /** The terms of service that a customer accepted, by their address. */
@@ -9,7 +9,7 @@ export interface AcceptedTerms {
 
 /** Notes what the customer accepted for an account whose row is locked. Uses the primary key. */
 export async function storeAcceptedTerms(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   { url, acceptedAt }: AcceptedTerms,
 ): Promise<void> {

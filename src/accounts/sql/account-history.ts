@@ -1,4 +1,4 @@
-import { execute, newestFirst, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, execute, newestFirst, queryOne } from '../../database/index.ts'
 import type { AccountRef, AccountStatus } from './integrated-account.ts'
 
 /** One change of an account's status as stored; rows are never altered. */
@@ -48,7 +48,7 @@ function historyIdSql(version: string): string {
 
 /** Stores one entry under the account's version after the change; 0 for the creation. */
 export async function insertAccountHistory(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   entry: Pick<AccountHistoryRecord, 'fromStatus' | 'toStatus' | 'cause'> & { readonly version: number },
 ): Promise<void> {
@@ -64,7 +64,7 @@ export async function insertAccountHistory(
 
 /** At most `limit` entries of the account below the id `before`, newest first. Uses the primary key. */
 export async function listAccountHistory(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly AccountHistoryRecord[]> {
@@ -83,7 +83,7 @@ export async function listAccountHistory(
  * Returns the statuses before and after (null without a transition), `undefined` when there is no such account.
  */
 export async function transitionAccountStatus(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   transitions: readonly StatusTransition[],
   { cause, lastError }: { readonly cause: string; readonly lastError: string },
@@ -138,7 +138,7 @@ export async function transitionAccountStatus(
  * Deletes entries that were superseded before the moment; the latest of each account stays. At most `limit`; returns how many.
  * Uses integrated_account_history_superseded.
  */
-export async function deleteSupersededHistory(tx: Tx, before: Date, limit: number): Promise<number> {
+export async function deleteSupersededHistory(tx: Db, before: Date, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from integrated_account_history entry using (

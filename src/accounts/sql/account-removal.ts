@@ -1,5 +1,5 @@
 import { REGIONS } from '../../base/index.ts'
-import { dueInRegionsSql, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, dueInRegionsSql, queryOne } from '../../database/index.ts'
 
 /** A deleted account whose subscriptions and grant are to be ended at the third party. */
 export interface AccountRemoval {
@@ -11,7 +11,7 @@ export interface AccountRemoval {
 }
 
 export async function insertAccountRemoval(
-  tx: Tx,
+  tx: Db,
   { id, region, sealed }: Pick<AccountRemoval, 'id' | 'sealed'> & { readonly region: string },
 ): Promise<void> {
   await tx('account_removal').insert({ id, region, sealed })
@@ -24,7 +24,7 @@ const DUE = dueInRegionsSql({ table: 'account_removal', key: ['id'], due: 'due_a
  * rows that another one locks are skipped. Uses account_removal_due.
  */
 export async function claimAccountRemoval(
-  tx: Tx,
+  tx: Db,
   { leaseMs, regions }: { readonly leaseMs: number; readonly regions: readonly string[] | undefined },
 ): Promise<AccountRemoval | undefined> {
   return await queryOne(
@@ -38,21 +38,21 @@ export async function claimAccountRemoval(
 }
 
 /** The condition of every write of a holder: no other worker has claimed it since. Uses the primary key. */
-function held(tx: Tx, { id, attempts }: AccountRemoval) {
+function held(tx: Db, { id, attempts }: AccountRemoval) {
   return tx('account_removal').where({ id, attempts })
 }
 
 /** Has another attempt made after a delay, unless another worker makes one. */
-export async function postponeAccountRemoval(tx: Tx, removal: AccountRemoval, delayMs: number): Promise<void> {
+export async function postponeAccountRemoval(tx: Db, removal: AccountRemoval, delayMs: number): Promise<void> {
   await held(tx, removal).update({ due_at: tx.raw("now() + ? * interval '1 millisecond'", [delayMs]) })
 }
 
 /** Returns whether no other worker makes an attempt. */
-export async function deleteAccountRemoval(tx: Tx, removal: AccountRemoval): Promise<boolean> {
+export async function deleteAccountRemoval(tx: Db, removal: AccountRemoval): Promise<boolean> {
   return (await held(tx, removal).delete()) > 0
 }
 
 /** Replaces what an attempt needs, because a token was renewed. */
-export async function updateAccountRemoval(tx: Tx, removal: AccountRemoval, sealed: Uint8Array): Promise<void> {
+export async function updateAccountRemoval(tx: Db, removal: AccountRemoval, sealed: Uint8Array): Promise<void> {
   await held(tx, removal).update({ sealed })
 }

@@ -1,5 +1,5 @@
 import { REGIONS } from '../../base/index.ts'
-import { dueInRegionsSql, execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, dueInRegionsSql, execute, jsonb, query, queryOne } from '../../database/index.ts'
 import type { AccountRef, ForbiddenError, IntegratedAccountRecord } from './integrated-account.ts'
 
 /**
@@ -7,7 +7,7 @@ import type { AccountRef, ForbiddenError, IntegratedAccountRecord } from './inte
  * a sync without permissions would write its account for every page. Uses the primary key.
  */
 export async function storeForbiddenError(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   error: ForbiddenError,
   dedupWindowMs: number,
@@ -47,7 +47,7 @@ export interface UnauthorizedWeighing {
  * account's version (etag) stays. Uses the primary key.
  */
 export async function markUnauthorized(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   { now, contradictionMs, unauthorizedMs, dedupMs }: UnauthorizedWeighing,
 ): Promise<boolean> {
@@ -82,7 +82,7 @@ export async function markUnauthorized(
  * of the time before says nothing about new credentials. The account's version (etag) stays. Uses the primary key.
  */
 export async function markWorking(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   { unauthorizedSince, now }: { readonly unauthorizedSince: Date | undefined; readonly now: Date },
 ): Promise<boolean> {
@@ -103,7 +103,7 @@ export interface ReauthorizationTimes {
 
 /** The account's version (etag) stays. Uses the primary key. */
 export async function storeReauthorization(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   { dueAt, warningAt }: ReauthorizationTimes,
 ): Promise<void> {
@@ -122,7 +122,7 @@ const WARNINGS_DUE = dueInRegionsSql({
  * Uses integrated_account_warning.
  */
 export async function claimReauthorizationWarnings(
-  tx: Tx,
+  tx: Db,
   { regions, limit }: { readonly regions: readonly string[] | undefined; readonly limit: number },
 ): Promise<readonly (AccountRef & Pick<IntegratedAccountRecord, 'status'>)[]> {
   return await query(
@@ -141,13 +141,13 @@ export async function claimReauthorizationWarnings(
 }
 
 /** The account may be another one at the third party from now on. Uses the primary key. */
-export async function forgetExternalId(tx: Tx, { environmentId, id }: AccountRef): Promise<void> {
+export async function forgetExternalId(tx: Db, { environmentId, id }: AccountRef): Promise<void> {
   await tx('integrated_account').where({ environment_id: environmentId, id }).update({ external_id: null })
 }
 
 /** Whether accounts can be called, by id: absent when there is none any more. Uses primary keys. */
 export async function findEnabledAccounts(
-  tx: Tx,
+  tx: Db,
   accounts: readonly AccountRef[],
 ): Promise<ReadonlyMap<string, { readonly environmentIntegrationId: string; readonly isEnabled: boolean }>> {
   const found = await query<{

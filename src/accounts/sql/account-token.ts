@@ -1,5 +1,5 @@
 import { type JsonObject, REGIONS } from '../../base/index.ts'
-import { dueInRegionsSql, execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, dueInRegionsSql, execute, jsonb, query, queryOne } from '../../database/index.ts'
 import type { AccountRef } from './integrated-account.ts'
 
 /** A lease on the token of an account: its holder alone requests the next token, until the lease expires or is lost. */
@@ -45,7 +45,7 @@ export interface TokenLeaseRequest {
  * of callers one gets the lease, by the row lock of the upsert. Uses the primary key.
  */
 export async function acquireTokenLease(
-  tx: Tx,
+  tx: Db,
   { environmentId, id, region }: AccountRef & { readonly region: string },
   { leaseId, leaseMs, version, isForced }: TokenLeaseRequest,
 ): Promise<TokenLeaseAttempt> {
@@ -101,7 +101,7 @@ export interface TokenTimes {
  * key.
  */
 export async function completeTokenRefresh(
-  tx: Tx,
+  tx: Db,
   { environmentId, id, leaseId, version }: TokenLease,
   { expiresAt, dueAt }: TokenTimes,
 ): Promise<number | undefined> {
@@ -123,7 +123,7 @@ export async function completeTokenRefresh(
  * @param failed.isFinal whether the background stops refreshing; else it tries again after the delay
  */
 export async function failTokenRefresh(
-  tx: Tx,
+  tx: Db,
   { environmentId, id, leaseId, version }: TokenLease,
   failed: { readonly error: JsonObject; readonly retryDelayMs: number; readonly isFinal: boolean },
 ): Promise<boolean> {
@@ -144,7 +144,7 @@ export async function failTokenRefresh(
  * token. Uses the primary key.
  */
 export async function resetToken(
-  tx: Tx,
+  tx: Db,
   { environmentId, id, region }: AccountRef & { readonly region: string },
   { expiresAt, dueAt }: TokenTimes,
 ): Promise<number> {
@@ -183,7 +183,7 @@ const DUE = dueInRegionsSql({
  * skipped. Uses account_token_due.
  */
 export async function claimDueTokens(
-  tx: Tx,
+  tx: Db,
   { leaseId, leaseMs, regions, limit }: DueTokenClaim,
 ): Promise<readonly TokenLease[]> {
   return await query(

@@ -1,5 +1,5 @@
 import { type JsonObject, REGIONS } from '../../base/index.ts'
-import { dueInRegionsSql, execute, jsonb, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, dueInRegionsSql, execute, jsonb, queryOne } from '../../database/index.ts'
 import type { AccountRef } from './integrated-account.ts'
 
 /**
@@ -36,7 +36,7 @@ const DUE = dueInRegionsSql({
  * skipped. Uses integrated_account_connecting.
  */
 export async function claimConnectingAccount(
-  tx: Tx,
+  tx: Db,
   { leaseId, leaseMs, regions }: ActivationClaim,
 ): Promise<ActivationLease | undefined> {
   return await queryOne(
@@ -59,7 +59,7 @@ export async function claimConnectingAccount(
  * @param result replaces the stored values of the same keys
  */
 export async function storePhaseResult(
-  tx: Tx,
+  tx: Db,
   { environmentId, id, leaseId }: ActivationLease,
   result: JsonObject,
 ): Promise<boolean> {
@@ -73,7 +73,7 @@ export async function storePhaseResult(
 
 /** Stores the id that the third party gives the account, while the lease is held. Uses the primary key. */
 export async function storeExternalId(
-  tx: Tx,
+  tx: Db,
   { environmentId, id, leaseId }: ActivationLease,
   externalId: string,
 ): Promise<void> {
@@ -92,7 +92,7 @@ export interface ActivationPostponement {
 
 /** Releases the lease; the account is due again after a delay. Its version (etag) stays. Uses the primary key. */
 export async function postponeActivation(
-  tx: Tx,
+  tx: Db,
   { environmentId, id, leaseId, attempts }: ActivationLease,
   { delayMs, isCounted, shown }: ActivationPostponement,
 ): Promise<void> {

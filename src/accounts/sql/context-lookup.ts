@@ -1,4 +1,4 @@
-import { query, type Tx } from '../../database/index.ts'
+import { type Db, query } from '../../database/index.ts'
 import type { IntegratedAccountRecord } from './integrated-account.ts'
 
 /** An account that a value leads to. */
@@ -16,7 +16,7 @@ export interface AccountOfValue extends Pick<IntegratedAccountRecord, 'id' | 'te
  * @param limit accounts in all
  */
 export async function findAccountsByContext(
-  tx: Tx,
+  tx: Db,
   installation: { readonly environmentId: string; readonly environmentIntegrationId: string },
   field: string,
   values: readonly string[],

@@ -1,5 +1,5 @@
 import type { JsonObject, Region } from '../../base/index.ts'
-import { jsonb, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import { type Db, jsonb, query, queryOne, whereVersion } from '../../database/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
@@ -136,7 +136,7 @@ export const INSTALLATION =
 export const OF_ACCOUNT = `installation.environment_id = account.environment_id
   and installation.id = account.environment_integration_id and not installation.is_hidden`
 
-export async function insertIntegratedAccount(tx: Tx, account: NewIntegratedAccount): Promise<void> {
+export async function insertIntegratedAccount(tx: Db, account: NewIntegratedAccount): Promise<void> {
   await tx('integrated_account').insert({
     environment_id: account.environmentId,
     id: account.id,
@@ -160,7 +160,7 @@ const FIND = `select ${COLUMNS}, ${VERSIONS}, ${HAS_WEBHOOKS} from integrated_ac
 
 /** Uses primary keys. */
 export async function findIntegratedAccount(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<AccountWithDefinition | undefined> {
@@ -184,7 +184,7 @@ export interface AccountWithSecrets {
 
 /** The existing ones of the accounts, in any order and of any environments, in one statement. Uses primary keys. */
 export async function findAccountsWithSecrets(
-  tx: Tx,
+  tx: Db,
   wanted: readonly AccountRef[],
 ): Promise<readonly AccountWithSecrets[]> {
   const found = await query<AccountWithDefinition & { readonly secrets: readonly EncodedSecret[] | null }>(
@@ -201,7 +201,7 @@ export async function findAccountsWithSecrets(
  * filters given, so that the planner sees which.
  */
 export async function selectIntegratedAccounts(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: AccountRowFilter,
   { before, limit }: { readonly before: string | undefined; readonly limit: number },
@@ -271,7 +271,7 @@ function updateParameters(
  * of its secrets: the caller finds out which.
  */
 export async function updateIntegratedAccountRow(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   patch: AccountPatch,
@@ -283,7 +283,7 @@ export async function updateIntegratedAccountRow(
  * Locks an account with its token, so that its credentials stay until the transaction ends. In the order of a token refresh:
  * the token's row first. Uses primary keys.
  */
-export async function lockAccountCredentials(tx: Tx, { environmentId, id }: AccountRef): Promise<void> {
+export async function lockAccountCredentials(tx: Db, { environmentId, id }: AccountRef): Promise<void> {
   await tx('account_token')
     .where({ environment_id: environmentId, integrated_account_id: id })
     .forUpdate()
@@ -297,7 +297,7 @@ export async function lockAccountCredentials(tx: Tx, { environmentId, id }: Acco
  * @throws the violation of a foreign key while triggers run for it
  */
 export async function deleteIntegratedAccountRow(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   version: number | undefined,
@@ -308,7 +308,7 @@ export async function deleteIntegratedAccountRow(
 
 /** Ids of accounts of an installation. Uses integrated_account_of_installation. */
 export async function listIntegratedAccountIds(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   environmentIntegrationId: string,
   limit: number,

@@ -1,4 +1,4 @@
-import { execute, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, execute, queryOne } from '../../database/index.ts'
 
 /** A host as the third party of one environment. */
 export interface TokenHost {
@@ -19,7 +19,7 @@ export interface HostRate {
  * by the row lock of the upsert. Uses the primary key.
  */
 export async function reserveHostTurn(
-  tx: Tx,
+  tx: Db,
   { environmentId, host }: TokenHost,
   { intervalMs, burstMs }: HostRate,
   waitMaxMs: number,
@@ -45,7 +45,7 @@ export async function reserveHostTurn(
 }
 
 /** No request is sent to the host for so long; a longer block stays. Uses the primary key. */
-export async function blockHost(tx: Tx, { environmentId, host }: TokenHost, blockMs: number): Promise<void> {
+export async function blockHost(tx: Db, { environmentId, host }: TokenHost, blockMs: number): Promise<void> {
   await execute(
     tx,
     `update token_host set blocked_until = greatest(blocked_until, now() + :blockMs * interval '1 millisecond')
@@ -55,7 +55,7 @@ export async function blockHost(tx: Tx, { environmentId, host }: TokenHost, bloc
 }
 
 /** Deletes hosts without a request for an hour, at most `limit`; returns how many. */
-export async function deleteIdleHosts(tx: Tx, limit: number): Promise<number> {
+export async function deleteIdleHosts(tx: Db, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from token_host where (environment_id, host) in (

@@ -1,5 +1,5 @@
 import { exceedsJsonSize, newId } from '../../base/index.ts'
-import { jsonb, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, jsonb, queryOne } from '../../database/index.ts'
 import { type EventType, recordEventsSql } from '../../events/index.ts'
 import {
   type AccountRef,
@@ -63,7 +63,7 @@ const UPDATE_WITH_EVENT = `with changed as (
  * @returns `undefined` as `updateIntegratedAccountRow`, and for any other account: nothing was changed
  */
 export async function updateWithEvent(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: AccountRef,
   patch: {
     readonly tenantId: string | undefined

@@ -1,4 +1,4 @@
-import { execute, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, query } from '../../database/index.ts'
 import type { AccountRef } from './integrated-account.ts'
 
 /** Keys of an account whose last request is known; of more, those that were set longest ago are forgotten. */
@@ -9,7 +9,7 @@ export const CONTEXT_KEYS_MAX = 1_000
  * order, so that concurrent requests take turns. Uses the primary key.
  */
 export async function claimContextKeys(
-  tx: Tx,
+  tx: Db,
   { environmentId, id: accountId }: AccountRef,
   inboundEventId: string,
   keys: readonly string[],

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, type Sealer } from '../../base/index.ts'
-import type { McpTools } from '../../mcp/index.ts'
+import type { McpTools } from '../../mcp-protocol/index.ts'
 import type { OpenToolServer, ToolEndpoint, ToolResult, ToolServerRecord } from '../../tool-servers/index.ts'
 import { accountKey } from '../caller.ts'
 import { authenticateOther, bearerToken } from '../pipeline/authenticate.ts'

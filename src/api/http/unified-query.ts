@@ -1,5 +1,5 @@
 import { invalidFields } from '../../base/index.ts'
-import { checkUnifiedQuery, type UnifiedQuery } from '../../unified/index.ts'
+import { checkUnifiedQuery, type UnifiedQuery } from '../../unified-calls/index.ts'
 import type { Finding } from '../operation.ts'
 import { ACCOUNT_PARAMETER, accountIdFrom, DRY_RUN_PARAMETER, flagFrom, separateParameters } from './proxy-query.ts'
 

@@ -1,6 +1,6 @@
 import { UnifiedPreviewSchema } from '../../../gen/patchbay/v1/unified_pb.ts'
 import { invalidFields, isJsonObject, type Json, type JsonObject, type Violation } from '../../base/index.ts'
-import type { UnifiedRequest, UnifiedSuccess } from '../../unified/index.ts'
+import type { UnifiedRequest, UnifiedSuccess } from '../../unified-calls/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import { encodeJson } from '../messages/codec.ts'

@@ -14,7 +14,7 @@ import type {
   HeartbeatInput,
   LeaseState,
   ReportedProgress,
-} from '../../daemons/index.ts'
+} from '../../daemon-service/index.ts'
 import type { LeaseKey } from '../../runs/index.ts'
 import { structFrom } from '../messages/struct.ts'
 import type { Finding } from '../operation.ts'

@@ -11,7 +11,7 @@ import {
   registerDaemon,
   releaseRun,
   reportProgress,
-} from '../../daemons/index.ts'
+} from '../../daemon-service/index.ts'
 import { listQuery, pageById } from '../../database/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'

@@ -10,7 +10,7 @@ import {
   resolveEnvironmentIntegration,
   updateEnvironmentIntegration,
 } from '../../integrations/index.ts'
-import { callbackUriOf } from '../../links/index.ts'
+import { callbackUriOf } from '../../link-sessions/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'

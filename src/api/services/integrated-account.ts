@@ -15,8 +15,13 @@ import {
   withWholeContexts,
 } from '../../accounts/index.ts'
 import { type Failure, invalidFields, type JsonObject } from '../../base/index.ts'
-import { listQuery, pageById, type Tx } from '../../database/index.ts'
-import { checkPostConnectForm, getPostConnectForm, loadFormOptions, storePostConnectForm } from '../../links/index.ts'
+import { type Db, listQuery, pageById } from '../../database/index.ts'
+import {
+  checkPostConnectForm,
+  getPostConnectForm,
+  loadFormOptions,
+  storePostConnectForm,
+} from '../../link-sessions/index.ts'
 import { readWebhookOverview, recreateSubscriptions } from '../../webhook-subscriptions/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
@@ -42,7 +47,7 @@ export function integratedAccountService(
 ): ServiceDefinition {
   const { database, accounts } = deps
   /** After the transaction of a change: values may have to be read from the object store. */
-  const shown = async (account: IntegratedAccount, tx: Tx = database.pool) =>
+  const shown = async (account: IntegratedAccount, tx: Db = database.pool) =>
     integratedAccountToProto(
       await withWholeContext(accounts, tx, account),
       account.hasWebhooks === false ? undefined : await readWebhookOverview(tx, account),

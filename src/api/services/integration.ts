@@ -14,7 +14,7 @@ import {
   listIntegrations,
   updateIntegration,
 } from '../../integrations/index.ts'
-import { callbackUriOf } from '../../links/index.ts'
+import { callbackUriOf } from '../../link-sessions/index.ts'
 import { teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { IdempotencyDeps, ServiceDeps } from './deps.ts'

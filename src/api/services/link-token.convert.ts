@@ -8,7 +8,7 @@ import {
   type LinkSessionHistory,
   type LinkSessionInput,
   type LinkTransition,
-} from '../../links/index.ts'
+} from '../../link-sessions/index.ts'
 import { structFrom } from '../messages/struct.ts'
 import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
 

@@ -1,7 +1,7 @@
 import { LinkTokenService } from '../../../gen/patchbay/v1/link_token_service_pb.ts'
 import { findReservedKeys } from '../../accounts/index.ts'
 import { listQuery, pageById } from '../../database/index.ts'
-import { cancelLinkSession, createLinkSession, getLinkSession, listLinkSessions } from '../../links/index.ts'
+import { cancelLinkSession, createLinkSession, getLinkSession, listLinkSessions } from '../../link-sessions/index.ts'
 import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'

@@ -9,7 +9,7 @@ import type {
   PostConnectFormSchema,
 } from '../../../gen/patchbay/v1/post_connect_form_pb.ts'
 import type { FormField, FormOption } from '../../formats/index.ts'
-import type { FormOptionsRequest, FormOptionsResult, PostConnectForm } from '../../links/index.ts'
+import type { FormOptionsRequest, FormOptionsResult, PostConnectForm } from '../../link-sessions/index.ts'
 import { structFrom, valueFrom } from '../messages/struct.ts'
 
 /** The form of an account. */

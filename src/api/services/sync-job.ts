@@ -1,5 +1,5 @@
 import { SyncJobService } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
-import { listQuery, pageById, type Tx } from '../../database/index.ts'
+import { type Db, listQuery, pageById } from '../../database/index.ts'
 import {
   createSyncJob,
   deleteSyncJob,
@@ -52,12 +52,12 @@ export function syncJobService(
 }
 
 /** Jobs of an environment with what is doubtful about each. */
-async function showAll(tx: Tx, environmentId: string, jobs: readonly SyncJobRecord[]) {
+async function showAll(tx: Db, environmentId: string, jobs: readonly SyncJobRecord[]) {
   const warnings = await findJobWarnings(tx, environmentId, jobs)
   return jobs.map((job, index) => syncJobToProto(job, warnings[index]))
 }
 
-async function show(tx: Tx, job: SyncJobRecord) {
+async function show(tx: Db, job: SyncJobRecord) {
   const [warnings] = await findJobWarnings(tx, job.environmentId, [job])
   return syncJobToProto(job, warnings)
 }

@@ -9,7 +9,7 @@ import {
   type UnifiedPreviewRequest,
   type UnifiedRequest,
   type UnifiedTarget,
-} from '../../unified/index.ts'
+} from '../../unified-calls/index.ts'
 import type { UnifiedMappings, UnifiedMethodRef } from '../../unified-models/index.ts'
 import type { CallAccount, OpenRequest, ProxyCallDeps } from './proxy-calls.ts'
 

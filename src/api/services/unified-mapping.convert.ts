@@ -8,7 +8,7 @@ import type {
   PushUnifiedMappingsResponseSchema,
   UpdateUnifiedMappingRequest,
 } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
-import type { MappingFinding } from '../../unified/index.ts'
+import type { MappingFinding } from '../../unified-calls/index.ts'
 import type {
   MappingChange,
   MappingFilter,

@@ -2,7 +2,7 @@ import type { HandlerContext } from '@connectrpc/connect'
 import { UnifiedMappingService } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { getIntegratedAccount } from '../../accounts/index.ts'
 import { Failure, invalidFields, type JsonObject } from '../../base/index.ts'
-import { listQuery, pageById, type Tx } from '../../database/index.ts'
+import { type Db, listQuery, pageById } from '../../database/index.ts'
 import {
   checkLayer,
   createMapping,
@@ -91,7 +91,7 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
         const writer = writerOf(context)
         // Models belong to the team: they alone need no environment.
         if (request.models.length === 0 && mappingScopeOf(request) !== 'base') environmentOf(writer)
-        const push = async (tx: Tx) => {
+        const push = async (tx: Db) => {
           // Also where no mapping asks for it.
           if (request.integratedAccountId !== undefined)
             await getIntegratedAccount(
@@ -143,7 +143,7 @@ function environmentOf({ environmentId }: MappingWriter): string {
  */
 async function layerOf(
   { accounts }: MappingServiceDeps,
-  tx: Tx,
+  tx: Db,
   writer: MappingWriter,
   request: PlacedRequest,
 ): Promise<LayerToCheck> {

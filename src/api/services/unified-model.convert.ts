@@ -6,7 +6,7 @@ import type {
   UnifiedResourceDescriptionSchema,
 } from '../../../gen/patchbay/v1/unified_model_pb.ts'
 import type { UpdateUnifiedModelRequest } from '../../../gen/patchbay/v1/unified_model_service_pb.ts'
-import type { CustomFieldDescription } from '../../unified/index.ts'
+import type { CustomFieldDescription } from '../../unified-calls/index.ts'
 import type {
   MethodDescription,
   ModelChange,

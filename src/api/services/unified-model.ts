@@ -2,7 +2,7 @@ import { UnifiedModelService } from '../../../gen/patchbay/v1/unified_model_serv
 import { getIntegratedAccount } from '../../accounts/index.ts'
 import { catchFailure, Failure } from '../../base/index.ts'
 import { decodePageToken, listQuery, readPageSize, toPage } from '../../database/index.ts'
-import { type CustomFieldDescription, listCustomFields } from '../../unified/index.ts'
+import { type CustomFieldDescription, listCustomFields } from '../../unified-calls/index.ts'
 import {
   checkModelConfig,
   createModel,

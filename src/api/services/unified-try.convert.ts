@@ -6,7 +6,7 @@ import type {
   TryUnifiedMappingResponseSchema,
 } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import type { Failure } from '../../base/index.ts'
-import type { FieldTrace, MappingFinding, TriedExchange, TriedMapping } from '../../unified/index.ts'
+import type { FieldTrace, MappingFinding, TriedExchange, TriedMapping } from '../../unified-calls/index.ts'
 import { valueFrom } from '../messages/struct.ts'
 import { mappingFindingToProto } from './unified-mapping.convert.ts'
 

@@ -18,7 +18,7 @@ import {
   tryFixture,
   type UnifiedRequest,
   type UnifiedTarget,
-} from '../../unified/index.ts'
+} from '../../unified-calls/index.ts'
 import { draftMethod, findDefinition, type LayerToCheck } from '../../unified-models/index.ts'
 import type { EnvironmentPrincipal } from '../caller.ts'
 import type { ServiceDeps } from './deps.ts'

@@ -13,7 +13,7 @@ import {
   type UnifiedPreviewRequest,
   type UnifiedRequest,
   type UnifiedSuccess,
-} from '../../unified/index.ts'
+} from '../../unified-calls/index.ts'
 import type { UnifiedMethodRef } from '../../unified-models/index.ts'
 import { valueFrom, valueFromLarge } from '../messages/struct.ts'
 import type { Finding } from '../operation.ts'

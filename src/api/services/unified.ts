@@ -1,5 +1,5 @@
 import { UnifiedService } from '../../../gen/patchbay/v1/unified_service_pb.ts'
-import { filtersSince, prepareRequest, unifiedPages } from '../../unified/index.ts'
+import { filtersSince, prepareRequest, unifiedPages } from '../../unified-calls/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'

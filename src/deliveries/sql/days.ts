@@ -1,5 +1,5 @@
 import { DAY_MS, lowestIdAt } from '../../base/index.ts'
-import { type DayTable, queryOne, type Tx } from '../../database/index.ts'
+import { type DayTable, type Db, queryOne } from '../../database/index.ts'
 
 /** Deliveries, by the day in the id. A day with deliveries that wait or are being sent is kept. */
 export const DELIVERY_DAYS: DayTable = {
@@ -15,7 +15,7 @@ export const DELIVERY_DAYS: DayTable = {
 export const ATTEMPT_DAYS: DayTable = { name: 'delivery_attempt', column: 'delivery_id', lowest: lowestIdAt }
 
 /** Uses the primary keys of the queue and of the leases. */
-async function hasUnfinishedDeliveries(tx: Tx, day: Date): Promise<boolean> {
+async function hasUnfinishedDeliveries(tx: Db, day: Date): Promise<boolean> {
   const found = await queryOne(
     tx,
     `select from delivery_queue where delivery_id >= :from::uuid and delivery_id < :to::uuid

@@ -1,4 +1,4 @@
-import { deleteBatchOfEnvironment, execute, jsonb, query, type Tx } from '../../database/index.ts'
+import { type Db, deleteBatchOfEnvironment, execute, jsonb, query } from '../../database/index.ts'
 import { insertWaitingSql } from '../../runs/index.ts'
 import type { AttemptRecord, DeliveryState, NewDelivery } from '../delivery.ts'
 import { DELIVERY_QUEUE, FIRST_GROUP, RETRY_GROUP } from './queue.ts'
@@ -8,7 +8,7 @@ import { DELIVERY_QUEUE, FIRST_GROUP, RETRY_GROUP } from './queue.ts'
  * Finds the events by their primary key.
  */
 export async function insertDeliveries(
-  tx: Tx,
+  tx: Db,
   deliveries: readonly (NewDelivery & { readonly id: string })[],
 ): Promise<readonly string[]> {
   const inserted = await query<{ readonly id: string }>(
@@ -58,7 +58,7 @@ export interface SettledDelivery {
  * Updates settled deliveries, in one statement that updates in the page. Uses the primary keys of the partitions of the ids: a
  * join alone may be planned as a scan of the day.
  */
-export async function updateSettledDeliveries(tx: Tx, settled: readonly SettledDelivery[]): Promise<void> {
+export async function updateSettledDeliveries(tx: Db, settled: readonly SettledDelivery[]): Promise<void> {
   await execute(
     tx,
     `with v as materialized (
@@ -94,7 +94,7 @@ export interface NewAttempt extends AttemptRecord {
 }
 
 /** Inserts attempts; the partition follows from the delivery's id. */
-export async function insertAttempts(tx: Tx, attempts: readonly NewAttempt[]): Promise<void> {
+export async function insertAttempts(tx: Db, attempts: readonly NewAttempt[]): Promise<void> {
   await execute(
     tx,
     `insert into delivery_attempt (environment_id, delivery_id, n, scheduled_at, started_at, dns_ms, connect_ms, tls_ms,
@@ -132,7 +132,7 @@ export async function insertAttempts(tx: Tx, attempts: readonly NewAttempt[]): P
 }
 
 /** Deletes a batch of what a deleted environment has delivered and was to deliver; returns whether there is no more. */
-export async function deleteDeliveriesOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+export async function deleteDeliveriesOfEnvironment(tx: Db, environmentId: string): Promise<boolean> {
   const tables = ['delivery_queue', 'delivery_lease', 'delivery_attempt', 'delivery']
   return await deleteBatchOfEnvironment(tx, tables, environmentId)
 }
@@ -145,7 +145,7 @@ export interface DeliveryBacklog {
 }
 
 /** The backlog over all environments. Reads the whole queue: some 0.1 s for a million deliveries. */
-export async function countDeliveryBacklog(tx: Tx): Promise<readonly DeliveryBacklog[]> {
+export async function countDeliveryBacklog(tx: Db): Promise<readonly DeliveryBacklog[]> {
   const found = await query<DeliveryBacklog>(
     tx,
     `select queue_group as group, case when available_at <= now() then 'ready' else 'later' end as state,

@@ -1,10 +1,10 @@
-import { execute, type Tx } from '../../database/index.ts'
+import { type Db, execute } from '../../database/index.ts'
 import type { DiscardReason } from '../delivery-queue.ts'
 
 /**
  * Discards the deliveries of an event that wait, and takes them from the queue. Uses delivery_of_event.
  */
-export async function discardWaiting(tx: Tx, environmentId: string, eventId: string): Promise<void> {
+export async function discardWaiting(tx: Db, environmentId: string, eventId: string): Promise<void> {
   await execute(
     tx,
     `with waiting as (
@@ -22,7 +22,7 @@ export async function discardWaiting(tx: Tx, environmentId: string, eventId: str
  * Asks the senders of an event's deliveries to stop: what they receive is not stored, and nothing is sent again. Waits for those
  * that are storing an attempt, so that `expungeResponses` finds it. Uses delivery_of_event and the primary key of the leases.
  */
-export async function stopSenders(tx: Tx, environmentId: string, eventId: string): Promise<void> {
+export async function stopSenders(tx: Db, environmentId: string, eventId: string): Promise<void> {
   await execute(
     tx,
     `update delivery_lease set stop_requested_at = coalesce(stop_requested_at, now()) where delivery_id in (
@@ -32,7 +32,7 @@ export async function stopSenders(tx: Tx, environmentId: string, eventId: string
 }
 
 /** Removes what receivers answered to an event. Uses delivery_of_event and the primary key of the attempts. */
-export async function expungeResponses(tx: Tx, environmentId: string, eventId: string): Promise<void> {
+export async function expungeResponses(tx: Db, environmentId: string, eventId: string): Promise<void> {
   await execute(
     tx,
     `update delivery_attempt set response_headers = null, response_body = null

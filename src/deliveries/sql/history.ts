@@ -1,5 +1,5 @@
 import { lowestIdAt } from '../../base/index.ts'
-import { newestFirst, query, type Tx } from '../../database/index.ts'
+import { type Db, newestFirst, query } from '../../database/index.ts'
 import type { AttemptRecord, DeliveryRecord, DeliveryState } from '../delivery.ts'
 
 /** Which deliveries to list; what is undefined does not restrict. */
@@ -39,7 +39,7 @@ const COLUMNS = [
  * ones; the leases are few), and the primary key for times, for delivered ones, which most are, and for no filter. Of several filters the planner takes the rarest, and reads past what the others leave out.
  */
 export async function listDeliveryRecords(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: DeliveryFilter,
   page: { readonly before: string | undefined; readonly limit: number },
@@ -47,7 +47,7 @@ export async function listDeliveryRecords(
   return await deliveriesWhere(tx, environmentId, filter).modify(newestFirst, page).select(COLUMNS)
 }
 
-function deliveriesWhere(tx: Tx, environmentId: string, filter: DeliveryFilter) {
+function deliveriesWhere(tx: Db, environmentId: string, filter: DeliveryFilter) {
   const { state, eventType, webhookId, integratedAccountId, eventId, since, until } = filter
   const deliveries = tx('delivery').where({ environment_id: environmentId })
   if (state === 'failed' || state === 'discarded') deliveries.where({ given_up: state })
@@ -63,7 +63,7 @@ function deliveriesWhere(tx: Tx, environmentId: string, filter: DeliveryFilter) 
 }
 
 /** Deliveries that wait or are being sent. */
-function unfinishedIds(tx: Tx, environmentId: string) {
+function unfinishedIds(tx: Db, environmentId: string) {
   const idsOf = (table: string) => tx(table).where({ environment_id: environmentId }).select('delivery_id')
   return idsOf('delivery_queue').unionAll(idsOf('delivery_lease'))
 }
@@ -78,7 +78,7 @@ export interface DeliveryCount {
 
 /** Counts the newest `limit` deliveries that match, by state, type and webhook. Uses the indexes of `listDeliveryRecords`. */
 export async function countDeliveries(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: DeliveryFilter,
   limit: number,
@@ -94,13 +94,13 @@ export async function countDeliveries(
 }
 
 /** Uses the primary key of the partition of the id. */
-export async function findDelivery(tx: Tx, environmentId: string, id: string): Promise<DeliveryRecord | undefined> {
+export async function findDelivery(tx: Db, environmentId: string, id: string): Promise<DeliveryRecord | undefined> {
   return await tx('delivery').where({ environment_id: environmentId, id }).first(COLUMNS)
 }
 
 /** The newest `limit` attempts of a delivery, first one first. Uses the primary key of the partition of the delivery's id. */
 export async function listAttempts(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   deliveryId: string,
   limit: number,

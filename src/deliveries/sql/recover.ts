@@ -1,4 +1,4 @@
-import { query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, query, queryOne } from '../../database/index.ts'
 
 /** Ids between two others, both exclusive. */
 export interface IdRange {
@@ -17,7 +17,7 @@ export interface ScannedDelivery {
 
 /** The oldest `limit` deliveries to a webhook in the range, oldest first. Uses delivery_of_webhook, and delivery_of_event for each. */
 export async function scanDeliveries(
-  tx: Tx,
+  tx: Db,
   range: IdRange,
   webhookId: string,
   limit: number,
@@ -52,7 +52,7 @@ export interface ScannedEvent {
 
 /** The oldest `limit` events in the range, oldest first. Uses the primary key, and delivery_of_event for each. */
 export async function scanEvents(
-  tx: Tx,
+  tx: Db,
   range: IdRange,
   webhookId: string,
   limit: number,
@@ -77,7 +77,7 @@ export async function scanEvents(
 
 /** How many deliveries to a webhook are in the range; undefined above `atMost`. Uses delivery_of_webhook alone. */
 export async function countDeliveriesBetween(
-  tx: Tx,
+  tx: Db,
   range: IdRange,
   webhookId: string,
   atMost: number,
@@ -92,7 +92,7 @@ export async function countDeliveriesBetween(
 }
 
 /** How many events are in the range; undefined above `atMost`. Uses the primary key alone. */
-export async function countEventsBetween(tx: Tx, range: IdRange, atMost: number): Promise<number | undefined> {
+export async function countEventsBetween(tx: Db, range: IdRange, atMost: number): Promise<number | undefined> {
   const found = await queryOne<{ readonly count: number }>(
     tx,
     `select count(*) from (select from event

@@ -1,5 +1,5 @@
 import { type JsonObject, lowestIdAt } from '../../base/index.ts'
-import { execute, jsonb, query, queryForValues, type Tx } from '../../database/index.ts'
+import { type Db, execute, jsonb, query, queryForValues } from '../../database/index.ts'
 import type { InboundEventRecord, InboundItemRecord, InboundState } from '../inbound-event.ts'
 import { INBOUND_EVENT_COLUMNS } from './inbound-event.ts'
 
@@ -35,7 +35,7 @@ const HEAD = `e.id, octet_length(e.path) + octet_length(e.query) + coalesce(octe
  * text names only the filters given, so that the planner sees which.
  */
 export async function listInboundHeads(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: InboundFilter,
   page: { readonly before: string | undefined; readonly limit: number },
@@ -90,7 +90,7 @@ function hasItem(condition: string): string {
 
 /** The events of a page, newest first. Uses the primary keys of the partitions of the ids. */
 export async function findInboundEvents(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   ids: readonly string[],
 ): Promise<readonly InboundEventRecord[]> {
@@ -103,7 +103,7 @@ export async function findInboundEvents(
 
 /** Which of the events have their content. Uses the primary keys of the partitions of the ids. */
 export async function findIdsWithContent(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   ids: readonly string[],
 ): Promise<readonly string[]> {
@@ -117,7 +117,7 @@ export async function findIdsWithContent(
 
 /** The newest `limit` items of an event, in their order. Uses the primary key of the partition of the event's id. */
 export async function listInboundItems(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   eventId: string,
   limit: number,
@@ -137,7 +137,7 @@ export async function listInboundItems(
  * Deletes the content of an event; one that waits is taken from the queue and fails with `error`, and the process that works on
  * one is asked to stop. `tx` is a transaction. False when there is no event of that id. Uses primary keys.
  */
-export async function expungeContent(tx: Tx, environmentId: string, id: string, error: JsonObject): Promise<boolean> {
+export async function expungeContent(tx: Db, environmentId: string, id: string, error: JsonObject): Promise<boolean> {
   const expunged = await execute(
     tx,
     `with content as (delete from inbound_content where environment_id = :environmentId and id = :id),
@@ -155,7 +155,7 @@ export async function expungeContent(tx: Tx, environmentId: string, id: string, 
 }
 
 /** Asks the process that has read the content to store nothing of it. Waits for one that is storing. Uses the primary key. */
-async function stopProcessing(tx: Tx, environmentId: string, id: string): Promise<void> {
+async function stopProcessing(tx: Db, environmentId: string, id: string): Promise<void> {
   const sql = `update inbound_lease set stop_requested_at = coalesce(stop_requested_at, now())
     where event_id = :id and environment_id = :environmentId`
   await execute(tx, sql, { environmentId, id })

@@ -1,5 +1,5 @@
 import { DAY_MS, lowestIdAt } from '../../base/index.ts'
-import { type DayTable, queryOne, type Tx } from '../../database/index.ts'
+import { type DayTable, type Db, queryOne } from '../../database/index.ts'
 import type { HeaderList, InboundContent, InboundEventRecord } from '../inbound-event.ts'
 
 /** Events, by the day in the id. A day with events that wait or are processed is kept. */
@@ -26,7 +26,7 @@ export const INBOUND_CONTENT_DAYS: DayTable = {
 /** Events and their items, which are kept for as many days. */
 export const INBOUND_HISTORY_DAYS: readonly DayTable[] = [INBOUND_ITEM_DAYS, INBOUND_EVENT_DAYS]
 
-async function hasUnprocessedEvents(tx: Tx, day: Date): Promise<boolean> {
+async function hasUnprocessedEvents(tx: Db, day: Date): Promise<boolean> {
   const found = await queryOne(
     tx,
     `select from inbound_queue where event_id >= :from::uuid and event_id < :to::uuid
@@ -62,7 +62,7 @@ export const INBOUND_EVENT_COLUMNS = [
 
 /** Uses the primary key of the partition of the id. */
 export async function findInboundEvent(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<InboundEventRecord | undefined> {
@@ -73,7 +73,7 @@ export async function findInboundEvent(
 
 /** What was sent; `undefined` when it was expunged or its day is over. Uses the primary key of the partition of the id. */
 export async function findInboundContent(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<InboundContent | undefined> {

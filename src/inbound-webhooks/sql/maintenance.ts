@@ -1,7 +1,7 @@
-import { deleteBatchOfEnvironment, execute, query, type Tx } from '../../database/index.ts'
+import { type Db, deleteBatchOfEnvironment, execute, query } from '../../database/index.ts'
 
 /** Deletes dedupe keys whose window is over; returns how many. Uses inbound_dedupe_expiry. */
-export async function deleteExpiredClaims(tx: Tx, limit: number): Promise<number> {
+export async function deleteExpiredClaims(tx: Db, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from inbound_dedupe where (source_id, key) in (
@@ -19,7 +19,7 @@ const LOWEST_ID = `(lpad(to_hex((extract(epoch from now()) * 1000)::bigint - (:k
  * Deletes rejected requests and handshakes that are older, with their contents; returns how many. Uses
  * inbound_short_lived_oldest and the primary keys of the partitions of the ids.
  */
-export async function deleteShortLived(tx: Tx, keepMs: number, limit: number): Promise<number> {
+export async function deleteShortLived(tx: Db, keepMs: number, limit: number): Promise<number> {
   const deleted = await query(
     tx,
     `with old as (
@@ -48,6 +48,6 @@ const TABLES = [
 ]
 
 /** Deletes a batch of what third parties sent to a deleted environment; returns whether there is no more. Holders of leases find them lost. */
-export async function deleteInboundOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+export async function deleteInboundOfEnvironment(tx: Db, environmentId: string): Promise<boolean> {
   return await deleteBatchOfEnvironment(tx, TABLES, environmentId)
 }

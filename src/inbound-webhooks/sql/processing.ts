@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, jsonb, query } from '../../database/index.ts'
 import type { HeaderList, InboundContent, InboundEventRecord, InboundState } from '../inbound-event.ts'
 
 /** An event to be processed, with what was sent; `content` is null when it was expunged. */
@@ -16,7 +16,7 @@ type StoredRequestRow = InboundEventRecord & {
 
 /** Requests by id, in one statement. Uses the primary keys of the partitions of the ids. */
 export async function findStoredRequests(
-  tx: Tx,
+  tx: Db,
   refs: readonly { readonly environmentId: string; readonly id: string }[],
 ): Promise<ReadonlyMap<string, StoredRequest>> {
   const rows = await query<StoredRequestRow>(
@@ -51,7 +51,7 @@ export interface ProcessedEvent {
 }
 
 /** Writes how attempts have ended, in one statement. Uses the primary keys of the partitions of the ids. */
-export async function updateProcessedEvents(tx: Tx, events: readonly ProcessedEvent[]): Promise<void> {
+export async function updateProcessedEvents(tx: Db, events: readonly ProcessedEvent[]): Promise<void> {
   await execute(
     tx,
     `update inbound_event e set state = v.state, error = v.error, trace = coalesce(v.trace, e.trace),
@@ -85,7 +85,7 @@ export type NewItem = {
 }
 
 /** Inserts the lines. The partition follows from the time in each event's id. */
-export async function insertItems(tx: Tx, items: readonly NewItem[]): Promise<void> {
+export async function insertItems(tx: Db, items: readonly NewItem[]): Promise<void> {
   await execute(
     tx,
     `insert into inbound_item (environment_id, inbound_event_id, index, state, is_replay, integrated_account_id, lookup_value,
@@ -99,7 +99,7 @@ export async function insertItems(tx: Tx, items: readonly NewItem[]): Promise<vo
 
 /** The index of the next line of events that were processed before, by id. Uses the primary keys of the partitions of the ids. */
 export async function findNextIndexes(
-  tx: Tx,
+  tx: Db,
   refs: readonly { readonly environmentId: string; readonly id: string }[],
 ): Promise<ReadonlyMap<string, number>> {
   const rows = await query<{ readonly id: string; readonly next: number }>(
@@ -114,7 +114,7 @@ export async function findNextIndexes(
 
 /** Unrouted lines of events that are processed again: what finds no account still is in the list once more. */
 export async function closeUnrouted(
-  tx: Tx,
+  tx: Db,
   refs: readonly { readonly environmentId: string; readonly id: string }[],
 ): Promise<void> {
   await execute(

@@ -1,4 +1,4 @@
-import { queryOne, type Tx } from '../../database/index.ts'
+import { type Db, queryOne } from '../../database/index.ts'
 import type { QueueTable } from '../../runs/index.ts'
 import type { SourceKind } from '../inbound-event.ts'
 
@@ -27,6 +27,6 @@ export interface InboundQueuePayload {
 export const INBOUND_QUEUE_GROUPS = { received: 'received', replay: 'replay' } as const
 
 /** Whether anything waits that is due. Reads the queue up to the first such row: it holds few that are not. */
-export async function hasWaitingEvents(tx: Tx): Promise<boolean> {
+export async function hasWaitingEvents(tx: Db): Promise<boolean> {
   return (await queryOne(tx, 'select from inbound_queue where available_at <= now() limit 1', {})) !== undefined
 }

@@ -1,4 +1,4 @@
-import { execute, jsonb, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, jsonb, query } from '../../database/index.ts'
 import { insertWaitingSql } from '../../runs/index.ts'
 import type { InboundContent, InboundEventRecord } from '../inbound-event.ts'
 import { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS } from './queue.ts'
@@ -82,7 +82,7 @@ waiting as (${insertWaitingSql(INBOUND_QUEUE, 'queued')})`
  *
  * @param events no two of which have a dedupe key in common
  */
-export async function insertInboundEvents(tx: Tx, events: readonly NewInboundEvent[]): Promise<readonly StoredEvent[]> {
+export async function insertInboundEvents(tx: Db, events: readonly NewInboundEvent[]): Promise<readonly StoredEvent[]> {
   return await query(
     tx,
     `with ${GIVEN}, ${CLAIMED}, ${STORED}
@@ -137,7 +137,7 @@ function bodiesOf(events: readonly NewInboundEvent[]) {
 
 /** Counts further requests of events. Uses the primary keys. */
 export async function countDuplicates(
-  tx: Tx,
+  tx: Db,
   duplicates: readonly { readonly environmentId: string; readonly eventId: string }[],
 ): Promise<void> {
   await execute(
@@ -161,7 +161,7 @@ export async function countDuplicates(
  * is a duplicate of the same event. Uses the primary key.
  */
 export async function moveClaims(
-  tx: Tx,
+  tx: Db,
   duplicates: readonly (Pick<NewInboundEvent, 'id' | 'sourceId' | 'dedupeKeys'> & { readonly eventId: string })[],
 ): Promise<void> {
   const rows = duplicates.flatMap(({ dedupeKeys, ...event }) => dedupeKeys.map((key) => ({ ...event, key })))

@@ -1,4 +1,4 @@
-import { query, type Tx } from '../../database/index.ts'
+import { type Db, query } from '../../database/index.ts'
 import { insertWaitingSql } from '../../runs/index.ts'
 import type { InboundState } from '../inbound-event.ts'
 import { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS } from './queue.ts'
@@ -31,7 +31,7 @@ export interface RequeuedEvent {
  * wait already. Needs a transaction. Uses primary keys.
  */
 export async function requeueEvents(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   ids: readonly string[],
   states: readonly InboundState[],
@@ -77,7 +77,7 @@ const LOWEST_ID = (moment: string) =>
  * the source, of the account, or of unrouted items; the text names only the filters given, so that the planner sees which.
  */
 export async function findReplayable(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: ReplayFilter,
   page: { readonly after: string | null; readonly limit: number },

@@ -1,11 +1,11 @@
-import { query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, query, queryOne } from '../../database/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
 import type { SourceKind } from '../inbound-event.ts'
 
 /** The environments of accounts and installations, null for unknown ids. Uses integrated_account_id, environment_integration_id. */
 export async function findEnvironmentsOfSources(
-  tx: Tx,
+  tx: Db,
   sources: readonly { readonly kind: SourceKind; readonly id: string }[],
 ): Promise<readonly (string | null)[]> {
   const found = await query<{ readonly environmentId: string | null }>(
@@ -24,7 +24,7 @@ export async function findEnvironmentsOfSources(
 
 /** Locks the row of an account or installation until `tx` ends. @returns whether there is one. Uses primary keys. */
 export async function lockSource(
-  tx: Tx,
+  tx: Db,
   { kind, environmentId, id }: { readonly kind: SourceKind; readonly environmentId: string; readonly id: string },
 ): Promise<boolean> {
   const sql = `select from ${kind} where environment_id = :environmentId and id = :id for no key update`
@@ -38,7 +38,7 @@ export interface InstallationSource extends DefinitionVersions {
 
 /** Uses primary keys. */
 export async function findInstallationSource(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<InstallationSource | undefined> {

@@ -1,4 +1,4 @@
-import { execute, jsonb, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, execute, jsonb, queryOne } from '../../database/index.ts'
 
 /** An item of an inbound event. */
 export interface ItemRef {
@@ -30,7 +30,7 @@ const ITEMS_MAX = 100
  * Records hints, each due after the delay, or with the hint that waits for the same account and resource. In the order of their
  * keys, so that two transactions never deadlock; the last statement of a transaction, so that the locks are short.
  */
-export async function insertSyncHints(tx: Tx, hints: readonly SyncHint[], delayMs: number): Promise<void> {
+export async function insertSyncHints(tx: Db, hints: readonly SyncHint[], delayMs: number): Promise<void> {
   await execute(
     tx,
     `insert into sync_hint as s (environment_id, integrated_account_id, resource, due_at, hints, items)
@@ -53,7 +53,7 @@ export async function insertSyncHints(tx: Tx, hints: readonly SyncHint[], delayM
 }
 
 /** Takes the hint that is due first out of the table; passes over those that another process has taken. Uses sync_hint_due. */
-export async function takeDueHint(tx: Tx): Promise<DueHint | undefined> {
+export async function takeDueHint(tx: Db): Promise<DueHint | undefined> {
   return await queryOne(
     tx,
     `delete from sync_hint where (environment_id, integrated_account_id, resource) = (
@@ -67,7 +67,7 @@ export async function takeDueHint(tx: Tx): Promise<DueHint | undefined> {
 }
 
 /** Delays a hint whose syncs could not be started. */
-export async function postponeHint(tx: Tx, hint: SyncHint, delayMs: number): Promise<void> {
+export async function postponeHint(tx: Db, hint: SyncHint, delayMs: number): Promise<void> {
   await execute(
     tx,
     `update sync_hint set due_at = now() + make_interval(secs => :delaySeconds), attempts = attempts + 1
@@ -82,7 +82,7 @@ export async function postponeHint(tx: Tx, hint: SyncHint, delayMs: number): Pro
 }
 
 /** Deletes a hint whose syncs can never be started. */
-export async function deleteHint(tx: Tx, { environmentId, integratedAccountId, resource }: SyncHint): Promise<void> {
+export async function deleteHint(tx: Db, { environmentId, integratedAccountId, resource }: SyncHint): Promise<void> {
   await tx('sync_hint')
     .where({ environment_id: environmentId, integrated_account_id: integratedAccountId, resource })
     .delete()
@@ -90,7 +90,7 @@ export async function deleteHint(tx: Tx, { environmentId, integratedAccountId, r
 
 /** Writes what became of items. Uses the primary key of the partitions of the ids. */
 export async function updateItemDetails(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   items: readonly ItemRef[],
   detail: string,

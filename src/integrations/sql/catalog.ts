@@ -1,4 +1,4 @@
-import { type IdPage, query, type Tx } from '../../database/index.ts'
+import { type Db, type IdPage, query } from '../../database/index.ts'
 import type { DefinitionVersions } from './installations.ts'
 
 /** What is read of an installation for the catalogue: its definition is cached by the versions. */
@@ -27,7 +27,7 @@ export interface CatalogRowFilter {
 
 /** At most `limit` enabled installations of an environment below the id `before`, newest first. Uses the primary key backwards. */
 export async function selectCatalogRows(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   { ids, category, isBeta }: CatalogRowFilter,
   { before, limit }: IdPage,

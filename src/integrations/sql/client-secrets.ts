@@ -1,4 +1,4 @@
-import { execute, query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, execute, query, queryOne } from '../../database/index.ts'
 
 /** Names an installation. */
 export interface InstallationRef {
@@ -11,7 +11,7 @@ export interface InstallationRef {
  * when it was last looked at. Reads every installation: for a loop that comes seldom.
  */
 export async function listInstallationsWithSecretExpiry(
-  tx: Tx,
+  tx: Db,
   after: InstallationRef | undefined,
   limit: number,
 ): Promise<readonly InstallationRef[]> {
@@ -32,7 +32,7 @@ const NIL = '00000000-0000-0000-0000-000000000000'
 
 /** The installation's version (etag) stays. Uses the primary key. */
 export async function storeClientSecretExpiry(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: InstallationRef,
   expiresAt: Date | undefined,
 ): Promise<void> {
@@ -49,7 +49,7 @@ export async function storeClientSecretExpiry(
  * announces it. Uses the primary key.
  */
 export async function claimClientSecretWarning(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: InstallationRef,
   aheadMs: number,
 ): Promise<boolean> {

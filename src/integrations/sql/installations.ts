@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { jsonb, newestFirst, nextVersion, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import { type Db, jsonb, newestFirst, nextVersion, query, queryOne, whereVersion } from '../../database/index.ts'
 
 /** An integration installed in an environment, as it is stored. */
 export interface EnvironmentIntegrationRecord {
@@ -57,7 +57,7 @@ const COLUMNS = [
 
 /** Stores an installation, or `undefined` when the environment has one of that integration. */
 export async function insertEnvironmentIntegration(
-  tx: Tx,
+  tx: Db,
   ids: { readonly environmentId: string; readonly id: string; readonly integrationId: string },
   fields: EnvironmentIntegrationFields,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
@@ -72,7 +72,7 @@ export async function insertEnvironmentIntegration(
 
 /** Uses the primary key. */
 export async function findEnvironmentIntegration(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
@@ -83,7 +83,7 @@ export async function findEnvironmentIntegration(
 
 /** Like `findEnvironmentIntegration`, and locks the row until the transaction ends, so that a merge loses no update. */
 export async function lockEnvironmentIntegration(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
@@ -95,7 +95,7 @@ export async function lockEnvironmentIntegration(
 
 /** The environment's installation of an integration. Uses environment_integration_pair. */
 export async function findEnvironmentIntegrationOf(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   integrationId: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
@@ -106,7 +106,7 @@ export async function findEnvironmentIntegrationOf(
 
 /** Versions of an installation and its integration, the key of the definition cache. Prepared; uses primary keys. */
 export async function findDefinitionVersions(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
 ): Promise<DefinitionVersions | undefined> {
@@ -135,7 +135,7 @@ const CHOICES_MAX = 1_000
 
 /** Installations of an environment by name of the integration. @param ids absent: all. Uses the primary key */
 export async function listInstallationChoices(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   ids?: readonly string[],
 ): Promise<readonly InstallationChoice[]> {
@@ -158,7 +158,7 @@ export async function listInstallationChoices(
  * Uses primary keys.
  */
 export async function listInstallationIds(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   integrationName: string,
 ): Promise<readonly string[]> {
@@ -175,7 +175,7 @@ export async function listInstallationIds(
 
 /** A page of the environment's installations. Uses the primary key backwards. */
 export async function selectEnvironmentIntegrations(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: EnvironmentIntegrationFilter,
   page: { readonly before: string | undefined; readonly limit: number },
@@ -190,7 +190,7 @@ export async function selectEnvironmentIntegrations(
 
 /** Changes the given fields; `undefined` when there is no such installation or its version is not the given one. */
 export async function updateEnvironmentIntegrationRow(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   fields: { readonly [Field in keyof EnvironmentIntegrationFields]?: EnvironmentIntegrationFields[Field] | undefined },
@@ -205,7 +205,7 @@ export async function updateEnvironmentIntegrationRow(
 }
 
 /** Deletes an installation. The foreign key of accounts rejects it while there are any. */
-export async function deleteEnvironmentIntegrationRow(tx: Tx, environmentId: string, id: string): Promise<void> {
+export async function deleteEnvironmentIntegrationRow(tx: Db, environmentId: string, id: string): Promise<void> {
   await tx('environment_integration').where({ environment_id: environmentId, id }).delete()
 }
 
@@ -219,7 +219,7 @@ interface DeletedInstallation {
  * Turns an installation off for good, and hides it and its accounts from every statement that reads installations. Another one may
  * take its place.
  */
-export async function hideInstallation(tx: Tx, { environmentId, id }: DeletedInstallation): Promise<void> {
+export async function hideInstallation(tx: Db, { environmentId, id }: DeletedInstallation): Promise<void> {
   const change = { is_hidden: true, is_enabled: false, deleted_at: tx.raw('coalesce(deleted_at, now())') }
   await tx('environment_integration').where({ environment_id: environmentId, id }).update(change)
 }
@@ -228,7 +228,7 @@ export async function hideInstallation(tx: Tx, { environmentId, id }: DeletedIns
  * Shows a hidden installation to this transaction, which has to hide it again or delete it: others see what is committed. Locks it.
  */
 export async function showHiddenInstallation(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: DeletedInstallation,
 ): Promise<EnvironmentIntegrationRecord | undefined> {
   const [installation] = await tx('environment_integration')
@@ -243,7 +243,7 @@ export type InstallationsOwner = { readonly environment_id: string } | { readonl
 
 /** The same for the oldest one of an owner that is deleted, hidden or not, with whether it was. Locks it. */
 export async function showNextInstallation(
-  tx: Tx,
+  tx: Db,
   of: InstallationsOwner,
 ): Promise<(EnvironmentIntegrationRecord & { readonly wasHidden: boolean }) | undefined> {
   const next = tx('environment_integration').where(of).orderBy(['environment_id', 'id']).forUpdate()
@@ -262,7 +262,7 @@ export async function showNextInstallation(
 
 /** Hides installations of owners that are deleted, like `hideInstallation`; returns those that were not hidden before. */
 export async function hideInstallationsOf(
-  tx: Tx,
+  tx: Db,
   column: 'environment_id' | 'integration_id',
   ownerIds: readonly string[],
 ): Promise<readonly EnvironmentIntegrationRecord[]> {
@@ -275,7 +275,7 @@ export async function hideInstallationsOf(
 
 /** The environments of one team in which each integration is installed, oldest installation first. */
 export async function listInstalledEnvironments(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   integrationIds: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -292,7 +292,7 @@ export async function listInstalledEnvironments(
 
 /** Of the integrations of a team, or of one of them, one that another team has installed. Uses environment_integration_of_integration. */
 export async function findInstalledElsewhere(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   integrationId: string | null,
 ): Promise<string | undefined> {

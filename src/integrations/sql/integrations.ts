@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { jsonb, newestFirst, nextVersion, query, type Tx, whereVersion } from '../../database/index.ts'
+import { type Db, jsonb, newestFirst, nextVersion, query, whereVersion } from '../../database/index.ts'
 
 /** Who besides the owner may install an integration. */
 export type Sharing = 'allow' | 'ask' | 'deny'
@@ -42,7 +42,7 @@ const FULL = [...BASIC, 'config']
 
 /** Stores an integration, or `undefined` when the team has one of that name. */
 export async function insertIntegration(
-  tx: Tx,
+  tx: Db,
   id: string,
   teamId: string,
   fields: IntegrationFields,
@@ -56,18 +56,18 @@ export async function insertIntegration(
 }
 
 /** An integration of any team; the caller checks that it may be seen. Uses the primary key. */
-export async function findIntegration(tx: Tx, id: string): Promise<IntegrationRecord | undefined> {
+export async function findIntegration(tx: Db, id: string): Promise<IntegrationRecord | undefined> {
   return await tx('integration').where({ id, deleted_at: null }).first(FULL)
 }
 
 /** Like `findIntegration`, also one whose deletion goes on: its accounts are deleted with its definition. */
-export async function findDefinitionOf(tx: Tx, id: string): Promise<IntegrationRecord | undefined> {
+export async function findDefinitionOf(tx: Db, id: string): Promise<IntegrationRecord | undefined> {
   return await tx('integration').where({ id }).first(FULL)
 }
 
 /** The integrations of the ids that exist, of any team, in no order. Uses the primary key. */
 export async function findIntegrations(
-  tx: Tx,
+  tx: Db,
   ids: readonly string[],
   withConfig: boolean,
 ): Promise<readonly IntegrationRecord[]> {
@@ -78,7 +78,7 @@ export async function findIntegrations(
 
 /** Without its config. Uses integration_name. */
 export async function findIntegrationByName(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   name: string,
 ): Promise<IntegrationRecord | undefined> {
@@ -91,7 +91,7 @@ export async function findIntegrationByName(
  * Uses the primary key backwards: most integrations are visible to most teams.
  */
 export async function listVisibleIntegrations(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   page: { readonly before: string | undefined; readonly limit: number; readonly withConfig: boolean },
 ): Promise<readonly IntegrationRecord[]> {
@@ -106,7 +106,7 @@ export async function listVisibleIntegrations(
 const NAMES_MAX = 400
 
 /** Names of the integrations that the team owns or another team shares, the given one first. Reads all of them. */
-export async function listVisibleNames(tx: Tx, teamId: string, name: string): Promise<readonly string[]> {
+export async function listVisibleNames(tx: Db, teamId: string, name: string): Promise<readonly string[]> {
   const rows = await query<{ readonly name: string }>(
     tx,
     `select name from integration where (team_id = :teamId or sharing <> 'deny') and deleted_at is null
@@ -122,7 +122,7 @@ export async function listVisibleNames(tx: Tx, teamId: string, name: string): Pr
  * A taken name violates INTEGRATION_NAME_CONSTRAINT.
  */
 export async function updateIntegrationRow(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   id: string,
   fields: { readonly [Field in keyof IntegrationFields]?: IntegrationFields[Field] | undefined },
@@ -137,23 +137,23 @@ export async function updateIntegrationRow(
 }
 
 /** Deletes an integration with its grants. The foreign key of installations rejects it while there are any. */
-export async function deleteIntegrationRow(tx: Tx, teamId: string, id: string): Promise<void> {
+export async function deleteIntegrationRow(tx: Db, teamId: string, id: string): Promise<void> {
   await tx('integration').where({ id, team_id: teamId }).delete()
 }
 
 /** Locks an integration that is to be deleted, against installations; returns it as it is. Uses the primary key. */
-export async function lockIntegration(tx: Tx, id: string): Promise<IntegrationRecord | undefined> {
+export async function lockIntegration(tx: Db, id: string): Promise<IntegrationRecord | undefined> {
   return await tx('integration').where({ id, deleted_at: null }).forUpdate().first(BASIC)
 }
 
 /** Locks all integrations of a team that is to be deleted, against installations. Uses integration_of_team. */
-export async function lockIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void> {
+export async function lockIntegrationsOfTeam(tx: Db, teamId: string): Promise<void> {
   await tx('integration').where({ team_id: teamId }).orderBy('id').forUpdate().select('id')
 }
 
 /** Hides integrations for good; those of `id`, or all of `team_id`. Their names are free. */
 export async function hideIntegrations(
-  tx: Tx,
+  tx: Db,
   of: { readonly id: string } | { readonly team_id: string },
 ): Promise<void> {
   await tx('integration')
@@ -162,7 +162,7 @@ export async function hideIntegrations(
 }
 
 /** Ids of the team's integrations, also of those whose deletion goes on, oldest first. Uses integration_of_team and sorts. */
-export async function listIntegrationIdsOfTeam(tx: Tx, teamId: string, limit: number): Promise<readonly string[]> {
+export async function listIntegrationIdsOfTeam(tx: Db, teamId: string, limit: number): Promise<readonly string[]> {
   return await tx('integration').where({ team_id: teamId }).orderBy('id').limit(limit).pluck('id')
 }
 
@@ -192,13 +192,13 @@ export interface GrantCursor {
 const GRANT = ['integration_id as integrationId', 'team_id as teamId', 'created_at as createdAt']
 
 /** Stores a grant unless it is there. */
-export async function insertIntegrationGrant(tx: Tx, integrationId: string, teamId: string): Promise<void> {
+export async function insertIntegrationGrant(tx: Db, integrationId: string, teamId: string): Promise<void> {
   await tx('integration_grant').insert({ integration_id: integrationId, team_id: teamId }).onConflict().ignore()
 }
 
 /** Uses the primary key. */
 export async function findIntegrationGrant(
-  tx: Tx,
+  tx: Db,
   integrationId: string,
   teamId: string,
 ): Promise<IntegrationGrantRecord | undefined> {
@@ -207,7 +207,7 @@ export async function findIntegrationGrant(
 
 /** Grants of the integration after the cursor, newest first. Uses integration_grant_newest. */
 export async function selectIntegrationGrants(
-  tx: Tx,
+  tx: Db,
   integrationId: string,
   after: GrantCursor | undefined,
   limit: number,
@@ -224,6 +224,6 @@ export async function selectIntegrationGrants(
 }
 
 /** Returns whether the grant was there. */
-export async function deleteIntegrationGrantRow(tx: Tx, integrationId: string, teamId: string): Promise<boolean> {
+export async function deleteIntegrationGrantRow(tx: Db, integrationId: string, teamId: string): Promise<boolean> {
   return (await tx('integration_grant').where({ integration_id: integrationId, team_id: teamId }).delete()) > 0
 }

@@ -1,4 +1,4 @@
-import { deleteBatchOfEnvironment, execute, query, type Tx } from '../../database/index.ts'
+import { type Db, deleteBatchOfEnvironment, execute, query } from '../../database/index.ts'
 import { deleteMissedTicks } from './tick.ts'
 
 /** The column that names the owner of triggers. */
@@ -9,7 +9,7 @@ export type TriggerOwner = 'sync_job_id' | 'integrated_account_id' | 'webhook_id
  * ticks; returns how many. Rides on the index that begins with the environment and the owner.
  */
 export async function deleteTriggersOf(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   owner: TriggerOwner,
   ownerId: string,
@@ -33,7 +33,7 @@ export async function deleteTriggersOf(
 }
 
 /** Requests all running runs of the account to stop at their next page. Rides on run_lease_account. */
-async function stopRunsOfAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void> {
+async function stopRunsOfAccount(tx: Db, environmentId: string, integratedAccountId: string): Promise<void> {
   await execute(
     tx,
     `update run_lease set stop_requested_at = coalesce(stop_requested_at, now())
@@ -43,7 +43,7 @@ async function stopRunsOfAccount(tx: Tx, environmentId: string, integratedAccoun
 }
 
 /** The same for all accounts of installations. Few runs run at a time. */
-async function stopRunsOfInstallations(tx: Tx, ids: readonly string[]): Promise<void> {
+async function stopRunsOfInstallations(tx: Db, ids: readonly string[]): Promise<void> {
   await execute(
     tx,
     `update run_lease lease set stop_requested_at = coalesce(stop_requested_at, now()) from integrated_account account
@@ -55,7 +55,7 @@ async function stopRunsOfInstallations(tx: Tx, ids: readonly string[]): Promise<
 
 /** What becomes of the triggers and runs of accounts that are deleted: triggers are deleted, active runs stop at their next page. */
 export const triggersOfDeleted = {
-  async deleteByAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void> {
+  async deleteByAccount(tx: Db, environmentId: string, integratedAccountId: string): Promise<void> {
     await deleteTriggersOf(tx, environmentId, 'integrated_account_id', integratedAccountId)
     await stopRunsOfAccount(tx, environmentId, integratedAccountId)
   },
@@ -69,6 +69,6 @@ const REMAINING = ['run_queue', 'run_lease', 'run_checkpoint', 'previous_run', '
  * Deletes a batch of the rest of an environment after its installations: jobs, webhooks, runs and their queue; returns whether
  * there is no more. Holders of leases find them lost.
  */
-export async function deleteRemainsOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+export async function deleteRemainsOfEnvironment(tx: Db, environmentId: string): Promise<boolean> {
   return await deleteBatchOfEnvironment(tx, REMAINING, environmentId)
 }

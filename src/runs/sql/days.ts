@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../base/index.ts'
-import { type DayTable, execute, queryOne, type Tx } from '../../database/index.ts'
+import { type DayTable, type Db, execute, queryOne } from '../../database/index.ts'
 
 /** Tables that are partitioned by the UTC day of a tick, in the order a tick writes them: runs, and missed ticks. */
 export const RUN_DAY_TABLES: readonly DayTable[] = [
@@ -20,7 +20,7 @@ export const RUN_DAY_TABLES: readonly DayTable[] = [
  * so that a run which moves from one to the other is seen. A million waiting runs take some 0.1 s, an index would cost every
  * tick.
  */
-async function hasUnfinishedRuns(tx: Tx, day: Date): Promise<boolean> {
+async function hasUnfinishedRuns(tx: Db, day: Date): Promise<boolean> {
   const to = new Date(day.getTime() + DAY_MS)
   const found = await queryOne(
     tx,
@@ -32,7 +32,7 @@ async function hasUnfinishedRuns(tx: Tx, day: Date): Promise<boolean> {
 }
 
 /** Deletes checkpoints before that moment whose runs were dropped, at most `limit`; returns how many. */
-export async function deleteOrphanedCheckpoints(tx: Tx, before: Date, limit: number): Promise<number> {
+export async function deleteOrphanedCheckpoints(tx: Db, before: Date, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from run_checkpoint where run_id = any(array(

@@ -1,4 +1,4 @@
-import { execute, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, query } from '../../database/index.ts'
 
 /** Null object for "no trigger": a primary key cannot hold null. */
 const NO_TRIGGER = '00000000-0000-0000-0000-000000000000'
@@ -37,7 +37,7 @@ export interface PreviousRun extends PreviousRunKey {
  * The date from which on each of the resources has to be read, in the order given; `null` where all of it has to be.
  * Rides on the primary key.
  */
-export async function findPreviousRunDates(tx: Tx, keys: readonly PreviousRunKey[]): Promise<readonly (Date | null)[]> {
+export async function findPreviousRunDates(tx: Db, keys: readonly PreviousRunKey[]): Promise<readonly (Date | null)[]> {
   if (keys.length === 0) return []
   const found = await query<{ readonly date: Date | null }>(
     tx,
@@ -56,7 +56,7 @@ export async function findPreviousRunDates(tx: Tx, keys: readonly PreviousRunKey
  * that is retried may end late. Rows are locked in the order of the primary key. New ones take the place of those that have not
  * moved for the longest time, beyond `PREVIOUS_RUNS_MAX`.
  */
-export async function advancePreviousRuns(tx: Tx, runs: readonly PreviousRun[]): Promise<void> {
+export async function advancePreviousRuns(tx: Db, runs: readonly PreviousRun[]): Promise<void> {
   if (runs.length === 0) return
   await execute(
     tx,
@@ -89,7 +89,7 @@ export async function advancePreviousRuns(tx: Tx, runs: readonly PreviousRun[]):
  * Deletes rows of runs without a trigger that have not moved for `KEPT_DAYS`, at most `limit`; returns how many. Rides on
  * previous_run_without_trigger.
  */
-export async function deleteExpiredPreviousRuns(tx: Tx, limit: number): Promise<number> {
+export async function deleteExpiredPreviousRuns(tx: Db, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from previous_run where ctid = any(array(

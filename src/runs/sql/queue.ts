@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../base/index.ts'
-import { execute, jsonb, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, jsonb, query } from '../../database/index.ts'
 
 /**
  * The two tables in which one kind of work queues: what waits, and what is leased. Both have the columns `environment_id`,
@@ -158,7 +158,7 @@ export function insertWaitingSql(table: QueueTable, source: string): string {
 }
 
 /** Puts items into the queue, in the caller's transaction; each has the columns that `insertWaitingSql` names. */
-export async function insertWaiting(tx: Tx, table: QueueTable, items: readonly JsonObject[]): Promise<void> {
+export async function insertWaiting(tx: Db, table: QueueTable, items: readonly JsonObject[]): Promise<void> {
   await execute(
     tx,
     `with given as materialized (select * from jsonb_populate_recordset(null::${table.waiting}, :items::jsonb))
@@ -174,7 +174,7 @@ export async function insertWaiting(tx: Tx, table: QueueTable, items: readonly J
  * leased where the lease table has a unique index on it.
  */
 export async function claimItems<Payload>(
-  tx: Tx,
+  tx: Db,
   table: QueueTable,
   request: LeaseRequest,
 ): Promise<readonly (TakenLease & Payload)[]> {
@@ -213,7 +213,7 @@ export async function claimItems<Payload>(
 
 /** Renews the leases that are still the given ones, and returns those. */
 export async function renewLeases(
-  tx: Tx,
+  tx: Db,
   { lease, id }: QueueTable,
   held: readonly LeaseKey[],
   leaseMs: number,
@@ -239,7 +239,7 @@ export async function renewLeases(
  * An item with a delay gives its turn away: everything that waits with its concurrency key goes first.
  */
 export async function settleLeases<Payload>(
-  tx: Tx,
+  tx: Db,
   table: QueueTable,
   settlements: readonly LeaseSettlement[],
 ): Promise<readonly (SettledItem & Payload)[]> {
@@ -283,7 +283,7 @@ export async function settleLeases<Payload>(
 
 /** By leased item, the attempts that do not count towards the limit; they grow while progress is made. */
 export async function findAttemptBases(
-  tx: Tx,
+  tx: Db,
   { lease, id }: QueueTable,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
@@ -297,7 +297,7 @@ export async function findAttemptBases(
 
 /** Locks leases past their end, or asked to stop longer ago than the grace; passes over those being settled or renewed. */
 export async function lockExpiredLeases(
-  tx: Tx,
+  tx: Db,
   { lease, id }: QueueTable,
   stopGraceMs: number,
   limit: number,
@@ -315,7 +315,7 @@ export async function lockExpiredLeases(
 
 /** Counts what waits in each of the groups, up to `atMost`. Rides on the group index. */
 export async function countWaiting(
-  tx: Tx,
+  tx: Db,
   { waiting }: QueueTable,
   groups: readonly { readonly environmentId: string; readonly group: string }[],
   atMost: number,

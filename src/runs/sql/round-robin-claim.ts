@@ -1,4 +1,4 @@
-import { query, type Tx } from '../../database/index.ts'
+import { type Db, query } from '../../database/index.ts'
 import { itemColumns, type LeaseRequest, type QueueTable, type TakenLease } from './queue.ts'
 
 /** Leases of a concurrency key that may have other than `leasesPerKey` of them. */
@@ -56,7 +56,7 @@ interface Progress {
  * Rows that another holder is taking are passed over.
  */
 export async function claimRoundRobin<Payload>(
-  tx: Tx,
+  tx: Db,
   table: QueueTable,
   request: RoundRobinRequest,
 ): Promise<RoundRobinClaim<TakenLease & Availability & Payload>> {

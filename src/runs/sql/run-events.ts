@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { query, type Tx } from '../../database/index.ts'
+import { type Db, query } from '../../database/index.ts'
 import type { ErrorHandling, ResourceStats, RunError, RunStatus } from '../run.ts'
 import { DESTINATION_EVENTS, type RunEventType } from '../run-event-types.ts'
 
@@ -50,7 +50,7 @@ function patternsOf(type: RunEventType): string[] {
  * The runs among those changed whose event a webhook of their environment asks for, as they are now, in the order given. The
  * destination of a run does not count for the events that the run itself sends it. Primary keys, one partition each.
  */
-export async function findAskedRuns(tx: Tx, changes: readonly RunChange[]): Promise<readonly AskedRun[]> {
+export async function findAskedRuns(tx: Db, changes: readonly RunChange[]): Promise<readonly AskedRun[]> {
   return await query(
     tx,
     `select v.type, r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId", r.trigger_id as "triggerId",

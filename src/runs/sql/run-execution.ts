@@ -1,5 +1,5 @@
 import { DAY_MS, type Json, type JsonObject } from '../../base/index.ts'
-import { jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, jsonb, query, queryOne } from '../../database/index.ts'
 import type { ClaimedRun, DecidedEnding, ResourceStats, RunDestination, RunStatus } from '../run.ts'
 import { STATUS_EVENTS } from '../run-event-types.ts'
 import type { LeaseKey } from './queue.ts'
@@ -32,7 +32,7 @@ export interface RunToBegin {
  * Marks leased runs running and returns their definition and what the last attempt saved. A run whose day was dropped is
  * not in the answer. Belongs into the transaction that took the leases.
  */
-export async function markRunsRunning(tx: Tx, runs: readonly RunToBegin[]): Promise<readonly RunWork[]> {
+export async function markRunsRunning(tx: Db, runs: readonly RunToBegin[]): Promise<readonly RunWork[]> {
   const begun: RunWork[] = []
   for (const { from, to, items } of groupByDay(runs)) {
     const found = await query<WorkRow>(tx, MARK_RUNNING, {
@@ -85,7 +85,7 @@ export interface StoredProgress {
  * @returns whether a stop was requested; undefined when the lease is not the given one any more, and nothing was stored
  */
 export async function saveRunProgress(
-  tx: Tx,
+  tx: Db,
   lease: LeaseKey,
   { checkpoint, stats, ending, leaseMs }: StoredProgress,
 ): Promise<{ readonly isStopRequested: boolean } | undefined> {
@@ -121,7 +121,7 @@ export async function saveRunProgress(
 }
 
 /** The stored endings of the runs that have one, by run. Rides on the primary key. */
-export async function findRunEndings(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>> {
+export async function findRunEndings(tx: Db, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>> {
   const found = await query<{ readonly id: string; readonly ending: DecidedEnding }>(
     tx,
     'select run_id as id, ending from run_checkpoint where run_id = any(:ids::uuid[]) and ending is not null',
@@ -185,7 +185,7 @@ type SettledRow = Omit<CompletedRun, 'destination'> &
  * pages do not rewrite; completed runs drop their checkpoint; the schedule of the trigger gets the status. Schedules are
  * locked in the order of their ids.
  */
-export async function updateSettledRuns(tx: Tx, runs: readonly SettledRun[]): Promise<SettledRuns> {
+export async function updateSettledRuns(tx: Db, runs: readonly SettledRun[]): Promise<SettledRuns> {
   const settled: SettledRow[] = []
   for (const { from, to, items } of groupByDay(runs)) {
     const found = await query<SettledRow>(tx, UPDATE_SETTLED, {

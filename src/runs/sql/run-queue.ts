@@ -1,4 +1,4 @@
-import { execute, query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, execute, query, queryOne } from '../../database/index.ts'
 import type { LeaseKey, QueueTable } from './queue.ts'
 
 /** The queue of sync runs. The unique index run_lease_account allows an account one running run. */
@@ -31,7 +31,7 @@ export interface StopFound {
  *
  * Finds neither while a claim moves the run: ask again. Rides on both primary keys.
  */
-export async function requestStop(tx: Tx, environmentId: string, runId: string): Promise<StopFound | undefined> {
+export async function requestStop(tx: Db, environmentId: string, runId: string): Promise<StopFound | undefined> {
   return await queryOne(
     tx,
     `with waiting as (
@@ -48,7 +48,7 @@ export async function requestStop(tx: Tx, environmentId: string, runId: string):
 }
 
 /** Deletes leases without settling anything, for runs whose record was dropped. */
-export async function dropLeases(tx: Tx, leases: readonly LeaseKey[]): Promise<void> {
+export async function dropLeases(tx: Db, leases: readonly LeaseKey[]): Promise<void> {
   await execute(
     tx,
     `delete from run_lease l using unnest(:ids::uuid[], :leaseIds::uuid[]) as v (run_id, lease_id)
@@ -70,7 +70,7 @@ export interface QueueDepth {
 const GROUP_KIND = `case when queue_group = 'webhook' then 'webhook' else 'daemon' end`
 
 /** Queue depth over all environments, zeros included. Reads the whole queue: some 0.1 s for a million runs. */
-export async function countQueueDepth(tx: Tx): Promise<readonly QueueDepth[]> {
+export async function countQueueDepth(tx: Db): Promise<readonly QueueDepth[]> {
   const found = await query<QueueDepth>(
     tx,
     `select ${GROUP_KIND} as group, case when available_at <= now() then 'ready' else 'later' end as state,

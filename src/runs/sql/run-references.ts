@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { queryOne, type Tx } from '../../database/index.ts'
+import { type Db, queryOne } from '../../database/index.ts'
 import type { ErrorHandling } from '../run.ts'
 
 /** The rows that a run or trigger refers to; columns of one that the environment does not have are null. */
@@ -20,7 +20,7 @@ export interface RunReferenceRow {
 
 /** A job, an account with its installation, and a webhook, in one round trip. Rides on five primary keys. */
 export async function findRunReferences(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   ids: { readonly syncJobId: string; readonly integratedAccountId: string; readonly webhookId: string | null },
 ): Promise<RunReferenceRow> {
@@ -46,7 +46,7 @@ export async function findRunReferences(
 
 /** Whether an account may run; undefined when the environment has no such account. Two primary keys. */
 export async function findAccountState(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   integratedAccountId: string,
 ): Promise<{ readonly accountStatus: string; readonly isIntegrationEnabled: boolean } | undefined> {
@@ -61,7 +61,7 @@ export async function findAccountState(
 }
 
 /** Whether the environment has the webhook. */
-export async function hasWebhook(tx: Tx, environmentId: string, id: string): Promise<boolean> {
+export async function hasWebhook(tx: Db, environmentId: string, id: string): Promise<boolean> {
   const found = await tx('webhook').where({ environment_id: environmentId, id }).first('id')
   return found !== undefined
 }

@@ -1,4 +1,4 @@
-import { execute, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, query } from '../../database/index.ts'
 import type { LeaseKey } from './queue.ts'
 
 /** What a waiting run waits for, as far as the tables say. */
@@ -27,7 +27,7 @@ export interface RunWaitRow {
  * @param lostAfterMs a worker or daemon that was not heard of for this long does not count
  */
 export async function findRunWaits(
-  tx: Tx,
+  tx: Db,
   queued: readonly string[],
   running: readonly string[],
   webhookGroup: string,
@@ -60,7 +60,7 @@ export async function findRunWaits(
  * Records that the holder of a lease waits for the next `ms`; without effect when the lease is not the given one any more. Rides
  * on the primary key. No save clears it: pages read before are delivered meanwhile.
  */
-export async function recordRunWait(tx: Tx, { id, leaseId }: LeaseKey, ms: number): Promise<void> {
+export async function recordRunWait(tx: Db, { id, leaseId }: LeaseKey, ms: number): Promise<void> {
   await execute(
     tx,
     `update run_lease set waiting_until = now() + make_interval(secs => :seconds)
@@ -77,7 +77,7 @@ const WORKER_RETENTION = `interval '1 hour'`
  *
  * @param regions whose runs it takes; empty: all
  */
-export async function touchWorker(tx: Tx, id: string, regions: readonly string[]): Promise<void> {
+export async function touchWorker(tx: Db, id: string, regions: readonly string[]): Promise<void> {
   await execute(
     tx,
     `with gone as (delete from worker where last_seen_at < now() - ${WORKER_RETENTION} and id <> :id)
@@ -88,6 +88,6 @@ export async function touchWorker(tx: Tx, id: string, regions: readonly string[]
 }
 
 /** Deletes a worker that takes no more runs. */
-export async function deleteWorker(tx: Tx, id: string): Promise<void> {
+export async function deleteWorker(tx: Db, id: string): Promise<void> {
   await tx('worker').where({ id }).delete()
 }

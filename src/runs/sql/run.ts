@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, query, queryForValues, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, execute, jsonb, query, queryForValues, queryOne } from '../../database/index.ts'
 import type { ErrorHandling, Run, RunDestination, RunStatus } from '../run.ts'
 
 /** A run to be stored, waiting. */
@@ -52,7 +52,7 @@ type RunRow = Omit<RunRecord, 'destination'> & DestinationColumns
  * `scheduled_for` is now, or the first free millisecond after it: the tick index holds for manual runs too, and two calls
  * in the same millisecond both get their run.
  */
-export async function insertManualRun(tx: Tx, run: NewRun): Promise<RunRecord> {
+export async function insertManualRun(tx: Db, run: NewRun): Promise<RunRecord> {
   const { destination, resources, args, ...columns } = run
   const inserted = await queryOne<RunRow>(
     tx,
@@ -81,7 +81,7 @@ export async function insertManualRun(tx: Tx, run: NewRun): Promise<RunRecord> {
 }
 
 /** One run with its progress. Rides on the primary key of every partition, since an id does not tell its day. */
-export async function findRun(tx: Tx, environmentId: string, id: string): Promise<RunRecord | undefined> {
+export async function findRun(tx: Db, environmentId: string, id: string): Promise<RunRecord | undefined> {
   const found = await queryOne<RunRow>(
     tx,
     `select ${COLUMNS} from ${FROM} where r.id = :id and r.environment_id = :environmentId`,
@@ -91,7 +91,7 @@ export async function findRun(tx: Tx, environmentId: string, id: string): Promis
 }
 
 /** The runs that exist of those named, in any order. One statement over primary keys, one partition each. */
-export async function findRuns(tx: Tx, keys: readonly RunKey[]): Promise<readonly RunRecord[]> {
+export async function findRuns(tx: Db, keys: readonly RunKey[]): Promise<readonly RunRecord[]> {
   const found = await query<RunRow>(
     tx,
     `select ${COLUMNS} from unnest(:ids::uuid[], :scheduledFor::timestamptz[]) as v (id, scheduled_for)
@@ -123,7 +123,7 @@ const STATUS_CONDITIONS: Readonly<Record<RunStatus, string>> = {
  * the leases are few.
  */
 export async function listRuns(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: RunFilter,
   below: RunCursor | undefined,
@@ -157,7 +157,7 @@ export async function listRuns(
 }
 
 /** Marks a run stopped that has left the queue. */
-export async function markStopped(tx: Tx, id: string, scheduledFor: Date): Promise<void> {
+export async function markStopped(tx: Db, id: string, scheduledFor: Date): Promise<void> {
   await execute(
     tx,
     `update sync_job_run set status = 'stopped', finished_at = now(), updated_at = now(), version = version + 1
@@ -170,7 +170,7 @@ export async function markStopped(tx: Tx, id: string, scheduledFor: Date): Promi
  * Makes a failed or stopped run wait again: its attempts go on counting, and a decided ending is dropped. Undefined in any
  * other status.
  */
-export async function requeueRun(tx: Tx, run: RunRecord): Promise<RunRecord | undefined> {
+export async function requeueRun(tx: Db, run: RunRecord): Promise<RunRecord | undefined> {
   const again = await queryOne<RunRow>(
     tx,
     `with r as (
@@ -218,7 +218,7 @@ export interface RunKey {
  * The versions of runs, progress included; a run that does not exist is not in the answer. One statement over primary keys,
  * however many runs, which reads none of their wide columns.
  */
-export async function findRunVersions(tx: Tx, runs: readonly RunKey[]): Promise<ReadonlyMap<string, number>> {
+export async function findRunVersions(tx: Db, runs: readonly RunKey[]): Promise<ReadonlyMap<string, number>> {
   const found = await query<{ readonly id: string; readonly version: number }>(
     tx,
     `select r.id, r.version + coalesce(c.saves, 0) as version
@@ -231,7 +231,7 @@ export async function findRunVersions(tx: Tx, runs: readonly RunKey[]): Promise<
 }
 
 /** Updates the status of a trigger's latest run, if the run still is the latest. */
-export async function updateLastRunStatus(tx: Tx, triggerId: string, runId: string, status: RunStatus): Promise<void> {
+export async function updateLastRunStatus(tx: Db, triggerId: string, runId: string, status: RunStatus): Promise<void> {
   await execute(
     tx,
     'update trigger_schedule set last_run_status = :status where trigger_id = :triggerId and last_run_id = :runId',

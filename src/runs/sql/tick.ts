@@ -1,4 +1,4 @@
-import { execute, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, query } from '../../database/index.ts'
 import { insertWaitingSql } from './queue.ts'
 import { asksForSql } from './run-events.ts'
 import { RUN_QUEUE } from './run-queue.ts'
@@ -108,7 +108,7 @@ const INSERT_TICKS = `with tick as materialized (
  * after any crash; `findTicksWithRun` finds them
  */
 export async function insertTicks(
-  tx: Tx,
+  tx: Db,
   triggers: readonly TriggerTicks[],
   groups: QueueGroupNames,
 ): Promise<readonly TickRun[]> {
@@ -133,7 +133,7 @@ function tickRows(trigger: TriggerTicks): readonly TickRow[] {
 }
 
 /** Ticks that have their runs already, by the ids their runs would have got. Rides on the tick index. */
-export async function findTicksWithRun(tx: Tx, ticks: readonly NewTick[]): Promise<ReadonlySet<string>> {
+export async function findTicksWithRun(tx: Db, ticks: readonly NewTick[]): Promise<ReadonlySet<string>> {
   const found = await query<{ runId: string }>(
     tx,
     `select v.run_id as "runId"
@@ -149,7 +149,7 @@ export async function findTicksWithRun(tx: Tx, ticks: readonly NewTick[]): Promi
 }
 
 /** Records ranges of ticks that were not caught up; a range that is recorded already is kept. */
-export async function insertMissedTicks(tx: Tx, missed: readonly MissedTicks[]): Promise<void> {
+export async function insertMissedTicks(tx: Db, missed: readonly MissedTicks[]): Promise<void> {
   await execute(
     tx,
     `insert into missed_ticks (environment_id, trigger_id, first_at, last_at, count)
@@ -170,7 +170,7 @@ export async function insertMissedTicks(tx: Tx, missed: readonly MissedTicks[]):
  * Deletes the missed ticks of deleted triggers. Must be a statement of its own after the delete, which waited for ticks in
  * flight: what they recorded is visible only from then on.
  */
-export async function deleteMissedTicks(tx: Tx, triggerIds: readonly string[]): Promise<void> {
+export async function deleteMissedTicks(tx: Db, triggerIds: readonly string[]): Promise<void> {
   if (triggerIds.length > 0)
     await execute(tx, 'delete from missed_ticks where trigger_id = any(:triggerIds::uuid[])', { triggerIds })
 }
@@ -191,7 +191,7 @@ export interface TickLedgerEntry {
  * the primary key of missed_ticks. A moment has one entry: a tick is either a run or inside one missed range.
  */
 export async function listTickLedger(
-  tx: Tx,
+  tx: Db,
   triggerId: string,
   below: Date | undefined,
   limit: number,

@@ -1,4 +1,4 @@
-import { query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, query, queryOne } from '../../database/index.ts'
 
 /** Work that waits in a region which no worker serves. */
 export interface UnservedWork {
@@ -18,7 +18,7 @@ const SERVED = 'select regions from worker where last_seen_at > now() - make_int
  * @param waitingMs only what has been due for this long: a worker that has just started has not got to it yet
  */
 export async function countUnservedWork(
-  tx: Tx,
+  tx: Db,
   webhookGroup: string,
   lostAfterMs: number,
   waitingMs: number,

@@ -1,4 +1,4 @@
-import { query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, query, queryOne } from '../../database/index.ts'
 
 /** What of an account has changed at the third party, as its webhook says. */
 export interface HintedResource {
@@ -12,7 +12,7 @@ export interface HintedResource {
  * Ids of the triggers of an account that are not paused and read a resource: in their own resources, or where they have none in
  * those of their job. Uses the index of triggers by account.
  */
-export async function findTriggersOfResource(tx: Tx, hint: HintedResource): Promise<readonly string[]> {
+export async function findTriggersOfResource(tx: Db, hint: HintedResource): Promise<readonly string[]> {
   const found = await query<{ readonly id: string }>(
     tx,
     `select t.id from sync_job_cron_trigger t
@@ -28,7 +28,7 @@ export async function findTriggersOfResource(tx: Tx, hint: HintedResource): Prom
 }
 
 /** Whether a run of the trigger waits that has read nothing yet. Uses run_queue_of_account. */
-export async function hasUnstartedRun(tx: Tx, integratedAccountId: string, triggerId: string): Promise<boolean> {
+export async function hasUnstartedRun(tx: Db, integratedAccountId: string, triggerId: string): Promise<boolean> {
   const found = await queryOne(
     tx,
     `select from run_queue q join sync_job_run r on r.id = q.run_id and r.scheduled_for = q.scheduled_for

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, nextVersion, query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, execute, jsonb, nextVersion, query, queryOne } from '../../database/index.ts'
 import {
   type DestinationColumns,
   deleteMissedTicks,
@@ -74,7 +74,7 @@ const COLUMNS = `t.id, t.environment_id as "environmentId", t.sync_job_id as "sy
 type TriggerRow = Omit<TriggerRecord, 'destination'> & DestinationColumns
 
 /** Stores a trigger and its schedule in one statement. */
-export async function insertTrigger(tx: Tx, trigger: NewTrigger): Promise<TriggerRecord> {
+export async function insertTrigger(tx: Db, trigger: NewTrigger): Promise<TriggerRecord> {
   const { destination, args, resources, ...columns } = trigger
   const inserted = await queryOne<TriggerRow>(
     tx,
@@ -103,7 +103,7 @@ const FIND = `select ${COLUMNS} from sync_job_cron_trigger t join trigger_schedu
   where t.environment_id = :environmentId and t.id = :id`
 
 /** One trigger. Three primary keys. */
-export async function findTrigger(tx: Tx, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
+export async function findTrigger(tx: Db, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
   const found = await queryOne<TriggerRow>(tx, FIND, { environmentId, id })
   return found && withDestination(found)
 }
@@ -112,14 +112,14 @@ export async function findTrigger(tx: Tx, environmentId: string, id: string): Pr
  * Like `findTrigger`, and locks the trigger until the transaction ends. Lock order: the trigger before its schedule; ticks lock
  * the schedule only.
  */
-export async function lockTrigger(tx: Tx, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
+export async function lockTrigger(tx: Db, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
   const found = await queryOne<TriggerRow>(tx, `${FIND} for no key update of t`, { environmentId, id })
   return found && withDestination(found)
 }
 
 /** Triggers of the environment below an id (all when undefined), newest first. Rides on the primary key or the filter's index. */
 export async function listTriggers(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   filter: TriggerFilter,
   before: string | undefined,
@@ -160,7 +160,7 @@ const UPDATE_WEBHOOK = updateDestinationSql(
  * one of the environment: the caller finds out which, which costs the common case nothing
  */
 export async function updateTriggerDestination(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   destination: RunDestination,
@@ -179,7 +179,7 @@ export async function updateTriggerDestination(
 
 /** Writes the settings of a locked trigger. */
 export async function updateTriggerSettings(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   settings: Pick<TriggerRecord, 'cronExpression' | 'destination' | 'errorHandling' | 'args'> & {
@@ -204,7 +204,7 @@ export async function updateTriggerSettings(
 
 /** Deletes a trigger with its schedule, incremental state and missed ticks; returns whether it existed in that version. */
 export async function deleteTrigger(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   version: number | undefined,
@@ -235,7 +235,7 @@ export interface LockedSchedule {
 }
 
 /** Locks the schedule's row; waits for a tick that is being fired from it. */
-export async function lockSchedule(tx: Tx, triggerId: string): Promise<LockedSchedule | undefined> {
+export async function lockSchedule(tx: Db, triggerId: string): Promise<LockedSchedule | undefined> {
   return await queryOne(
     tx,
     `with locked as (
@@ -255,7 +255,7 @@ export interface ScheduleChange {
 }
 
 /** Writes a locked schedule and clears the error that has suspended it. */
-export async function updateSchedule(tx: Tx, triggerId: string, change: ScheduleChange): Promise<void> {
+export async function updateSchedule(tx: Db, triggerId: string, change: ScheduleChange): Promise<void> {
   await tx('trigger_schedule').where({ trigger_id: triggerId }).update({
     cron_expression: change.cronExpression,
     is_paused: change.isPaused,
@@ -266,7 +266,7 @@ export async function updateSchedule(tx: Tx, triggerId: string, change: Schedule
 
 /** Makes a run the latest one of its trigger. */
 export async function updateLastRun(
-  tx: Tx,
+  tx: Db,
   triggerId: string,
   run: { readonly id: string; readonly scheduledFor: Date; readonly status: RunStatus },
 ): Promise<void> {
@@ -290,7 +290,7 @@ export interface SuspendedSchedule {
  * @returns undefined when it was not suspended
  */
 export async function suspendSchedule(
-  tx: Tx,
+  tx: Db,
   triggerId: string,
   dueAt: Date,
   error: string,

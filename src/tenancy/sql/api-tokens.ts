@@ -1,10 +1,10 @@
 import {
+  type Db,
   execute,
   type IdPage,
   newestFirst,
   nextVersion,
   queryOne,
-  type Tx,
   whereVersion,
 } from '../../database/index.ts'
 
@@ -64,7 +64,7 @@ const COLUMNS = [
 ]
 
 /** Stores a token. */
-export async function insertApiToken(tx: Tx, token: NewApiToken): Promise<ApiTokenRecord> {
+export async function insertApiToken(tx: Db, token: NewApiToken): Promise<ApiTokenRecord> {
   const { id, kind, teamId, environmentId, name, hash, hint, expiresAt } = token
   const [inserted] = await tx('api_token')
     .insert({
@@ -82,7 +82,7 @@ export async function insertApiToken(tx: Tx, token: NewApiToken): Promise<ApiTok
 }
 
 /** The token of that hash unless it is revoked; the caller checks its expiry. Index: api_token_hash. */
-export async function findActiveToken(tx: Tx, hash: Uint8Array): Promise<ActiveToken | undefined> {
+export async function findActiveToken(tx: Db, hash: Uint8Array): Promise<ActiveToken | undefined> {
   return await queryOne(
     tx,
     `select api_token.id as "tokenId", kind, team_id as "teamId", environment_id as "environmentId",
@@ -93,18 +93,18 @@ export async function findActiveToken(tx: Tx, hash: Uint8Array): Promise<ActiveT
 }
 
 /** Index: primary key. */
-export async function findApiToken(tx: Tx, teamId: string, id: string): Promise<ApiTokenRecord | undefined> {
+export async function findApiToken(tx: Db, teamId: string, id: string): Promise<ApiTokenRecord | undefined> {
   return await tx('api_token').where({ id, team_id: teamId }).first(COLUMNS)
 }
 
 /** Tokens of the team, newest first, revoked and expired ones included. Index: api_token_team. */
-export async function listApiTokens(tx: Tx, teamId: string, page: IdPage): Promise<readonly ApiTokenRecord[]> {
+export async function listApiTokens(tx: Db, teamId: string, page: IdPage): Promise<readonly ApiTokenRecord[]> {
   return await tx('api_token').where({ team_id: teamId }).modify(newestFirst, page).select(COLUMNS)
 }
 
 /** Changes the given fields; `undefined` when the team has no such token, or not in the version. */
 export async function updateApiTokenRow(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   id: string,
   { name, expiresAt }: { readonly name?: string | undefined; readonly expiresAt?: Date | undefined },
@@ -119,13 +119,13 @@ export async function updateApiTokenRow(
 }
 
 /** Revokes a token, once: a revoked one keeps its time and version. Returns whether it was revoked by this call. */
-export async function revokeApiTokenRow(tx: Tx, teamId: string, id: string): Promise<boolean> {
+export async function revokeApiTokenRow(tx: Db, teamId: string, id: string): Promise<boolean> {
   const change = { revoked_at: tx.fn.now(), ...nextVersion(tx) }
   return (await tx('api_token').where({ id, team_id: teamId, revoked_at: null }).update(change)) > 0
 }
 
 /** Writes when the token was last used, at most once per `intervalMs`. Its version stays: use does not change the token. */
-export async function touchApiToken(tx: Tx, id: string, usedAt: Date, intervalMs: number): Promise<void> {
+export async function touchApiToken(tx: Db, id: string, usedAt: Date, intervalMs: number): Promise<void> {
   const notSince = new Date(usedAt.getTime() - intervalMs)
   await execute(
     tx,
@@ -137,7 +137,7 @@ export async function touchApiToken(tx: Tx, id: string, usedAt: Date, intervalMs
 
 /** Deletes a token and returns it; `undefined` when the team has no such token, or not in the version. */
 export async function deleteApiTokenRow(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   id: string,
   version: number | undefined,

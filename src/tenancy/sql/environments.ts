@@ -1,10 +1,10 @@
 import {
+  type Db,
   execute,
   type IdPage,
   newestFirst,
   nextVersion,
   queryOne,
-  type Tx,
   whereVersion,
 } from '../../database/index.ts'
 
@@ -63,7 +63,7 @@ function brandingColumns({ displayName, logoUrl, accentColor }: BrandingChange):
 
 /** Stores an environment; `undefined` when the team has one of that name. */
 export async function insertEnvironment(
-  tx: Tx,
+  tx: Db,
   id: string,
   teamId: string,
   name: string,
@@ -78,13 +78,13 @@ export async function insertEnvironment(
 }
 
 /** The team of an environment, also of one whose deletion goes on. Uses the primary key. */
-export async function findTeamOfEnvironment(tx: Tx, id: string): Promise<string | undefined> {
+export async function findTeamOfEnvironment(tx: Db, id: string): Promise<string | undefined> {
   const sql = 'select team_id as "teamId" from environment where id = :id'
   return (await queryOne<{ readonly teamId: string }>(tx, sql, { id }))?.teamId
 }
 
 /** An environment of any team: for authentication of calls, and for the operator. Index: primary key. */
-export async function findEnvironment(tx: Tx, id: string): Promise<EnvironmentRecord | undefined> {
+export async function findEnvironment(tx: Db, id: string): Promise<EnvironmentRecord | undefined> {
   return await queryOne(
     tx,
     `select id, team_id as "teamId", name, branding_display_name as "displayName", branding_logo_url as "logoUrl",
@@ -96,7 +96,7 @@ export async function findEnvironment(tx: Tx, id: string): Promise<EnvironmentRe
 
 /** Index: the unique one of (team, name). */
 export async function findEnvironmentByName(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   name: string,
 ): Promise<EnvironmentRecord | undefined> {
@@ -104,7 +104,7 @@ export async function findEnvironmentByName(
 }
 
 /** Environments of the team, newest first. Index: (team, name), then a sort: a team has few. */
-export async function listEnvironments(tx: Tx, teamId: string, page: IdPage): Promise<readonly EnvironmentRecord[]> {
+export async function listEnvironments(tx: Db, teamId: string, page: IdPage): Promise<readonly EnvironmentRecord[]> {
   return await tx('environment').where({ team_id: teamId, deleted_at: null }).modify(newestFirst, page).select(COLUMNS)
 }
 
@@ -113,7 +113,7 @@ export async function listEnvironments(tx: Tx, teamId: string, page: IdPage): Pr
  * ENVIRONMENT_NAME_CONSTRAINT.
  */
 export async function updateEnvironmentRow(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   id: string,
   change: EnvironmentChange,
@@ -128,13 +128,13 @@ export async function updateEnvironmentRow(
 }
 
 /** Deletes an environment with its tokens. The foreign keys of everything else in it reject it while there is any. */
-export async function deleteEnvironmentRow(tx: Tx, teamId: string, id: string): Promise<void> {
+export async function deleteEnvironmentRow(tx: Db, teamId: string, id: string): Promise<void> {
   await tx('environment').where({ id, team_id: teamId }).delete()
 }
 
 /** Locks an environment that is to be deleted, against what would be created in it; returns whether the team has it in the version. */
 export async function lockEnvironment(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   id: string,
   version: number | undefined,
@@ -144,13 +144,13 @@ export async function lockEnvironment(
 }
 
 /** Hides environments for good and deletes their tokens: from the commit on nothing finds them. Uses primary keys. */
-export async function hideEnvironments(tx: Tx, ids: readonly string[]): Promise<void> {
+export async function hideEnvironments(tx: Db, ids: readonly string[]): Promise<void> {
   await execute(tx, 'update environment set deleted_at = now() where id = any(:ids) and deleted_at is null', { ids })
   await execute(tx, 'delete from api_token where environment_id = any(:ids)', { ids })
 }
 
 /** Ids of the team's environments, also of those whose deletion goes on, oldest first. Uses environment_of_team. */
-export async function listEnvironmentIdsOfTeam(tx: Tx, teamId: string, limit?: number): Promise<readonly string[]> {
+export async function listEnvironmentIdsOfTeam(tx: Db, teamId: string, limit?: number): Promise<readonly string[]> {
   const environments = tx('environment').where({ team_id: teamId }).orderBy('id')
   if (limit !== undefined) environments.limit(limit)
   return await environments.pluck('id')

@@ -1,4 +1,4 @@
-import { execute, type Tx } from '../../database/index.ts'
+import { type Db, execute } from '../../database/index.ts'
 
 /** A create that its client named by a request id, so that repeating it has no second effect. */
 export interface IdempotencyKeyRecord {
@@ -9,7 +9,7 @@ export interface IdempotencyKeyRecord {
 
 /** The owner's earlier request of that id, if any. Index: primary key. */
 export async function findIdempotencyKey(
-  tx: Tx,
+  tx: Db,
   ownerId: string,
   requestId: string,
 ): Promise<IdempotencyKeyRecord | undefined> {
@@ -25,7 +25,7 @@ export async function findIdempotencyKey(
  * id itself when the first was rolled back. Index: primary key.
  */
 export async function insertIdempotencyKey(
-  tx: Tx,
+  tx: Db,
   key: { readonly ownerId: string; readonly requestId: string; readonly method: string },
 ): Promise<boolean> {
   const inserted = await tx('idempotency_key')
@@ -38,7 +38,7 @@ export async function insertIdempotencyKey(
 
 /** Stores the answer that repetitions get. */
 export async function storeIdempotentResponse(
-  tx: Tx,
+  tx: Db,
   ownerId: string,
   requestId: string,
   sealedAnswer: Uint8Array,
@@ -49,7 +49,7 @@ export async function storeIdempotentResponse(
 }
 
 /** Deletes up to `limit` keys created before `before`; returns how many. Index: idempotency_key_age. */
-export async function deleteOldIdempotencyKeys(tx: Tx, before: Date, limit: number): Promise<number> {
+export async function deleteOldIdempotencyKeys(tx: Db, before: Date, limit: number): Promise<number> {
   return await execute(
     tx,
     `delete from idempotency_key where (owner_id, request_id) in

@@ -1,4 +1,4 @@
-import { type IdPage, newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import { type Db, type IdPage, newestFirst, nextVersion, queryOne, whereVersion } from '../../database/index.ts'
 
 /** A team as it is stored. `tosLink` is empty when there is none. */
 export interface TeamRecord {
@@ -46,7 +46,7 @@ const COLUMNS = [
 ]
 
 /** Stores a team that is not the operator's. */
-export async function insertTeam(tx: Tx, id: string, fields: TeamFields): Promise<TeamRecord> {
+export async function insertTeam(tx: Db, id: string, fields: TeamFields): Promise<TeamRecord> {
   const [team] = await tx('team')
     .insert({ id, ...toColumns(fields) })
     .returning(COLUMNS)
@@ -57,7 +57,7 @@ export async function insertTeam(tx: Tx, id: string, fields: TeamFields): Promis
  * Stores the operator's team unless there is one. Of simultaneous callers one gets `true`; the others wait until its
  * transaction ends. Index: team_operator, unique.
  */
-export async function insertOperatorTeam(tx: Tx, id: string, name: string): Promise<boolean> {
+export async function insertOperatorTeam(tx: Db, id: string, name: string): Promise<boolean> {
   const inserted = await tx('team')
     .insert({ id, name, is_operator: true })
     .onConflict(tx.raw('(is_operator) where is_operator'))
@@ -67,30 +67,30 @@ export async function insertOperatorTeam(tx: Tx, id: string, name: string): Prom
 }
 
 /** Index: team_operator. */
-export async function findOperatorTeam(tx: Tx): Promise<TeamRecord | undefined> {
+export async function findOperatorTeam(tx: Db): Promise<TeamRecord | undefined> {
   return await tx('team').whereRaw('is_operator').first(COLUMNS)
 }
 
 /** Index: primary key. */
-export async function findTeam(tx: Tx, id: string): Promise<TeamRecord | undefined> {
+export async function findTeam(tx: Db, id: string): Promise<TeamRecord | undefined> {
   return await tx('team').where({ id, deleted_at: null }).first(COLUMNS)
 }
 
 /** The teams of the ids that exist, in no order. Index: primary key. */
-export async function findTeams(tx: Tx, ids: readonly string[]): Promise<readonly TeamRecord[]> {
+export async function findTeams(tx: Db, ids: readonly string[]): Promise<readonly TeamRecord[]> {
   return await tx('team')
     .whereRaw('id = any(?) and deleted_at is null', [[...ids]])
     .select(COLUMNS)
 }
 
 /** Teams, newest first. Index: primary key, backwards. */
-export async function listAllTeams(tx: Tx, page: IdPage): Promise<readonly TeamRecord[]> {
+export async function listAllTeams(tx: Db, page: IdPage): Promise<readonly TeamRecord[]> {
   return await tx('team').where({ deleted_at: null }).modify(newestFirst, page).select(COLUMNS)
 }
 
 /** Changes the given fields; `undefined` when there is no such team, or not in the version. */
 export async function updateTeamRow(
-  tx: Tx,
+  tx: Db,
   id: string,
   change: TeamChange,
   version: number | undefined,
@@ -104,7 +104,7 @@ export async function updateTeamRow(
 }
 
 /** Marks a team as verified or not; `undefined` when there is no such team. The same mark changes nothing. Uses the primary key. */
-export async function setTeamVerified(tx: Tx, id: string, isVerified: boolean): Promise<TeamRecord | undefined> {
+export async function setTeamVerified(tx: Db, id: string, isVerified: boolean): Promise<TeamRecord | undefined> {
   await tx('team')
     .where({ id, is_verified: !isVerified })
     .update({ is_verified: isVerified, ...nextVersion(tx) })
@@ -112,7 +112,7 @@ export async function setTeamVerified(tx: Tx, id: string, isVerified: boolean): 
 }
 
 /** Address of the terms of service of the team that an environment belongs to; empty without any. Uses primary keys. */
-export async function findTermsOfEnvironment(tx: Tx, environmentId: string): Promise<string> {
+export async function findTermsOfEnvironment(tx: Db, environmentId: string): Promise<string> {
   const found = await queryOne<{ readonly tosLink: string }>(
     tx,
     'select tos_link as "tosLink" from environment join team on team.id = team_id where environment.id = :environmentId',
@@ -125,7 +125,7 @@ export async function findTermsOfEnvironment(tx: Tx, environmentId: string): Pro
  * Deletes a team with its tokens and the grants it received. The foreign keys of environments and integrations reject it while
  * there are any.
  */
-export async function deleteTeamRow(tx: Tx, id: string): Promise<void> {
+export async function deleteTeamRow(tx: Db, id: string): Promise<void> {
   await tx('team').where({ id, is_operator: false }).delete()
 }
 
@@ -142,13 +142,13 @@ function toColumns(fields: TeamChange): object {
 }
 
 /** Locks a team that is to be deleted, against what would be created in it; returns whether it is there in the version. */
-export async function lockTeam(tx: Tx, id: string, version: number | undefined): Promise<boolean> {
+export async function lockTeam(tx: Db, id: string, version: number | undefined): Promise<boolean> {
   const team = tx('team').where({ id, deleted_at: null }).modify(whereVersion, version)
   return (await team.forUpdate().first('id')) !== undefined
 }
 
 /** Hides a team for good and deletes its tokens: from the commit on nothing finds it. Uses api_token_team. */
-export async function hideTeam(tx: Tx, id: string): Promise<void> {
+export async function hideTeam(tx: Db, id: string): Promise<void> {
   await tx('team').where({ id, deleted_at: null }).update({ deleted_at: tx.fn.now() })
   await tx('api_token').where({ team_id: id }).delete()
 }

@@ -1,5 +1,5 @@
 import type { AccountStatus } from '../../accounts/index.ts'
-import { query, type Tx } from '../../database/index.ts'
+import { type Db, query } from '../../database/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import type { ToolServerRecord } from './tool-server.ts'
 
@@ -40,7 +40,7 @@ const ACCOUNTS = `integrated_account account
  * unified_mapping_of_account.
  */
 export async function selectToolAccounts(
-  tx: Tx,
+  tx: Db,
   scopes: readonly ToolAccountScope[],
 ): Promise<readonly (readonly ToolAccount[])[]> {
   const rows = await query<ToolAccount & { readonly scope: number }>(

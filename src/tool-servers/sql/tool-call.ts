@@ -1,5 +1,5 @@
 import { lowestIdAt } from '../../base/index.ts'
-import { type DayTable, deleteBatchOfEnvironment, execute, queryForValues, type Tx } from '../../database/index.ts'
+import { type DayTable, type Db, deleteBatchOfEnvironment, execute, queryForValues } from '../../database/index.ts'
 import type { ToolErrorType } from '../tool.ts'
 
 /** A call of a tool as stored. */
@@ -31,7 +31,7 @@ export const TOOL_CALL_DAYS: DayTable = { name: 'tool_server_call', column: 'id'
  * commit does not wait for the disk: 0.4 ms instead of 2. A crash of PostgreSQL loses the calls of the last moment, one of this
  * process none.
  */
-export async function insertToolCalls(tx: Tx, calls: readonly NewToolCall[]): Promise<void> {
+export async function insertToolCalls(tx: Db, calls: readonly NewToolCall[]): Promise<void> {
   await execute(
     tx,
     `with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
@@ -62,7 +62,7 @@ const OUTCOMES = { ok: `error_type = ''`, error: `error_type <> ''` } as const
  * tool_server_call_ok and _error.
  */
 export async function listToolCalls(
-  tx: Tx,
+  tx: Db,
   { environmentId, toolServerId }: Pick<ToolCallRecord, 'environmentId' | 'toolServerId'>,
   outcome: keyof typeof OUTCOMES | undefined,
   { before, limit }: { readonly before: string | undefined; readonly limit: number },
@@ -82,6 +82,6 @@ export async function listToolCalls(
 }
 
 /** Deletes calls and tool servers of an environment, a batch; returns whether there are no more. Scans the primary keys of all days. */
-export async function deleteToolServersOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+export async function deleteToolServersOfEnvironment(tx: Db, environmentId: string): Promise<boolean> {
   return await deleteBatchOfEnvironment(tx, ['tool_server_call', 'tool_server'], environmentId)
 }

@@ -1,4 +1,4 @@
-import { jsonb, newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import { type Db, jsonb, newestFirst, nextVersion, queryOne, whereVersion } from '../../database/index.ts'
 import type { ToolServerFilter } from '../tool-filter.ts'
 
 /** How clients find the tools. */
@@ -73,7 +73,7 @@ const COLUMNS = [
   'version',
 ]
 
-export async function insertToolServer(tx: Tx, server: NewToolServer): Promise<ToolServerRecord> {
+export async function insertToolServer(tx: Db, server: NewToolServer): Promise<ToolServerRecord> {
   const { id, environmentId, ...columns } = server
   const [inserted] = await tx('tool_server')
     .insert({ environment_id: environmentId, id, ...toColumns(columns) })
@@ -82,18 +82,18 @@ export async function insertToolServer(tx: Tx, server: NewToolServer): Promise<T
 }
 
 /** Whether the environment has as many tool servers, or more. Uses the primary key. */
-export async function hasToolServers(tx: Tx, environmentId: string, count: number): Promise<boolean> {
+export async function hasToolServers(tx: Db, environmentId: string, count: number): Promise<boolean> {
   const sql = 'select from tool_server where environment_id = :environmentId offset :offset limit 1'
   return (await queryOne(tx, sql, { environmentId, offset: count - 1 })) !== undefined
 }
 
 /** Uses the primary key. */
-export async function findToolServer(tx: Tx, environmentId: string, id: string): Promise<ToolServerRecord | undefined> {
+export async function findToolServer(tx: Db, environmentId: string, id: string): Promise<ToolServerRecord | undefined> {
   return await tx('tool_server').where({ environment_id: environmentId, id }).first(COLUMNS)
 }
 
 /** Reads a tool server and locks its row until the transaction ends. Uses the primary key. */
-export async function lockToolServer(tx: Tx, environmentId: string, id: string): Promise<ToolServerRecord | undefined> {
+export async function lockToolServer(tx: Db, environmentId: string, id: string): Promise<ToolServerRecord | undefined> {
   return await tx('tool_server').where({ environment_id: environmentId, id }).forUpdate().first(COLUMNS)
 }
 
@@ -103,7 +103,7 @@ const OF_ENVIRONMENT =
 
 /** The tool server with that id and the hash of that token. Uses tool_server_id. */
 export async function findToolServerByToken(
-  tx: Tx,
+  tx: Db,
   id: string,
   tokenHash: Uint8Array,
 ): Promise<ToolServerRecord | undefined> {
@@ -121,7 +121,7 @@ export interface ToolServerListFilter {
  * tool_server_of_account or tool_server_of_tenant.
  */
 export async function listToolServers(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   { integratedAccountId, tenantId }: ToolServerListFilter,
   page: { readonly before: string | undefined; readonly limit: number },
@@ -134,7 +134,7 @@ export async function listToolServers(
 
 /** Changes the given fields of a tool server that the caller has locked. Uses the primary key. */
 export async function updateToolServerRow(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   change: ToolServerColumns,
@@ -148,7 +148,7 @@ export async function updateToolServerRow(
 
 /** Deletes a tool server; returns whether it existed in this version. Uses the primary key. */
 export async function deleteToolServerRow(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   version: number | undefined,
@@ -158,7 +158,7 @@ export async function deleteToolServerRow(
 }
 
 /** Notes that a client used the server, unless that was noted less than `intervalMs` ago. Uses the primary key. */
-export async function touchToolServer(tx: Tx, environmentId: string, id: string, intervalMs: number): Promise<void> {
+export async function touchToolServer(tx: Db, environmentId: string, id: string, intervalMs: number): Promise<void> {
   await queryOne(
     tx,
     `update tool_server set last_used_at = now()

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { query, type Tx } from '../../database/index.ts'
+import { type Db, query } from '../../database/index.ts'
 
 /** What the layers of a mapping are read for; without an account, those of an environment. */
 export interface MappedAccount {
@@ -35,7 +35,7 @@ const OWNER = 'coalesce(:teamId::uuid, (select team_id from environment where id
  * Everything that is stored about a model for an account, an environment or a team, in one statement, lowest layer first.
  * Prepared; uses unified_model_name, unified_mapping_of_team, unified_mapping_of_environment and unified_mapping_of_account.
  */
-export async function selectLayers(tx: Tx, place: MappingPlace, model: string): Promise<readonly StoredLayer[]> {
+export async function selectLayers(tx: Db, place: MappingPlace, model: string): Promise<readonly StoredLayer[]> {
   const { teamId = null, environmentId = null, integratedAccountId = null, integrationName } = place
   return await query(
     tx,

@@ -1,11 +1,11 @@
-import { query, type Tx } from '../../database/index.ts'
+import { type Db, query } from '../../database/index.ts'
 import type { MappedAccount } from './effective.ts'
 
 /**
  * Names of the models of which a mapping is stored for an account, in any layer. Uses unified_mapping_of_team,
  * unified_mapping_of_environment and unified_mapping_of_account.
  */
-export async function selectMappedModels(tx: Tx, account: MappedAccount): Promise<readonly string[]> {
+export async function selectMappedModels(tx: Db, account: MappedAccount): Promise<readonly string[]> {
   const { environmentId, integratedAccountId, integrationName } = account
   const found = await query<{ readonly model: string }>(
     tx,
@@ -25,7 +25,7 @@ export async function selectMappedModels(tx: Tx, account: MappedAccount): Promis
  * unified_mapping_of_environment.
  */
 export async function selectModelsByIntegration(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   integrationNames: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {

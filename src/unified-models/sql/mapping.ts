@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../base/index.ts'
 import {
+  type Db,
   deleteBatchOfEnvironment,
   jsonb,
   newestFirst,
   nextVersion,
-  type Tx,
   whereVersion,
 } from '../../database/index.ts'
 
@@ -67,7 +67,7 @@ export const MAPPING_ACCOUNT_CONSTRAINT = 'unified_mapping_environment_id_integr
 
 /** Stores a mapping, or `undefined` when its scope has one of that method. */
 export async function insertMapping(
-  tx: Tx,
+  tx: Db,
   mapping: Omit<StoredMapping, 'createdAt' | 'updatedAt' | 'version'>,
 ): Promise<StoredMapping | undefined> {
   const [inserted] = await tx('unified_mapping')
@@ -89,18 +89,18 @@ export async function insertMapping(
 }
 
 /** Uses the primary key. */
-export async function findMapping(tx: Tx, owner: MappingOwner, id: string): Promise<StoredMapping | undefined> {
+export async function findMapping(tx: Db, owner: MappingOwner, id: string): Promise<StoredMapping | undefined> {
   return await visible(tx, owner).where({ id }).first(COLUMNS)
 }
 
 /** Like `findMapping`, and locks the row until the transaction ends, so that a merge loses no update. */
-export async function lockMapping(tx: Tx, owner: MappingOwner, id: string): Promise<StoredMapping | undefined> {
+export async function lockMapping(tx: Db, owner: MappingOwner, id: string): Promise<StoredMapping | undefined> {
   return await visible(tx, owner).where({ id }).forUpdate().first(COLUMNS)
 }
 
 /** The id of the mapping that has the place of another. Uses the unique index of the scope. */
 export async function findMappingIdAt(
-  tx: Tx,
+  tx: Db,
   place: Omit<StoredMapping, 'id' | 'config' | 'createdAt' | 'updatedAt' | 'version'>,
 ): Promise<string | undefined> {
   const [id] = await tx('unified_mapping')
@@ -127,7 +127,7 @@ interface MappingPlaceRef extends Pick<StoredMapping, 'teamId' | 'model' | 'inte
  * The mappings of one scope for the models and integrations of the places, oldest first, locked until the transaction ends. Uses an
  * index of the scope.
  */
-export async function lockMappingsOf(tx: Tx, places: readonly MappingPlaceRef[]): Promise<readonly StoredMapping[]> {
+export async function lockMappingsOf(tx: Db, places: readonly MappingPlaceRef[]): Promise<readonly StoredMapping[]> {
   const [first] = places
   if (first === undefined) return []
   const { teamId, environmentId = null, integratedAccountId = null } = first
@@ -142,7 +142,7 @@ export async function lockMappingsOf(tx: Tx, places: readonly MappingPlaceRef[])
 
 /** A page of the visible mappings, newest first. Uses unified_mapping_list. */
 export async function selectMappings(
-  tx: Tx,
+  tx: Db,
   owner: MappingOwner,
   filter: MappingFilter,
   page: { readonly before: string | undefined; readonly limit: number },
@@ -164,7 +164,7 @@ export async function selectMappings(
 
 /** Replaces the config; `undefined` when there is no such mapping or its version is not the given one. */
 export async function updateMappingRow(
-  tx: Tx,
+  tx: Db,
   owner: MappingOwner,
   id: string,
   config: JsonObject,
@@ -180,7 +180,7 @@ export async function updateMappingRow(
 
 /** Returns whether there was such a mapping in the given version. */
 export async function deleteMappingRow(
-  tx: Tx,
+  tx: Db,
   owner: MappingOwner,
   id: string,
   version: number | undefined,
@@ -198,7 +198,7 @@ export interface MappingUsage {
 
 /** What the team's base has without an environment, else what the environment and its accounts have. Uses an index of the scope. */
 export async function measureMappings(
-  tx: Tx,
+  tx: Db,
   place: Pick<StoredMapping, 'teamId' | 'environmentId' | 'integratedAccountId' | 'model' | 'integrationName'> & {
     readonly id?: string
   },
@@ -221,11 +221,11 @@ export async function measureMappings(
 }
 
 /** Deletes the mappings of an environment that is deleted, those of its accounts included. */
-export async function deleteMappingsOfEnvironment(tx: Tx, environmentId: string): Promise<boolean> {
+export async function deleteMappingsOfEnvironment(tx: Db, environmentId: string): Promise<boolean> {
   return await deleteBatchOfEnvironment(tx, ['unified_mapping'], environmentId)
 }
 
-function visible(tx: Tx, { teamId, environmentId }: MappingOwner) {
+function visible(tx: Db, { teamId, environmentId }: MappingOwner) {
   return tx('unified_mapping')
     .where({ team_id: teamId })
     .where((either) => {

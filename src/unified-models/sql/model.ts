@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, nextVersion, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import { type Db, execute, jsonb, nextVersion, query, queryOne, whereVersion } from '../../database/index.ts'
 
 /** A model of a team as it is stored. */
 export interface StoredModel {
@@ -25,7 +25,7 @@ const COLUMNS = [
 
 /** Stores a model, or `undefined` when the team has one of that name. */
 export async function insertModel(
-  tx: Tx,
+  tx: Db,
   model: Pick<StoredModel, 'id' | 'teamId' | 'name' | 'config'>,
 ): Promise<StoredModel | undefined> {
   const { id, teamId, name, config } = model
@@ -38,12 +38,12 @@ export async function insertModel(
 }
 
 /** Uses unified_model_name. */
-export async function findModel(tx: Tx, teamId: string, name: string): Promise<StoredModel | undefined> {
+export async function findModel(tx: Db, teamId: string, name: string): Promise<StoredModel | undefined> {
   return await tx('unified_model').where({ team_id: teamId, name }).first(COLUMNS)
 }
 
 /** All models of a team, by name: there are MODELS_MAX at most. Uses unified_model_name. */
-export async function listStoredModels(tx: Tx, teamId: string): Promise<readonly StoredModel[]> {
+export async function listStoredModels(tx: Db, teamId: string): Promise<readonly StoredModel[]> {
   return await tx('unified_model').where({ team_id: teamId }).orderBy('name').select(COLUMNS)
 }
 
@@ -51,18 +51,18 @@ export async function listStoredModels(tx: Tx, teamId: string): Promise<readonly
  * Locks the owner of models or mappings until the transaction ends, so that a count of them stays true. Does not wait for
  * inserts of rows that refer to it.
  */
-export async function lockOwner(tx: Tx, table: 'team' | 'environment', id: string): Promise<void> {
+export async function lockOwner(tx: Db, table: 'team' | 'environment', id: string): Promise<void> {
   await query(tx, `select from ${table} where id = :id for no key update`, { id })
 }
 
-export async function countModels(tx: Tx, teamId: string): Promise<number> {
+export async function countModels(tx: Db, teamId: string): Promise<number> {
   const sql = 'select count(*)::int as count from unified_model where team_id = :teamId'
   return (await queryOne<{ readonly count: number }>(tx, sql, { teamId }))?.count ?? 0
 }
 
 /** Replaces the config; `undefined` when the team has no such model or its version is not the given one. */
 export async function updateModelRow(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   name: string,
   config: JsonObject,
@@ -78,7 +78,7 @@ export async function updateModelRow(
 
 /** Returns whether the team had the model in the given version. */
 export async function deleteModelRow(
-  tx: Tx,
+  tx: Db,
   teamId: string,
   name: string,
   version: number | undefined,
@@ -87,12 +87,12 @@ export async function deleteModelRow(
 }
 
 /** Whether the team has a mapping of the model in any scope. Uses unified_mapping_list. */
-export async function hasMappingsOf(tx: Tx, teamId: string, model: string): Promise<boolean> {
+export async function hasMappingsOf(tx: Db, teamId: string, model: string): Promise<boolean> {
   const sql = 'select from unified_mapping where team_id = :teamId and model = :model limit 1'
   return (await queryOne(tx, sql, { teamId, model })) !== undefined
 }
 
 /** Deletes the team's mappings of a model, in all scopes. Uses unified_mapping_list. */
-export async function deleteMappingsOf(tx: Tx, teamId: string, model: string): Promise<void> {
+export async function deleteMappingsOf(tx: Db, teamId: string, model: string): Promise<void> {
   await execute(tx, 'delete from unified_mapping where team_id = :teamId and model = :model', { teamId, model })
 }

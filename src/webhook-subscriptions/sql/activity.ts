@@ -1,4 +1,4 @@
-import { execute, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, query } from '../../database/index.ts'
 
 /** How often the third party calls about an account. */
 export interface ActivityRecord {
@@ -40,7 +40,7 @@ export interface SilenceRule {
  * the longest one, decaying by half-lives; a gap that was announced as a silence counts a quarter, so that one outage does not
  * hide the next. Uses primary keys.
  */
-export async function addInbound(tx: Tx, batches: readonly InboundBatch[], rule: SilenceRule): Promise<void> {
+export async function addInbound(tx: Db, batches: readonly InboundBatch[], rule: SilenceRule): Promise<void> {
   await execute(
     tx,
     `insert into webhook_activity as known
@@ -73,7 +73,7 @@ export async function addInbound(tx: Tx, batches: readonly InboundBatch[], rule:
 }
 
 /** Sets when the accounts count as silent. Uses primary keys. */
-async function planSilence(tx: Tx, batches: readonly InboundBatch[], rule: SilenceRule): Promise<void> {
+async function planSilence(tx: Db, batches: readonly InboundBatch[], rule: SilenceRule): Promise<void> {
   await execute(
     tx,
     `update webhook_activity known set silent_at = case
@@ -103,7 +103,7 @@ export interface SilentAccount {
  * Marks accounts as silent, once for each silence; those that are not active are not marked. `tx` is a transaction: the caller
  * records the events in it. Workers share the work: rows that another one locks are skipped. Uses webhook_activity_silent.
  */
-export async function markSilent(tx: Tx, limit: number): Promise<readonly SilentAccount[]> {
+export async function markSilent(tx: Db, limit: number): Promise<readonly SilentAccount[]> {
   return await query(
     tx,
     `with due as (

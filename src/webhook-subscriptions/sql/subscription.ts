@@ -1,5 +1,5 @@
 import { type Json, REGIONS } from '../../base/index.ts'
-import { dueInRegionsSql, execute, jsonb, query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, dueInRegionsSql, execute, jsonb, query, queryOne } from '../../database/index.ts'
 import { ACTIVITY_COLUMNS, type ActivityRecord } from './activity.ts'
 
 /** What a subscription is doing. `none`: the definition orders it under a condition, which does not hold. */
@@ -64,7 +64,7 @@ const IS_REPLACEMENT_DUE = 'is_replacement_due and requested <> :requested'
  * could be in the future. Uses the primary key.
  */
 export async function scheduleSubscriptions(
-  tx: Tx,
+  tx: Db,
   account: { readonly environmentId: string; readonly id: string; readonly region: string },
   { events, isReplacementDue }: { readonly events: readonly string[]; readonly isReplacementDue: boolean },
 ): Promise<void> {
@@ -93,7 +93,7 @@ const DUE = dueInRegionsSql({
  * Uses webhook_subscription_due.
  */
 export async function claimSubscription(
-  tx: Tx,
+  tx: Db,
   claim: { readonly leaseId: string; readonly leaseMs: number; readonly regions: readonly string[] | undefined },
 ): Promise<SubscriptionLease | undefined> {
   return await queryOne(
@@ -126,7 +126,7 @@ export interface SettledSubscription {
 
 /** Stores a success and releases the lease; returns whether it was held. Uses the primary key. */
 export async function storeSubscription(
-  tx: Tx,
+  tx: Db,
   { environmentId, integratedAccountId, event, leaseId, requested }: SubscriptionLease,
   { externalId, replacedId, expiresAt, delayMs }: SettledSubscription,
 ): Promise<boolean> {
@@ -166,7 +166,7 @@ export interface FailedRequest {
 
 /** Stores a failure and releases the lease; returns whether it was held. Uses the primary key. */
 export async function storeFailedRequest(
-  tx: Tx,
+  tx: Db,
   { environmentId, integratedAccountId, event, leaseId, requested, attempts }: SubscriptionLease,
   { delayMs, isCounted, isFailed, error, isGone }: FailedRequest,
 ): Promise<boolean> {
@@ -197,7 +197,7 @@ export async function storeFailedRequest(
 
 /** Shows that a subscription is being deleted. Uses the primary key. */
 export async function markDeleting(
-  tx: Tx,
+  tx: Db,
   { environmentId, integratedAccountId, event, leaseId }: SubscriptionLease,
 ): Promise<void> {
   const sql = `update webhook_subscription set status = 'deleting' where ${UNDER_LEASE}`
@@ -206,7 +206,7 @@ export async function markDeleting(
 
 /** Stores that the account has no subscription, until the condition is looked at again, and releases the lease. Uses the primary key. */
 export async function storeNone(
-  tx: Tx,
+  tx: Db,
   { environmentId, integratedAccountId, event, leaseId, requested }: SubscriptionLease,
   delayMs: number,
 ): Promise<void> {
@@ -220,7 +220,7 @@ export async function storeNone(
 }
 
 /** Deletes a subscription that the definition no longer has; one that was asked for since is created anew. Uses the primary key. */
-export async function deleteSubscription(tx: Tx, lease: SubscriptionLease): Promise<void> {
+export async function deleteSubscription(tx: Db, lease: SubscriptionLease): Promise<void> {
   const { environmentId, integratedAccountId, event, leaseId, requested } = lease
   const sql = `delete from webhook_subscription where ${UNDER_LEASE} and requested = :requested`
   const deleted = await execute(tx, sql, { environmentId, integratedAccountId, event, leaseId, requested })
@@ -229,7 +229,7 @@ export async function deleteSubscription(tx: Tx, lease: SubscriptionLease): Prom
 
 /** Notes that the replaced subscription was deleted at the third party. Uses the primary key. */
 export async function forgetReplaced(
-  tx: Tx,
+  tx: Db,
   { environmentId, integratedAccountId, event }: SubscriptionRef,
   replacedId: Json,
 ): Promise<void> {
@@ -243,7 +243,7 @@ export async function forgetReplaced(
 
 /** The subscriptions of an account by event; locked, where the caller changes what is derived from them. Uses the primary key. */
 export async function listSubscriptions(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: { readonly environmentId: string; readonly id: string },
   lock: 'none' | 'update' = 'none',
 ): Promise<readonly (SubscriptionRecord & { readonly replacedId: Json })[]> {
@@ -267,7 +267,7 @@ type OverviewRow = { readonly [Column in keyof SubscriptionRecord]: Subscription
 
 /** One statement, which every answer with an account reads. Uses primary keys. */
 export async function readWebhookOverview(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: { readonly environmentId: string; readonly id: string },
 ): Promise<WebhookOverview> {
   const rows = await query<OverviewRow>(
@@ -294,7 +294,7 @@ function hasActivity(row: OverviewRow): row is OverviewRow & ActivityRecord {
  * address that it was just given. Uses the primary key.
  */
 export async function isSubscribing(
-  tx: Tx,
+  tx: Db,
   { environmentId, id }: { readonly environmentId: string; readonly id: string },
 ): Promise<boolean> {
   const sql = `select from webhook_subscription

@@ -1,4 +1,4 @@
-import { execute, query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, execute, query, queryOne } from '../../database/index.ts'
 import { ANNOUNCED_AFTER_DAYS, DISABLED_AFTER_DAYS, type WebhookDisabledReason } from '../state.ts'
 import type { WebhookRef } from './load-webhooks.ts'
 
@@ -22,7 +22,7 @@ export interface FailedAttempts extends WebhookRef {
  * Forgets the failures of the webhooks; returns those of them whose failing was announced. Writes nothing for a webhook that
  * has none. Uses the primary key.
  */
-export async function deleteFailures(tx: Tx, refs: readonly WebhookRef[]): Promise<readonly WebhookRef[]> {
+export async function deleteFailures(tx: Db, refs: readonly WebhookRef[]): Promise<readonly WebhookRef[]> {
   return await query(
     tx,
     `with removed as (
@@ -39,7 +39,7 @@ export async function deleteFailures(tx: Tx, refs: readonly WebhookRef[]): Promi
  * Counts failed attempts of webhooks that are active, and returns how long these have failed. The row of each webhook is locked
  * against deletion, in the order of ids. Uses primary keys.
  */
-export async function upsertFailures(tx: Tx, failed: readonly FailedAttempts[]): Promise<readonly FailureRow[]> {
+export async function upsertFailures(tx: Db, failed: readonly FailedAttempts[]): Promise<readonly FailureRow[]> {
   return await query(
     tx,
     `insert into webhook_failure as failure (environment_id, webhook_id, attempts)
@@ -66,7 +66,7 @@ export async function upsertFailures(tx: Tx, failed: readonly FailedAttempts[]):
  * Marks that the failing of a webhook was announced, or that it was turned off: its next success is a recovery. Uses the primary key.
  */
 export async function markFailureAnnounced(
-  tx: Tx,
+  tx: Db,
   { environmentId, webhookId }: WebhookRef,
   event: 'failing' | 'disabled',
 ): Promise<void> {
@@ -76,7 +76,7 @@ export async function markFailureAnnounced(
 }
 
 /** Turns a webhook off; returns whether it was on, of several calls one. Uses the primary key. */
-export async function disableWebhookRow(tx: Tx, ref: WebhookRef, reason: WebhookDisabledReason): Promise<boolean> {
+export async function disableWebhookRow(tx: Db, ref: WebhookRef, reason: WebhookDisabledReason): Promise<boolean> {
   const { environmentId, webhookId } = ref
   const disabled = await queryOne(
     tx,
@@ -91,7 +91,7 @@ export async function disableWebhookRow(tx: Tx, ref: WebhookRef, reason: Webhook
  * Forgets how often a webhook failed, but not that this was announced: its next success is a recovery. Further failing is
  * announced again. Uses the primary key.
  */
-export async function resetFailure(tx: Tx, { environmentId, webhookId }: WebhookRef): Promise<void> {
+export async function resetFailure(tx: Db, { environmentId, webhookId }: WebhookRef): Promise<void> {
   await execute(
     tx,
     `update webhook_failure set attempts = 0, is_failing_announced = false

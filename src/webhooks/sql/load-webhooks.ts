@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { query, type Tx } from '../../database/index.ts'
+import { type Db, query } from '../../database/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
 import type { WebhookEnvelope } from '../envelope.ts'
 import type { WebhookCompatibility } from '../signing.ts'
@@ -28,7 +28,7 @@ export interface LoadedWebhookRow extends WebhookRef, StoredWebhookState {
 }
 
 /** The existing ones of the webhooks, in any order and of any environments, in one statement. Uses primary keys. */
-export async function selectWebhooks(tx: Tx, wanted: readonly WebhookRef[]): Promise<readonly LoadedWebhookRow[]> {
+export async function selectWebhooks(tx: Db, wanted: readonly WebhookRef[]): Promise<readonly LoadedWebhookRow[]> {
   const rows = await query<Omit<LoadedWebhookRow, 'secrets'> & { readonly secrets: readonly EncodedSecret[] | null }>(
     tx,
     `select webhook.environment_id as "environmentId", webhook.id as "webhookId", target_url as url, envelope, compatibility,
@@ -47,7 +47,7 @@ export async function selectWebhooks(tx: Tx, wanted: readonly WebhookRef[]): Pro
 }
 
 /** The active webhooks of the environments. Uses the primary key. */
-export async function selectSubscribers(tx: Tx, environmentIds: readonly string[]): Promise<readonly SubscriberRow[]> {
+export async function selectSubscribers(tx: Db, environmentIds: readonly string[]): Promise<readonly SubscriberRow[]> {
   return await query(
     tx,
     `select environment_id as "environmentId", id as "webhookId", event_types as "eventTypes", filter

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { execute, jsonb, newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
+import { type Db, execute, jsonb, newestFirst, nextVersion, queryOne, whereVersion } from '../../database/index.ts'
 import type { WebhookEnvelope } from '../envelope.ts'
 import type { WebhookCompatibility } from '../signing.ts'
 import type { StoredWebhookState } from '../state.ts'
@@ -51,7 +51,7 @@ const COLUMNS = `webhook.id, webhook.environment_id as "environmentId", target_u
   (select failing_since ${OF_WEBHOOK} and attempts > 0) as "failingSince",
   created_at as "createdAt", updated_at as "updatedAt", version`
 
-export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<WebhookRecord> {
+export async function insertWebhook(tx: Db, webhook: NewWebhook): Promise<WebhookRecord> {
   const { id, environmentId, ...columns } = webhook
   const [inserted] = await tx('webhook')
     .insert({ environment_id: environmentId, id, ...toColumns(columns) })
@@ -60,26 +60,26 @@ export async function insertWebhook(tx: Tx, webhook: NewWebhook): Promise<Webhoo
 }
 
 /** Whether the environment has as many webhooks, or more. Uses the primary key. */
-export async function hasWebhooks(tx: Tx, environmentId: string, count: number): Promise<boolean> {
+export async function hasWebhooks(tx: Db, environmentId: string, count: number): Promise<boolean> {
   const sql = 'select from webhook where environment_id = :environmentId offset :offset limit 1'
   return (await queryOne(tx, sql, { environmentId, offset: count - 1 })) !== undefined
 }
 
 /** Uses the primary keys. */
-export async function findWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
+export async function findWebhook(tx: Db, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
   const sql = `select ${COLUMNS} from webhook where environment_id = :environmentId and id = :id`
   return await queryOne(tx, sql, { environmentId, id })
 }
 
 /** Reads a webhook and locks its row until the transaction ends. Uses the primary keys. */
-export async function lockWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
+export async function lockWebhook(tx: Db, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
   const sql = `select ${COLUMNS} from webhook where environment_id = :environmentId and id = :id for update of webhook`
   return await queryOne(tx, sql, { environmentId, id })
 }
 
 /** At most `limit` webhooks of the environment below the id `before`, newest first. Uses the primary keys. */
 export async function listWebhooks(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly WebhookRecord[]> {
@@ -89,7 +89,7 @@ export async function listWebhooks(
 
 /** Changes the given fields of a webhook that the caller has locked. Uses the primary key. */
 export async function updateWebhookRow(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   change: WebhookColumns,
@@ -124,7 +124,7 @@ function toColumns(change: WebhookColumns) {
  * @throws the violation of a foreign key while triggers send to it
  */
 export async function deleteWebhookRow(
-  tx: Tx,
+  tx: Db,
   environmentId: string,
   id: string,
   version: number | undefined,
@@ -133,7 +133,7 @@ export async function deleteWebhookRow(
 }
 
 /** Turns off all webhooks of environments that are deleted. Uses the primary key. */
-export async function disableWebhooksOfEnvironments(tx: Tx, environmentIds: readonly string[]): Promise<void> {
+export async function disableWebhooksOfEnvironments(tx: Db, environmentIds: readonly string[]): Promise<void> {
   const sql = 'update webhook set is_active = false where environment_id = any(:environmentIds) and is_active'
   await execute(tx, sql, { environmentIds })
 }

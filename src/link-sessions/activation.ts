@@ -1,0 +1,63 @@
+import type { AccountDependencies, ActivationChange, LinkSessionPort } from '../accounts/index.ts'
+import { Failure } from '../base/index.ts'
+import type { Db } from '../database/index.ts'
+import type { Plan } from '../definitions/index.ts'
+import { causeOfError, changeLinkStatus, linkError } from './change-status.ts'
+import { hasSettings } from './post-connect-form.ts'
+import { type LinkSessionRecord, listActivatingSessions } from './sql/link-session.ts'
+import type { LinkCause } from './status.ts'
+
+/** What follows when the account of a session is active: its settings form, or the end. */
+export function causeOfActive(
+  { skipPostConnectForm, context }: Pick<LinkSessionRecord, 'skipPostConnectForm' | 'context'>,
+  plan: Pick<Plan, 'actions'>,
+): LinkCause {
+  return !skipPostConnectForm && hasSettings(plan, context) ? 'settings_required' : 'account_active'
+}
+
+/** Records in link sessions how the activation of their account proceeds, in the transaction of each step. */
+export function createLinkSessionPort({ definitions }: Pick<AccountDependencies, 'definitions'>): LinkSessionPort {
+  return {
+    async recordActivation(tx, account, change) {
+      for (const session of await listActivatingSessions(tx, account))
+        await recordInSession({ definitions }, tx, session, change)
+    },
+  }
+}
+
+async function recordInSession(
+  { definitions }: Pick<AccountDependencies, 'definitions'>,
+  tx: Db,
+  session: LinkSessionRecord,
+  change: ActivationChange,
+): Promise<void> {
+  switch (change.kind) {
+    case 'post_install_passed':
+      await changeLinkStatus(tx, session, 'post_install_passed')
+      return
+    case 'failed': {
+      const error = linkError(change.code, change.message)
+      await changeLinkStatus(tx, session, causeOfError(error), { error })
+      return
+    }
+    case 'active':
+      await changeLinkStatus(tx, session, await causeByDefinition({ definitions }, tx, session))
+  }
+}
+
+/** The end, where the definition no longer compiles: the account is active all the same. */
+async function causeByDefinition(
+  { definitions }: Pick<AccountDependencies, 'definitions'>,
+  tx: Db,
+  session: LinkSessionRecord,
+): Promise<LinkCause> {
+  const { environmentId, environmentIntegrationId } = session
+  if (environmentIntegrationId === null) return 'account_active'
+  try {
+    const { plan } = await definitions.get(tx, environmentId, environmentIntegrationId)
+    return causeOfActive(session, plan)
+  } catch (error) {
+    if (error instanceof Failure) return 'account_active'
+    throw error
+  }
+}

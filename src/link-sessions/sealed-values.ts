@@ -1,0 +1,38 @@
+import { isJsonObject, type JsonObject, parseJson, stringifyJson } from '../base/index.ts'
+import type { Db } from '../database/index.ts'
+import type { LinkDependencies } from './dependencies.ts'
+import type { LinkSessionKey } from './sql/link-session.ts'
+
+/** Columns with encrypted JSON objects. */
+type SealedColumn = 'sealed_values' | 'sealed_ticket'
+
+/** Encrypts an object for a column of the session, bound to it: elsewhere it does not decrypt. */
+export async function sealValues(
+  { secrets }: Pick<LinkDependencies, 'secrets'>,
+  tx: Db,
+  session: LinkSessionKey,
+  column: SealedColumn,
+  values: JsonObject,
+): Promise<Uint8Array> {
+  const text = Buffer.from(await stringifyJson(values))
+  return await secrets.encryptFor(tx, session.environmentId, aadOf(session, column), text)
+}
+
+/** Decrypts what `sealValues` made; `{}` for an empty column. @throws Failure SECRET_UNREADABLE */
+export async function unsealValues(
+  { secrets }: Pick<LinkDependencies, 'secrets'>,
+  tx: Db,
+  session: LinkSessionKey,
+  column: SealedColumn,
+  sealed: Uint8Array | null,
+): Promise<JsonObject> {
+  if (sealed === null) return {}
+  const bytes = await secrets.decryptFor(tx, session.environmentId, aadOf(session, column), sealed)
+  const values = parseJson(Buffer.from(bytes).toString('utf8'))
+  if (!isJsonObject(values)) throw new Error('the sealed values of a link session are no object')
+  return values
+}
+
+function aadOf({ id }: LinkSessionKey, column: SealedColumn): string {
+  return `link_session|${column}|${id}`
+}

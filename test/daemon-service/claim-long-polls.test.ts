@@ -1,0 +1,187 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { newId } from '../../src/base/index.ts'
+import { ClaimLongPolls, registerDaemon } from '../../src/daemon-service/index.ts'
+import { touchDaemon } from '../../src/daemon-service/sql.ts'
+import { execute } from '../../src/database/database.ts'
+import { daemonQueueGroup, RunQueue } from '../../src/runs/index.ts'
+import { testDatabase } from '../support/database.ts'
+import { createTenant, type Tenant } from '../support/tenant.ts'
+
+const { database } = await testDatabase()
+const WAIT_MS = 25_000
+
+/** Sleeps that end when the test says so; those for a second are between polls. */
+class HeldClock {
+  #sleeps: { readonly ms: number; readonly wake: () => void }[] = []
+  readonly sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      const sleep = { ms, wake: resolve }
+      this.#sleeps.push(sleep)
+      if (signal?.aborted) resolve()
+      signal?.addEventListener('abort', () => resolve(), { once: true })
+    })
+  /** Ends every sleep of that length. */
+  pass(ms: number): void {
+    const [over, left] = [
+      this.#sleeps.filter((sleep) => sleep.ms === ms),
+      this.#sleeps.filter((sleep) => sleep.ms !== ms),
+    ]
+    this.#sleeps = left
+    for (const { wake } of over) wake()
+  }
+  /** Lets one poll happen; resolves when the next one is scheduled, which is never when no daemon waits. */
+  async poll(): Promise<void> {
+    this.pass(1_000)
+    while (!this.#sleeps.some(({ ms }) => ms === 1_000)) await new Promise(setImmediate)
+  }
+}
+
+let tenant: Tenant
+let clock: HeldClock
+let longPolls: ClaimLongPolls
+let polls: number
+
+beforeEach(async () => {
+  await execute(database.pool, 'truncate run_queue, run_lease, daemon')
+  tenant = await createTenant(database, 3)
+  clock = new HeldClock()
+  polls = 0
+  const counted = {
+    get pool() {
+      polls++
+      return database.pool
+    },
+  }
+  longPolls = new ClaimLongPolls({ database: counted, clock })
+})
+
+afterAll(() => longPolls.close())
+
+/** Registers a daemon that waits for runs; `state.ended` is how its wait ended. */
+async function wait(groupKey = 'g', regions: readonly string[] = [], signal = new AbortController().signal) {
+  const { environmentId } = tenant
+  const about = { label: 'host', groupKey, regions, version: '' }
+  const daemonId = await registerDaemon(database.pool, environmentId, about)
+  const state: { ended: boolean | string | undefined } = { ended: undefined }
+  const who = { environmentId, daemonId, group: daemonQueueGroup(environmentId, groupKey), regions }
+  const over = longPolls.wait(who, WAIT_MS, signal).then(
+    (mayClaim) => {
+      state.ended = mayClaim
+    },
+    (error) => {
+      state.ended = String(error.reason ?? error.message)
+    },
+  )
+  return { daemonId, state, over }
+}
+
+async function enqueue(account: number, fields: { readonly groupKey?: string; readonly region?: string } = {}) {
+  const { groupKey = 'g', region = 'wnam' } = fields
+  const { environmentId, accountIds } = tenant
+  const queue = new RunQueue({ database, random: () => 0.5 })
+  const run = { id: newId(), environmentId, triggerId: null, integratedAccountId: accountIds[account] ?? '', region }
+  const destination = { kind: 'daemon', groupKey } as const
+  await database.transaction((tx) => queue.enqueue(tx, [{ ...run, scheduledFor: new Date(), destination }]))
+}
+
+describe('a long poll for runs', () => {
+  it('ends for as many daemons as there are runs, in the order of their arrival', async () => {
+    const waiting = [await wait(), await wait(), await wait()]
+    await clock.poll()
+    expect(waiting.map(({ state }) => state.ended)).toEqual([undefined, undefined, undefined])
+    await enqueue(0)
+    await enqueue(1)
+    await clock.poll()
+    expect(waiting.map(({ state }) => state.ended)).toEqual([true, true, undefined])
+  })
+
+  it('does not end for a run of a busy account, of another group or of another region', async () => {
+    const { state, over } = await wait('g', ['eu', 'apac'])
+    await enqueue(0, { groupKey: 'other', region: 'eu' })
+    await enqueue(1)
+    await enqueue(2, { region: 'eu' })
+    await execute(
+      database.pool,
+      `insert into run_lease (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, lease_id,
+         holder, attempt, claimed_at, expires_at)
+       values (:runId, now(), :environmentId, :integratedAccountId, 'eu', 'webhook', :leaseId, 'worker', 1, now(), now())`,
+      {
+        runId: newId(),
+        environmentId: tenant.environmentId,
+        integratedAccountId: tenant.accountIds[2] ?? '',
+        leaseId: newId(),
+      },
+    )
+    await clock.poll()
+    expect(state.ended).toBe(undefined)
+    await execute(database.pool, 'delete from run_lease')
+    clock.pass(1_000)
+    await over
+    expect(state.ended).toBe(true)
+  })
+
+  it('costs one database poll for all waiting daemons, and none when there are none', async () => {
+    expect(polls).toBe(0)
+    const waiting = [await wait(), await wait('other'), await wait('g', ['eu'])]
+    await clock.poll()
+    expect(polls).toBe(1)
+    clock.pass(WAIT_MS)
+    await Promise.all(waiting.map(({ over }) => over))
+    expect(waiting.map(({ state }) => state.ended)).toEqual([false, false, false])
+    clock.pass(1_000)
+    await new Promise(setImmediate)
+    expect(polls).toBe(1)
+  })
+
+  it('ends when the client disconnects', async () => {
+    const client = new AbortController()
+    const { state, over } = await wait('g', [], client.signal)
+    client.abort()
+    await over
+    expect(state.ended).toBe(false)
+  })
+
+  it('ends at once for a daemon that drains, and at the next poll when another server received that heartbeat', async () => {
+    const [here, elsewhere, other] = [await wait(), await wait(), await wait()]
+    longPolls.endWaitsOf(here.daemonId)
+    await here.over
+    expect(here.state.ended).toBe(false)
+    await touchDaemon(database.pool, tenant.environmentId, elsewhere.daemonId, true)
+    await clock.poll()
+    expect([elsewhere.state.ended, other.state.ended]).toEqual([false, undefined])
+  })
+
+  it('ends when the server shuts down, as does every later one', async () => {
+    const { state, over } = await wait()
+    longPolls.close()
+    await over
+    expect(state.ended).toBe(false)
+    const late = await wait()
+    await late.over
+    expect(late.state.ended).toBe(false)
+  })
+
+  it('fails with the error of a poll, and works again when it is repeated', async () => {
+    const { state, over } = await wait()
+    await execute(database.pool, 'alter table run_queue rename to run_queue_away')
+    clock.pass(1_000)
+    await over
+    await execute(database.pool, 'alter table run_queue_away rename to run_queue')
+    expect(state.ended).toContain('run_queue')
+    const again = await wait()
+    await enqueue(0)
+    clock.pass(1_000)
+    await again.over
+    expect(again.state.ended).toBe(true)
+  })
+
+  it('leaves capacity for the daemons of another environment', async () => {
+    const who = { environmentId: tenant.environmentId, daemonId: newId(), group: 'g', regions: [] }
+    const { signal } = new AbortController()
+    const all = Array.from({ length: 500 }, () => longPolls.wait(who, WAIT_MS, signal))
+    await expect(longPolls.wait(who, WAIT_MS, signal)).rejects.toMatchObject({ reason: 'RATE_LIMITED' })
+    all.push(longPolls.wait({ ...who, environmentId: newId() }, WAIT_MS, signal))
+    longPolls.close()
+    expect(new Set(await Promise.all(all))).toEqual(new Set([false]))
+  })
+})
