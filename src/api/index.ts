@@ -1,7 +1,7 @@
 /**
  * The API server: one port for gRPC, gRPC-Web, Connect and REST, the services of the contract, and HTTP routes beside them.
  *
- * `dispatch.ts` routes a request; `pipeline/serve-unary.ts` lists the steps of a unary call: deadline, authentication,
+ * `dispatch.ts` routes a request; `pipeline/run-operation.ts` has the steps of every one: deadline, authentication,
  * body, decoding, validation, handler, response. `services/` are Connect implementations with their converters beside them,
  * `rest/` and `protocols/` read and write messages, `http/` are the routes without a message, `messages/` is the codec,
  * `mcp-management/` offers the contract as tools. Business rules and SQL of resources never live here.

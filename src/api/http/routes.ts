@@ -1,12 +1,10 @@
-import { invalidFields, type StatusCode } from '../../base/index.ts'
+import { invalidFields } from '../../base/index.ts'
 import type { Access } from '../access.ts'
 import type { BodyReading, Exchange } from '../exchange.ts'
 import type { Finding } from '../operation.ts'
-import { acquireStreamSlot, countUnsent, inSlot } from '../pipeline/admission.ts'
-import { authenticate, limitAddress } from '../pipeline/authenticate.ts'
-import { startDeadline } from '../pipeline/deadline.ts'
 import type { Protocol } from '../pipeline/protocol.ts'
-import { completeExchange, sendError } from '../pipeline/respond.ts'
+import { type EntryRule, runRequest } from '../pipeline/run-operation.ts'
+import { serve } from '../pipeline/serve.ts'
 
 /**
  * An HTTP endpoint beside the contract. It has the authentication, deadline and errors of all requests; body and
@@ -71,30 +69,38 @@ const ROUTE_COST = 1
 
 /** Serves one request of an HTTP route. Never rejects. */
 export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path: string, query: string): Promise<void> {
-  const { context, server } = exchange
+  const { server } = exchange
   exchange.operationPath = route.path
   exchange.readsBody = route.readsBody
   if (route.drainBytesMax !== undefined) exchange.drainBytesMax = route.drainBytesMax
   if (route.errors !== undefined) exchange.protocol = { name: 'rest', sendError: route.errors.sendError }
-  let outcome: StatusCode | 'OK' = 'OK'
-  try {
-    startDeadline(context, { defaultMs: route.deadlineDefaultMs, maxMs: server.limits.deadlineMaxMs })
-    await context.raceInterrupt(() => runHttpRoute(exchange, route, path, query))
-    countUnsent(exchange)
-  } catch (error) {
-    outcome = sendError(exchange, error).code
-  }
-  completeExchange(exchange, outcome)
+  const rule = ruleOf(route, server.limits.deadlineMaxMs)
+  await serve(
+    exchange,
+    () =>
+      runRequest(exchange, rule, NO_BODY, async () => {
+        const single = readSingleParameters(query, route.singleParameters ?? [])
+        await route.handle({ ...exchange, path, query, parameter: (name) => single(name) })
+      }),
+    async () => {},
+  )
 }
 
-async function runHttpRoute(exchange: Exchange, route: HttpRoute, path: string, query: string): Promise<void> {
-  if (route.isAddressLimited === true) limitAddress(exchange)
-  await authenticate(exchange, { access: route.access, cost: ROUTE_COST })
-  if (route.access !== 'public') acquireStreamSlot(exchange, route.access)
-  const single = readSingleParameters(query, route.singleParameters ?? [])
-  const handled = () => route.handle({ ...exchange, path, query, parameter: (name) => single(name) })
-  if (route.access === 'public' && route.isAddressLimited !== true) await handled()
-  else await inSlot(exchange, handled)
+/** Handlers of routes read the bodies themselves. */
+const NO_BODY = async () => Buffer.alloc(0)
+
+function ruleOf(route: HttpRoute, deadlineMaxMs: number): EntryRule {
+  const { access, isAddressLimited = false, deadlineDefaultMs } = route
+  const isLasting = access !== 'public'
+  return {
+    access,
+    cost: ROUTE_COST,
+    isAddressLimited,
+    isLasting,
+    takesSlot: isLasting || isAddressLimited,
+    deadlineDefaultMs,
+    deadlineMaxMs,
+  }
 }
 
 /** @throws Failure INVALID_FIELD for a parameter that is given more than once */

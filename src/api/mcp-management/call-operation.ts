@@ -1,19 +1,18 @@
-import { Readable, Writable } from 'node:stream'
-import { Failure, type JsonObject } from '../../base/index.ts'
+import { Failure, JSON_VALUES_MAX, type JsonObject, type StatusCode } from '../../base/index.ts'
 import { callerOf } from '../caller.ts'
-import type { ApiRequest, ApiResponse, Exchange } from '../exchange.ts'
-import { encodeJson } from '../messages/codec.ts'
+import type { Exchange } from '../exchange.ts'
+import { decodeJson, encodeJson } from '../messages/codec.ts'
+import { hasMoreValues, tooManyValues } from '../messages/json-text.ts'
 import type { UnaryOperation } from '../operation.ts'
-import type { UnaryProtocol } from '../pipeline/protocol.ts'
-import { serveUnary } from '../pipeline/serve-unary.ts'
-import { decodePayload } from '../protocols/framing.ts'
+import { toFailure } from '../pipeline/errors.ts'
+import { completeExchange } from '../pipeline/respond.ts'
+import { runOperation } from '../pipeline/run-operation.ts'
 import { RequestContext } from '../request-context.ts'
 import { maskSecrets } from './secrets.ts'
 
 /**
- * Calls an operation inside an authenticated request, through the steps of every unary call: access rule, limits of the body,
- * decoding, validation, handler, mapping of errors, metrics. The caller and the id of the request are those of `outer`, whose
- * end interrupts the call.
+ * Calls an operation inside an authenticated request, through the pipeline of every request: access rule, limits, validation,
+ * handler, mapping of errors, metrics. The caller and the id of the request are those of `outer`, whose end interrupts the call.
  *
  * @param args the request message as JSON
  * @returns the answer as JSON without secrets, or why there is none
@@ -24,11 +23,8 @@ export async function callOperation(
   args: JsonObject,
   signal: AbortSignal,
 ): Promise<JsonObject | Failure> {
-  const body = Buffer.from(JSON.stringify(args))
-  const request = innerRequest(outer, body)
-  const context = new RequestContext(request)
-  context.setCaller(callerOf(outer.context), outer.context.token)
-  context.slot = outer.context.slot
+  const context = innerContext(outer, operation)
+  const request = { server: outer.server, context, operationPath: operation.path }
   const ended = AbortSignal.any([signal, outer.context.signal])
   const onEnd = () =>
     context.interrupt(
@@ -36,43 +32,29 @@ export async function callOperation(
     )
   ended.addEventListener('abort', onEnd, { once: true })
   if (ended.aborted) onEnd()
-  const { protocol, answer } = collectAnswer()
-  const { server, operationPath } = outer
-  await serveUnary({ server, request, response: discard(), context, operationPath, protocol }, operation, protocol)
-  ended.removeEventListener('abort', onEnd)
-  return await answer
-}
-
-/** A protocol that answers in the process. */
-function collectAnswer(): { readonly protocol: UnaryProtocol; readonly answer: Promise<JsonObject | Failure> } {
-  const { promise, resolve } = Promise.withResolvers<JsonObject | Failure>()
-  const protocol: UnaryProtocol = {
-    name: 'mcp',
-    bodyBytesMax: (bytesMax) => bytesMax,
-    decode: (operation, _exchange, body) => decodePayload(operation, 'json', body),
-    sendResult: async ({ output }, _exchange, result) => resolve(maskSecrets(output, encodeJson(output, result))),
-    sendError: (_exchange, failure) => resolve(failure),
+  let outcome: StatusCode | 'OK' = 'OK'
+  try {
+    const { input, output } = operation
+    const decode = () => {
+      if (hasMoreValues(args, JSON_VALUES_MAX)) throw tooManyValues()
+      return decodeJson(input, args)
+    }
+    const result = await runOperation(request, operation, { decode }, (message) => operation.handle(message, context))
+    return maskSecrets(output, encodeJson(output, result))
+  } catch (error) {
+    const failure = toFailure(request, error)
+    outcome = failure.code
+    return failure
+  } finally {
+    ended.removeEventListener('abort', onEnd)
+    completeExchange(request, outcome)
   }
-  return { protocol, answer: promise }
 }
 
-function innerRequest({ request: { socket }, context: { requestId } }: Exchange, body: Buffer): ApiRequest {
-  const headers = {
-    'x-request-id': requestId,
-    'content-type': 'application/json',
-    'content-length': String(body.length),
-  }
-  const head = { method: 'POST', headers, rawHeaders: [], httpVersionMajor: 1, complete: false, socket }
-  return Object.assign(Readable.from([body]), head)
-}
-
-/** A response of which nothing is sent. */
-function discard(): ApiResponse {
-  return Object.assign(new Writable({ write: (_chunk, _encoding, written) => written() }), {
-    headersSent: false,
-    setHeader: () => undefined,
-    writeHead: () => undefined,
-    writeContinue: () => undefined,
-    addTrailers: () => undefined,
-  })
+function innerContext({ request, context: outer }: Exchange, { method }: UnaryOperation): RequestContext {
+  const context = new RequestContext({ headers: { 'x-request-id': outer.requestId }, socket: request.socket })
+  context.setMethod(method, 'mcp')
+  context.setCaller(callerOf(outer), outer.token)
+  context.slot = outer.slot
+  return context
 }

@@ -81,6 +81,20 @@ function countMembers(value: Json): number {
   return count
 }
 
+/** Tells whether JSON has more than `valuesMax` members and elements; stops at the first one too many. */
+export function hasMoreValues(json: Json, valuesMax: number): boolean {
+  let left = valuesMax
+  const count = (value: Json): boolean => {
+    left -= 1
+    if (left < 0) return true
+    if (Array.isArray(value)) return (value as readonly Json[]).some(count)
+    if (!isJsonObject(value)) return false
+    for (const key in value) if (count(value[key] ?? null)) return true
+    return false
+  }
+  return count(json)
+}
+
 /** The failure for a message with more members and elements than are read. */
 export function tooManyValues(): Failure {
   const message = `the request has more than ${JSON_VALUES_MAX} values (members and elements): send fewer at once`

@@ -25,7 +25,7 @@ export interface AccessControl {
 }
 
 /** Who may send a request, and how many units of the rate limit it takes. */
-interface AdmissionRule {
+export interface AdmissionRule {
   readonly access: Access
   readonly cost: number
 }
@@ -44,7 +44,7 @@ type LinkAuthenticator = (token: string) => Promise<Principal | undefined>
  * @throws Failure TOKEN_MISSING, TOKEN_INVALID, RATE_LIMITED, ENVIRONMENT_REQUIRED, TEAM_TOKEN_REQUIRED,
  *   RESOURCE_NOT_FOUND for an environment of another team
  */
-export async function authenticate(exchange: Exchange, { access, cost }: AdmissionRule): Promise<void> {
+export async function authenticate(exchange: LimitedExchange, { access, cost }: AdmissionRule): Promise<void> {
   const { accessControl } = exchange.server
   const { context } = exchange
   if (access === 'public') return
@@ -144,7 +144,7 @@ export function bearerToken(context: RequestContext): string | undefined {
 
 /** @param token `undefined` for a text that cannot be one, for which nothing is looked up */
 async function authenticateApiToken(
-  exchange: Exchange,
+  exchange: LimitedExchange,
   token: PresentedToken | undefined,
   cost: number,
 ): Promise<Principal> {
@@ -160,7 +160,7 @@ async function authenticateApiToken(
 }
 
 /** The caller of a link token. Only operations with the access `environment_or_link` know link tokens. */
-async function findLink(exchange: Exchange, text: string, cost: number): Promise<Principal | undefined> {
+async function findLink(exchange: LimitedExchange, text: string, cost: number): Promise<Principal | undefined> {
   const { authenticateLink } = exchange.server.accessControl
   const link = await lookUp(exchange, `link ${text}`, () => authenticateLink(text))
   if (link !== undefined) consumeTokenLimit(exchange, link.tokenId, cost)

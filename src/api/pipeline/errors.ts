@@ -175,7 +175,10 @@ function delayOf(seconds: number): { seconds: bigint; nanos: number } {
  *
  * The log does not get what an upstream answered: it may quote what it was sent.
  */
-export function toFailure({ server, context, operationPath }: Exchange, error: unknown): Failure {
+export function toFailure(
+  { server, context, operationPath }: Pick<Exchange, 'server' | 'context' | 'operationPath'>,
+  error: unknown,
+): Failure {
   const { logger, translateError } = server
   const failure = error instanceof Failure ? error : (translateError?.(error) ?? internal(error))
   const fields = {

@@ -8,10 +8,12 @@ export interface Protocol {
   readonly name: 'grpc' | 'grpc-web' | 'connect' | 'rest' | 'mcp'
   /** Sends a failure as the response; nothing was sent before. */
   sendError(exchange: Exchange, failure: Failure): void
+  /** Ends an opened response, with the failure that ended the stream; absent: a response that has begun is aborted. */
+  end?(exchange: Exchange, failure: Failure | undefined): void
 }
 
 /** A protocol that reads requests. */
-interface RequestProtocol extends Protocol {
+export interface RequestProtocol extends Protocol {
   /** Longest body that may hold a message of `bytesMax` bytes: framing does not count against the limit. */
   bodyBytesMax(bytesMax: number): number
   /** @throws Failure MALFORMED_BODY, UNSUPPORTED_MEDIA_TYPE, COMPRESSION_UNSUPPORTED, REQUEST_TOO_LARGE (after decompression) */
@@ -35,6 +37,5 @@ export interface StreamProtocol extends RequestProtocol {
   open(exchange: Exchange): void
   /** One message of the stream, encoded and framed. */
   frame(operation: Operation, result: ResultInit): Promise<Uint8Array>
-  /** Ends an opened response, with the failure that ended the stream. */
   end(exchange: Exchange, failure: Failure | undefined): void
 }

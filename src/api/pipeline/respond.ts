@@ -6,15 +6,16 @@ import { drainRequest } from './body.ts'
 import { allowHeader, failureHeaders, methodNotAllowed, toFailure } from './errors.ts'
 
 /**
- * Sends an error in place of the response, in the exchange's protocol. When a part of a response is sent already, the
- * connection is aborted instead, so that the client does not take the part for the whole.
+ * Sends an error in place of the response, in the exchange's protocol. When a part of a response is sent already, the stream ends
+ * with the error, or else the connection is aborted, so that the client does not take the part for the whole.
  */
 export function sendError(exchange: Exchange, error: unknown): Failure {
   const { server, response, context, protocol } = exchange
   const failure = toFailure(exchange, error)
   for (const [name, value] of Object.entries(failureHeaders(failure))) context.setHeader(name, value)
-  if (response.headersSent) abortConnection(exchange)
-  else protocol.sendError(exchange, failure)
+  if (!response.headersSent) protocol.sendError(exchange, failure)
+  else if (protocol.end !== undefined) protocol.end(exchange, failure)
+  else abortConnection(exchange)
   drainRequest(exchange, server.limits.drainTimeoutMs)
   return failure
 }
@@ -40,7 +41,10 @@ export function sendOptions(exchange: Exchange, headers: Readonly<Record<string,
 }
 
 /** Closes the request's context and reports its outcome to the metrics. */
-export function completeExchange({ server, context, operationPath }: Exchange, outcome: StatusCode | 'OK'): void {
+export function completeExchange(
+  { server, context, operationPath }: Pick<Exchange, 'server' | 'context' | 'operationPath'>,
+  outcome: StatusCode | 'OK',
+): void {
   context.close()
   server.observe?.({ operation: operationPath, outcome, durationMs: performance.now() - context.startedMs })
 }

@@ -3,10 +3,9 @@ import type { Exchange } from '../exchange.ts'
 import type { Operation } from '../operation.ts'
 import { unsupportedMediaType } from '../pipeline/media-type.ts'
 import { rejectRequest, sendMethodNotAllowed } from '../pipeline/respond.ts'
-import { serveUnary } from '../pipeline/serve-unary.ts'
+import { serveStream, serveUnary } from '../pipeline/serve.ts'
 import { createConnectGetProtocol } from './connect.ts'
 import { protocolForContentType, RPC_CONTENT_TYPES } from './content-types.ts'
-import { serveStream } from './serve-stream.ts'
 
 /** Serves an RPC by the protocol of its content type, or by a GET of Connect. */
 export function serveRpc(exchange: Exchange, operation: Operation, query: string): void {
