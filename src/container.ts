@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import product from '../package.json' with { type: 'json' }
 import {
   type AccountDependencies,
   accountRedactor,
@@ -7,367 +5,202 @@ import {
   createCredentialRefresher,
   createTokenHttp,
   createTokenProvider,
-  findEndedAccounts,
   getSyncableAccount,
   installationAccounts,
 } from './accounts/index.ts'
-import {
-  type ApiServer,
-  BoundPort,
-  createApiServer,
-  createProxyCalls,
-  createServices,
-  customRoute,
-  documentRoute,
-  Health,
-  healthzRoutes,
-  inboundWebhookRoutes,
-  mcpRoute,
-  proxyRoute,
-  SCHEDULER,
-  type ServiceDeps,
-  type TlsKeys,
-  unifiedRoute,
-} from './api/index.ts'
+import { createProxyCalls, type ServiceDeps } from './api/index.ts'
 import { type Clock, type JsonObject, systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
-import { connectPageRoutes } from './connect-page/index.ts'
 import { createContents } from './contents.ts'
 import { ClaimLongPolls } from './daemon-service/index.ts'
-import { mapDatabaseError } from './database/index.ts'
-import { findAddressViolations, integrationConfigSchema } from './definitions/index.ts'
-import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
-import { createEvaluator, type Evaluator } from './expressions/index.ts'
-import { createReceiver } from './inbound-webhooks/index.ts'
-import { createDefinitionCache, createIntegrationCache, type DefinitionCache } from './integrations/index.ts'
-import {
-  authenticateLinkToken,
-  callbackUriOf,
-  createCatalogCache,
-  createFormOptionsCache,
-  createLinkSessionPort,
-} from './link-sessions/index.ts'
-import { createContextValueStore, type ObjectStore } from './object-store/index.ts'
-import { openObjectStore } from './objects.ts'
-import { type Observability, SCHEDULER_PROBLEM } from './observability.ts'
+import type { Database } from './database/index.ts'
+import { findAddressViolations } from './definitions/index.ts'
+import { createLinkSessionPort } from './link-sessions/index.ts'
+import type { Observability } from './observability.ts'
+import type { Storage } from './open-storage.ts'
+import { createResources, type ProcessResources } from './process-resources.ts'
 import { type ApiProxy, createProxy } from './proxy/index.ts'
-import { PublicAddress } from './public-address.ts'
 import { createCallLimiter } from './rate-limits/index.ts'
 import { RunQueue, RunWatch, triggersOfDeleted } from './runs/index.ts'
 import { CATCH_UP, type CatchUpPolicy } from './schedules/index.ts'
-import type { Storage } from './storage.ts'
+import type { SecretStore } from './secrets/index.ts'
 import { type ArgsRules, assertMapped, checkTriggerResources, resolveArgs } from './syncs/index.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
-import { createAuthenticator } from './tenancy/index.ts'
-import { createToolEndpoint, createToolLoader } from './tool-servers/index.ts'
-import { createUnifiedMappings, type UnifiedMappings } from './unified-models/index.ts'
-import {
-  createAccountSubscriptions,
-  InboundActivity,
-  isSubscribing,
-  withoutReports,
-} from './webhook-subscriptions/index.ts'
+import { createToolLoader } from './tool-servers/index.ts'
+import { createAccountSubscriptions, withoutReports } from './webhook-subscriptions/index.ts'
 
-/** What API and worker of a process are built from. */
-export interface ProcessDeps {
+/** What a process builds its dependencies from. */
+export interface ContainerDeps {
   readonly config: Config
-  readonly storage: Storage
+  readonly storage: Pick<Storage, 'database' | 'backgroundDatabase' | 'secrets'>
   readonly logger: Logger
-  /** Metrics and monitoring; absent in commands and tests that need none. */
-  readonly observability?: Pick<Observability, 'metrics' | 'schedulerMonitor' | 'onHealthChange'> | undefined
   /** Absent: that of the system. */
   readonly clock?: Clock | undefined
 }
 
-/** What the API of a process is built from. */
-export interface ApiDeps extends ProcessDeps {
-  readonly tls?: TlsKeys | undefined
-  /** Called when a webhook was received that is to be processed, for a worker in the same process. */
-  readonly onWebhookReceived?: () => void
+/** What API and worker of a process are built from. */
+export interface ProcessDeps extends Pick<ContainerDeps, 'config' | 'logger'> {
+  readonly container: Container
+  /** Metrics and monitoring; absent in commands and tests that need none. */
+  readonly observability?: Pick<Observability, 'metrics' | 'schedulerMonitor' | 'onHealthChange'> | undefined
 }
 
-/** The dependencies of one process, each built once. */
-export interface Container extends ServiceDeps, AsyncDisposable {
-  readonly clock: Clock
-  readonly http: HttpClient
-  readonly evaluator: Evaluator
+/** The modules of the product over one pool of connections. */
+export interface Modules
+  extends ProcessResources,
+    Pick<ServiceDeps, 'database' | 'accounts' | 'integrations' | 'contents' | 'links'> {
+  readonly secrets: SecretStore
+  readonly queue: RunQueue
+  readonly runs: ServiceDeps['runs'] & { readonly queue: RunQueue }
+  readonly triggers: ServiceDeps['triggers'] & { readonly queue: RunQueue }
   readonly proxy: ApiProxy
-  readonly accounts: AccountDependencies
   /** For requests about subscriptions. */
   readonly subscriptionProxy: Pick<ApiProxy, 'runAction'>
-  readonly inboundActivity: InboundActivity
-  readonly definitions: DefinitionCache
-  readonly unifiedMappings: UnifiedMappings
-  readonly queue: RunQueue
-  readonly objects: ObjectStore
-  readonly publicAddress: PublicAddress
 }
 
-/** How far back missed ticks become runs of their own. */
-export function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
-  return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
+/** The dependencies of one process. */
+export interface Container extends Modules, ServiceDeps, AsyncDisposable {
+  readonly secrets: SecretStore
+  readonly runs: Modules['runs']
+  readonly triggers: Modules['triggers']
+  readonly links: Modules['links']
+  /** What background work uses: the same caches, sandboxes and HTTP agent, by the connections of `backgroundDatabase`. */
+  readonly background: Modules
 }
 
-/** Builds everything between the database and the API or worker. */
-export function createContainer({ config, storage, logger, clock = systemClock }: ProcessDeps): Container {
-  const { database, secrets } = storage
-  const policy = createEgressPolicy({ allow: config.egressAllow })
-  const http = createHttpClient({ policy })
-  const evaluator = createEvaluator({
-    clock,
-    onQuarantine: ({ owner, hash }) =>
-      logger.warn({ owner, hash }, 'an expression is blocked: it kept killing its sandbox'),
-  })
-  const publicAddress = new PublicAddress(config)
-  const publicUrl = () => publicAddress.url
-  const definitions = createDefinitionCache(secrets, () => ({
-    redirect_uri: callbackUriOf({ publicUrl }),
-    public_url: publicUrl(),
-  }))
-  const objects = openObjectStore(config)
-  const contextValues = createContextValueStore(secrets, objects)
-  // Token requests made by an action go through an engine without credential refresh, or a 401 there would recurse.
+/**
+ * Builds everything between the database and the API or worker, once per process. Modules hold connections and little else: they
+ * are built for each pool of the storage. `patchbay start` has two, so that neither requests nor background work wait for a
+ * connection that the other holds; what they share has no connections (`process-resources.ts`).
+ */
+export function createContainer({ config, storage, logger, clock = systemClock }: ContainerDeps): Container {
+  const { database, backgroundDatabase = database, secrets } = storage
+  const { [Symbol.asyncDispose]: dispose, ...resources } = createResources(config, secrets, logger, clock)
+  const modules = createModules(resources, database)
+  return {
+    ...modules,
+    ...createRequestModules(modules),
+    background: backgroundDatabase === database ? modules : createModules(resources, backgroundDatabase),
+    [Symbol.asyncDispose]: dispose,
+  }
+}
+
+function createModules(resources: ProcessResources, database: Database): Modules {
+  const { config, secrets, clock, formOptions, catalog, publicUrl } = resources
+  const accounts = createAccounts(resources, database)
+  const integrations = createIntegrations(resources, accounts)
+  const runs = createRuns(resources, database)
+  const proxies = createProxies(resources, accounts)
+  const { proxy } = proxies
+  const checkResources = checkTriggerResources.bind(undefined, resources.unifiedMappings)
+  const { minTickGapSeconds } = config
+  return {
+    ...resources,
+    ...proxies,
+    database,
+    accounts,
+    integrations,
+    contents: createContents(integrations),
+    links: { database, secrets, accounts, proxy, formOptions, catalog, publicUrl },
+    runs,
+    queue: runs.queue,
+    triggers: { ...runs, database, clock, minTickGapSeconds, catchUp: catchUpOf(config), checkResources },
+  }
+}
+
+/** What requests alone use. */
+function createRequestModules(modules: Modules) {
+  const { database, accounts, proxy, clock, definitions, unifiedMappings, evaluator, publicUrl } = modules
+  const calls = createProxyCalls(accounts, proxy, clock)
+  return {
+    calls,
+    unifiedCalls: { ...calls, database, mappings: unifiedMappings, unified: { proxy, evaluator } },
+    toolServers: { clock, loader: createToolLoader({ definitions, unifiedMappings }), publicUrl },
+    daemons: createDaemons(modules),
+    runWatch: new RunWatch({ database, clock }),
+    webhooks: { secrets: modules.secrets, clock, findUrlViolation: modules.findUrlViolation },
+  }
+}
+
+function createAccounts(resources: ProcessResources, database: Database): AccountDependencies {
+  const { secrets, definitions, contextValues, http, tokenHosts: hosts, evaluator, clock } = resources
+  // Token requests made by an action go through a proxy without credential refresh, or a 401 there would recurse.
   const engine = createProxy({ http, evaluator, clock })
   const tokenDeps = {
     database,
     secrets,
     definitions,
     contextValues,
-    http: createTokenHttp({ http, database, clock }),
+    http: createTokenHttp({ http, database, clock, hosts }),
     evaluator,
     clock,
     engine,
     random: Math.random,
   }
-  const tokens = createTokenProvider(tokenDeps)
-  const accounts = {
+  return {
     ...tokenDeps,
-    tokens,
+    tokens: createTokenProvider(tokenDeps),
     reader: createAccountReader(database),
-    integrations: createIntegrationCache(),
+    integrations: resources.integrationCache,
     triggers: triggersOfDeleted,
     linkSessions: createLinkSessionPort({ definitions }),
     subscriptions: createAccountSubscriptions({ definitions, proxy: engine }),
   }
-  const integrations = {
+}
+
+function createIntegrations({ secrets, findUrlViolation }: ProcessResources, accounts: AccountDependencies) {
+  return {
     secrets,
-    checkUrls: (definition: JsonObject, path: string) =>
-      findAddressViolations(definition, path, (url) => findUrlViolation(policy, url)),
+    checkUrls: (definition: JsonObject, path: string) => findAddressViolations(definition, path, findUrlViolation),
     accounts: installationAccounts(accounts),
   }
-  const queue = new RunQueue({ database, random: Math.random })
+}
+
+function createRuns({ evaluator, unifiedMappings }: ProcessResources, database: Database) {
   const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input)
-  const unifiedMappings = createUnifiedMappings({ clock })
-  const runs = {
-    queue,
-    resolveArgs: (rules: ArgsRules, given: JsonObject) => resolveArgs(evaluate, rules, given),
+  return {
+    queue: new RunQueue({ database, random: Math.random }),
+    resolveArgs: (rules: ArgsRules, args: JsonObject) => resolveArgs(evaluate, rules, args),
     assertMapped: assertMapped.bind(undefined, unifiedMappings),
   }
-  const accountPort = createCredentialRefresher({
+}
+
+/** The proxy of calls, and that of requests about subscriptions, which do not change the status of their account. */
+function createProxies(resources: ProcessResources, accounts: AccountDependencies) {
+  const { http, evaluator, clock, logger, secrets } = resources
+  const accountReporter = createCredentialRefresher({
     ...accounts,
     onReportError: (error) =>
       logger.warn(describeError(error), 'the account status that a call reported could not be stored'),
   })
   const callLimiter = createCallLimiter({
-    database,
+    database: accounts.database,
     clock,
     random: Math.random,
     onWriteError: (error) =>
       logger.warn(describeError(error), 'a rate limit reported by an upstream could not be shared'),
   })
-  const proxy = createProxy({
-    http,
-    evaluator,
-    clock,
-    credentialRefresher: accountPort,
-    accountReporter: accountPort,
-    callLimiter,
-    sealer: secrets.sealer,
-  })
-  const calls = createProxyCalls(accounts, proxy, clock)
+  const common = { http, evaluator, clock, credentialRefresher: accountReporter, callLimiter }
+  return {
+    proxy: createProxy({ ...common, accountReporter, sealer: secrets.sealer }),
+    subscriptionProxy: createProxy({ ...common, accountReporter: withoutReports(accountReporter) }),
+  }
+}
+
+function createDaemons({ database, accounts, queue, unifiedMappings, clock, logger }: Modules) {
   return {
     database,
-    secrets,
-    clock,
-    http,
-    evaluator,
-    definitions,
-    unifiedMappings,
-    subscriptionProxy: createProxy({
-      http,
-      evaluator,
-      clock,
-      credentialRefresher: accountPort,
-      accountReporter: withoutReports(accountPort),
-      callLimiter,
-    }),
-    inboundActivity: new InboundActivity(database),
+    mappings: unifiedMappings,
     queue,
-    objects,
-    accounts,
-    links: {
-      database,
-      secrets,
-      accounts,
-      proxy,
-      formOptions: createFormOptionsCache(clock),
-      catalog: createCatalogCache(definitions),
-      publicUrl,
-    },
-    publicAddress,
-    integrations,
-    runs,
-    proxy,
-    calls,
-    toolServers: { clock, loader: createToolLoader({ definitions, unifiedMappings }), publicUrl },
-    unifiedCalls: { ...calls, database, mappings: unifiedMappings, unified: { proxy, evaluator } },
-    daemons: {
-      database,
-      mappings: unifiedMappings,
-      queue,
-      longPolls: new ClaimLongPolls({ database, clock }),
-      loadAccount: (environmentId, id) => getSyncableAccount(accounts, database.pool, environmentId, id),
-      redactor: (environmentId, id) => accountRedactor(accounts, environmentId, id),
-      onDefect: (error, runId) =>
-        logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be assigned to a daemon'),
-    },
-    runWatch: new RunWatch({ database, clock }),
-    webhooks: { secrets, clock, findUrlViolation: (url) => findUrlViolation(policy, url) },
-    triggers: {
-      ...runs,
-      database,
-      clock,
-      minTickGapSeconds: config.minTickGapSeconds,
-      catchUp: catchUpOf(config),
-      checkResources: checkTriggerResources.bind(undefined, unifiedMappings),
-    },
-    contents: createContents(integrations),
-    async [Symbol.asyncDispose]() {
-      await evaluator[Symbol.asyncDispose]()
-      await http[Symbol.asyncDispose]()
-      await objects[Symbol.asyncDispose]()
-    },
+    longPolls: new ClaimLongPolls({ database, clock }),
+    loadAccount: (environmentId: string, id: string) => getSyncableAccount(accounts, database.pool, environmentId, id),
+    redactor: (environmentId: string, id: string) => accountRedactor(accounts, environmentId, id),
+    onDefect: (error: unknown, runId: string) =>
+      logger.error({ run_id: runId, ...describeError(error) }, 'a run could not be assigned to a daemon'),
   }
 }
 
-/** The receiver of inbound webhooks. */
-function createWebhookReceiver(
-  { database, accounts, evaluator, http, clock, publicAddress }: Container,
-  onReceived: () => void,
-) {
-  const publicUrl = () => publicAddress.url
-  return createReceiver({
-    database,
-    accounts,
-    evaluator,
-    http,
-    clock,
-    publicUrl,
-    onReceived,
-    isSubscribing: async (tx, { environmentId, integratedAccountId: id }) =>
-      id !== undefined && (await isSubscribing(tx, { environmentId, id })),
-  })
-}
-
-/** The API of one process. */
-export interface Api extends Pick<ApiServer, 'routes'>, AsyncDisposable {
-  /**
-   * Resolves with the address clients use once connections are accepted.
-   *
-   * @param port the one that is bound already; absent: it is bound now
-   */
-  listen(port?: BoundPort): Promise<{ readonly url: string }>
-  /** Stops within the drain time: requests in flight finish. */
-  drain(): Promise<void>
-}
-
-/** A document that is generated from the contract. */
-function generatedDocument(name: string): JsonObject {
-  return JSON.parse(readFileSync(new URL(`../gen/${name}`, import.meta.url), 'utf8'))
-}
-
-/** Builds the API: every service of the contract and the documents that describe it. */
-export function createApi(deps: ApiDeps): Api {
-  const { config, storage, logger, observability, tls, onWebhookReceived = () => undefined } = deps
-  const domain = createContainer(deps)
-  const services = createServices(domain)
-  const authenticator = createAuthenticator({
-    database: storage.database,
-    clock: systemClock,
-    onWriteError: (error) => logger.warn(describeError(error), 'the last use of a token could not be stored'),
-  })
-  const toolEndpoint = createToolEndpoint({
-    ...domain,
-    loader: domain.toolServers.loader,
-    observe: observability?.metrics?.observeToolCall,
-    onWriteError: (error) => logger.warn(describeError(error), 'the record of a call of a tool could not be stored'),
-  })
-  const mcp = {
-    version: product.version,
-    sealer: domain.secrets.sealer,
-    openApi: () => generatedDocument('openapi.json'),
-    publicUrl: domain.toolServers.publicUrl,
-    corsOrigins: config.corsOrigins,
-  }
-  const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
-  observability?.schedulerMonitor.subscribe((isStalled) =>
-    health.set(SCHEDULER, isStalled ? SCHEDULER_PROBLEM : undefined),
-  )
-  observability?.onHealthChange((problem) => health.set('', problem))
-  const server = createApiServer({
-    services,
-    authenticator,
-    findEndedAccounts: (refs) => findEndedAccounts(domain.database.pool, refs),
-    authenticateLink: authenticateLinkToken.bind(undefined, domain.links),
-    clock: systemClock,
-    logger,
-    health,
-    limits: {
-      requestBytesMax: config.requestBytesMax,
-      // One environment alone, which has half of the slots, leaves a quarter of the connections to others.
-      requestsActiveMax: Math.ceil(config.databasePoolMax * 1.5),
-      rateRequestsMax: config.rateLimitRequests,
-      rateAddressMax: config.rateLimitAddress,
-      deadlineMaxMs: config.deadlineMaxMs,
-      drainGraceMs: config.drainGraceMs,
-      deadlineDefaultMs: Math.min(config.deadlineMaxMs, 30_000),
-    },
-    management: mcp,
-    extraRoutes: [
-      documentRoute('/openapi.json', mcp.openApi),
-      documentRoute('/asyncapi.json', () => generatedDocument('asyncapi.json')),
-      documentRoute('/schemas/events.json', () => generatedDocument('events.json')),
-      documentRoute('/schemas/integration-config.json', integrationConfigSchema),
-      proxyRoute(domain.calls),
-      customRoute(domain.calls),
-      unifiedRoute(domain.unifiedCalls),
-      mcpRoute({ endpoint: toolEndpoint, ...mcp }),
-      ...inboundWebhookRoutes({ receive: createWebhookReceiver(domain, onWebhookReceived) }),
-      ...connectPageRoutes(domain),
-      ...healthzRoutes(health),
-    ],
-    onClosing: () => domain.daemons.longPolls.close(),
-    trustedProxies: config.trustedProxies,
-    translateError: mapDatabaseError,
-    observe: observability?.metrics?.observeCall,
-    corsOrigins: config.corsOrigins,
-    ...(tls === undefined ? {} : { tls }),
-  })
-  return {
-    routes: server.routes,
-    async listen(bound) {
-      const port = bound ?? (await BoundPort.bind(config.host, config.port))
-      domain.publicAddress.setPort(port.address.port)
-      await server.listenOn(port)
-      return { url: domain.publicAddress.url }
-    },
-    drain: () => server.drain(config.drainMs),
-    async [Symbol.asyncDispose]() {
-      domain.daemons.longPolls.close()
-      await server[Symbol.asyncDispose]()
-      await authenticator[Symbol.asyncDispose]()
-      await toolEndpoint[Symbol.asyncDispose]()
-      await domain[Symbol.asyncDispose]()
-    },
-  }
+/** How far back missed ticks become runs of their own. */
+export function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
+  return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
 }

@@ -2,9 +2,9 @@ import { BoundPort } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
 import { countDeliveryBacklog } from './deliveries/index.ts'
+import type { Storage } from './open-storage.ts'
 import { countQueueDepth, findUnservedWork } from './runs/index.ts'
 import { SchedulerMonitor, STALLED_AFTER_SECONDS } from './schedules/index.ts'
-import type { Storage } from './storage.ts'
 import { type HealthProblem, Metrics, MetricsServer } from './telemetry/index.ts'
 
 /** What a process shows to its operator, shared by the API and the worker in it. */

@@ -1,9 +1,9 @@
 import { hostname } from 'node:os'
-import { createAccountWork, loadAccountForCall } from './accounts/index.ts'
-import type { JsonObject } from './base/index.ts'
+import { createAccountWork, loadAccountForCall, type RemovalFailure } from './accounts/index.ts'
+import type { JsonObject, PollLoopSpec } from './base/index.ts'
 import type { Config } from './config.ts'
 import { logoCleaner } from './connect-page/index.ts'
-import { catchUpOf, createContainer, type ProcessDeps } from './container.ts'
+import { catchUpOf, type Modules, type ProcessDeps } from './container.ts'
 import { pruneDaemons } from './daemon-service/index.ts'
 import { logLoopErrors } from './database/index.ts'
 import { ATTEMPT_DAYS, DELIVERY_DAYS, DELIVERY_TASKS, DeliveryWorker } from './deliveries/index.ts'
@@ -22,13 +22,14 @@ import {
 } from './integrations/index.ts'
 import { linkSessionCleaner } from './link-sessions/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
-import { unservedRegionMonitor } from './runs/index.ts'
+import { type ClaimedRun, type ExecuteRun, unservedRegionMonitor } from './runs/index.ts'
 import { findTriggersOfResource, startHintedRuns } from './schedules/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
 import { createTaskRunner, taskCleaner } from './tasks/index.ts'
+import type { Logger } from './telemetry/index.ts'
 import { continueEnvironmentDeletion, continueTeamDeletion } from './tenancy/index.ts'
 import { TOOL_CALL_DAYS } from './tool-servers/index.ts'
-import { silenceMonitor, subscriptionLoops } from './webhook-subscriptions/index.ts'
+import { InboundActivity, silenceMonitor, subscriptionLoops } from './webhook-subscriptions/index.ts'
 import { createWorker, type DayRetention } from './worker/index.ts'
 
 /** The worker of one process. */
@@ -44,101 +45,49 @@ const FORGET_INTERVAL_MS = 10 * 60 * 1_000
 
 /** Builds the worker: ticks, webhook runs, accounts, subscriptions, deliveries, inbound webhooks, tasks, maintenance. */
 export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
-  const { config, storage, logger, observability } = deps
-  const { secrets, backgroundDatabase: database = storage.database } = storage
-  const domain = createContainer({ ...deps, storage: { ...storage, database } })
-  const { clock, queue } = domain
-  const runDeps = {
+  const { config, logger, observability } = deps
+  const modules = deps.container.background
+  const { database, accounts, triggers } = modules
+  const { drainMs, workerConcurrency, region: regions, runRetentionDays: retentionDays } = config
+  const inboundActivity = new InboundActivity(database)
+  const accountWork = createAccountWork({ ...accounts, ...accountWorkOf(modules, deps) })
+  const { secrets, http, clock } = modules
+  const common = {
     database,
     secrets,
+    http,
     clock,
-    http: domain.http,
-    proxy: domain.proxy,
-    unified: domain.unifiedCalls.unified,
-    mappings: domain.unifiedMappings,
     random: Math.random,
-    warn: (fields: JsonObject, message: string) => logger.warn(fields, message),
-    loadAccount: (environmentId: string, accountId: string) =>
-      loadAccountForCall(domain.accounts, environmentId, accountId, 'sync'),
-  }
-  const accountWork = createAccountWork({
-    ...domain.accounts,
-    proxy: domain.proxy,
-    regions: config.region,
-    historyDays: config.accountHistoryRetentionDays,
-    onRemovalFailure: ({ integratedAccountId: integrated_account_id, of, cause, message: error }) =>
-      logger.warn(
-        { integrated_account_id, of, cause, error },
-        'what a deleted account has at the third party was not ended',
-      ),
-  })
-  const holder = `${hostname()}:${process.pid}`
-  const worker = createWorker({
-    database,
-    queue,
-    clock,
     logger,
-    random: Math.random,
-    executeRun: (run, progress, { signal }) => executeWebhookRun(runDeps, run, progress, signal),
-    holder,
-    concurrency: config.workerConcurrency,
-    regions: config.region,
+    holder: `${hostname()}:${process.pid}`,
+    onError: logLoopErrors(logger),
+  }
+  const worker = createWorker({
+    ...common,
+    queue: modules.queue,
+    executeRun: createRunExecution(modules, logger),
+    concurrency: workerConcurrency,
+    regions,
     catchUp: catchUpOf(config),
-    retentionDays: config.runRetentionDays,
+    retentionDays,
     dayRetentions: dayRetentionsOf(config),
     onTicks: observability?.metrics?.observeTicks,
     loops: [
       ...accountWork.loops,
-      ...subscriptionLoops({
-        ...domain.accounts,
-        proxy: domain.subscriptionProxy,
-        regions: config.region,
-      }),
-      domain.inboundActivity.loop,
-      silenceMonitor(domain.accounts),
-      clientSecretWatch(domain),
-      contextObjectUploader(domain),
-      contextObjectCleaner(domain),
-      linkSessionCleaner(domain.links),
-      createTaskRunner({ database, random: Math.random, logger }, [
-        ...DELIVERY_TASKS,
-        INBOUND_REPLAY_TASK,
-        installationDeletionTask(domain.integrations),
-        deletionTask('delete_integration', continueIntegrationDeletion.bind(undefined, domain.integrations)),
-        deletionTask('delete_environment', continueEnvironmentDeletion.bind(undefined, domain)),
-        deletionTask('delete_team', continueTeamDeletion.bind(undefined, domain)),
-      ]),
-      taskCleaner({ database }),
-      logoCleaner(domain),
-      unservedRegionMonitor(database, (work) =>
-        logger.warn({ work }, 'accounts wait in regions that no worker serves: start one with --region'),
-      ),
-      { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
+      ...subscriptionLoops({ ...accounts, proxy: modules.subscriptionProxy, regions }),
+      inboundActivity.loop,
+      ...maintenanceLoops(modules, logger),
     ],
   })
-  const deliveries = new DeliveryWorker({
-    database,
-    secrets,
-    http: domain.http,
-    clock,
-    random: Math.random,
-    logger,
-    holder,
-    concurrency: config.deliveryConcurrency,
-    onError: logLoopErrors(logger),
-  })
+  const deliveries = new DeliveryWorker({ ...common, concurrency: config.deliveryConcurrency })
   const inbound = createInboundWorker({
-    ...domain,
-    random: Math.random,
-    logger,
-    holder,
-    onError: logLoopErrors(logger),
+    ...modules,
+    ...common,
     onStored: () => deliveries.wakeDispatch(),
-    onProcessed: (account, receivedAt) => domain.inboundActivity.record(account, receivedAt),
-    publicUrl: () => domain.publicAddress.url,
+    onProcessed: (account, receivedAt) => inboundActivity.record(account, receivedAt),
     syncs: {
       findTriggers: findTriggersOfResource,
-      startRuns: (tx, hint) => startHintedRuns(domain.triggers, tx, hint),
+      startRuns: (tx, hint) => startHintedRuns(triggers, tx, hint),
     },
   })
   observability?.metrics?.readWorker(() => worker.stats)
@@ -152,20 +101,70 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
     wakeInbound: () => inbound.wake(),
     async drain() {
       accountWork.stop()
-      await Promise.all([
-        worker.drain(config.drainMs),
-        deliveries.drain(config.drainMs),
-        inbound[Symbol.asyncDispose](),
-      ])
+      await Promise.all([worker.drain(drainMs), deliveries.drain(drainMs), inbound[Symbol.asyncDispose]()])
     },
     async [Symbol.asyncDispose]() {
       accountWork.stop()
       await inbound[Symbol.asyncDispose]()
       await deliveries[Symbol.asyncDispose]()
       await worker[Symbol.asyncDispose]()
-      await domain[Symbol.asyncDispose]()
     },
   }
+}
+
+/** Executes runs that deliver to a webhook. */
+function createRunExecution(modules: Modules, logger: Logger): ExecuteRun<ClaimedRun> {
+  const { proxy, evaluator, unifiedMappings: mappings, accounts } = modules
+  const deps = {
+    ...modules,
+    mappings,
+    unified: { proxy, evaluator },
+    random: Math.random,
+    warn: (fields: JsonObject, message: string) => logger.warn(fields, message),
+    loadAccount: (environmentId: string, accountId: string) =>
+      loadAccountForCall(accounts, environmentId, accountId, 'sync'),
+  }
+  return (run, progress, { signal }) => executeWebhookRun(deps, run, progress, signal)
+}
+
+/** What work of accounts takes besides their dependencies. */
+function accountWorkOf({ proxy }: Modules, { config, logger }: ProcessDeps) {
+  return {
+    proxy,
+    regions: config.region,
+    historyDays: config.accountHistoryRetentionDays,
+    onRemovalFailure: ({ integratedAccountId: integrated_account_id, of, cause, message: error }: RemovalFailure) =>
+      logger.warn(
+        { integrated_account_id, of, cause, error },
+        'what a deleted account has at the third party was not ended',
+      ),
+  }
+}
+
+/** What is watched, cleaned and continued, a batch at a time. */
+function maintenanceLoops(modules: Modules, logger: Logger): readonly PollLoopSpec[] {
+  const { database, integrations } = modules
+  return [
+    silenceMonitor(modules.accounts),
+    clientSecretWatch(modules),
+    contextObjectUploader(modules),
+    contextObjectCleaner(modules),
+    linkSessionCleaner(modules.links),
+    createTaskRunner({ database, random: Math.random, logger }, [
+      ...DELIVERY_TASKS,
+      INBOUND_REPLAY_TASK,
+      installationDeletionTask(integrations),
+      deletionTask('delete_integration', continueIntegrationDeletion.bind(undefined, integrations)),
+      deletionTask('delete_environment', continueEnvironmentDeletion.bind(undefined, modules)),
+      deletionTask('delete_team', continueTeamDeletion.bind(undefined, modules)),
+    ]),
+    taskCleaner({ database }),
+    logoCleaner(modules),
+    unservedRegionMonitor(database, (work) =>
+      logger.warn({ work }, 'accounts wait in regions that no worker serves: start one with --region'),
+    ),
+    { name: 'daemons', intervalMs: FORGET_INTERVAL_MS, runOnce: () => pruneDaemons(database) },
+  ]
 }
 
 /** History that is dropped by whole days; content before the rows that it belongs to. */

@@ -126,7 +126,7 @@ function violations(find: (source: Source, reached: string) => string | undefine
 
 /** Files that parse JSON which this program wrote itself, which holds keys alone, or whose numbers are doubles by nature. */
 const PLAIN_JSON_READERS: readonly string[] = [
-  'src/container.ts',
+  'src/api-process.ts',
   'src/base/json-parse.ts',
   'src/catalog/index.ts',
   'src/cli/server-address.ts',

@@ -21,6 +21,7 @@ export {
 } from './account.ts'
 export { runAccountActions } from './account-activator.ts'
 export { appendAccountEvent } from './account-events.ts'
+export type { RemovalFailure } from './account-remover.ts'
 export { createAccountWork } from './account-work.ts'
 export {
   type AuthorizationTarget,
@@ -69,6 +70,6 @@ export {
 } from './sql/integrated-account.ts'
 export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
 export { readSubscriptionState, updateSubscriptionState } from './subscription-state.ts'
-export { createTokenHttp } from './token-http.ts'
+export { createTokenHosts, createTokenHttp, type TokenHosts } from './token-http.ts'
 export { webhookPath } from './webhook-address.ts'
 export { updateContextFromWebhook } from './webhook-context.ts'

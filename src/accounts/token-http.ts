@@ -33,6 +33,19 @@ export interface TokenHttpOptions {
   readonly http: Pick<HttpClient, 'send'>
   readonly database: Pick<Database, 'pool'>
   readonly clock: Clock
+  /** Those of the process. Absent: its own. */
+  readonly hosts?: TokenHosts
+}
+
+/** What a process knows of the hosts it requests tokens from: requests in flight, failures in a row. By environment and host. */
+export interface TokenHosts {
+  readonly inFlight: Map<string, HostState>
+  readonly failures: LRUCache<string, number>
+}
+
+/** One per process, whatever connections its clients use. */
+export function createTokenHosts(): TokenHosts {
+  return { inFlight: new Map(), failures: new LRUCache({ max: COUNTED_HOSTS_MAX, ttl: COUNTED_MS }) }
 }
 
 /** Sends requests about tokens. */
@@ -53,23 +66,22 @@ const NO_ENVIRONMENT = '00000000-0000-0000-0000-000000000000'
  * process, and `RATE_PER_SECOND` by all processes together, which also share a host's Retry-After. Many accounts of one third
  * party are refreshed evenly, one that hangs does not delay the others, and no tenant uses up or blocks a host for another.
  */
-export function createTokenHttp({ http, database, clock }: TokenHttpOptions): TokenHttp {
-  const hosts = new Map<string, HostState>()
-  const failures = new LRUCache<string, number>({ max: COUNTED_HOSTS_MAX, ttl: COUNTED_MS })
+export function createTokenHttp({ http, database, clock, hosts = createTokenHosts() }: TokenHttpOptions): TokenHttp {
+  const { inFlight, failures } = hosts
 
   async function send(request: EgressRequest, environmentId = NO_ENVIRONMENT): Promise<EgressResponse> {
     const host = { environmentId, host: new URL(request.url).host.toLowerCase() }
     const key = `${environmentId} ${host.host}`
     const startedAtMs = clock.monotonicMs()
-    const state = hosts.get(key) ?? new HostState()
-    hosts.set(key, state)
+    const state = inFlight.get(key) ?? new HostState()
+    inFlight.set(key, state)
     await state.enter(clock)
     try {
       await awaitTurn(host)
       if (clock.monotonicMs() - startedAtMs > HOST_WAIT_MAX_MS) throw hostBusy(0)
       return await sendCounted(host, key, request)
     } finally {
-      if (state.leave()) hosts.delete(key)
+      if (state.leave()) inFlight.delete(key)
     }
   }
 

@@ -1,5 +1,5 @@
 import { readConfig } from '../config.ts'
-import { openStorage, type Storage } from '../storage.ts'
+import { openStorage, type Storage } from '../open-storage.ts'
 import { createLogger } from '../telemetry/index.ts'
 import { findOperatorTeam, type TeamActor } from '../tenancy/index.ts'
 import { prepareFirstStart } from './first-start.ts'

@@ -2,7 +2,7 @@ import { rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
 import { createDataDirectory } from '../database/index.ts'
-import type { Storage } from '../storage.ts'
+import type { Storage } from '../open-storage.ts'
 import { bootstrap, type FirstStart } from '../tenancy/index.ts'
 
 /** File in the data directory with the first ids and tokens, for scripts. */

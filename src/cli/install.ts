@@ -4,7 +4,7 @@ import { createContainer } from '../container.ts'
 import type { Database } from '../database/index.ts'
 import { checkConfig } from '../definitions/index.ts'
 import { type UpsertDefinitionInput, upsertDefinition } from '../integrations/index.ts'
-import { openStorage } from '../storage.ts'
+import { openStorage } from '../open-storage.ts'
 import { findBrokenJobs } from '../syncs/index.ts'
 import { createLogger } from '../telemetry/index.ts'
 import { type EnvironmentScope, findEnvironment, findOperatorTeam, listEnvironments } from '../tenancy/index.ts'
@@ -34,11 +34,11 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
   const storageOptions = { applicationName: 'patchbay install', isStart: false, logger }
   await using storage = await openStorage(config, storageOptions)
   await prepareFirstStart(config, storage)
-  await using domain = createContainer({ config, storage, logger })
+  await using container = createContainer({ config, storage, logger })
   const { database } = storage
   const scope = await resolveScope(database, environmentId)
   const { installation: made, isReplaced } = await database.transaction((tx) =>
-    upsertDefinition(domain.integrations, tx, scope, { ...definition, ...override, showInCatalog }),
+    upsertDefinition(container.integrations, tx, scope, { ...definition, ...override, showInCatalog }),
   )
   const broken = await findBrokenJobs(database.pool, scope.environmentId, definition.name)
   printLines([

@@ -1,5 +1,5 @@
 import { readConfig } from '../config.ts'
-import { openStorage } from '../storage.ts'
+import { openStorage } from '../open-storage.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { RunCommand } from './command.ts'
 import { printLine } from './output.ts'

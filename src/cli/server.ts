@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { BoundPort } from '../api/index.ts'
+import { createApi } from '../api-process.ts'
 import { systemClock } from '../base/index.ts'
 import { type Config, ConfigError, readConfig } from '../config.ts'
-import { createApi } from '../container.ts'
+import { createContainer } from '../container.ts'
 import { retireOrphanedDatabases } from '../database/index.ts'
 import { createObservability } from '../observability.ts'
-import { openStorage, type Storage } from '../storage.ts'
+import { openStorage, type Storage } from '../open-storage.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { FirstStart } from '../tenancy/index.ts'
 import { readTlsKeys } from '../tls-keys.ts'
@@ -39,7 +40,8 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   await using storage = await openStorage(config, options)
   const created = command === 'worker' ? undefined : await prepareFirstStart(config, storage)
   await using observability = createObservability(config, storage)
-  const composed = { config, storage, logger, observability }
+  await using container = createContainer({ config, storage, logger })
+  const composed = { config, container, logger, observability }
   await using api =
     apiPort === undefined ? undefined : createApi({ ...composed, tls, onWebhookReceived: () => worker?.wakeInbound() })
   await using worker = command === 'serve' ? undefined : createWorkerProcess(composed)

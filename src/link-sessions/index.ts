@@ -7,13 +7,14 @@
 
 export { createLinkSessionPort } from './activation.ts'
 export { handleCallback } from './callback.ts'
-export { createCatalogCache } from './catalog-entry.ts'
+export { type CatalogCache, createCatalogCache } from './catalog-entry.ts'
 export { createConnectForm, type LinkChoice, listChoices } from './choices.ts'
 export { createLinkSession, type LinkSessionInput } from './create-session.ts'
 export { callbackUriOf, type LinkDependencies, type LinkSessionRef } from './dependencies.ts'
 export { LINK_ERRORS, type LinkError } from './error-codes.ts'
 export {
   createFormOptionsCache,
+  type FormOptionsCache,
   type FormOptionsRequest,
   type FormOptionsResult,
   loadFormOptions,

@@ -1,7 +1,8 @@
 import { afterAll } from 'vitest'
+import { type Api, createApi } from '../../src/api-process.ts'
 import type { Clock } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
-import { type Api, createApi } from '../../src/container.ts'
+import { createContainer } from '../../src/container.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing, type SecretStore } from '../../src/secrets/index.ts'
 import type { Logger } from '../../src/telemetry/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
@@ -25,6 +26,7 @@ export interface TestApp {
   clients(sender?: Sender): readonly Client[]
   /**
    * Starts a worker over the same database, until the file ends or it is drained: accounts are connected, ticks fire, runs run.
+   * Without arguments it is in the process of the API, else like one in another process.
    *
    * @param also environment variables over those of the app
    * @param clock absent: that of the system
@@ -50,7 +52,9 @@ export async function startTestApp(
   if (first === undefined) throw new Error('the template database is not empty')
   const secrets = createSecretStore(parseKeyRing(generateKeyRingText('test')))
   const storage = { database, secrets, embedded: undefined, [Symbol.asyncDispose]: async () => {} }
-  const process = { config: readConfig({ ...CONFIG, ...settings }), storage, logger: defectsToConsole }
+  const config = readConfig({ ...CONFIG, ...settings })
+  const container = createContainer({ config, storage, logger: defectsToConsole })
+  const process = { config, container, logger: defectsToConsole }
   const workers: WorkerProcess[] = []
   const onWebhookReceived = () => {
     for (const worker of workers) worker.wakeInbound()
@@ -61,6 +65,7 @@ export async function startTestApp(
   afterAll(async () => {
     for (const client of open) client.close()
     await api[Symbol.asyncDispose]()
+    await container[Symbol.asyncDispose]()
   })
   const client = (wire: Protocol, sender: Sender = { token: first.environmentToken }) => {
     const created = createClient(wire, url, sender)
@@ -69,9 +74,14 @@ export async function startTestApp(
   }
   const startWorker: TestApp['startWorker'] = (also = {}, clock = undefined, logger = process.logger) => {
     const config = readConfig({ ...CONFIG, ...settings, ...also })
-    const worker = createWorkerProcess({ ...process, clock, logger, config })
+    const isSameProcess = clock === undefined && logger === process.logger && Object.keys(also).length === 0
+    const own = isSameProcess ? undefined : createContainer({ config, storage, logger, clock })
+    const worker = createWorkerProcess({ config, container: own ?? container, logger })
     workers.push(worker)
-    afterAll(() => worker[Symbol.asyncDispose]())
+    afterAll(async () => {
+      await worker[Symbol.asyncDispose]()
+      await own?.[Symbol.asyncDispose]()
+    })
     worker.start()
     return worker
   }

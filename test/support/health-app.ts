@@ -1,7 +1,8 @@
 import { afterAll } from 'vitest'
+import { createApi } from '../../src/api-process.ts'
 import { type Clock, systemClock } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
-import { createApi } from '../../src/container.ts'
+import { createContainer } from '../../src/container.ts'
 import { Database, DatabaseHealthCheck, type DatabaseTarget } from '../../src/database/index.ts'
 import { createObservability } from '../../src/observability.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
@@ -60,10 +61,12 @@ export async function startHealthApp(target: DatabaseTarget): Promise<HealthApp>
     [Symbol.asyncDispose]: async () => {},
   }
   const observability = createObservability(config, storage)
-  const api = createApi({ config, storage, logger, observability })
+  const container = createContainer({ config, storage, logger })
+  const api = createApi({ config, container, logger, observability })
   const [{ url }, metrics] = await Promise.all([api.listen(), observability.start()])
   afterAll(async () => {
     await api[Symbol.asyncDispose]()
+    await container[Symbol.asyncDispose]()
     await observability[Symbol.asyncDispose]()
     await watch[Symbol.asyncDispose]()
     await database[Symbol.asyncDispose]()

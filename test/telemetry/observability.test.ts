@@ -1,7 +1,8 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { createApi } from '../../src/api-process.ts'
 import { systemClock } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
-import { createApi } from '../../src/container.ts'
+import { createContainer } from '../../src/container.ts'
 import { execute } from '../../src/database/database.ts'
 import { Database } from '../../src/database/index.ts'
 import { createObservability } from '../../src/observability.ts'
@@ -23,11 +24,13 @@ const storage = {
   [Symbol.asyncDispose]: async () => {},
 }
 const observability = createObservability(config, storage)
-const api = createApi({ config, storage, logger: silentLogger, observability })
+const container = createContainer({ config, storage, logger: silentLogger })
+const api = createApi({ config, container, logger: silentLogger, observability })
 const [{ url: apiUrl }, listening] = await Promise.all([api.listen(), observability.start()])
 const url = listening?.url ?? ''
 afterAll(async () => {
   await api[Symbol.asyncDispose]()
+  await container[Symbol.asyncDispose]()
   await observability[Symbol.asyncDispose]()
 })
 
@@ -132,7 +135,7 @@ describe('the port for metrics', () => {
 
   it('shows what a worker in the same process does', async () => {
     await overdue(0)
-    const worker = createWorkerProcess({ config, storage, logger: silentLogger, observability })
+    const worker = createWorkerProcess({ config, container, logger: silentLogger, observability })
     worker.start()
     while (!((await metric('patchbay_ticks_total{outcome="fired",reason=""}')) > 0))
       await observability.schedulerMonitor.poll()

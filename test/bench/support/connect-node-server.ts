@@ -7,7 +7,7 @@ import { createApiServer, createServices, Health } from '../../../src/api/index.
 import { systemClock } from '../../../src/base/index.ts'
 import { readConfig } from '../../../src/config.ts'
 import { createContainer } from '../../../src/container.ts'
-import { openStorage } from '../../../src/storage.ts'
+import { openStorage } from '../../../src/open-storage.ts'
 import { silentLogger } from '../../../src/telemetry/logger.ts'
 import { createAuthenticator } from '../../../src/tenancy/index.ts'
 

@@ -1,0 +1,171 @@
+import { readFileSync } from 'node:fs'
+import product from '../package.json' with { type: 'json' }
+import { findEndedAccounts } from './accounts/index.ts'
+import {
+  type ApiServer,
+  BoundPort,
+  createApiServer,
+  createServices,
+  customRoute,
+  documentRoute,
+  Health,
+  healthzRoutes,
+  inboundWebhookRoutes,
+  mcpRoute,
+  proxyRoute,
+  SCHEDULER,
+  type TlsKeys,
+  unifiedRoute,
+} from './api/index.ts'
+import { type JsonObject, systemClock } from './base/index.ts'
+import type { Config } from './config.ts'
+import { connectPageRoutes } from './connect-page/index.ts'
+import type { Container, ProcessDeps } from './container.ts'
+import { mapDatabaseError } from './database/index.ts'
+import { integrationConfigSchema } from './definitions/index.ts'
+import { createReceiver } from './inbound-webhooks/index.ts'
+import { authenticateLinkToken } from './link-sessions/index.ts'
+import { SCHEDULER_PROBLEM } from './observability.ts'
+import { describeError } from './telemetry/index.ts'
+import { createAuthenticator } from './tenancy/index.ts'
+import { createToolEndpoint } from './tool-servers/index.ts'
+import { isSubscribing } from './webhook-subscriptions/index.ts'
+
+/** What the API of a process is built from. */
+export interface ApiDeps extends ProcessDeps {
+  readonly tls?: TlsKeys | undefined
+  /** Called when a webhook was received that is to be processed, for a worker in the same process. */
+  readonly onWebhookReceived?: () => void
+}
+
+/** The receiver of inbound webhooks. */
+function createWebhookReceiver(
+  { database, accounts, evaluator, http, clock, publicUrl }: Container,
+  onReceived: () => void,
+) {
+  return createReceiver({
+    database,
+    accounts,
+    evaluator,
+    http,
+    clock,
+    publicUrl,
+    onReceived,
+    isSubscribing: async (tx, { environmentId, integratedAccountId: id }) =>
+      id !== undefined && (await isSubscribing(tx, { environmentId, id })),
+  })
+}
+
+/** The API of one process. */
+export interface Api extends Pick<ApiServer, 'routes'>, AsyncDisposable {
+  /**
+   * Resolves with the address clients use once connections are accepted.
+   *
+   * @param port the one that is bound already; absent: it is bound now
+   */
+  listen(port?: BoundPort): Promise<{ readonly url: string }>
+  /** Stops within the drain time: requests in flight finish. */
+  drain(): Promise<void>
+}
+
+/** A document that is generated from the contract. */
+function generatedDocument(name: string): JsonObject {
+  return JSON.parse(readFileSync(new URL(`../gen/${name}`, import.meta.url), 'utf8'))
+}
+
+/** Builds the API: every service of the contract and the documents that describe it. */
+export function createApi(deps: ApiDeps): Api {
+  const { config, container, logger, observability, tls } = deps
+  const services = createServices(container)
+  const authenticator = createAuthenticator({
+    database: container.database,
+    clock: systemClock,
+    onWriteError: (error) => logger.warn(describeError(error), 'the last use of a token could not be stored'),
+  })
+  const health = createHealth(services, observability)
+  const toolEndpoint = createToolEndpoint({
+    ...container,
+    loader: container.toolServers.loader,
+    observe: observability?.metrics?.observeToolCall,
+    onWriteError: (error) => logger.warn(describeError(error), 'the record of a call of a tool could not be stored'),
+  })
+  const management = {
+    version: product.version,
+    sealer: container.secrets.sealer,
+    openApi: () => generatedDocument('openapi.json'),
+    publicUrl: container.publicUrl,
+    corsOrigins: config.corsOrigins,
+  }
+  const server = createApiServer({
+    services,
+    authenticator,
+    findEndedAccounts: (refs) => findEndedAccounts(container.database.pool, refs),
+    authenticateLink: authenticateLinkToken.bind(undefined, container.links),
+    clock: systemClock,
+    logger,
+    health,
+    limits: requestLimitsOf(config),
+    management,
+    extraRoutes: [...extraRoutes(deps), mcpRoute({ endpoint: toolEndpoint, ...management }), ...healthzRoutes(health)],
+    onClosing: () => container.daemons.longPolls.close(),
+    trustedProxies: config.trustedProxies,
+    translateError: mapDatabaseError,
+    observe: observability?.metrics?.observeCall,
+    corsOrigins: config.corsOrigins,
+    ...(tls === undefined ? {} : { tls }),
+  })
+  return {
+    routes: server.routes,
+    async listen(bound) {
+      const port = bound ?? (await BoundPort.bind(config.host, config.port))
+      container.publicAddress.setPort(port.address.port)
+      await server.listenOn(port)
+      return { url: container.publicUrl() }
+    },
+    drain: () => server.drain(config.drainMs),
+    async [Symbol.asyncDispose]() {
+      container.daemons.longPolls.close()
+      await server[Symbol.asyncDispose]()
+      await authenticator[Symbol.asyncDispose]()
+      await toolEndpoint[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Health of each service; that of the process and of the scheduler follows the observability. */
+function createHealth(services: ReturnType<typeof createServices>, observability: ApiDeps['observability']): Health {
+  const health = new Health([...services.map(({ desc }) => desc.typeName), SCHEDULER])
+  observability?.schedulerMonitor.subscribe((isStalled) =>
+    health.set(SCHEDULER, isStalled ? SCHEDULER_PROBLEM : undefined),
+  )
+  observability?.onHealthChange((problem) => health.set('', problem))
+  return health
+}
+
+function requestLimitsOf(config: Config) {
+  return {
+    requestBytesMax: config.requestBytesMax,
+    // One environment alone, which has half of the slots, leaves a quarter of the connections to others.
+    requestsActiveMax: Math.ceil(config.databasePoolMax * 1.5),
+    rateRequestsMax: config.rateLimitRequests,
+    rateAddressMax: config.rateLimitAddress,
+    deadlineMaxMs: config.deadlineMaxMs,
+    drainGraceMs: config.drainGraceMs,
+    deadlineDefaultMs: Math.min(config.deadlineMaxMs, 30_000),
+  }
+}
+
+/** The HTTP endpoints beside the contract: documents, calls through accounts, received webhooks, the connect page. */
+function extraRoutes({ container, onWebhookReceived = () => undefined }: ApiDeps) {
+  return [
+    documentRoute('/openapi.json', () => generatedDocument('openapi.json')),
+    documentRoute('/asyncapi.json', () => generatedDocument('asyncapi.json')),
+    documentRoute('/schemas/events.json', () => generatedDocument('events.json')),
+    documentRoute('/schemas/integration-config.json', integrationConfigSchema),
+    proxyRoute(container.calls),
+    customRoute(container.calls),
+    unifiedRoute(container.unifiedCalls),
+    ...inboundWebhookRoutes({ receive: createWebhookReceiver(container, onWebhookReceived) }),
+    ...connectPageRoutes(container),
+  ]
+}
