@@ -20,7 +20,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['integrations', 'proxy'],
   ['tenancy', 'tasks'],
   ['object-store'],
-  ['secrets', 'events'],
+  ['due-work', 'secrets', 'events'],
   ['database'],
   ['definitions'],
   ['formats'],

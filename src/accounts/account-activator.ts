@@ -1,24 +1,17 @@
-import { assertNever, type BackoffPolicy, backoffMs, Failure, type JsonObject, newId } from '../base/index.ts'
+import { assertNever, type BackoffPolicy, backoffMs, Failure, type JsonObject } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
+import { type DueResult, type DueWorkDeps, type Lease, runDue } from '../due-work/index.ts'
 import { type EnvironmentRef, getIntegratedAccount, type IntegratedAccount } from './account.ts'
-import type { ActivationError, ActivationPhase, PhaseResult } from './activation-outcome.ts'
+import type { ActivationError, ActivationPhase, PhaseOutcome } from './activation-outcome.ts'
 import { type ActivationDependencies, phaseResultJson, runActivationSteps } from './activation-steps.ts'
 import type { AccountDependencies, ActivationChange } from './dependencies.ts'
 import { forgetExternalId } from './sql/account-state.ts'
-import {
-  type ActivationLease,
-  type ActivationPostponement,
-  claimConnectingAccount,
-  postponeActivation,
-  storePhaseResult,
-} from './sql/activation.ts'
+import { ACTIVATIONS, type Activation, showing, storePhaseResult } from './sql/activation.ts'
+import type { AccountRef } from './sql/integrated-account.ts'
 import { changeAccountStatus, type StatusCause } from './status.ts'
 
 /** What an activator takes. */
-export type AccountActivatorOptions = ActivationDependencies & {
-  /** Only accounts of these regions. Absent: all. */
-  readonly regions?: readonly string[] | undefined
-}
+export type AccountActivatorOptions = ActivationDependencies & DueWorkDeps
 
 /** For all steps of one attempt. */
 const ATTEMPT_TIMEOUT_MS = 120_000
@@ -28,24 +21,14 @@ const LEASE_MS = 300_000
 const ATTEMPTS_MAX = 5
 const RETRY_BACKOFF: BackoffPolicy = { baseMs: 2_000, factor: 3, maxMs: 60_000, jitterFloor: 0.5 }
 
-type EndCause = Extract<StatusCause, 'steps_passed' | 'post_install_failed' | 'validation_failed'>
-
-/** How an activation ends: the transition, what the account shows, and the steps of the last phase. */
-interface ActivationEnd {
-  readonly cause: EndCause
-  readonly error: string
-  readonly result: JsonObject
-}
-
-const FAILURE_CAUSE: Readonly<Record<ActivationPhase, EndCause>> = {
+const FAILURE_CAUSE = {
   post_install: 'post_install_failed',
   validation: 'validation_failed',
-}
+} as const satisfies Readonly<Record<ActivationPhase, StatusCause>>
 
 /**
- * Activates connecting accounts: runs their steps and makes them `active`, `post_install_error` or `validation_error`. Any
- * number of workers share the work; a lease gives each account to one of them, and a repeated attempt runs only the phases
- * that have not passed.
+ * Activates connecting accounts: runs their steps and makes them `active`, `post_install_error` or `validation_error`. A
+ * repeated attempt runs only the phases that have not passed.
  */
 export class AccountActivator {
   readonly #deps: AccountActivatorOptions
@@ -58,10 +41,8 @@ export class AccountActivator {
   /** Makes one attempt at the account that has been due the longest. @returns whether there was one */
   async runOnce(): Promise<boolean> {
     if (this.#stop.signal.aborted) return false
-    const { database, regions } = this.#deps
-    const lease = await claimConnectingAccount(database.pool, { leaseId: newId(), leaseMs: LEASE_MS, regions })
-    if (lease !== undefined) await this.#activate(lease)
-    return lease !== undefined
+    const work = (lease: Lease<Activation>) => this.#activate(lease)
+    return await runDue(this.#deps, { table: ACTIVATIONS, leaseMs: LEASE_MS, work })
   }
 
   /** Aborts attempts under way; they are not counted, and another worker repeats them. */
@@ -69,47 +50,43 @@ export class AccountActivator {
     this.#stop.abort()
   }
 
-  async #activate(lease: ActivationLease): Promise<void> {
+  /** @returns `undefined`: the lease was lost, because the account was claimed again, changed or deleted */
+  async #activate(lease: Lease<Activation>): Promise<DueResult | undefined> {
     const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)])
-    for await (const result of runActivationSteps(this.#deps, lease, signal)) {
-      const isPassed = await this.#recordPhase(lease, result)
-      if (!isPassed) return
+    for await (const { phase, outcome, steps } of runActivationSteps(this.#deps, lease, signal)) {
+      const result = phaseResultJson(phase, steps)
+      if (outcome.kind !== 'passed') return this.#resultOf(lease, phase, outcome, result)
+      if (!(await this.#storePassed(lease, phase, result))) return undefined
     }
-    await this.#complete(lease, { cause: 'steps_passed', error: '', result: {} }, { kind: 'active' })
+    return this.#ended(lease, { cause: 'steps_passed', result: {}, change: { kind: 'active' } })
   }
 
-  /** @returns whether the phase has passed and the lease is still held */
-  async #recordPhase(lease: ActivationLease, { phase, outcome, steps }: PhaseResult): Promise<boolean> {
-    const result = phaseResultJson(phase, steps)
+  #resultOf(
+    lease: Lease<Activation>,
+    phase: ActivationPhase,
+    outcome: Exclude<PhaseOutcome, { readonly kind: 'passed' }>,
+    result: JsonObject,
+  ): DueResult {
+    const { attempts } = lease
+    const { error } = outcome
     switch (outcome.kind) {
-      case 'passed':
-        return await this.#storePassed(lease, phase, result)
       case 'failed':
-        await this.#fail(lease, phase, outcome, result)
-        return false
+        return this.#failed(lease, phase, outcome, result)
       case 'inconclusive': {
-        const { error } = outcome
-        if (this.#stop.signal.aborted) await this.#postpone(lease, { delayMs: 0, isCounted: false })
-        else if (lease.attempts >= ATTEMPTS_MAX)
-          await this.#fail(lease, phase, { error, code: 'provider_unreachable' }, result)
-        else {
-          const delayMs = this.#retryDelayMs(lease, outcome.retryAfterMs)
-          await this.#postpone(lease, { delayMs, isCounted: true, shown: { error, result } })
-        }
-        return false
+        if (this.#stop.signal.aborted) return { delayMs: 0, attempts: attempts - 1 }
+        if (attempts >= ATTEMPTS_MAX) return this.#failed(lease, phase, { error, code: 'provider_unreachable' }, result)
+        const backoff = backoffMs(RETRY_BACKOFF, attempts, this.#deps.random)
+        return { delayMs: Math.max(outcome.retryAfterMs ?? 0, backoff), ...showing(error, result) }
       }
-      case 'postponed': {
-        const { error, retryAfterMs } = outcome
-        await this.#postpone(lease, { delayMs: retryAfterMs, isCounted: false, shown: { error, result: {} } })
-        return false
-      }
+      case 'postponed':
+        return { delayMs: outcome.retryAfterMs, attempts: attempts - 1, ...showing(error, {}) }
       default:
         return assertNever(outcome)
     }
   }
 
   /** @returns whether the lease is still held */
-  async #storePassed(lease: ActivationLease, phase: ActivationPhase, result: JsonObject): Promise<boolean> {
+  async #storePassed(lease: Lease<Activation>, phase: ActivationPhase, result: JsonObject): Promise<boolean> {
     const { database, linkSessions } = this.#deps
     return await database.transaction(async (tx) => {
       const isStored = await storePhaseResult(tx, lease, result)
@@ -119,37 +96,34 @@ export class AccountActivator {
     })
   }
 
-  async #fail(
-    lease: ActivationLease,
+  #failed(
+    lease: Lease<Activation>,
     phase: ActivationPhase,
-    { error, code }: Pick<ActivationError, 'error' | 'code'>,
+    { error: message, code }: Pick<ActivationError, 'error' | 'code'>,
     result: JsonObject,
-  ): Promise<void> {
-    const end = { cause: FAILURE_CAUSE[phase], error, result }
-    await this.#complete(lease, end, { kind: 'failed', code, message: error })
+  ): DueResult {
+    return this.#ended(lease, { cause: FAILURE_CAUSE[phase], result, change: { kind: 'failed', code, message } })
   }
 
-  /** Without effect when the lease was lost, because the account was claimed again, changed or deleted. */
-  async #complete(
-    lease: ActivationLease,
-    { cause, error, result }: ActivationEnd,
-    change: ActivationChange,
-  ): Promise<void> {
-    const { database, linkSessions, subscriptions } = this.#deps
-    await database.transaction(async (tx) => {
-      if (!(await storePhaseResult(tx, lease, result))) return
-      await changeAccountStatus(tx, lease, cause, error)
-      if (cause === 'steps_passed') await subscriptions.schedule(tx, lease)
-      await linkSessions.recordActivation(tx, lease, change)
-    })
-  }
-
-  async #postpone(lease: ActivationLease, postponement: ActivationPostponement): Promise<void> {
-    await postponeActivation(this.#deps.database.pool, lease, postponement)
-  }
-
-  #retryDelayMs({ attempts }: ActivationLease, retryAfterMs = 0): number {
-    return Math.max(retryAfterMs, backoffMs(RETRY_BACKOFF, attempts, this.#deps.random))
+  #ended(
+    account: AccountRef,
+    end: {
+      readonly cause: 'steps_passed' | (typeof FAILURE_CAUSE)[ActivationPhase]
+      /** Steps of the last phase. */
+      readonly result: JsonObject
+      readonly change: ActivationChange
+    },
+  ): DueResult {
+    const { linkSessions, subscriptions } = this.#deps
+    const { cause, result, change } = end
+    return {
+      ...showing(null, result),
+      record: async (tx) => {
+        await changeAccountStatus(tx, account, cause, change.kind === 'failed' ? change.message : '')
+        if (cause === 'steps_passed') await subscriptions.schedule(tx, account)
+        await linkSessions.recordActivation(tx, account, change)
+      },
+    }
   }
 }
 

@@ -9,19 +9,13 @@ import {
 } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
 import { compilePlan } from '../definitions/index.ts'
+import { type DueResult, type DueWorkDeps, type Lease, runDue } from '../due-work/index.ts'
 import type { TokenError } from '../formats/index.ts'
 import { revokeAuthorization } from './authorization.ts'
 import type { AccountDependencies, NamedSubscription } from './dependencies.ts'
 import { requestToken } from './request-token.ts'
 import { type ResolvedAccount, resolveAccount, tokenRulesOf, withToken } from './resolved-account.ts'
-import {
-  type AccountRemoval,
-  claimAccountRemoval,
-  deleteAccountRemoval,
-  insertAccountRemoval,
-  postponeAccountRemoval,
-  updateAccountRemoval,
-} from './sql/account-removal.ts'
+import { ACCOUNT_REMOVALS, type AccountRemoval, insertAccountRemoval, storeRenewed } from './sql/account-removal.ts'
 import type { AccountWithDefinition } from './sql/integrated-account.ts'
 import { accountSecretRef, isUsable, tokenSecret } from './stored-credentials.ts'
 
@@ -101,12 +95,11 @@ export interface RemovalFailure {
 type AccountRemoverOptions = Pick<
   AccountDependencies,
   'database' | 'secrets' | 'http' | 'evaluator' | 'engine' | 'subscriptions' | 'clock' | 'random'
-> & {
-  /** Only accounts of these regions. Absent: all. */
-  readonly regions?: readonly string[] | undefined
-  /** Called when one was not ended: all attempts failed, or the third party rejects the request. */
-  readonly onFailure: (failure: RemovalFailure) => void
-}
+> &
+  DueWorkDeps & {
+    /** Called when one was not ended: all attempts failed, or the third party rejects the request. */
+    readonly onFailure: (failure: RemovalFailure) => void
+  }
 
 /** Longer than the requests of an attempt may take: a token, up to 100 subscriptions, the revocation. */
 const LEASE_MS = 300_000
@@ -128,8 +121,7 @@ interface RemovalAttempt {
 
 /**
  * Ends at the third party what deleted accounts leave there: deletes their subscriptions, then revokes their grants (RFC 7009),
- * which the deletion of subscriptions needs. Any number of workers share the work. Each is ended at least once: repeating it
- * changes nothing.
+ * which the deletion of subscriptions needs. Each is ended at least once: repeating it changes nothing.
  */
 export class AccountRemover {
   readonly #deps: AccountRemoverOptions
@@ -140,26 +132,25 @@ export class AccountRemover {
 
   /** Makes one attempt. @returns whether there was something to end */
   async runOnce(): Promise<boolean> {
-    const { database, regions, clock } = this.#deps
-    const startedAtMs = clock.monotonicMs()
-    const removal = await claimAccountRemoval(database.pool, { leaseMs: LEASE_MS, regions })
-    if (removal !== undefined) await this.#remove(removal, startedAtMs)
-    return removal !== undefined
+    return await runDue(this.#deps, {
+      table: ACCOUNT_REMOVALS,
+      leaseMs: LEASE_MS,
+      work: (removal, requestedMs) => this.#remove(removal, requestedMs),
+    })
   }
 
-  async #remove(removal: AccountRemoval, startedAtMs: number): Promise<void> {
-    const { database, random, onFailure } = this.#deps
-    const { attempts } = removal
+  async #remove(removal: Lease<AccountRemoval>, startedAtMs: number): Promise<DueResult> {
+    const { secrets, random, onFailure } = this.#deps
+    const { id, attempts } = removal
     const { accountId: integratedAccountId, open, rejected, retryAfterMs } = await this.#attempt(removal, startedAtMs)
-    if (open.length > 0 && attempts < ATTEMPTS_MAX) {
-      const delayMs = Math.max(retryAfterMs, backoffMs(RETRY_BACKOFF, attempts, random))
-      return await postponeAccountRemoval(database.pool, removal, delayMs)
-    }
-    await this.#delete(removal)
+    if (open.length > 0 && attempts < ATTEMPTS_MAX)
+      return { delayMs: Math.max(retryAfterMs, backoffMs(RETRY_BACKOFF, attempts, random)) }
     for (const failure of [...open, ...rejected]) onFailure({ integratedAccountId, ...failure })
+    // With its key, so that no backup can read the token.
+    return { isDone: true, record: (tx) => secrets.destroyKeys(tx, id) }
   }
 
-  async #attempt(removal: AccountRemoval, startedAtMs: number): Promise<RemovalAttempt> {
+  async #attempt(removal: Lease<AccountRemoval>, startedAtMs: number): Promise<RemovalAttempt> {
     try {
       const deleted = await this.#read(removal)
       const resolved = await this.#withUsableToken(removal, deleted, startedAtMs)
@@ -214,7 +205,7 @@ export class AccountRemover {
 
   /** The account with a token that has not ended: deleting a subscription needs one. A new one is stored before it is used. */
   async #withUsableToken(
-    removal: AccountRemoval,
+    removal: Lease<AccountRemoval>,
     deleted: DeletedAccount,
     startedAtMs: number,
   ): Promise<ResolvedAccount> {
@@ -229,20 +220,9 @@ export class AccountRemover {
     const stored = { ...result.token, version: token.version + 1, obtainedAt: clock.now() }
     const renewed = { ...deleted, secrets: { ...deleted.secrets, ...tokenSecret(stored) } }
     const bytes = Buffer.from(JSON.stringify(renewed))
-    await updateAccountRemoval(
-      database.pool,
-      removal,
-      await store.encryptFor(database.pool, removal.id, aadOf(removal.id), bytes),
-    )
+    const sealed = await store.encryptFor(database.pool, removal.id, aadOf(removal.id), bytes)
+    await storeRenewed(database.pool, removal, sealed)
     return withToken(resolved, stored)
-  }
-
-  /** With its key, so that no backup can read the token. */
-  async #delete(removal: AccountRemoval): Promise<void> {
-    const { database, secrets } = this.#deps
-    await database.transaction(async (tx) => {
-      if (await deleteAccountRemoval(tx, removal)) await secrets.destroyKeys(tx, removal.id)
-    })
   }
 }
 

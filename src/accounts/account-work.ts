@@ -1,4 +1,5 @@
 import { DAY_MS, type PollLoopSpec } from '../base/index.ts'
+import { type DueWorkDeps, parallelLoops } from '../due-work/index.ts'
 import type { ApiProxy } from '../proxy/index.ts'
 import { AccountActivator } from './account-activator.ts'
 import { AccountRemover, type RemovalFailure } from './account-remover.ts'
@@ -6,15 +7,13 @@ import type { AccountDependencies } from './dependencies.ts'
 import { warnOfReauthorization } from './reauthorization-warner.ts'
 import { deleteSupersededHistory } from './sql/account-history.ts'
 import { deleteIdleHosts } from './sql/token-host.ts'
-import { TokenRefresher } from './token-refresher.ts'
+import { refreshDueTokens } from './token-refresher.ts'
 
 /** How long a new account waits for its activation to begin while one of the loops is free. */
 const ACTIVATE_INTERVAL_MS = 1_000
-/** Loops, so that a third party that does not answer blocks one of them. */
 const ACTIVATED_AT_ONCE = 4
 /** Far below the refresh margin of all tokens but those that live for seconds. */
 const REFRESH_INTERVAL_MS = 5_000
-/** Loops, so that the slowest token of a round delays one of them. */
 const REFRESH_LOOPS = 2
 const REMOVE_INTERVAL_MS = 5_000
 const WARN_INTERVAL_MS = 60_000
@@ -22,13 +21,11 @@ const CLEAN_INTERVAL_MS = 10 * 60_000
 const CLEAN_BATCH = 1_000
 
 /** What the work of accounts takes. */
-export interface AccountWorkOptions extends AccountDependencies {
+export interface AccountWorkOptions extends AccountDependencies, Pick<DueWorkDeps, 'regions'> {
   /** With credential refresh, for the steps of activations. */
   readonly proxy: Pick<ApiProxy, 'runAction'>
   /** Days that entries of the history of accounts are kept after the next one; 0: for good. */
   readonly historyDays: number
-  /** Only accounts of these regions. Absent: all. */
-  readonly regions?: readonly string[] | undefined
   /** Called when a subscription or the grant of a deleted account was not ended. */
   readonly onRemovalFailure: (failure: RemovalFailure) => void
 }
@@ -43,22 +40,19 @@ export interface AccountWork {
 /** Activation, token refresh, warnings, and what deleted accounts leave at third parties. Any number of workers share them. */
 export function createAccountWork(options: AccountWorkOptions): AccountWork {
   const activator = new AccountActivator(options)
-  const refresher = new TokenRefresher(options)
   const remover = new AccountRemover({ ...options, onFailure: options.onRemovalFailure })
-  const activations = Array.from({ length: ACTIVATED_AT_ONCE }, (_, index) => ({
-    name: `connect-accounts-${index + 1}`,
-    intervalMs: ACTIVATE_INTERVAL_MS,
-    runOnce: () => activator.runOnce(),
-  }))
-  const refreshes = Array.from({ length: REFRESH_LOOPS }, (_, index) => ({
-    name: `refresh-tokens-${index + 1}`,
-    intervalMs: REFRESH_INTERVAL_MS,
-    runOnce: () => refresher.runOnce(),
-  }))
   return {
     loops: [
-      ...activations,
-      ...refreshes,
+      ...parallelLoops(ACTIVATED_AT_ONCE, {
+        name: 'connect-accounts',
+        intervalMs: ACTIVATE_INTERVAL_MS,
+        runOnce: () => activator.runOnce(),
+      }),
+      ...parallelLoops(REFRESH_LOOPS, {
+        name: 'refresh-tokens',
+        intervalMs: REFRESH_INTERVAL_MS,
+        runOnce: () => refreshDueTokens(options),
+      }),
       { name: 'reauthorization', intervalMs: WARN_INTERVAL_MS, runOnce: () => warnOfReauthorization(options) },
       { name: 'token-hosts', intervalMs: CLEAN_INTERVAL_MS, runOnce: () => cleanHosts(options) },
       { name: 'account-history', intervalMs: CLEAN_INTERVAL_MS, runOnce: () => cleanHistory(options) },

@@ -1,4 +1,5 @@
 import { catchFailure, Failure, isJsonObject, type JsonObject } from '../base/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import type { ActionStepResult, ApiProxy } from '../proxy/index.ts'
 import {
   type ActivationPhase,
@@ -12,7 +13,7 @@ import { checkIdentity } from './check-identity.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { loadAccountForCall } from './load-account.ts'
 import { connectPlanOf, type ResolvedAccount } from './resolved-account.ts'
-import type { ActivationLease } from './sql/activation.ts'
+import type { Activation } from './sql/activation.ts'
 import type { AccountRef } from './sql/integrated-account.ts'
 
 /** What activating accounts takes. */
@@ -40,7 +41,7 @@ export type ActivationDependencies = Pick<
  */
 export async function* runActivationSteps(
   deps: ActivationDependencies,
-  lease: ActivationLease,
+  lease: Lease<Activation>,
   signal: AbortSignal,
 ): AsyncGenerator<PhaseResult, void, void> {
   const connected = await loadForActivation(deps, lease)

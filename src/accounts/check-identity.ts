@@ -1,4 +1,5 @@
 import { catchFailure, getAtPath, type Json } from '../base/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import type { ActionStepResult, ApiProxy } from '../proxy/index.ts'
 import {
   type ActivationTarget,
@@ -10,7 +11,7 @@ import {
 } from './activation-outcome.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { connectPlanOf, type ResolvedAccount } from './resolved-account.ts'
-import { type ActivationLease, storeExternalId } from './sql/activation.ts'
+import { type Activation, storeExternalId } from './sql/activation.ts'
 
 type IdentityDependencies = Pick<AccountDependencies, 'database'> & { readonly proxy: Pick<ApiProxy, 'runAction'> }
 
@@ -31,7 +32,7 @@ interface IdentityAnswer {
 export async function checkIdentity(
   deps: IdentityDependencies,
   resolved: ResolvedAccount,
-  lease: ActivationLease,
+  lease: Lease<Activation>,
   signal: AbortSignal,
 ): Promise<PhaseResult | undefined> {
   const identity = connectPlanOf(resolved)?.identity

@@ -10,6 +10,7 @@ import {
 } from '../base/index.ts'
 import { type Db, isDatabaseUnavailable, isForeignKeyViolation } from '../database/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
+import { type Lease, settleDue } from '../due-work/index.ts'
 import type { TokenError, TokenRules, TokenSet } from '../formats/index.ts'
 import { appendEventOf } from './account-events.ts'
 import { revokeAuthorization } from './authorization.ts'
@@ -21,11 +22,12 @@ import { parseTokenError, requestToken, tokenErrorJson, tokenFailure, tokenRetry
 import { connectPlanOf, type ResolvedAccount, tokenRulesOf, withToken } from './resolved-account.ts'
 import {
   acquireTokenLease,
-  completeTokenRefresh,
-  failTokenRefresh,
-  type TokenLease,
+  failedRefresh,
+  grantedToken,
+  TOKEN_REFRESHES,
   type TokenLeaseAttempt,
   type TokenLeaseRequest,
+  type TokenRefresh,
 } from './sql/account-token.ts'
 import { findIntegratedAccount } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
@@ -91,7 +93,7 @@ async function refreshOrAwait(
     const attempt = await acquireLease(deps, resolved, { leaseId: newId(), leaseMs: LEASE_MS, version, isForced })
     switch (attempt.kind) {
       case 'taken': {
-        const refreshed = await refreshToken(deps, resolved, rulesOf(resolved), { lease: attempt.lease, startedAtMs })
+        const refreshed = await refreshToken(deps, resolved, rulesOf(resolved), attempt.lease, startedAtMs)
         if (refreshed !== undefined) return refreshed
         break
       }
@@ -165,17 +167,11 @@ const STORE_BACKOFF: BackoffPolicy = { baseMs: 250, factor: 2, maxMs: 2_000, jit
 /** Longer than the requests, their wait for the third party's limits, and the attempts to store their result. */
 export const LEASE_MS = TOKEN_REQUESTS_TIMEOUT_MS + HOST_WAIT_MAX_MS + 15_000
 
-/** A lease that this process holds. */
-export interface HeldTokenLease {
-  readonly lease: TokenLease
-  /** `Clock.monotonicMs` before it was taken. A process that is paused afterwards sends nothing once its time is over. */
-  readonly startedAtMs: number
-}
-
 /**
  * Requests the next token under a lease that the caller holds, and stores it before it is used; no transaction is open while
  * the third party is asked.
  *
+ * @param startedAtMs `Clock.monotonicMs` before the lease was taken: a process that is paused sends nothing once its time is over
  * @returns the account with its new token; `undefined` when the lease was lost meanwhile, so that nothing was stored
  * @throws Failure CREDENTIALS_INVALID when the grant is rejected (an active account is `needs_reauth` from then on),
  * TOKEN_REQUEST_FAILED
@@ -184,7 +180,8 @@ export async function refreshToken(
   deps: RefreshDependencies,
   resolved: ResolvedAccount,
   rules: TokenRules<MethodPlan>,
-  { lease, startedAtMs }: HeldTokenLease,
+  lease: Lease<TokenRefresh>,
+  startedAtMs: number,
 ): Promise<ResolvedAccount | undefined> {
   const result = await requestToken(deps, rules, resolved, startedAtMs)
   if (result.kind !== 'granted') return await recordErrorAndThrow(deps, resolved, lease, result)
@@ -210,7 +207,7 @@ async function storeToken(
   deps: RefreshDependencies,
   tx: Db,
   resolved: ResolvedAccount,
-  granted: { readonly rules: TokenRules<MethodPlan>; readonly lease: TokenLease; readonly token: TokenSet },
+  granted: { readonly rules: TokenRules<MethodPlan>; readonly lease: Lease<TokenRefresh>; readonly token: TokenSet },
 ): Promise<ResolvedAccount | undefined> {
   const { secrets, clock, random } = deps
   const { rules, lease, token } = granted
@@ -218,9 +215,8 @@ async function storeToken(
   const obtainedAt = clock.now()
   const policy = { canRefresh: rules.canRequestToken(token), lifetimes: connectPlanOf(resolved)?.lifetimes }
   const times = tokenTimes({ obtainedAt, expiresAt: token.expiresAt }, policy, random)
-  const version = await completeTokenRefresh(tx, lease, times)
-  if (version === undefined) return undefined
-  const stored: StoredToken = { ...token, version, obtainedAt }
+  if (!(await settleDue(tx, TOKEN_REFRESHES, lease, grantedToken(times)))) return undefined
+  const stored: StoredToken = { ...token, version: lease.version + 1, obtainedAt }
   await secrets.put(tx, accountSecretRef(account), tokenSecret(stored))
   if (lease.failures > 0) await changeAccountStatus(tx, account, 'token_granted')
   const contextKeys = withoutViolations({
@@ -248,7 +244,7 @@ async function storeToken(
 async function recordErrorAndThrow(
   { database, random }: RefreshDependencies,
   { account, token }: ResolvedAccount,
-  lease: TokenLease,
+  lease: Lease<TokenRefresh>,
   given: TokenError,
 ): Promise<undefined> {
   const lostSince = given.kind === 'grant_refused' && token?.refreshToken !== undefined ? lease.interruptedAt : null
@@ -257,7 +253,8 @@ async function recordErrorAndThrow(
   const failure = tokenFailure(error, account.id, retryDelayMs)
   const isLeaseHeld = await database.transaction(async (tx) => {
     const isFinal = error.kind === 'grant_refused'
-    if (!(await failTokenRefresh(tx, lease, { error: tokenErrorJson(error), retryDelayMs, isFinal }))) return false
+    const failed = failedRefresh({ error: tokenErrorJson(error), retryDelayMs, isFinal })
+    if (!(await settleDue(tx, TOKEN_REFRESHES, lease, failed))) return false
     const cause = lostSince === null ? 'refresh_failed' : 'token_lost'
     if (isFinal) await changeAccountStatus(tx, account, cause, failure.publicMessage)
     return true

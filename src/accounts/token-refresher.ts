@@ -1,66 +1,56 @@
-import { Failure, newId } from '../base/index.ts'
+import { catchFailure, Failure } from '../base/index.ts'
+import { type DueResult, type DueWorkDeps, type Lease, runDue } from '../due-work/index.ts'
 import { getResolvedAccount } from './load-account.ts'
-import { type HeldTokenLease, LEASE_MS, type RefreshDependencies, refreshToken, versionOf } from './refresh-token.ts'
+import { LEASE_MS, type RefreshDependencies, refreshToken, versionOf } from './refresh-token.ts'
 import { tokenErrorJson } from './request-token.ts'
-import { type ResolvedAccount, tokenRulesOf } from './resolved-account.ts'
-import { claimDueTokens, failTokenRefresh, type TokenLease } from './sql/account-token.ts'
+import { tokenRulesOf } from './resolved-account.ts'
+import { failedRefresh, TOKEN_REFRESHES, type TokenRefresh } from './sql/account-token.ts'
 
 /** What refreshing in the background takes. */
-type TokenRefresherOptions = RefreshDependencies & {
-  /** Only accounts of these regions. Absent: all. */
-  readonly regions?: readonly string[] | undefined
-}
+type TokenRefresherOptions = RefreshDependencies & DueWorkDeps
 
 /** Tokens refreshed at the same time; a round lasts as long as the slowest of them. */
 const BATCH_SIZE = 16
 
 /**
- * Refreshes tokens in the background shortly before calls would have to, so that calls seldom wait and the tokens of idle
- * accounts do not expire. Any number of workers share the work; a lease gives each token to one of them.
+ * One round of refreshing tokens in the background shortly before calls would have to, so that calls seldom wait and the tokens
+ * of idle accounts do not expire.
+ *
+ * @returns whether more tokens may be due
  */
-export class TokenRefresher {
-  readonly #deps: TokenRefresherOptions
+export async function refreshDueTokens(deps: TokenRefresherOptions): Promise<boolean> {
+  return await runDue(deps, {
+    table: TOKEN_REFRESHES,
+    leaseMs: LEASE_MS,
+    batch: BATCH_SIZE,
+    async work(lease, requestedMs) {
+      const result = await catchFailure(() => refresh(deps, lease, requestedMs))
+      if (!(result instanceof Failure)) return result
+      if (result.reason === 'DEFINITION_INVALID') return NO_LONGER_REFRESHABLE
+      // Token errors are stored beside the token, and a deleted account needs none.
+      if (result.reason === 'SECRET_UNREADABLE') throw result
+      return undefined
+    },
+  })
+}
 
-  constructor(deps: TokenRefresherOptions) {
-    this.#deps = deps
-  }
-
-  /** One round; with nothing due it is one index scan. @returns whether more tokens may be due */
-  async runOnce(): Promise<boolean> {
-    const { database, clock, regions } = this.#deps
-    const claim = { leaseId: newId(), leaseMs: LEASE_MS, regions, limit: BATCH_SIZE }
-    const startedAtMs = clock.monotonicMs()
-    const leases = await claimDueTokens(database.pool, claim)
-    const settled = await Promise.allSettled(leases.map((lease) => this.#refresh({ lease, startedAtMs })))
-    for (const each of settled) if (each.status === 'rejected' && !isExpected(each.reason)) throw each.reason
-    return leases.length === BATCH_SIZE
-  }
-
-  async #refresh(held: HeldTokenLease): Promise<void> {
-    const { lease } = held
-    const resolved = await this.#resolve(lease)
-    // Another token was stored after the claim, which ended the lease: a request would use up a refresh token whose
-    // successor could not be stored.
-    if (resolved !== undefined && versionOf(resolved) !== lease.version) return
-    const rules = resolved === undefined ? undefined : tokenRulesOf(resolved)
-    if (resolved !== undefined && rules?.canRequestToken(resolved.token) === true)
-      await refreshToken(this.#deps, resolved, rules, held)
-    else await failTokenRefresh(this.#deps.database.pool, lease, NO_LONGER_REFRESHABLE)
-  }
-
-  /** `undefined` while the definition of the account does not compile. */
-  async #resolve({ environmentId, id }: TokenLease): Promise<ResolvedAccount | undefined> {
-    try {
-      return await getResolvedAccount(this.#deps, this.#deps.database.pool, environmentId, id)
-    } catch (error) {
-      if (error instanceof Failure && error.reason === 'DEFINITION_INVALID') return undefined
-      throw error
-    }
-  }
+async function refresh(
+  deps: TokenRefresherOptions,
+  lease: Lease<TokenRefresh>,
+  startedAtMs: number,
+): Promise<DueResult | undefined> {
+  const resolved = await getResolvedAccount(deps, deps.database.pool, lease.environmentId, lease.id)
+  // Another token was stored after the claim, which ended the lease: a request would use up a refresh token whose successor
+  // could not be stored.
+  if (versionOf(resolved) !== lease.version) return undefined
+  const rules = tokenRulesOf(resolved)
+  if (rules?.canRequestToken(resolved.token) !== true) return NO_LONGER_REFRESHABLE
+  await refreshToken(deps, resolved, rules, lease, startedAtMs)
+  return undefined
 }
 
 /** For tokens whose definition no longer describes how to request the next one. */
-const NO_LONGER_REFRESHABLE = {
+const NO_LONGER_REFRESHABLE = failedRefresh({
   error: tokenErrorJson({
     kind: 'client_refused',
     message: 'the definition no longer describes how to request a token',
@@ -68,9 +58,4 @@ const NO_LONGER_REFRESHABLE = {
   }),
   retryDelayMs: 60_000,
   isFinal: false,
-} as const
-
-/** Token errors are stored beside the token, and a deleted account needs none. */
-function isExpected(error: unknown): boolean {
-  return error instanceof Failure && error.reason !== 'SECRET_UNREADABLE'
-}
+})

@@ -1,5 +1,5 @@
 import type { DotPath, Json } from '../base/index.ts'
-import type { Lease } from '../runs/index.ts'
+import type { HeldLease } from '../runs/index.ts'
 import { recordKeyOf, type Sink, type SinkResult } from '../syncs/index.ts'
 import type { DaemonRun } from './daemon-run.ts'
 import { type RunStore, type Store, type StoredPage, type StoredRow, StoreUnavailable } from './store.ts'
@@ -19,7 +19,7 @@ const NONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 0 }
 export function createStoreSink(
   store: Store,
   run: DaemonRun,
-  lease: Pick<Lease, 'assertHeld'>,
+  lease: Pick<HeldLease<DaemonRun>, 'assertHeld'>,
 ): Sink & AsyncDisposable {
   let opened: RunStore | undefined
   async function write(page: StoredPage): Promise<SinkResult> {

@@ -19,7 +19,6 @@ export {
 } from './database.ts'
 export type { DayTable } from './day-partition.ts'
 export { createComingDays, type DayRetentionDeps, dropOldDays } from './day-retention.ts'
-export { dueInRegionsSql } from './due-in-regions.ts'
 export { type EmbeddedServer, retireOrphanedDatabases, startEmbeddedServer } from './embedded-server.ts'
 export {
   isDatabaseUnavailable,
@@ -43,4 +42,5 @@ export {
   toPage,
 } from './keyset-pages.ts'
 export { migrate } from './migrate.ts'
+export type { SqlParameters } from './prepared-statements.ts'
 export { findDatabaseProblem } from './problems.ts'

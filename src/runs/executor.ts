@@ -1,6 +1,6 @@
 import { type Clock, type JsonObject, PollLoop, type PollLoopDeps } from '../base/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
-import { HeldRun, isLeaseLost, type Lease } from './lease.ts'
+import { HeldLease, isLeaseLost } from './lease.ts'
 import type { HeartbeatResult, Outcome } from './queue.ts'
 import type { DecidedEnding, ResourceStats, RunOutcome, RunProgress } from './run.ts'
 
@@ -66,10 +66,10 @@ export interface LeaseAnswer {
 }
 
 /** Does what a run asks for: the sync engine with its source and sink. */
-export type ExecuteRun<Run> = (
+export type ExecuteRun<Run extends { readonly id: string }> = (
   run: Run,
   progress: RunProgress,
-  lease: Pick<Lease, 'signal' | 'assertHeld'>,
+  lease: Pick<HeldLease<Run>, 'signal' | 'assertHeld'>,
 ) => Promise<RunOutcome>
 
 /** What an executor needs. */
@@ -118,7 +118,7 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
   readonly #claims: PollLoop
   readonly #heartbeats: PollLoop
   /** By lease: a run that is claimed again may still be ending under the lease before. */
-  readonly #held = new Map<string, HeldRun<Run>>()
+  readonly #held = new Map<string, HeldLease<Run>>()
   readonly #executions = new Set<Promise<void>>()
   readonly #draining = new AbortController()
   readonly #claimAbort = new AbortController()
@@ -171,7 +171,7 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
     const requestedMs = performance.now()
     const { runs, leaseMs, hasMore } = await this.#deps.leases.claim(capacity, this.#claimAbort.signal)
     this.#counts.claimed += runs.length
-    for (const run of runs) this.#begin(new HeldRun(run, this.#deps.clock, leaseMs, requestedMs))
+    for (const run of runs) this.#begin(new HeldLease(run, this.#deps.clock, leaseMs, requestedMs))
     const isSlow = performance.now() - requestedMs > leaseMs * SLOW_CLAIM_SHARE
     if (runs.length > 0 && isSlow) this.#heartbeats.wake()
     return hasMore
@@ -230,7 +230,7 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
     await Promise.all(this.#executions)
   }
 
-  #begin(held: HeldRun<Run>): void {
+  #begin(held: HeldLease<Run>): void {
     const { leaseId } = held.run
     this.#held.set(leaseId, held)
     const execution = this.#execute(held).finally(() => {
@@ -242,7 +242,7 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
     this.#executions.add(execution)
   }
 
-  async #execute(held: HeldRun<Run>): Promise<void> {
+  async #execute(held: HeldLease<Run>): Promise<void> {
     const { logger, logFields } = this.#deps
     const { run } = held
     const outcome = await this.#outcome(held)
@@ -261,7 +261,7 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
   }
 
   /** How the execution ended; `undefined` when the lease is lost and nothing may be written about it. */
-  async #outcome(held: HeldRun<Run>): Promise<Outcome | undefined> {
+  async #outcome(held: HeldLease<Run>): Promise<Outcome | undefined> {
     const { executeRun, leases, logger } = this.#deps
     const progress = new ProgressWriter(this.#deps, held, this.#draining.signal, (saved) => this.#count(saved))
     try {
@@ -280,7 +280,7 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
   }
 
   /** Ends the lease. @returns `undefined` when it was lost first: then the run is another holder's */
-  async #settle(held: HeldRun<Run>, outcome: Outcome): Promise<string | undefined> {
+  async #settle(held: HeldLease<Run>, outcome: Outcome): Promise<string | undefined> {
     try {
       return await retryWhileHeld(this.#deps, held, () => this.#deps.leases.settle(held.run, outcome))
     } catch (error) {
@@ -301,7 +301,7 @@ type WriteDeps<Run extends LeasedRun> = Pick<RunExecutorDeps<Run>, 'leases' | 'c
 /** Saves progress after a page, at most once per `saveIntervalMs`. What is not saved is done again by the next holder. */
 class ProgressWriter<Run extends LeasedRun> implements RunProgress {
   readonly #deps: WriteDeps<Run>
-  readonly #held: HeldRun<Run>
+  readonly #held: HeldLease<Run>
   readonly #draining: AbortSignal
   readonly #onSaved: (added: { readonly pages: number; readonly records: number }) => void
   #savedStats: LeasedRun['resourceStats']
@@ -312,7 +312,7 @@ class ProgressWriter<Run extends LeasedRun> implements RunProgress {
 
   constructor(
     deps: WriteDeps<Run>,
-    held: HeldRun<Run>,
+    held: HeldLease<Run>,
     draining: AbortSignal,
     onSaved: (added: { readonly pages: number; readonly records: number }) => void,
   ) {
@@ -369,7 +369,7 @@ class ProgressWriter<Run extends LeasedRun> implements RunProgress {
  */
 async function retryWhileHeld<Run extends LeasedRun, Result>(
   { leases, clock }: WriteDeps<Run>,
-  held: HeldRun<Run>,
+  held: HeldLease<Run>,
   write: () => Promise<Result>,
 ): Promise<Result> {
   for (let failures = 1; ; failures++) {

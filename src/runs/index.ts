@@ -17,7 +17,7 @@ export {
   type SavedProgress,
 } from './executor.ts'
 export { completedStatusOf, isStatsOf } from './incremental.ts'
-export { isLeaseLost, Lease, leaseLost } from './lease.ts'
+export { HeldLease, isLeaseLost, leaseLost } from './lease.ts'
 export { type HeartbeatResult, type Outcome, Queue, type QueueDeps, type TurnClaim } from './queue.ts'
 export { createQueueLeases } from './queue-leases.ts'
 export { getRun, listRuns, type RunView, type WaitState } from './read-runs.ts'

@@ -1,22 +1,27 @@
 import { type Clock, Failure } from '../base/index.ts'
 
+/** Why an execution should end before it is done: a stop of the run was requested, or this process drains. */
+export type StopCause = 'request' | 'drain'
+
 /**
- * A lease as its holder counts it, and the signal that ends the work under it.
+ * A lease on a run as its holder counts it, and the signal that ends the work under it.
  *
  * It is counted from before the call that took or renewed it, so it ends here before it ends for the grantor: a process
  * that was suspended, or cannot reach the grantor, stops before another holder begins.
  */
-export class Lease {
-  readonly #runId: string
+export class HeldLease<Run extends { readonly id: string }> {
+  readonly run: Run
   readonly #clock: Pick<Clock, 'sleep'>
   readonly #leaseMs: number
   readonly #work = new AbortController()
   #expiryTimer = new AbortController()
   #endsMs = 0
+  /** A request to stop the run outlives a drain. */
+  #stopCause: StopCause | undefined
 
   /** @param requestedMs monotonic time before the claim was sent */
-  constructor(runId: string, clock: Pick<Clock, 'sleep'>, leaseMs: number, requestedMs: number) {
-    this.#runId = runId
+  constructor(run: Run, clock: Pick<Clock, 'sleep'>, leaseMs: number, requestedMs: number) {
+    this.run = run
     this.#clock = clock
     this.#leaseMs = leaseMs
     this.renew(requestedMs)
@@ -29,6 +34,10 @@ export class Lease {
 
   get isLost(): boolean {
     return isLeaseLost(this.signal.reason)
+  }
+
+  get stopCause(): StopCause | undefined {
+    return this.#stopCause
   }
 
   /** Called before every write: timers of a process that was suspended fire late. @throws Failure LEASE_LOST */
@@ -51,11 +60,17 @@ export class Lease {
   /** The lease has ended, or may have: the work must not write any more. */
   markLost(): void {
     this.#expiryTimer.abort()
-    this.#work.abort(leaseLost(this.#runId))
+    this.#work.abort(leaseLost(this.run.id))
   }
 
-  /** Ends the work although the lease holds. */
+  /** Asks the execution to end at its next page. */
+  stop(cause: StopCause): void {
+    if (this.#stopCause !== 'request') this.#stopCause = cause
+  }
+
+  /** Ends the execution now although the lease holds, for a drain that has reached its deadline. */
   interrupt(): void {
+    this.stop('drain')
     this.#work.abort()
   }
 
@@ -68,37 +83,6 @@ export class Lease {
 /** Tells whether the error says that a lease is lost. */
 export function isLeaseLost(error: unknown): boolean {
   return error instanceof Failure && error.reason === 'LEASE_LOST'
-}
-
-/** Why an execution should end before it is done: a stop of the run was requested, or this process drains. */
-export type StopCause = 'request' | 'drain'
-
-/** A run under a lease of this process, and why it should end, if it should. */
-export class HeldRun<Run extends { readonly id: string }> extends Lease {
-  readonly run: Run
-  /** A request to stop the run outlives a drain. */
-  #stopCause: StopCause | undefined
-
-  /** @param requestedMs monotonic time before the claim was sent */
-  constructor(run: Run, clock: Pick<Clock, 'sleep'>, leaseMs: number, requestedMs: number) {
-    super(run.id, clock, leaseMs, requestedMs)
-    this.run = run
-  }
-
-  get stopCause(): StopCause | undefined {
-    return this.#stopCause
-  }
-
-  /** Asks the execution to end at its next page. */
-  stop(cause: StopCause): void {
-    if (this.#stopCause !== 'request') this.#stopCause = cause
-  }
-
-  /** Ends the execution now, for a drain that has reached its deadline. */
-  override interrupt(): void {
-    this.stop('drain')
-    super.interrupt()
-  }
 }
 
 /** LEASE_LOST: a write by a holder whose lease has ended. */

@@ -7,9 +7,10 @@ import {
   readSubscriptionState,
   updateSubscriptionState,
 } from '../accounts/index.ts'
-import { type BackoffPolicy, backoffMs, canonicalJson, catchFailure, Failure, type Json, newId } from '../base/index.ts'
+import { type BackoffPolicy, backoffMs, canonicalJson, catchFailure, Failure, type Json } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
 import type { SubscriptionPlan } from '../definitions/index.ts'
+import { type DueResult, type DueWorkDeps, type Lease, runDue, settleDue } from '../due-work/index.ts'
 import { createRedaction } from '../proxy/index.ts'
 import { renewalDelayMs } from './expiry.ts'
 import {
@@ -23,16 +24,16 @@ import {
   type SubscriptionTarget,
 } from './request.ts'
 import {
-  claimSubscription,
+  type DueSubscription,
   deleteSubscription,
   type FailedRequest,
+  failedRequest,
   forgetReplaced,
   listSubscriptions,
   markDeleting,
-  type SubscriptionLease,
-  storeFailedRequest,
-  storeNone,
-  storeSubscription,
+  SUBSCRIPTIONS,
+  subscribed,
+  unsubscribed,
 } from './sql/subscription.ts'
 
 /** What making requests about subscriptions takes. */
@@ -40,10 +41,8 @@ export type SubscriberOptions = Pick<
   AccountDependencies,
   'database' | 'reader' | 'secrets' | 'definitions' | 'contextValues' | 'tokens' | 'clock' | 'random'
 > &
-  SubscriptionDependencies & {
-    /** Only accounts of these regions. Absent: all. */
-    readonly regions?: readonly string[] | undefined
-  }
+  SubscriptionDependencies &
+  DueWorkDeps
 
 /** For all requests of an attempt: a token, up to three actions. */
 const ATTEMPT_TIMEOUT_MS = 60_000
@@ -70,8 +69,7 @@ const INACTIVE: ReadonlySet<Failure['reason']> = new Set([
 ])
 
 /**
- * Creates, renews and replaces the subscriptions of accounts at third parties. Any number of workers share the work; a lease
- * gives each subscription to one of them. Requests are sent outside of transactions: the third party may call the address of
+ * Creates, renews and replaces the subscriptions of accounts at third parties. Requests are sent outside of transactions: the third party may call the address of
  * the account, and wait for the answer, before it responds.
  */
 export class AccountSubscriber {
@@ -83,48 +81,48 @@ export class AccountSubscriber {
 
   /** Makes the request that has been due the longest. @returns whether there was one */
   async runOnce(): Promise<boolean> {
-    const { database, regions } = this.#deps
-    const lease = await claimSubscription(database.pool, { leaseId: newId(), leaseMs: LEASE_MS, regions })
-    if (lease !== undefined) await this.#work(lease)
-    return lease !== undefined
+    return await runDue(this.#deps, { table: SUBSCRIPTIONS, leaseMs: LEASE_MS, work: (lease) => this.#work(lease) })
   }
 
-  async #work(lease: SubscriptionLease): Promise<void> {
+  async #work(lease: Lease<DueSubscription>): Promise<DueResult | undefined> {
     const signal = AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)
     const resolved = await this.#load(lease)
-    if (resolved === undefined) return
+    if (resolved instanceof Failure) return this.#unusable(lease, resolved)
     const { webhookSubscription: plan } = resolved.plan
-    if (plan === undefined) return await deleteSubscription(this.#deps.database.pool, lease)
+    if (plan === undefined) return await this.#delete(lease)
     const present = targetOf(lease, resolved, plan, signal)
     if (!plan.keys.includes(lease.event)) return await this.#remove(lease, present, 'forever')
     const isWanted = await catchFailure(() => isSubscriptionWanted(this.#deps, present))
-    if (isWanted instanceof Failure) return await this.#fail(lease, resolved, errorOfFailure(isWanted))
+    if (isWanted instanceof Failure) return this.#failed(lease, resolved, errorOfFailure(isWanted))
     if (!isWanted) return await this.#remove(lease, present, 'for_now')
     await this.#ensureSecret(lease, plan)
     // With the secret.
     const account = await this.#load(lease)
-    if (account === undefined) return
+    if (account instanceof Failure) return this.#unusable(lease, account)
     const target = { ...present, resolved: account }
     await this.#endReplaced(lease, target, lease.replacedId)
     const answer = await this.#request(lease, target)
-    if (answer.kind === 'ok') await this.#succeed(lease, target, answer)
-    else await this.#fail(lease, account, answer)
+    if (answer.kind !== 'ok') return this.#failed(lease, account, answer)
+    await this.#succeed(lease, target, answer)
+    return undefined
   }
 
-  /** The account with a fresh token; `undefined` when it cannot be used, which is stored. */
-  async #load(lease: SubscriptionLease): Promise<ResolvedAccount | undefined> {
-    const { environmentId, integratedAccountId: id } = lease
-    const loaded = await catchFailure(() => loadAccountForCall(this.#deps, environmentId, id, 'sync'))
-    if (!(loaded instanceof Failure)) return loaded
-    if (INACTIVE.has(loaded.reason)) await this.#postpone(lease, loaded.publicMessage)
-    // An account that was deleted has taken its subscriptions with it.
-    else if (loaded.reason !== 'RESOURCE_NOT_FOUND') await this.#fail(lease, undefined, errorOfFailure(loaded))
-    return undefined
+  /** The account with a fresh token, or why it cannot be used. */
+  async #load({ environmentId, integratedAccountId: id }: DueSubscription): Promise<ResolvedAccount | Failure> {
+    return await catchFailure(() => loadAccountForCall(this.#deps, environmentId, id, 'sync'))
+  }
+
+  /** @returns `undefined` for an account that was deleted, which has taken its subscriptions with it */
+  #unusable(lease: DueSubscription, failure: Failure): DueResult | undefined {
+    if (failure.reason === 'RESOURCE_NOT_FOUND') return undefined
+    if (!INACTIVE.has(failure.reason)) return this.#failed(lease, undefined, errorOfFailure(failure))
+    const postponed = { delayMs: INACTIVE_DELAY_MS, isCounted: false, isFailed: false, isGone: false }
+    return failedRequest(lease, { ...postponed, error: failure.publicMessage })
   }
 
   /** What is due: a renewal, or another subscription. */
   async #request(
-    lease: SubscriptionLease,
+    lease: Lease<DueSubscription>,
     target: SubscriptionTarget,
   ): Promise<SubscriptionAnswer | SubscriptionError> {
     const { clock } = this.#deps
@@ -151,7 +149,7 @@ export class AccountSubscriber {
   }
 
   /** One that an earlier attempt created, whose response was lost. An error of the search does not prevent the creation. */
-  async #find(lease: SubscriptionLease, target: SubscriptionTarget): Promise<SubscriptionAnswer | undefined> {
+  async #find(lease: Lease<DueSubscription>, target: SubscriptionTarget): Promise<SubscriptionAnswer | undefined> {
     const mayExist = lease.externalId === null && (lease.attempts > 1 || lease.failedAt !== null)
     if (!mayExist || target.plan.actions.find === undefined) return undefined
     const found = await requestSubscription(this.#deps, target, 'find', () => this.#deps.clock.now())
@@ -159,7 +157,7 @@ export class AccountSubscriber {
   }
 
   /** Stored before the first request, so that the handshake and the first deliveries can be verified. */
-  async #ensureSecret({ environmentId, integratedAccountId: id }: SubscriptionLease, { secret }: SubscriptionPlan) {
+  async #ensureSecret({ environmentId, integratedAccountId: id }: DueSubscription, { secret }: SubscriptionPlan) {
     if (secret?.kind !== 'generated') return
     const account = { environmentId, id }
     await this.#deps.database.transaction(async (tx) => {
@@ -172,7 +170,7 @@ export class AccountSubscriber {
     })
   }
 
-  async #succeed(lease: SubscriptionLease, target: SubscriptionTarget, answer: SubscriptionAnswer): Promise<void> {
+  async #succeed(lease: Lease<DueSubscription>, target: SubscriptionTarget, answer: SubscriptionAnswer): Promise<void> {
     const { clock, random, database } = this.#deps
     const { id: externalId, expiresAt } = answer
     const isReplaced = lease.externalId !== null && !isSameId(lease.externalId, externalId)
@@ -180,7 +178,8 @@ export class AccountSubscriber {
     const delayMs = renewalDelayMs(target.plan, expiresAt, clock.now(), random)
     const isStored = await database.transaction(async (tx) => {
       const others = await listSubscriptions(tx, accountOf(lease), 'update')
-      if (!(await storeSubscription(tx, lease, { externalId, replacedId, expiresAt, delayMs }))) return false
+      const settlement = subscribed({ externalId, replacedId, expiresAt, delayMs })
+      if (!(await settleDue(tx, SUBSCRIPTIONS, lease, settlement))) return false
       const ids = [...others.filter(({ event }) => event !== lease.event), { event: lease.event, externalId }]
       await updateSubscriptionState(this.#deps, tx, accountOf(lease), {
         secret: answer.secret,
@@ -197,7 +196,7 @@ export class AccountSubscriber {
   }
 
   /** Deletes the subscription that another one has replaced. What cannot be deleted is tried again with the next request. */
-  async #endReplaced(lease: SubscriptionLease, target: SubscriptionTarget, replacedId: Json): Promise<void> {
+  async #endReplaced(lease: Lease<DueSubscription>, target: SubscriptionTarget, replacedId: Json): Promise<void> {
     if (replacedId === null) return
     const error =
       target.plan.actions.delete === undefined
@@ -207,31 +206,30 @@ export class AccountSubscriber {
   }
 
   /** Of an event that the definition no longer orders, or of an account for which it does not. */
-  async #remove(lease: SubscriptionLease, target: SubscriptionTarget, term: 'forever' | 'for_now'): Promise<void> {
+  async #remove(
+    lease: Lease<DueSubscription>,
+    target: SubscriptionTarget,
+    term: 'forever' | 'for_now',
+  ): Promise<DueResult | undefined> {
     const { database, random } = this.#deps
     if (lease.externalId !== null) await markDeleting(database.pool, lease)
     for (const id of [lease.replacedId, lease.externalId]) {
       if (id === null || target.plan.actions.delete === undefined) continue
       const error = await endSubscription(this.#deps, { ...target, id })
       if (error?.kind === 'transient' && lease.attempts < ATTEMPTS_MAX)
-        return await this.#fail(lease, target.resolved, error)
+        return this.#failed(lease, target.resolved, error)
     }
-    if (term === 'for_now')
-      await storeNone(database.pool, lease, CONDITION_DELAY_MS * (1 - CONDITION_JITTER * random()))
-    else await deleteSubscription(database.pool, lease)
+    if (term === 'for_now') return unsubscribed(CONDITION_DELAY_MS * (1 - CONDITION_JITTER * random()))
+    return await this.#delete(lease)
   }
 
-  async #postpone(lease: SubscriptionLease, error: string): Promise<void> {
-    const postponement = { delayMs: INACTIVE_DELAY_MS, isCounted: false, isFailed: false, isGone: false, error }
-    await storeFailedRequest(this.#deps.database.pool, lease, postponement)
+  async #delete(lease: Lease<DueSubscription>): Promise<undefined> {
+    await deleteSubscription(this.#deps.database.pool, lease)
+    return undefined
   }
 
-  /** Stores a failure; when the subscription counts as failed from now on, with the event. */
-  async #fail(
-    lease: SubscriptionLease,
-    resolved: ResolvedAccount | undefined,
-    error: SubscriptionError,
-  ): Promise<void> {
+  /** A failure; when the subscription counts as failed from now on, with the event. */
+  #failed(lease: DueSubscription, resolved: ResolvedAccount | undefined, error: SubscriptionError): DueResult {
     const isFailed = error.kind === 'rejected' || (error.kind === 'transient' && lease.attempts >= ATTEMPTS_MAX)
     const failure: FailedRequest = {
       delayMs: this.#retryDelayMs(lease, error, isFailed),
@@ -240,13 +238,12 @@ export class AccountSubscriber {
       isGone: error.kind === 'gone',
       error: redactedError(error, resolved),
     }
-    await this.#deps.database.transaction(async (tx) => {
-      const isStored = await storeFailedRequest(tx, lease, failure)
-      if (isStored && isFailed && lease.failedAt === null) await appendError(tx, lease, failure)
-    })
+    const settlement = failedRequest(lease, failure)
+    if (!isFailed || lease.failedAt !== null) return settlement
+    return { ...settlement, record: (tx) => appendError(tx, lease, failure) }
   }
 
-  #retryDelayMs(lease: SubscriptionLease, error: SubscriptionError, isFailed: boolean): number {
+  #retryDelayMs(lease: DueSubscription, error: SubscriptionError, isFailed: boolean): number {
     const { random, clock } = this.#deps
     if (error.kind === 'gone') return 0
     const { attempts, expiresAt } = lease
@@ -261,7 +258,7 @@ export class AccountSubscriber {
 }
 
 function targetOf(
-  lease: SubscriptionLease,
+  lease: Lease<DueSubscription>,
   resolved: ResolvedAccount,
   plan: SubscriptionPlan,
   signal: AbortSignal,
@@ -269,11 +266,11 @@ function targetOf(
   return { resolved, plan, event: lease.event, id: lease.externalId, attemptId: lease.leaseId, signal }
 }
 
-function accountOf({ environmentId, integratedAccountId: id }: SubscriptionLease) {
+function accountOf({ environmentId, integratedAccountId: id }: DueSubscription) {
   return { environmentId, id }
 }
 
-async function appendError(tx: Db, lease: SubscriptionLease, { error }: FailedRequest): Promise<void> {
+async function appendError(tx: Db, lease: DueSubscription, { error }: FailedRequest): Promise<void> {
   const details = { webhook_subscription: { event: lease.event, last_error: error } }
   await appendAccountEvent(tx, accountOf(lease), 'webhook_error', details)
 }

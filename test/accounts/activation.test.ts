@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { claimConnectingAccount } from '../../src/accounts/sql/activation.ts'
+import { ACTIVATIONS } from '../../src/accounts/sql/activation.ts'
 import { changeAccountStatus } from '../../src/accounts/status.ts'
 import { Failure, type JsonObject, newId } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
+import { claimDue } from '../../src/due-work/sql.ts'
 import type { ApiProxy } from '../../src/proxy/index.ts'
 import { activationFixture } from './activation-fixture.ts'
 
@@ -293,10 +294,10 @@ describe('workers', () => {
 
   it('skip an account that another one is claiming', async () => {
     await connectTo(VERIFIED)
-    const claim = { leaseMs: 60_000, regions: undefined }
+    const claim = { leaseId: newId(), leaseMs: 60_000, limit: 1 }
     await database.transaction(async (other) => {
-      expect(await claimConnectingAccount(other, { ...claim, leaseId: newId() })).toMatchObject({ attempts: 1 })
-      expect(await claimConnectingAccount(tx, { ...claim, leaseId: newId() })).toBeUndefined()
+      expect(await claimDue(other, ACTIVATIONS, claim)).toMatchObject([{ attempts: 1 }])
+      expect(await claimDue(tx, ACTIVATIONS, claim)).toEqual([])
     })
   })
 

@@ -9,7 +9,7 @@ import {
   refreshCredentials,
   updateCredentials,
 } from '../../src/accounts/index.ts'
-import { TokenRefresher } from '../../src/accounts/token-refresher.ts'
+import { refreshDueTokens } from '../../src/accounts/token-refresher.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import type { Db } from '../../src/database/index.ts'
@@ -111,7 +111,7 @@ const patch = (credentials: JsonObject) =>
 
 /** Everything that claims the token of an account, reads it, sends it and stores the next one. */
 const CLAIMS: Readonly<Record<string, Given>> = {
-  'the background': (state) => (lane) => new TokenRefresher(processOf(lane, state)).runOnce(),
+  'the background': (state) => (lane) => refreshDueTokens(processOf(lane, state)),
   'a call': (state) => (lane) => loadAccountForCall(processOf(lane, state), environmentId, state.id, 'call'),
   'a refresh on demand': (state) => (lane) => refreshCredentials(processOf(lane, state), environmentId, state.id),
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { connectAccount, reconnectAccount } from '../../src/accounts/index.ts'
 import { warnOfReauthorization } from '../../src/accounts/reauthorization-warner.ts'
-import { TokenRefresher } from '../../src/accounts/token-refresher.ts'
+import { refreshDueTokens } from '../../src/accounts/token-refresher.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import type { TokenSet } from '../../src/formats/index.ts'
@@ -61,7 +61,7 @@ describe('a refresh token with an idle limit', () => {
     const { id } = await connect({ refresh_token_idle_days: 90 }, granted({}))
     await alterToken(id, 'due_at = now()')
     server.answer({ access_token: 'second-token' })
-    await new TokenRefresher(tokenDeps).runOnce()
+    await refreshDueTokens(tokenDeps)
     expect(server.asked).toMatchObject([{ refresh_token: 'first-refresh' }])
     expect(daysFromNow((await tokenRow(id))?.due_at)).toBe(68)
   })

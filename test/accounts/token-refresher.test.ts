@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { TokenRefresher } from '../../src/accounts/token-refresher.ts'
+import { refreshDueTokens } from '../../src/accounts/token-refresher.ts'
 import { updateIntegration } from '../../src/integrations/index.ts'
 import { CLIENT_CREDENTIALS, errorResponse, tokensFixture } from './token-fixture.ts'
 
@@ -24,7 +24,7 @@ const SECOND = { access_token: 'second-token', expires_in: 3600 }
 const CONSENT = { access_token: 'first-token', refresh_token: 'first-refresh', expires_in: 3600 }
 const DUE = `due_at = now() - interval '1 second'`
 
-const worker = (regions?: readonly string[]) => new TokenRefresher({ ...tokenDeps, regions })
+const worker = (regions?: readonly string[]) => ({ runOnce: () => refreshDueTokens({ ...tokenDeps, regions }) })
 
 /** An active account with a token. */
 async function addWithToken(...input: Parameters<typeof addClient>): Promise<string> {
@@ -46,7 +46,7 @@ describe('the background', () => {
     const id = await addWithToken()
     expect(await earlyMs(id)).toBe(300_000)
     await alterToken(id, DUE)
-    await new TokenRefresher({ ...tokenDeps, random: () => 1 }).runOnce()
+    await refreshDueTokens({ ...tokenDeps, random: () => 1 })
     expect(await earlyMs(id)).toBe(450_000)
   })
 

@@ -1,18 +1,17 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { claimAccountRemoval } from '../../src/accounts/sql/account-removal.ts'
 import { claimReauthorizationWarnings } from '../../src/accounts/sql/account-state.ts'
-import { claimDueTokens } from '../../src/accounts/sql/account-token.ts'
-import { claimConnectingAccount } from '../../src/accounts/sql/activation.ts'
+import { TOKEN_REFRESHES } from '../../src/accounts/sql/account-token.ts'
 import { newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
+import { claimDue } from '../../src/due-work/sql.ts'
 import { claimItems } from '../../src/runs/sql/queue.ts'
 import { RUN_QUEUE } from '../../src/runs/sql/run-queue.ts'
 import { claimDueTriggers, findNextDue } from '../../src/schedules/sql/due-trigger.ts'
-import { claimSubscription } from '../../src/webhook-subscriptions/sql/subscription.ts'
 import { caseCount } from '../support/case-count.ts'
 import { testDatabase } from '../support/database.ts'
+import { claimOf, DUE_TABLES } from '../support/due-tables.ts'
 import { seedEnvironment, seedInstallation } from '../support/seed-rows.ts'
 import { recordStatements, StatementCosts } from '../support/statement-costs.ts'
 
@@ -25,15 +24,11 @@ afterAll(() => costs[Symbol.asyncDispose]())
 /** Rows of each table that wait in a region without workers. */
 const ROWS = caseCount(5_000, 50_000)
 const SERVED = ['eu']
-const lease = { leaseId: newId(), leaseMs: 60_000 }
 const cursor = { at: new Date(0), triggerId: '00000000-0000-0000-0000-000000000000' }
 
 /** Every claim that a region limits, by the file of its statement. */
 const CLAIMS: Readonly<Record<string, readonly (() => Promise<unknown>)[]>> = {
-  'accounts/sql/account-removal.ts': [() => claimAccountRemoval(tx, { leaseMs: 60_000, regions: SERVED })],
   'accounts/sql/account-state.ts': [() => claimReauthorizationWarnings(tx, { regions: SERVED, limit: 16 })],
-  'accounts/sql/account-token.ts': [() => claimDueTokens(tx, { ...lease, regions: SERVED, limit: 16 })],
-  'accounts/sql/activation.ts': [() => claimConnectingAccount(tx, { ...lease, regions: SERVED })],
   'runs/sql/queue.ts': [
     () =>
       claimItems(tx, RUN_QUEUE, {
@@ -49,7 +44,9 @@ const CLAIMS: Readonly<Record<string, readonly (() => Promise<unknown>)[]>> = {
     () => findNextDue(tx, new Map([[0, cursor]]), SERVED),
     () => claimDueTriggers(tx, 0, cursor, new Date(Date.now() + 60_000), SERVED, 100),
   ],
-  'webhook-subscriptions/sql/subscription.ts': [() => claimSubscription(tx, { ...lease, regions: SERVED })],
+  ...Object.fromEntries(
+    Object.entries(DUE_TABLES).map(([path, table]) => [path, [() => claimOf(tx, table, { regions: SERVED })]]),
+  ),
 }
 /** Ordered across regions, whose index says the region: so many entries are on a page. */
 const ENTRIES_PER_PAGE = 50
@@ -124,9 +121,9 @@ it.each(Object.entries(CLAIMS))(
 
 it('every statement that regions limit is among them', () => {
   const files = globSync('src/**/sql/*.ts', { cwd: ROOT }).filter((path) =>
-    /any\(\(?(?:select )?:regions::text\[\]|dueInRegionsSql\(/.test(readFileSync(join(ROOT, path), 'utf8')),
+    /any\(\(?(?:select )?:regions::text\[\]|dueInRegionsSql\(|: DueTable</.test(readFileSync(join(ROOT, path), 'utf8')),
   )
-  expect(files.map((path) => path.slice('src/'.length)).toSorted()).toEqual(Object.keys(CLAIMS))
+  expect(files.map((path) => path.slice('src/'.length)).toSorted()).toEqual(Object.keys(CLAIMS).toSorted())
 })
 
 it('a worker of all regions takes the longest due first, in any region, and as many as it asks for', async () => {
@@ -139,10 +136,10 @@ it('a worker of all regions takes the longest due first, in any region, and as m
     tx,
     'select integrated_account_id as id from account_token order by due_at limit 1',
   )
-  const [taken] = await claimDueTokens(tx, { ...lease, regions: undefined, limit: 1 })
+  const [taken] = await claimDue(tx, TOKEN_REFRESHES, { leaseId: newId(), leaseMs: 60_000, limit: 1 })
   expect(taken?.id).toBe(first?.id)
   const claims = Array.from({ length: 8 }, () =>
-    claimDueTokens(tx, { leaseId: newId(), leaseMs: 60_000, regions: undefined, limit: 16 }),
+    claimDue(tx, TOKEN_REFRESHES, { leaseId: newId(), leaseMs: 60_000, limit: 16 }),
   )
   const all = (await Promise.all(claims)).flat().map(({ id }) => id)
   expect(new Set(all).size).toBe(8 * 16)

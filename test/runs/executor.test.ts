@@ -14,7 +14,7 @@ import {
   RunQueue,
   stopRun,
 } from '../../src/runs/index.ts'
-import { HeldRun } from '../../src/runs/lease.ts'
+import { HeldLease } from '../../src/runs/lease.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
@@ -379,7 +379,7 @@ describe('a held run', () => {
 
   it('is lost here when its lease was not renewed in time', async () => {
     const sleeping = new SleepingClock()
-    const held = new HeldRun(claimed, sleeping, 30_000, performance.now())
+    const held = new HeldLease(claimed, sleeping, 30_000, performance.now())
     sleeping.sleeps.shift()?.()
     await Promise.resolve()
     await Promise.resolve()
@@ -388,7 +388,7 @@ describe('a held run', () => {
 
   it('continues when its lease was renewed', async () => {
     const sleeping = new SleepingClock()
-    const held = new HeldRun(claimed, sleeping, 30_000, performance.now())
+    const held = new HeldLease(claimed, sleeping, 30_000, performance.now())
     held.renew(performance.now())
     sleeping.sleeps.shift()?.()
     await Promise.resolve()

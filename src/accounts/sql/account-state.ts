@@ -1,5 +1,6 @@
 import { REGIONS } from '../../base/index.ts'
-import { type Db, dueInRegionsSql, execute, jsonb, query, queryOne } from '../../database/index.ts'
+import { type Db, execute, jsonb, query, queryOne } from '../../database/index.ts'
+import { dueInRegionsSql } from '../../due-work/index.ts'
 import type { AccountRef, ForbiddenError, IntegratedAccountRecord } from './integrated-account.ts'
 
 /**
@@ -111,11 +112,13 @@ export async function storeReauthorization(
   await tx('integrated_account').where({ environment_id: environmentId, id }).update(times)
 }
 
-const WARNINGS_DUE = dueInRegionsSql({
-  table: 'integrated_account',
-  key: ['environment_id', 'id'],
-  due: 'reauthorization_warning_at',
-})
+const WARNINGS_DUE = dueInRegionsSql(
+  {
+    table: 'integrated_account',
+    due: 'reauthorization_warning_at',
+  },
+  ['environment_id', 'id'],
+)
 
 /**
  * Takes accounts whose warning is due; each is taken once, and left out when its deletion goes on. Workers claim concurrently: rows that another one locks are skipped.

@@ -1,11 +1,11 @@
-import { type JsonObject, REGIONS } from '../../base/index.ts'
-import { type Db, dueInRegionsSql, execute, jsonb, query, queryOne } from '../../database/index.ts'
+import type { JsonObject } from '../../base/index.ts'
+import { type Db, jsonb, queryOne } from '../../database/index.ts'
+import type { DueSettlement, DueTable, Lease } from '../../due-work/index.ts'
 import type { AccountRef } from './integrated-account.ts'
 
-/** A lease on the token of an account: its holder alone requests the next token, until the lease expires or is lost. */
-export interface TokenLease extends AccountRef {
-  readonly leaseId: string
-  /** Of the token that is to be replaced; 0: there was none yet. */
+/** A token that is to be replaced by the next one, which the holder of the lease alone requests. */
+export interface TokenRefresh extends AccountRef {
+  /** Of the token; 0: there was none yet. */
   readonly version: number
   /** Failed requests in a row, so far. */
   readonly failures: number
@@ -17,12 +17,29 @@ export interface TokenLease extends AccountRef {
 }
 
 /** A lease that is taken over had a holder that was interrupted; the first interruption since the last token counts. */
-const INTERRUPTED_AT = `interrupted_at = case when token.lease_id is null then token.interrupted_at
-  else coalesce(token.interrupted_at, token.lease_expires_at - :leaseMs * interval '1 millisecond') end`
+const INTERRUPTED_AT = `interrupted_at = case when item.lease_id is null then item.interrupted_at
+  else coalesce(item.interrupted_at, item.lease_expires_at - :leaseMs * interval '1 millisecond') end`
+
+/** Token refreshes. A lease also ends when the token is replaced by one from elsewhere. Uses account_token_due. */
+export const TOKEN_REFRESHES: DueTable<TokenRefresh> = {
+  table: 'account_token',
+  columns: {
+    environmentId: 'environment_id',
+    id: 'integrated_account_id',
+    version: 'version',
+    failures: 'failures',
+    interruptedAt: 'interrupted_at',
+  },
+  key: ['environmentId', 'id'],
+  due: 'due_at',
+  leaseId: 'lease_id',
+  leaseEnd: 'lease_expires_at',
+  onClaim: INTERRUPTED_AT,
+}
 
 /** The outcome of asking for a lease. */
 export type TokenLeaseAttempt =
-  | { readonly kind: 'taken'; readonly lease: TokenLease }
+  | { readonly kind: 'taken'; readonly lease: Lease<TokenRefresh> }
   /** Another process is requesting the token. */
   | { readonly kind: 'held' }
   /** The token is not the one the caller saw: read it again. */
@@ -52,12 +69,12 @@ export async function acquireTokenLease(
   const found = await queryOne<TokenLeaseRow>(
     tx,
     `with taken as (
-       insert into account_token as token (environment_id, integrated_account_id, region, lease_id, lease_expires_at)
+       insert into account_token as item (environment_id, integrated_account_id, region, lease_id, lease_expires_at)
        values (:environmentId, :id, :region, :leaseId, now() + :leaseMs * interval '1 millisecond')
        on conflict (environment_id, integrated_account_id) do update
          set lease_id = excluded.lease_id, lease_expires_at = excluded.lease_expires_at, ${INTERRUPTED_AT}
-         where token.version = :version and (token.lease_id is null or token.lease_expires_at <= now())
-           and (:isForced or token.retry_at is null or token.retry_at <= now())
+         where item.version = :version and (item.lease_id is null or item.lease_expires_at <= now())
+           and (:isForced or item.retry_at is null or item.retry_at <= now())
        returning failures, interrupted_at
      )
      select taken.failures as "failuresIfTaken", taken.interrupted_at as "interruptedAt", token.version, token.error,
@@ -80,7 +97,10 @@ interface TokenLeaseRow {
   readonly retryAfterMs: string | null
 }
 
-function leaseAttempt(found: TokenLeaseRow, wanted: Omit<TokenLease, 'failures' | 'interruptedAt'>): TokenLeaseAttempt {
+function leaseAttempt(
+  found: TokenLeaseRow,
+  wanted: Omit<Lease<TokenRefresh>, 'failures' | 'interruptedAt'>,
+): TokenLeaseAttempt {
   const { failuresIfTaken: failures, interruptedAt } = found
   if (failures !== null) return { kind: 'taken', lease: { ...wanted, failures, interruptedAt } }
   if (found.version !== null && found.version !== wanted.version) return { kind: 'outdated', version: found.version }
@@ -96,47 +116,28 @@ export interface TokenTimes {
   readonly dueAt: Date | null
 }
 
-/**
- * Records a new token and ends the lease; returns the token's version, `undefined` when the lease was lost. Uses the primary
- * key.
- */
-export async function completeTokenRefresh(
-  tx: Db,
-  { environmentId, id, leaseId, version }: TokenLease,
-  { expiresAt, dueAt }: TokenTimes,
-): Promise<number | undefined> {
-  const stored = await queryOne<{ version: number }>(
-    tx,
-    `update account_token set version = version + 1, expires_at = :expiresAt, due_at = :dueAt, lease_id = null,
-       lease_expires_at = null, interrupted_at = null, failures = 0, retry_at = null, error = null
-     where environment_id = :environmentId and integrated_account_id = :id and lease_id = :leaseId and version = :version
-     returning version`,
-    { expiresAt, dueAt, environmentId, id, leaseId, version },
-  )
-  return stored?.version
+/** A new token, of the version after that of the lease. */
+export function grantedToken({ expiresAt, dueAt }: TokenTimes): DueSettlement {
+  const set = `version = version + 1, expires_at = :expiresAt, due_at = :dueAt, interrupted_at = null, failures = 0,
+    retry_at = null, error = null`
+  return { set, values: { expiresAt, dueAt } }
 }
 
 /**
- * Records a failed request and ends the lease; returns whether the caller still held it. Uses the primary key.
+ * A failed request.
  *
  * @param failed.error `{kind, message}`, without secrets
  * @param failed.isFinal whether the background stops refreshing; else it tries again after the delay
  */
-export async function failTokenRefresh(
-  tx: Db,
-  { environmentId, id, leaseId, version }: TokenLease,
-  failed: { readonly error: JsonObject; readonly retryDelayMs: number; readonly isFinal: boolean },
-): Promise<boolean> {
+export function failedRefresh(failed: {
+  readonly error: JsonObject
+  readonly retryDelayMs: number
+  readonly isFinal: boolean
+}): DueSettlement {
   const { error, retryDelayMs, isFinal } = failed
-  const changed = await execute(
-    tx,
-    `update account_token set lease_id = null, lease_expires_at = null, failures = failures + 1, error = :error::jsonb,
-       retry_at = now() + :retryDelayMs * interval '1 millisecond',
-       due_at = case when not :isFinal and due_at is not null then now() + :retryDelayMs * interval '1 millisecond' end
-     where environment_id = :environmentId and integrated_account_id = :id and lease_id = :leaseId and version = :version`,
-    { error: jsonb(error), retryDelayMs, isFinal, environmentId, id, leaseId, version },
-  )
-  return changed > 0
+  const set = `failures = failures + 1, error = :error::jsonb, retry_at = now() + :retryDelayMs * interval '1 millisecond',
+    due_at = case when not :isFinal and due_at is not null then now() + :retryDelayMs * interval '1 millisecond' end`
+  return { set, values: { error: jsonb(error), retryDelayMs, isFinal } }
 }
 
 /**
@@ -160,41 +161,4 @@ export async function resetToken(
   )
   if (stored === undefined) throw new Error('an upsert returned no row')
   return stored.version
-}
-
-/** A claim of due tokens. */
-export interface DueTokenClaim {
-  readonly leaseId: string
-  readonly leaseMs: number
-  /** Only accounts of these regions; `undefined`: all. */
-  readonly regions: readonly string[] | undefined
-  readonly limit: number
-}
-
-const DUE = dueInRegionsSql({
-  table: 'account_token',
-  key: ['environment_id', 'integrated_account_id'],
-  due: 'due_at',
-  condition: '(lease_id is null or lease_expires_at <= now())',
-})
-
-/**
- * Takes the leases of due tokens, the longest overdue first. Workers claim concurrently: rows that another one locks are
- * skipped. Uses account_token_due.
- */
-export async function claimDueTokens(
-  tx: Db,
-  { leaseId, leaseMs, regions, limit }: DueTokenClaim,
-): Promise<readonly TokenLease[]> {
-  return await query(
-    tx,
-    `with due as materialized (${DUE})
-     update account_token token set lease_id = :leaseId, lease_expires_at = now() + :leaseMs * interval '1 millisecond',
-       ${INTERRUPTED_AT}
-     from due
-     where token.environment_id = due.environment_id and token.integrated_account_id = due.integrated_account_id
-     returning token.environment_id as "environmentId", token.integrated_account_id as id, token.lease_id as "leaseId",
-       token.version, token.failures, token.interrupted_at as "interruptedAt"`,
-    { leaseId, leaseMs, regions: regions ?? REGIONS, limit },
-  )
 }

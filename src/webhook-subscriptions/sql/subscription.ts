@@ -1,5 +1,6 @@
-import { type Json, REGIONS } from '../../base/index.ts'
-import { type Db, dueInRegionsSql, execute, jsonb, query, queryOne } from '../../database/index.ts'
+import type { Json } from '../../base/index.ts'
+import { type Db, execute, jsonb, query, queryOne } from '../../database/index.ts'
+import { type DueSettlement, type DueTable, type Lease, settleDue, updateHeld } from '../../due-work/index.ts'
 import { ACTIVITY_COLUMNS, type ActivityRecord } from './activity.ts'
 
 /** What a subscription is doing. `none`: the definition orders it under a condition, which does not hold. */
@@ -27,34 +28,46 @@ export interface SubscriptionRecord extends SubscriptionRef {
   readonly failedAt: Date | null
 }
 
-/**
- * A lease on a subscription: its holder alone makes requests for it. It ends when it expires, or when another worker claims
- * the subscription.
- */
-export interface SubscriptionLease extends SubscriptionRef {
-  readonly leaseId: string
+/** A subscription about which a request is due. */
+export interface DueSubscription extends SubscriptionRef {
   readonly externalId: Json
   /** The one before it, which is yet to be deleted at the third party; null: none. */
   readonly replacedId: Json
   /** Another one is to be created, although this one has not ended. */
   readonly isReplacementDue: boolean
   readonly expiresAt: Date | null
-  /** How often it was made due until the claim: when it has been since, this lease ends with another request due at once. */
+  /** How often it was made due until the claim. */
   readonly requested: number
   /** Since the last success, this one included. */
   readonly attempts: number
   readonly failedAt: Date | null
 }
 
+/** Requests about subscriptions. Uses webhook_subscription_due. */
+export const SUBSCRIPTIONS: DueTable<DueSubscription> = {
+  table: 'webhook_subscription',
+  columns: {
+    environmentId: 'environment_id',
+    integratedAccountId: 'integrated_account_id',
+    event: 'event',
+    externalId: 'external_id',
+    replacedId: 'replaced_id',
+    isReplacementDue: 'is_replacement_due',
+    expiresAt: 'expires_at',
+    requested: 'requested',
+    attempts: 'attempts',
+    failedAt: 'failed_at',
+  },
+  key: ['environmentId', 'integratedAccountId', 'event'],
+  due: 'due_at',
+  leaseId: 'lease_id',
+  onClaim: `updated_at = now(), status = case when item.external_id is null then 'creating' else 'renewing' end`,
+}
+
 const KEY = 'environment_id = :environmentId and integrated_account_id = :integratedAccountId'
 const COLUMNS = `environment_id as "environmentId", integrated_account_id as "integratedAccountId", event, status,
   external_id as "externalId", replaced_id as "replacedId", expires_at as "expiresAt",
   case when lease_id is null then due_at end as "nextAttemptAt", error, failed_at as "failedAt"`
-/** The condition of every write of a holder. */
-const UNDER_LEASE = `${KEY} and event = :event and lease_id = :leaseId`
-/** SQL: when the next request is due after the holder's, in milliseconds from now; at once when it was asked for since. */
-const NEXT_DUE_AT = `case when requested = :requested then now() + :delayMs * interval '1 millisecond'
-  else date_trunc('milliseconds', now()) end`
 /** SQL: whether the holder's request came before one was asked for that creates another subscription. */
 const IS_REPLACEMENT_DUE = 'is_replacement_due and requested <> :requested'
 
@@ -82,38 +95,6 @@ export async function scheduleSubscriptions(
   )
 }
 
-const DUE = dueInRegionsSql({
-  table: 'webhook_subscription',
-  key: ['environment_id', 'integrated_account_id', 'event'],
-  due: 'due_at',
-})
-
-/**
- * Claims the subscription that has been due the longest. Workers claim concurrently: rows that another one locks are skipped.
- * Uses webhook_subscription_due.
- */
-export async function claimSubscription(
-  tx: Db,
-  claim: { readonly leaseId: string; readonly leaseMs: number; readonly regions: readonly string[] | undefined },
-): Promise<SubscriptionLease | undefined> {
-  return await queryOne(
-    tx,
-    `with due as materialized (${DUE})
-     update webhook_subscription subscription set lease_id = :leaseId, attempts = subscription.attempts + 1,
-       due_at = now() + :leaseMs * interval '1 millisecond', updated_at = now(),
-       status = case when subscription.external_id is null then 'creating' else 'renewing' end
-     from due
-     where subscription.environment_id = due.environment_id and subscription.event = due.event
-       and subscription.integrated_account_id = due.integrated_account_id
-     returning subscription.environment_id as "environmentId",
-       subscription.integrated_account_id as "integratedAccountId", subscription.event, subscription.lease_id as "leaseId",
-       subscription.external_id as "externalId", subscription.replaced_id as "replacedId",
-       subscription.is_replacement_due as "isReplacementDue", subscription.expires_at as "expiresAt",
-       subscription.requested, subscription.attempts, subscription.failed_at as "failedAt"`,
-    { leaseId: claim.leaseId, leaseMs: claim.leaseMs, regions: claim.regions ?? REGIONS, limit: 1 },
-  )
-}
-
 /** A subscription as the third party has it now. */
 export interface SettledSubscription {
   readonly externalId: Json
@@ -124,30 +105,13 @@ export interface SettledSubscription {
   readonly delayMs: number | undefined
 }
 
-/** Stores a success and releases the lease; returns whether it was held. Uses the primary key. */
-export async function storeSubscription(
-  tx: Db,
-  { environmentId, integratedAccountId, event, leaseId, requested }: SubscriptionLease,
-  { externalId, replacedId, expiresAt, delayMs }: SettledSubscription,
-): Promise<boolean> {
-  const stored = await execute(
-    tx,
-    `update webhook_subscription set status = 'active', external_id = :externalId::jsonb, replaced_id = :replacedId::jsonb,
-       is_replacement_due = ${IS_REPLACEMENT_DUE}, expires_at = :expiresAt, due_at = ${NEXT_DUE_AT},
-       lease_id = null, attempts = 0, error = '', failed_at = null, updated_at = now() where ${UNDER_LEASE}`,
-    {
-      environmentId,
-      integratedAccountId,
-      event,
-      leaseId,
-      requested,
-      externalId: jsonb(externalId),
-      replacedId: replacedId === null ? null : jsonb(replacedId),
-      expiresAt: expiresAt ?? null,
-      delayMs: delayMs ?? null,
-    },
-  )
-  return stored > 0
+/** A success. */
+export function subscribed({ externalId, replacedId, expiresAt, delayMs }: SettledSubscription): DueSettlement {
+  const set = `status = 'active', external_id = :newId::jsonb, replaced_id = :oldId::jsonb,
+    is_replacement_due = ${IS_REPLACEMENT_DUE}, expires_at = :endsAt, error = '', failed_at = null, updated_at = now()`
+  const oldId = replacedId === null ? null : jsonb(replacedId)
+  const values = { newId: jsonb(externalId), oldId, endsAt: expiresAt ?? null }
+  return { delayMs: delayMs ?? null, attempts: 0, set, values }
 }
 
 /** A request that did not succeed. */
@@ -164,67 +128,35 @@ export interface FailedRequest {
   readonly isGone: boolean
 }
 
-/** Stores a failure and releases the lease; returns whether it was held. Uses the primary key. */
-export async function storeFailedRequest(
-  tx: Db,
-  { environmentId, integratedAccountId, event, leaseId, requested, attempts }: SubscriptionLease,
+/** A failure. */
+export function failedRequest(
+  { attempts }: DueSubscription,
   { delayMs, isCounted, isFailed, error, isGone }: FailedRequest,
-): Promise<boolean> {
-  const stored = await execute(
-    tx,
-    `update webhook_subscription set lease_id = null, error = :error, updated_at = now(),
-       attempts = case when requested = :requested then :attempts else 0 end, due_at = date_trunc('milliseconds', ${NEXT_DUE_AT}),
-       status = case when :isFailed or failed_at is not null then 'failed' when :isGone then 'creating' else status end,
-       failed_at = coalesce(failed_at, case when :isFailed then now() end),
-       external_id = case when :isGone then null else external_id end,
-       expires_at = case when :isGone then null else expires_at end
-     where ${UNDER_LEASE}`,
-    {
-      environmentId,
-      integratedAccountId,
-      event,
-      leaseId,
-      requested,
-      attempts: isCounted ? attempts : attempts - 1,
-      delayMs,
-      isFailed,
-      error,
-      isGone,
-    },
-  )
-  return stored > 0
+): DueSettlement {
+  const set = `error = :error, updated_at = now(),
+    status = case when :isFailed or failed_at is not null then 'failed' when :isGone then 'creating' else status end,
+    failed_at = coalesce(failed_at, case when :isFailed then now() end),
+    external_id = case when :isGone then null else external_id end,
+    expires_at = case when :isGone then null else expires_at end`
+  return { delayMs, attempts: isCounted ? attempts : attempts - 1, set, values: { error, isFailed, isGone } }
 }
 
-/** Shows that a subscription is being deleted. Uses the primary key. */
-export async function markDeleting(
-  tx: Db,
-  { environmentId, integratedAccountId, event, leaseId }: SubscriptionLease,
-): Promise<void> {
-  const sql = `update webhook_subscription set status = 'deleting' where ${UNDER_LEASE}`
-  await execute(tx, sql, { environmentId, integratedAccountId, event, leaseId })
+/** Shows that a subscription is being deleted. */
+export async function markDeleting(tx: Db, lease: Lease<DueSubscription>): Promise<void> {
+  await updateHeld(tx, SUBSCRIPTIONS, lease, `status = 'deleting'`)
 }
 
-/** Stores that the account has no subscription, until the condition is looked at again, and releases the lease. Uses the primary key. */
-export async function storeNone(
-  tx: Db,
-  { environmentId, integratedAccountId, event, leaseId, requested }: SubscriptionLease,
-  delayMs: number,
-): Promise<void> {
-  await execute(
-    tx,
-    `update webhook_subscription set status = 'none', external_id = null, replaced_id = null, expires_at = null,
-       is_replacement_due = false, due_at = ${NEXT_DUE_AT}, lease_id = null, attempts = 0,
-       error = '', failed_at = null, updated_at = now() where ${UNDER_LEASE}`,
-    { environmentId, integratedAccountId, event, leaseId, requested, delayMs },
-  )
+/** The account has no subscription, until the condition is looked at again. */
+export function unsubscribed(delayMs: number): DueSettlement {
+  const set = `status = 'none', external_id = null, replaced_id = null, expires_at = null, is_replacement_due = false,
+    error = '', failed_at = null, updated_at = now()`
+  return { delayMs, attempts: 0, set }
 }
 
-/** Deletes a subscription that the definition no longer has; one that was asked for since is created anew. Uses the primary key. */
-export async function deleteSubscription(tx: Db, lease: SubscriptionLease): Promise<void> {
-  const { environmentId, integratedAccountId, event, leaseId, requested } = lease
-  const sql = `delete from webhook_subscription where ${UNDER_LEASE} and requested = :requested`
-  const deleted = await execute(tx, sql, { environmentId, integratedAccountId, event, leaseId, requested })
-  if (deleted === 0) await storeNone(tx, lease, 0)
+/** Deletes a subscription that the definition no longer has; one that was asked for since is created anew. */
+export async function deleteSubscription(tx: Db, lease: Lease<DueSubscription>): Promise<void> {
+  const isDeleted = await settleDue(tx, SUBSCRIPTIONS, lease, { isDone: true })
+  if (!isDeleted) await settleDue(tx, SUBSCRIPTIONS, lease, unsubscribed(0))
 }
 
 /** Notes that the replaced subscription was deleted at the third party. Uses the primary key. */
