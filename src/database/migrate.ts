@@ -35,6 +35,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0012-due-in-regions': ['0012-due-in-regions.sql'],
   '0014-webhook-announcements': ['0014-webhook-announcements.sql'],
   '0013-deletions': ['0013-deletions.sql'],
+  '0017-context-lookup': ['0017-context-lookup.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */
