@@ -1,7 +1,8 @@
 import { create, fromJson, toJson } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { ResourceStatsSchema } from '../../gen/patchbay/v1/sync_job_run_pb.ts'
-import { resourceStatsFromProto, resourceStatsToProto } from '../../src/api/services/sync-job-run.convert.ts'
+import { shapeOf } from '../../src/api/services/shape.ts'
+import { resourceStatsFromProto } from '../../src/api/services/sync-job-run.convert.ts'
 import type { ResourceStats } from '../../src/runs/index.ts'
 
 const BEGUN: ResourceStats = {
@@ -24,7 +25,7 @@ const TABLE: readonly (readonly [string, ResourceStats])[] = [
 
 describe('the counters of a node', () => {
   it.each(TABLE)('%s come back from a daemon as they were shown to it', (_, stats) => {
-    const message = create(ResourceStatsSchema, resourceStatsToProto(stats))
+    const message = create(ResourceStatsSchema, shapeOf(ResourceStatsSchema).from<ResourceStats>()(stats))
     const received = fromJson(ResourceStatsSchema, toJson(ResourceStatsSchema, message))
     expect(resourceStatsFromProto(received)).toEqual(stats)
   })

@@ -1,7 +1,5 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { ApiTokenSchema } from '../../../gen/patchbay/v1/api_token_pb.ts'
+import { ApiTokenSchema } from '../../../gen/patchbay/v1/api_token_pb.ts'
 import { ApiTokenService, type CreateApiTokenRequest } from '../../../gen/patchbay/v1/api_token_service_pb.ts'
-import { listQuery, pageById } from '../../database/index.ts'
 import {
   type ApiTokenInput,
   type ApiTokenRecord,
@@ -16,7 +14,9 @@ import { callerOf, teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { IdempotencyDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { dateFrom, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+import { byId, listRpc } from './list-rpc.ts'
+import { shapeOf } from './shape.ts'
+import { dateFrom, versionFrom } from './values.convert.ts'
 
 /** Administers the API tokens of the caller's team and its environments. */
 export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
@@ -25,14 +25,18 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
     createApiToken: (request, context) =>
       runIdempotent(deps, teamIdOf(context), ApiTokenService.method.createApiToken, request, async (tx) => {
         const { apiToken, token } = await createApiToken(tx, callerOf(context), apiTokenInputFromProto(request))
-        return apiTokenToProto(apiToken, token)
+        return apiTokenToProto({ ...apiToken, token })
       }),
     getApiToken: async ({ id }, context) => apiTokenToProto(await getApiToken(database.pool, teamIdOf(context), id)),
-    listApiTokens: async (request, context) => {
-      const query = listQuery('api_token', teamIdOf(context))
-      const page = await pageById(query, request, (range) => listApiTokens(database.pool, teamIdOf(context), range))
-      return { apiTokens: page.items.map((token) => apiTokenToProto(token)), nextPageToken: page.nextPageToken }
-    },
+    listApiTokens: listRpc(
+      ApiTokenService.method.listApiTokens,
+      apiTokenToProto,
+      byId({
+        list: 'api_token',
+        owner: teamIdOf,
+        read: (range, context) => listApiTokens(database.pool, teamIdOf(context), range),
+      }),
+    ),
     updateApiToken: async ({ id, name, expiresAt, etag }, context) => {
       const input = { id, name, expiresAt: dateFrom(expiresAt), version: versionFrom(etag) }
       return apiTokenToProto(await updateApiToken(database.pool, teamIdOf(context), input))
@@ -47,28 +51,8 @@ export function apiTokenService(deps: IdempotencyDeps): ServiceDefinition {
   })
 }
 
-/**
- * An API token without its secret.
- *
- * @param secret only in the response of the creation, which alone shows it
- */
-function apiTokenToProto(token: ApiTokenRecord, secret?: string): MessageInitShape<typeof ApiTokenSchema> {
-  return {
-    id: token.id,
-    kind: token.kind,
-    teamId: token.teamId,
-    environmentId: token.environmentId ?? undefined,
-    name: token.name,
-    hint: token.hint,
-    expiresAt: timestampFrom(token.expiresAt),
-    lastUsedAt: timestampFrom(token.lastUsedAt),
-    revokedAt: timestampFrom(token.revokedAt),
-    createdAt: timestampFrom(token.createdAt),
-    updatedAt: timestampFrom(token.updatedAt),
-    etag: toEtag(token.version),
-    token: secret,
-  }
-}
+/** An API token; the response of its creation alone has the secret, as `token`. */
+const apiTokenToProto = shapeOf(ApiTokenSchema).from<ApiTokenRecord & { readonly token?: string }>()
 
 /** The contract guarantees that an environment is named exactly when the kind is `environment`. */
 function apiTokenInputFromProto(request: CreateApiTokenRequest): ApiTokenInput {

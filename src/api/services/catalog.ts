@@ -1,29 +1,40 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
+import type { HandlerContext } from '@connectrpc/connect'
 import type { CatalogEntrySchema } from '../../../gen/patchbay/v1/catalog_pb.ts'
 import { CatalogService } from '../../../gen/patchbay/v1/catalog_service_pb.ts'
-import { listQuery, pageById } from '../../database/index.ts'
 import { type CatalogEntry, listCatalog } from '../../link-sessions/index.ts'
-import { environmentCallerOf } from '../caller.ts'
+import { environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
+import { byId, listRpc } from './list-rpc.ts'
 
 /** Shows what customers can connect in an environment. */
 export function catalogService({ links }: Pick<ServiceDeps, 'links'>): ServiceDefinition {
+  const logoUrl = (name: string) => `${links.publicUrl()}/connect/logo/${name}.svg`
   return defineService(CatalogService, {
-    listCatalog: async (request, context) => {
-      const { kind, tokenId, environmentId } = environmentCallerOf(context)
-      const { category, isBeta, tags, q } = request
-      const filter = { category, isBeta, tags, q }
-      const linkSessionId = kind === 'link' ? tokenId : undefined
-      const query = listQuery('catalog', linkSessionId ?? environmentId, filter)
-      const page = await pageById(query, request, (range) =>
-        listCatalog(links, { environmentId, linkSessionId }, filter, range),
-      )
-      const logoUrl = (name: string) => `${links.publicUrl()}/connect/logo/${name}.svg`
-      const catalogEntries = page.items.map((entry) => catalogEntryToProto(entry, logoUrl))
-      return { catalogEntries, nextPageToken: page.nextPageToken }
-    },
+    listCatalog: listRpc(
+      CatalogService.method.listCatalog,
+      (entry: CatalogEntry) => catalogEntryToProto(entry, logoUrl),
+      byId({
+        list: 'catalog',
+        owner: (context) => linkSessionIdOf(context) ?? environmentIdOf(context),
+        filter: ({ category, isBeta, tags, q }) => ({ category, isBeta, tags, q }),
+        read: (range, context, filter) =>
+          listCatalog(
+            links,
+            { environmentId: environmentIdOf(context), linkSessionId: linkSessionIdOf(context) },
+            filter,
+            range,
+          ),
+      }),
+    ),
   })
+}
+
+/** The session of a link's token. */
+function linkSessionIdOf(context: HandlerContext): string | undefined {
+  const { kind, tokenId } = environmentCallerOf(context)
+  return kind === 'link' ? tokenId : undefined
 }
 
 function catalogEntryToProto(

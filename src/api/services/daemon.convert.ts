@@ -1,5 +1,5 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { ClaimedRunSchema, DaemonGroupSchema, DaemonSchema } from '../../../gen/patchbay/v1/daemon_pb.ts'
+import { ClaimedRunSchema, DaemonGroupSchema, DaemonSchema } from '../../../gen/patchbay/v1/daemon_pb.ts'
 import type {
   HeartbeatRequest,
   HeldRunStateSchema,
@@ -16,53 +16,22 @@ import type {
   ReportedProgress,
 } from '../../daemon-service/index.ts'
 import type { LeaseKey } from '../../runs/index.ts'
-import { structFrom } from '../messages/struct.ts'
 import type { Finding } from '../operation.ts'
+import { shapeOf } from './shape.ts'
 import { resourceStatsFromProto, syncJobRunToProto } from './sync-job-run.convert.ts'
 import { findTextProblems, objectInText, timestampFrom } from './values.convert.ts'
 
 /** The current state of a daemon. */
-export function daemonToProto({
-  regions,
-  registeredAt,
-  lastSeenAt,
-  ...daemon
-}: Daemon): MessageInitShape<typeof DaemonSchema> {
-  return {
-    ...daemon,
-    regions: [...regions],
-    registeredAt: timestampFrom(registeredAt),
-    lastSeenAt: timestampFrom(lastSeenAt),
-  }
-}
+export const daemonToProto = shapeOf(DaemonSchema).from<Daemon>()
 
 /** The current state of a daemon group. */
-export function daemonGroupToProto({ oldestDueAt, ...group }: DaemonGroup): MessageInitShape<typeof DaemonGroupSchema> {
-  return { ...group, oldestDueAt: timestampFrom(oldestDueAt) }
-}
+export const daemonGroupToProto = shapeOf(DaemonGroupSchema).from<DaemonGroup>()
 
 /** A claimed run with everything that a daemon needs to execute it. */
-export function assignmentToProto(assignment: Assignment): MessageInitShape<typeof ClaimedRunSchema> {
-  const { run, leaseId, leaseExpiresAt, checkpoint, previousRunDate, attemptsMax, tenantId } = assignment
-  return {
-    run: syncJobRunToProto(run),
-    leaseId,
-    attemptsMax,
-    tenantId,
-    leaseExpiresAt: timestampFrom(leaseExpiresAt),
-    previousRunDate: timestampFrom(previousRunDate),
-    checkpoint: checkpoint === null ? undefined : structFrom(checkpoint),
-    context: structFrom(assignment.context),
-    environmentVariables: structFrom(assignment.environmentVariables),
-    valuesJson: valuesText(assignment),
-    resources: assignment.resources.map((resource) => ({
-      idPath: [...resource.idPath],
-      parentPaths: [...resource.parentPaths],
-      previousRunDate: timestampFrom(resource.previousRunDate),
-      recordSchema: resource.recordSchema === undefined ? undefined : structFrom(resource.recordSchema),
-    })),
-  }
-}
+export const assignmentToProto = shapeOf(ClaimedRunSchema).from<Assignment>({
+  run: ({ run }) => syncJobRunToProto(run),
+  valuesJson: valuesText,
+})
 
 /** The free-form values of a run as text, which keeps numbers that binary protobuf would change. */
 function valuesText({ run, checkpoint, context, environmentVariables }: Assignment): string {

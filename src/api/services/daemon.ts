@@ -12,7 +12,6 @@ import {
   releaseRun,
   reportProgress,
 } from '../../daemon-service/index.ts'
-import { listQuery, pageById } from '../../database/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import {
@@ -26,6 +25,7 @@ import {
   progressFromProto,
 } from './daemon.convert.ts'
 import type { ServiceDeps } from './deps.ts'
+import { byId, listRpc } from './list-rpc.ts'
 import { runErrorFromProto, syncJobRunToProto } from './sync-job-run.convert.ts'
 
 /** Margin before the deadline of a claim, so that its answer arrives in time. */
@@ -42,18 +42,19 @@ export function daemonService({ daemons }: Pick<ServiceDeps, 'daemons'>): Servic
         heartbeatSeconds: HEARTBEAT_SECONDS,
         leaseSeconds: LEASE_SECONDS,
       }),
-      listDaemons: async (request, context) => {
-        const { groupKey } = request
-        const query = listQuery('daemon', environmentIdOf(context), { groupKey })
-        const page = await pageById(query, request, (range) =>
-          listDaemons(pool, environmentIdOf(context), { groupKey }, range),
-        )
-        return { daemons: page.items.map(daemonToProto), nextPageToken: page.nextPageToken }
-      },
-      listDaemonGroups: async (request, context) => {
-        const page = await listDaemonGroups(pool, environmentIdOf(context), request)
-        return { daemonGroups: page.items.map(daemonGroupToProto), nextPageToken: page.nextPageToken }
-      },
+      listDaemons: listRpc(
+        DaemonService.method.listDaemons,
+        daemonToProto,
+        byId({
+          list: 'daemon',
+          owner: environmentIdOf,
+          filter: ({ groupKey }) => ({ groupKey }),
+          read: (range, context, filter) => listDaemons(pool, environmentIdOf(context), filter, range),
+        }),
+      ),
+      listDaemonGroups: listRpc(DaemonService.method.listDaemonGroups, daemonGroupToProto, (request, context) =>
+        listDaemonGroups(pool, environmentIdOf(context), request),
+      ),
       claimRuns: async ({ daemonId, capacity, waitSeconds }, context) => {
         const waitMs = Math.min(waitSeconds * 1_000, (context.timeoutMs() ?? Number.POSITIVE_INFINITY) - ANSWER_MS)
         const input = { daemonId, capacity: capacity === 0 ? 1 : capacity, waitMs }

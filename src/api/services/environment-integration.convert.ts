@@ -1,10 +1,9 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { EnvironmentIntegrationSchema } from '../../../gen/patchbay/v1/environment_integration_pb.ts'
-import type {
-  CreateEnvironmentIntegrationRequest,
-  ListEnvironmentIntegrationsRequest,
+import { EnvironmentIntegrationSchema } from '../../../gen/patchbay/v1/environment_integration_pb.ts'
+import {
+  type CreateEnvironmentIntegrationRequest,
+  type ListEnvironmentIntegrationsRequest,
   ResolveEnvironmentIntegrationResponseSchema,
-  UpdateEnvironmentIntegrationRequest,
+  type UpdateEnvironmentIntegrationRequest,
 } from '../../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import type { ResolvedConfig } from '../../definitions/index.ts'
 import type {
@@ -13,29 +12,14 @@ import type {
   EnvironmentIntegrationFilter,
   EnvironmentIntegrationInput,
 } from '../../integrations/index.ts'
-import { structFrom } from '../messages/struct.ts'
 import { integrationToProto } from './integration.convert.ts'
-import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+import { shapeOf } from './shape.ts'
+import { versionFrom } from './values.convert.ts'
 
 /** An installation with its integration, whose team and installed environments are part of it. */
-export function environmentIntegrationToProto(
-  installation: EnvironmentIntegration,
-): MessageInitShape<typeof EnvironmentIntegrationSchema> {
-  return {
-    id: installation.id,
-    integrationId: installation.integrationId,
-    environmentId: installation.environmentId,
-    showInCatalog: installation.showInCatalog,
-    isEnabled: installation.isEnabled,
-    createdAt: timestampFrom(installation.createdAt),
-    updatedAt: timestampFrom(installation.updatedAt),
-    integration: integrationToProto(installation.integration),
-    override: structFrom(installation.override),
-    etag: toEtag(installation.version),
-    clientSecretExpiresAt:
-      installation.clientSecretExpiresAt === null ? undefined : timestampFrom(installation.clientSecretExpiresAt),
-  }
-}
+export const environmentIntegrationToProto = shapeOf(EnvironmentIntegrationSchema).from<EnvironmentIntegration>({
+  integration: ({ integration }) => integrationToProto(integration),
+})
 
 /** The installation to create. An absent override overrides nothing. */
 export function environmentIntegrationInputFromProto(
@@ -62,9 +46,6 @@ export function environmentIntegrationFilterFromProto(
 }
 
 /** The effective config, and by JSON path the layer of each of its leaves. */
-export function resolvedConfigToProto({
-  config,
-  layers,
-}: ResolvedConfig): MessageInitShape<typeof ResolveEnvironmentIntegrationResponseSchema> {
-  return { config: structFrom(config), layers }
-}
+export const resolvedConfigToProto = shapeOf(ResolveEnvironmentIntegrationResponseSchema).from<
+  ResolvedConfig & { readonly redirectUri: string }
+>()

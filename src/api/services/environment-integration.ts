@@ -1,6 +1,5 @@
 import { EnvironmentIntegrationService } from '../../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import type { JsonObject } from '../../base/index.ts'
-import { listQuery, pageById } from '../../database/index.ts'
 import { checkConfig, isLargeConfig } from '../../definitions/index.ts'
 import {
   createEnvironmentIntegration,
@@ -23,6 +22,7 @@ import {
 } from './environment-integration.convert.ts'
 import { runIdempotent } from './idempotency.ts'
 import { viewFromProto } from './integration.convert.ts'
+import { byId, listRpc } from './list-rpc.ts'
 import { versionFrom } from './values.convert.ts'
 
 /** Installs integrations in an environment and overrides their config there. */
@@ -44,16 +44,20 @@ export function environmentIntegrationService(
       },
       getEnvironmentIntegration: async ({ id }, context) =>
         environmentIntegrationToProto(await getEnvironmentIntegration(database.pool, environmentCallerOf(context), id)),
-      listEnvironmentIntegrations: async (request, context) => {
-        const filter = environmentIntegrationFilterFromProto(request)
-        const view = viewFromProto(request.view)
-        const query = listQuery('environment_integration', environmentIdOf(context), { ...filter, view })
-        const page = await pageById(query, request, (range) =>
-          listEnvironmentIntegrations(database.pool, environmentCallerOf(context), filter, { ...range, view }),
-        )
-        const environmentIntegrations = page.items.map(environmentIntegrationToProto)
-        return { environmentIntegrations, nextPageToken: page.nextPageToken }
-      },
+      listEnvironmentIntegrations: listRpc(
+        EnvironmentIntegrationService.method.listEnvironmentIntegrations,
+        environmentIntegrationToProto,
+        byId({
+          list: 'environment_integration',
+          owner: environmentIdOf,
+          filter: (request) => ({
+            ...environmentIntegrationFilterFromProto(request),
+            view: viewFromProto(request.view),
+          }),
+          read: (range, context, { view, ...filter }) =>
+            listEnvironmentIntegrations(database.pool, environmentCallerOf(context), filter, { ...range, view }),
+        }),
+      ),
       updateEnvironmentIntegration: async (request, context) => {
         const change = environmentIntegrationChangeFromProto(request)
         return environmentIntegrationToProto(
@@ -69,10 +73,11 @@ export function environmentIntegrationService(
         )
         return {}
       },
-      resolveEnvironmentIntegration: async ({ id }, context) => ({
-        ...resolvedConfigToProto(await resolveEnvironmentIntegration(database.pool, environmentCallerOf(context), id)),
-        redirectUri: callbackUriOf(deps.links),
-      }),
+      resolveEnvironmentIntegration: async ({ id }, context) =>
+        resolvedConfigToProto({
+          ...(await resolveEnvironmentIntegration(database.pool, environmentCallerOf(context), id)),
+          redirectUri: callbackUriOf(deps.links),
+        }),
     },
     { createEnvironmentIntegration: ({ override }) => overrideFindings(override) },
   )

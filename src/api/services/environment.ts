@@ -1,7 +1,5 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { EnvironmentSchema } from '../../../gen/patchbay/v1/environment_pb.ts'
+import { EnvironmentSchema } from '../../../gen/patchbay/v1/environment_pb.ts'
 import { EnvironmentService } from '../../../gen/patchbay/v1/environment_service_pb.ts'
-import { listQuery, pageById } from '../../database/index.ts'
 import {
   createEnvironment,
   deleteEnvironment,
@@ -14,7 +12,9 @@ import { teamIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
-import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+import { byId, listRpc } from './list-rpc.ts'
+import { shapeOf } from './shape.ts'
+import { versionFrom } from './values.convert.ts'
 
 /** Administers the environments of the caller's team. */
 export function environmentService(deps: Pick<ServiceDeps, 'database' | 'secrets' | 'contents'>): ServiceDefinition {
@@ -26,11 +26,15 @@ export function environmentService(deps: Pick<ServiceDeps, 'database' | 'secrets
       ),
     getEnvironment: async ({ id }, context) =>
       environmentToProto(await getEnvironment(database.pool, teamIdOf(context), id)),
-    listEnvironments: async (request, context) => {
-      const query = listQuery('environment', teamIdOf(context))
-      const page = await pageById(query, request, (range) => listEnvironments(database.pool, teamIdOf(context), range))
-      return { environments: page.items.map(environmentToProto), nextPageToken: page.nextPageToken }
-    },
+    listEnvironments: listRpc(
+      EnvironmentService.method.listEnvironments,
+      environmentToProto,
+      byId({
+        list: 'environment',
+        owner: teamIdOf,
+        read: (range, context) => listEnvironments(database.pool, teamIdOf(context), range),
+      }),
+    ),
     updateEnvironment: async ({ id, name, branding, etag }, context) =>
       environmentToProto(
         await updateEnvironment(database.pool, teamIdOf(context), { id, name, branding, version: versionFrom(etag) }),
@@ -44,18 +48,6 @@ export function environmentService(deps: Pick<ServiceDeps, 'database' | 'secrets
 }
 
 /** An environment of the caller's team. */
-function environmentToProto(environment: EnvironmentRecord): MessageInitShape<typeof EnvironmentSchema> {
-  return {
-    id: environment.id,
-    teamId: environment.teamId,
-    name: environment.name,
-    branding: {
-      displayName: environment.displayName,
-      logoUrl: environment.logoUrl,
-      accentColor: environment.accentColor,
-    },
-    createdAt: timestampFrom(environment.createdAt),
-    updatedAt: timestampFrom(environment.updatedAt),
-    etag: toEtag(environment.version),
-  }
-}
+const environmentToProto = shapeOf(EnvironmentSchema).from<EnvironmentRecord>({
+  branding: ({ displayName, logoUrl, accentColor }) => ({ displayName, logoUrl, accentColor }),
+})

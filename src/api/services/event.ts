@@ -1,5 +1,4 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { EventSchema } from '../../../gen/patchbay/v1/event_pb.ts'
+import { EventSchema } from '../../../gen/patchbay/v1/event_pb.ts'
 import { EventService, type ListEventsRequest } from '../../../gen/patchbay/v1/event_service_pb.ts'
 import { notFound } from '../../base/index.ts'
 import { expungeEvent } from '../../deliveries/index.ts'
@@ -12,11 +11,12 @@ import {
   listEvents,
 } from '../../events/index.ts'
 import { environmentIdOf } from '../caller.ts'
-import { structFrom } from '../messages/struct.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
+import { listRpc } from './list-rpc.ts'
+import { shapeOf } from './shape.ts'
 import { checkRange } from './time-range.ts'
-import { dateFrom, timestampFrom } from './values.convert.ts'
+import { dateFrom } from './values.convert.ts'
 
 /** Reads the events of an environment. */
 export function eventService({ database }: Pick<ServiceDeps, 'database'>): ServiceDefinition {
@@ -28,11 +28,9 @@ export function eventService({ database }: Pick<ServiceDeps, 'database'>): Servi
         if (event === undefined) throw notFound('event', id)
         return eventToProto(event)
       },
-      listEvents: async (request, context) => {
-        const [environmentId, filter] = [environmentIdOf(context), eventFilterFromProto(request)]
-        const page = await listEvents(database.pool, environmentId, filter, request)
-        return { events: page.items.map(eventToProto), nextPageToken: page.nextPageToken }
-      },
+      listEvents: listRpc(EventService.method.listEvents, eventToProto, (request, context) =>
+        listEvents(database.pool, environmentIdOf(context), eventFilterFromProto(request), request),
+      ),
       expungeEvent: async ({ id }, context) =>
         eventToProto(await database.transaction((tx) => expungeEvent(tx, environmentIdOf(context), id))),
     },
@@ -58,16 +56,4 @@ function eventFilterFromProto({
 }
 
 /** An event as the contract shows it. */
-export function eventToProto(event: EventRecord): MessageInitShape<typeof EventSchema> {
-  return {
-    id: event.id,
-    environmentId: event.environmentId,
-    type: event.type,
-    subjectId: event.subjectId ?? undefined,
-    integratedAccountId: event.integratedAccountId ?? undefined,
-    payload: structFrom(event.payload),
-    createdAt: timestampFrom(event.createdAt),
-    test: event.isTest ?? false,
-    expungedAt: timestampFrom(event.expungedAt),
-  }
-}
+export const eventToProto = shapeOf(EventSchema).from<EventRecord>({ test: ({ isTest }) => isTest })

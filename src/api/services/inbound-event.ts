@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { InboundEventSchema, InboundItemSchema } from '../../../gen/patchbay/v1/inbound_event_pb.ts'
+import { InboundEventSchema } from '../../../gen/patchbay/v1/inbound_event_pb.ts'
 import {
   InboundEventService,
   type ListInboundEventsRequest,
@@ -15,7 +14,6 @@ import {
   type InboundEventDetail,
   type InboundEventSummary,
   type InboundFilter,
-  type InboundItemRecord,
   listInboundEvents,
   replayInboundEvent,
 } from '../../inbound-webhooks/index.ts'
@@ -25,9 +23,11 @@ import { structFrom, valueFrom } from '../messages/struct.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
+import { listRpc } from './list-rpc.ts'
+import { shapeOf } from './shape.ts'
 import { taskToProto } from './task.ts'
 import { checkRange } from './time-range.ts'
-import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
+import { dateFrom, parseEnum } from './values.convert.ts'
 
 const { replayInboundEvent: replayOne, replayInboundEvents: replayMany } = InboundEventService.method
 
@@ -38,17 +38,18 @@ export function inboundEventService(deps: Pick<ServiceDeps, 'database' | 'secret
     InboundEventService,
     {
       getInboundEvent: async ({ id }, context) =>
-        detailToProto(await getInboundEvent(database.pool, environmentIdOf(context), id)),
-      listInboundEvents: async (request, context) => {
-        const filter = inboundFilterFromProto(request)
-        const page = await listInboundEvents(database.pool, environmentIdOf(context), filter, request)
-        return { inboundEvents: page.items.map(summaryToProto), nextPageToken: page.nextPageToken }
-      },
+        inboundEventToProto(await getInboundEvent(database.pool, environmentIdOf(context), id)),
+      listInboundEvents: listRpc(
+        InboundEventService.method.listInboundEvents,
+        inboundEventToProto,
+        (request, context) =>
+          listInboundEvents(database.pool, environmentIdOf(context), inboundFilterFromProto(request), request),
+      ),
       replayInboundEvent: (request, context) =>
         runIdempotent(deps, environmentIdOf(context), replayOne, request, async (tx) => {
           const id = request.id.toLowerCase()
           await replayInboundEvent(tx, environmentIdOf(context), id)
-          return detailToProto(await getInboundEvent(tx, environmentIdOf(context), id))
+          return inboundEventToProto(await getInboundEvent(tx, environmentIdOf(context), id))
         }),
       replayInboundEvents: (request, context) =>
         runIdempotent(deps, environmentIdOf(context), replayMany, request, async (tx) => {
@@ -58,7 +59,7 @@ export function inboundEventService(deps: Pick<ServiceDeps, 'database' | 'secret
           )
         }),
       expungeInboundEvent: async ({ id }, context) =>
-        detailToProto(await database.transaction((tx) => expungeInboundEvent(tx, environmentIdOf(context), id))),
+        inboundEventToProto(await database.transaction((tx) => expungeInboundEvent(tx, environmentIdOf(context), id))),
     },
     {
       listInboundEvents: checkRange,
@@ -104,62 +105,24 @@ function inboundFilterFromProto(request: ListInboundEventsRequest): InboundFilte
   }
 }
 
-function summaryToProto(event: InboundEventSummary) {
-  return {
-    id: event.id,
-    environmentId: event.environmentId,
-    sourceKind: event.sourceKind,
-    sourceId: event.sourceId,
-    environmentIntegrationId: event.environmentIntegrationId,
-    integratedAccountId: event.integratedAccountId ?? undefined,
-    state: event.state,
-    signature: event.signature,
-    method: event.method,
-    path: event.path,
-    query: event.query,
-    remoteAddress: event.remoteAddress,
-    bodyBytes: event.bodyBytes,
-    dedupeKey: event.dedupeKey ?? undefined,
-    duplicateCount: event.duplicates,
-    receivedAt: timestampFrom(event.receivedAt),
-    providerTime: timestampFrom(event.providerTime),
-    processedAt: timestampFrom(event.processedAt),
-    error: event.error === null ? undefined : structFrom(event.error),
-    hasContent: event.hasContent,
-  } satisfies MessageInitShape<typeof InboundEventSchema>
-}
-
-function detailToProto(event: InboundEventDetail): MessageInitShape<typeof InboundEventSchema> {
-  const { content, items, trace } = event
-  return {
-    ...summaryToProto(event),
-    trace: structFrom(trace),
-    ...(content === undefined
-      ? {}
-      : {
-          headers: content.headers.map(([name, value]) => ({ name, value })),
-          ...bodyToProto(content.body),
-          payload: content.payload === null ? undefined : valueFrom(content.payload),
-        }),
-    items: items.map(itemToProto),
-  }
-}
+/** What was received; the answer about one event alone has its content, its items and its trace. */
+const inboundEventToProto = shapeOf(InboundEventSchema).from<InboundEventSummary & Partial<InboundEventDetail>>({
+  duplicateCount: ({ duplicates }) => duplicates,
+  // Of one event alone.
+  trace: ({ items, trace }) => items && trace && structFrom(trace),
+  headers: ({ content }) => content?.headers.map(([name, value]) => ({ name, value })),
+  body: ({ content }) => content && textOf(content.body),
+  bodyBase64: ({ content }) => content && base64Of(content.body),
+  payload: ({ content }) =>
+    content === undefined || content.payload === null ? undefined : valueFrom(content.payload),
+})
 
 /** Text as text, anything else in base64. */
-function bodyToProto(body: Uint8Array): { readonly body: string } | { readonly bodyBase64: string } {
-  const bytes = Buffer.from(body)
-  return isUtf8(bytes) ? { body: bytes.toString('utf8') } : { bodyBase64: bytes.toString('base64') }
+function textOf(body: Uint8Array): string | undefined {
+  return isUtf8(body) ? Buffer.from(body).toString('utf8') : undefined
 }
 
-function itemToProto(item: InboundItemRecord): MessageInitShape<typeof InboundItemSchema> {
-  return {
-    index: item.index,
-    state: item.state,
-    integratedAccountId: item.integratedAccountId ?? undefined,
-    lookupValue: item.lookupValue ?? undefined,
-    eventId: item.eventId ?? undefined,
-    resource: item.resource ?? undefined,
-    recordId: item.recordId ?? undefined,
-    detail: item.detail ?? undefined,
-  }
+/** Of what is no text. */
+function base64Of(body: Uint8Array): string | undefined {
+  return isUtf8(body) ? undefined : Buffer.from(body).toString('base64')
 }

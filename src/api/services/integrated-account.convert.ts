@@ -1,5 +1,5 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type {
+import {
+  ForbiddenErrorSchema,
   IntegratedAccountHistoryEntrySchema,
   IntegratedAccountSchema,
   WebhookActivitySchema,
@@ -25,9 +25,8 @@ import type {
 import { REGIONS } from '../../base/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { WebhookOverview } from '../../webhook-subscriptions/index.ts'
-import { structFrom } from '../messages/struct.ts'
-import { embeddedIntegrationToProto } from './integration.convert.ts'
-import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+import { shapeOf } from './shape.ts'
+import { parseEnum, timestampFrom, versionFrom } from './values.convert.ts'
 
 const STATUSES = [
   'active',
@@ -46,85 +45,35 @@ const METHODS = [
 
 const INT32_MAX = 2 ** 31 - 1
 
-/** An account with its integration. The records have no credentials. @param webhooks absent: left out */
-export function integratedAccountToProto(
-  account: WithWholeContext<IntegratedAccount>,
-  webhooks?: WebhookOverview,
-): MessageInitShape<typeof IntegratedAccountSchema> {
-  return {
-    id: account.id,
-    tenantId: account.tenantId,
-    environmentIntegrationId: account.environmentIntegrationId,
-    context: structFrom(account.context),
-    status: account.status,
-    lastError: account.lastError,
-    lastActionResult: structFrom(account.lastActionResult),
-    createdAt: timestampFrom(account.createdAt),
-    updatedAt: timestampFrom(account.updatedAt),
-    isSandbox: account.isSandbox,
-    authenticationMethod: account.authenticationMethod,
-    credential: account.credential,
-    region: account.region,
-    environmentId: account.environmentId,
-    integration: embeddedIntegrationToProto(account.integration),
-    objectStoreContextFields: [...account.objectStoreContextFields],
-    contextErrors: [...account.contextErrors].map(([key, { reason, publicMessage }]) => ({
-      key,
-      reason,
-      message: publicMessage,
-    })),
-    etag: toEtag(account.version),
-    lastForbiddenError:
-      account.lastForbiddenError === null ? undefined : forbiddenErrorToProto(account.lastForbiddenError),
-    reauthorizationDueAt:
-      account.reauthorizationDueAt === null ? undefined : timestampFrom(account.reauthorizationDueAt),
-    externalId: account.externalId ?? '',
-    termsUrl: account.termsUrl,
-    termsAcceptedAt: account.termsAcceptedAt === null ? undefined : timestampFrom(account.termsAcceptedAt),
-    nextAttemptAt: account.nextAttemptAt === null ? undefined : timestampFrom(account.nextAttemptAt),
-    webhookSubscriptions: (webhooks?.subscriptions ?? []).map(subscriptionToProto),
-    webhookActivity: webhooks?.activity === undefined ? undefined : activityToProto(webhooks.activity),
-  }
+/** An account as an answer shows it. */
+export type AccountView = WithWholeContext<IntegratedAccount> & {
+  /** Absent: left out. */
+  readonly webhooks?: WebhookOverview | undefined
 }
 
-function subscriptionToProto({
-  event,
-  status,
-  externalId,
-  expiresAt,
-  nextAttemptAt,
-  error,
-  failedAt,
-}: WebhookOverview['subscriptions'][number]): MessageInitShape<typeof WebhookSubscriptionSchema> {
-  const time = (date: Date | null) => (date === null ? undefined : timestampFrom(date))
-  return {
-    event,
-    status,
-    externalId: externalId === null ? '' : typeof externalId === 'string' ? externalId : JSON.stringify(externalId),
-    expiresAt: time(expiresAt),
-    nextAttemptAt: time(nextAttemptAt),
-    lastError: error,
-    failedAt: time(failedAt),
-  }
-}
+/** An account with its integration. The records have no credentials. */
+export const integratedAccountToProto = shapeOf(IntegratedAccountSchema).from<AccountView>({
+  contextErrors: ({ contextErrors }) =>
+    [...contextErrors].map(([key, { reason, publicMessage }]) => ({ key, reason, message: publicMessage })),
+  lastForbiddenError: ({ lastForbiddenError }) => lastForbiddenError && forbiddenErrorToProto(lastForbiddenError),
+  webhookSubscriptions: ({ webhooks }) => webhooks?.subscriptions.map(subscriptionToProto),
+  webhookActivity: ({ webhooks }) => webhooks?.activity && activityToProto(webhooks.activity),
+})
 
-function activityToProto({
-  lastInboundAt,
-  inboundCount,
-  usualGapSeconds,
-  silentSince,
-}: NonNullable<WebhookOverview['activity']>): MessageInitShape<typeof WebhookActivitySchema> {
-  return {
-    lastInboundAt: timestampFrom(lastInboundAt),
-    inboundCount: Math.min(inboundCount, INT32_MAX),
-    usualGapSeconds: Math.min(Math.round(usualGapSeconds), INT32_MAX),
-    silentSince: silentSince === null ? undefined : timestampFrom(silentSince),
-  }
-}
+const subscriptionToProto = shapeOf(WebhookSubscriptionSchema).from<WebhookOverview['subscriptions'][number]>({
+  externalId: ({ externalId }) =>
+    externalId === null || typeof externalId === 'string' ? externalId : JSON.stringify(externalId),
+  lastError: ({ error }) => error,
+})
 
-function forbiddenErrorToProto({ resource, method, occurred_at }: ForbiddenError) {
-  return { resource, method, occurredAt: timestampFrom(new Date(occurred_at)) }
-}
+const activityToProto = shapeOf(WebhookActivitySchema).from<NonNullable<WebhookOverview['activity']>>({
+  inboundCount: ({ inboundCount }) => Math.min(inboundCount, INT32_MAX),
+  usualGapSeconds: ({ usualGapSeconds }) => Math.min(Math.round(usualGapSeconds), INT32_MAX),
+})
+
+const forbiddenErrorToProto = shapeOf(ForbiddenErrorSchema).from<ForbiddenError>({
+  occurredAt: ({ occurred_at }) => timestampFrom(new Date(occurred_at)),
+})
 
 /** The account to connect, with the credentials of the request. */
 export function integratedAccountInputFromProto(request: CreateIntegratedAccountRequest): IntegratedAccountInput {
@@ -166,14 +115,4 @@ export function integratedAccountFilterFromProto(request: ListIntegratedAccounts
 }
 
 /** One change of status; the first entry has no status before it. */
-export function historyEntryToProto(
-  entry: AccountHistoryRecord,
-): MessageInitShape<typeof IntegratedAccountHistoryEntrySchema> {
-  return {
-    fromStatus: entry.fromStatus ?? undefined,
-    toStatus: entry.toStatus,
-    cause: entry.cause,
-    lastError: entry.lastError,
-    occurredAt: timestampFrom(entry.occurredAt),
-  }
-}
+export const historyEntryToProto = shapeOf(IntegratedAccountHistoryEntrySchema).from<AccountHistoryRecord>()

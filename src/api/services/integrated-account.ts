@@ -1,4 +1,7 @@
-import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import {
+  IntegratedAccountService,
+  type ListIntegratedAccountsRequest,
+} from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import {
   changeIntegratedAccount,
   createIntegratedAccount,
@@ -15,7 +18,7 @@ import {
   withWholeContexts,
 } from '../../accounts/index.ts'
 import { type Failure, invalidFields, type JsonObject } from '../../base/index.ts'
-import { type Db, listQuery, pageById } from '../../database/index.ts'
+import type { Db } from '../../database/index.ts'
 import {
   checkPostConnectForm,
   getPostConnectForm,
@@ -36,6 +39,7 @@ import {
   integratedAccountToProto,
 } from './integrated-account.convert.ts'
 import { viewFromProto } from './integration.convert.ts'
+import { byId, listRpc } from './list-rpc.ts'
 import { formOptionsRequestFromProto, formOptionsToProto, postConnectFormToProto } from './post-connect-form.convert.ts'
 import { versionFrom } from './values.convert.ts'
 
@@ -48,10 +52,20 @@ export function integratedAccountService(
   const { database, accounts } = deps
   /** After the transaction of a change: values may have to be read from the object store. */
   const shown = async (account: IntegratedAccount, tx: Db = database.pool) =>
-    integratedAccountToProto(
-      await withWholeContext(accounts, tx, account),
-      account.hasWebhooks === false ? undefined : await readWebhookOverview(tx, account),
-    )
+    integratedAccountToProto({
+      ...(await withWholeContext(accounts, tx, account)),
+      webhooks: account.hasWebhooks === false ? undefined : await readWebhookOverview(tx, account),
+    })
+  const readAccounts = byId({
+    list: 'integrated_account',
+    owner: environmentIdOf,
+    filter: (request: ListIntegratedAccountsRequest) => ({
+      ...integratedAccountFilterFromProto(request),
+      view: viewFromProto(request.view),
+    }),
+    read: (range, context, { view, ...filter }) =>
+      listIntegratedAccounts(database.pool, environmentCallerOf(context), filter, { ...range, view }),
+  })
   return defineService(
     IntegratedAccountService,
     {
@@ -65,22 +79,18 @@ export function integratedAccountService(
       },
       getIntegratedAccount: async ({ id }, context) =>
         shown(await getIntegratedAccount(accounts, database.pool, environmentCallerOf(context), id)),
-      listIntegratedAccounts: async (request, context) => {
-        const filter = integratedAccountFilterFromProto(request)
-        const view = viewFromProto(request.view)
-        const query = listQuery('integrated_account', environmentIdOf(context), { ...filter, view })
-        const page = await pageById(query, request, (range) =>
-          listIntegratedAccounts(database.pool, environmentCallerOf(context), filter, { ...range, view }),
-        )
-        const items =
-          view === 'full'
-            ? await withWholeContexts(accounts, database.pool, page.items)
-            : page.items.map((account) => ({ ...account, contextErrors: NO_CONTEXT_ERRORS }))
-        return {
-          integratedAccounts: items.map((item) => integratedAccountToProto(item)),
-          nextPageToken: page.nextPageToken,
-        }
-      },
+      listIntegratedAccounts: listRpc(
+        IntegratedAccountService.method.listIntegratedAccounts,
+        integratedAccountToProto,
+        async (request, context) => {
+          const page = await readAccounts(request, context)
+          const items =
+            viewFromProto(request.view) === 'full'
+              ? await withWholeContexts(accounts, database.pool, page.items)
+              : page.items.map((account) => ({ ...account, contextErrors: NO_CONTEXT_ERRORS }))
+          return { ...page, items }
+        },
+      ),
       updateIntegratedAccount: async (request, context) => {
         const change = integratedAccountChangeFromProto(request)
         return shown(await changeIntegratedAccount(accounts, database, environmentCallerOf(context), change))
@@ -114,14 +124,17 @@ export function integratedAccountService(
         await database.transaction((tx) => deleteIntegratedAccount(accounts, tx, environmentCallerOf(context), input))
         return {}
       },
-      listIntegratedAccountHistory: async (request, context) => {
-        const { id } = request
-        const query = listQuery('integrated_account_history', environmentIdOf(context), { id })
-        const page = await pageById(query, request, (range) =>
-          listIntegratedAccountHistory(database.pool, environmentCallerOf(context), id, range),
-        )
-        return { historyEntries: page.items.map(historyEntryToProto), nextPageToken: page.nextPageToken }
-      },
+      listIntegratedAccountHistory: listRpc(
+        IntegratedAccountService.method.listIntegratedAccountHistory,
+        historyEntryToProto,
+        byId({
+          list: 'integrated_account_history',
+          owner: environmentIdOf,
+          filter: ({ id }) => ({ id }),
+          read: (range, context, { id }) =>
+            listIntegratedAccountHistory(database.pool, environmentCallerOf(context), id, range),
+        }),
+      ),
       getPostConnectForm: async ({ id }, context) =>
         postConnectFormToProto(await getPostConnectForm(accounts, { environmentId: environmentIdOf(context), id })),
       listFormOptions: async (request, context) => {

@@ -1,7 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type {
-  ConfigFindingSchema,
-  EmbeddedIntegrationSchema,
+import {
+  type ConfigFindingSchema,
   IntegrationGrantSchema,
   IntegrationSchema,
   IntegrationToolSchema,
@@ -17,12 +16,11 @@ import type {
   IntegrationChange,
   IntegrationGrantRecord,
   IntegrationInput,
-  IntegrationRecord,
   Sharing,
 } from '../../integrations/index.ts'
-import { structFrom } from '../messages/struct.ts'
+import { shapeOf } from './shape.ts'
 import { teamToProto } from './team.ts'
-import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+import { parseEnum, versionFrom } from './values.convert.ts'
 
 const SHARING = ['allow', 'ask', 'deny'] as const satisfies readonly Sharing[]
 
@@ -32,35 +30,9 @@ export type IntegrationView = 'basic' | 'full'
 const VIEWS = ['basic', 'full'] as const satisfies readonly IntegrationView[]
 
 /** An integration as its own resource and inside an installation. Without a config the key is absent. */
-export function integrationToProto(integration: Integration): MessageInitShape<typeof IntegrationSchema> {
-  return {
-    ...sharedFields(integration),
-    installedEnvironment: [...integration.installedEnvironment],
-    team: teamToProto(integration.team),
-  }
-}
-
-/** An integration inside an account: it has neither team nor installed environments. */
-export function embeddedIntegrationToProto(
-  integration: IntegrationRecord,
-): MessageInitShape<typeof EmbeddedIntegrationSchema> {
-  return sharedFields(integration)
-}
-
-function sharedFields(integration: IntegrationRecord) {
-  return {
-    id: integration.id,
-    name: integration.name,
-    category: integration.category,
-    isBeta: integration.isBeta,
-    config: integration.config && structFrom(integration.config),
-    teamId: integration.teamId,
-    sharing: integration.sharing,
-    createdAt: timestampFrom(integration.createdAt),
-    updatedAt: timestampFrom(integration.updatedAt),
-    etag: toEtag(integration.version),
-  }
-}
+export const integrationToProto = shapeOf(IntegrationSchema).from<Integration>({
+  team: ({ team }) => teamToProto(team),
+})
 
 /** The integration to create. The contract guarantees that there is a config. */
 export function integrationInputFromProto(request: CreateIntegrationRequest): IntegrationInput {
@@ -81,11 +53,7 @@ export function viewFromProto(view: string | undefined): IntegrationView {
 }
 
 /** A grant, which its pair of integration and team identifies. */
-export function integrationGrantToProto(
-  grant: IntegrationGrantRecord,
-): MessageInitShape<typeof IntegrationGrantSchema> {
-  return { integrationId: grant.integrationId, teamId: grant.teamId, createdAt: timestampFrom(grant.createdAt) }
-}
+export const integrationGrantToProto = shapeOf(IntegrationGrantSchema).from<IntegrationGrantRecord>()
 
 /** One finding of a check, its path from the top of the config. */
 export function findingToProto({ field, rule, description }: Violation): MessageInitShape<typeof ConfigFindingSchema> {
@@ -93,16 +61,4 @@ export function findingToProto({ field, rule, description }: Violation): Message
 }
 
 /** A tool with the schemas of the definition. */
-export function toolToProto(tool: Tool): MessageInitShape<typeof IntegrationToolSchema> {
-  const { name, resource, method, description } = tool
-  return {
-    name,
-    resource,
-    method,
-    description,
-    tags: [...tool.tags],
-    querySchema: structFrom(tool.querySchema),
-    bodySchema: structFrom(tool.bodySchema),
-    required: [...tool.required],
-  }
-}
+export const toolToProto = shapeOf(IntegrationToolSchema).from<Tool>()

@@ -1,6 +1,6 @@
 import type { ServiceImpl } from '@connectrpc/connect'
 import { IntegrationService } from '../../../gen/patchbay/v1/integration_service_pb.ts'
-import { decodePageToken, listQuery, type PageCursor, pageById, readPageSize, toPage } from '../../database/index.ts'
+import { decodePageToken, listQuery, type PageCursor, readPageSize, toPage } from '../../database/index.ts'
 import { findWarnings, listTools } from '../../definitions/index.ts'
 import {
   checkDefinition,
@@ -28,6 +28,7 @@ import {
   toolToProto,
   viewFromProto,
 } from './integration.convert.ts'
+import { byId, listRpc } from './list-rpc.ts'
 import { versionFrom } from './values.convert.ts'
 
 /** Administers and checks definitions, and grants them to other teams. */
@@ -44,13 +45,16 @@ export function integrationService(
       ),
     getIntegration: async ({ id }, context) =>
       integrationToProto(await getIntegration(database.pool, teamIdOf(context), id)),
-    listIntegrations: async (request, context) => {
-      const view = viewFromProto(request.view)
-      const page = await pageById(listQuery('integration', teamIdOf(context), { view }), request, (range) =>
-        listIntegrations(database.pool, teamIdOf(context), { ...range, view }),
-      )
-      return { integrations: page.items.map(integrationToProto), nextPageToken: page.nextPageToken }
-    },
+    listIntegrations: listRpc(
+      IntegrationService.method.listIntegrations,
+      integrationToProto,
+      byId({
+        list: 'integration',
+        owner: teamIdOf,
+        filter: ({ view }) => ({ view: viewFromProto(view) }),
+        read: (range, context, { view }) => listIntegrations(database.pool, teamIdOf(context), { ...range, view }),
+      }),
+    ),
     updateIntegration: async (request, context) => {
       const change = integrationChangeFromProto(request)
       return integrationToProto(
@@ -92,16 +96,19 @@ function integrationGrantHandlers(deps: IdempotencyDeps): Pick<ServiceImpl<typeo
       runIdempotent(deps, teamIdOf(context), IntegrationService.method.createIntegrationGrant, request, async (tx) =>
         integrationGrantToProto(await createIntegrationGrant(tx, teamIdOf(context), request)),
       ),
-    listIntegrationGrants: async (request, context) => {
-      const { integrationId } = request
-      const query = listQuery('integration_grant', teamIdOf(context), { integrationId })
-      const size = readPageSize(request)
-      const after = positionOf(decodePageToken(query, request.pageToken, ['time', 'uuid']))
-      const range = { after, limit: size + 1 }
-      const found = await listIntegrationGrants(database.pool, teamIdOf(context), integrationId, range)
-      const page = toPage(query, found, size, (grant) => [grant.createdAt.getTime(), grant.teamId])
-      return { integrationGrants: page.items.map(integrationGrantToProto), nextPageToken: page.nextPageToken }
-    },
+    listIntegrationGrants: listRpc(
+      IntegrationService.method.listIntegrationGrants,
+      integrationGrantToProto,
+      async (request, context) => {
+        const { integrationId } = request
+        const query = listQuery('integration_grant', teamIdOf(context), { integrationId })
+        const size = readPageSize(request)
+        const after = positionOf(decodePageToken(query, request.pageToken, ['time', 'uuid']))
+        const range = { after, limit: size + 1 }
+        const found = await listIntegrationGrants(database.pool, teamIdOf(context), integrationId, range)
+        return toPage(query, found, size, (grant) => [grant.createdAt.getTime(), grant.teamId])
+      },
+    ),
     deleteIntegrationGrant: async (request, context) => {
       await deleteIntegrationGrant(database.pool, teamIdOf(context), request)
       return {}

@@ -1,69 +1,31 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { LinkTokenSchema, LinkTokenStepSchema } from '../../../gen/patchbay/v1/link_token_pb.ts'
+import { LinkTokenSchema, LinkTokenStepSchema } from '../../../gen/patchbay/v1/link_token_pb.ts'
 import type { CreateLinkTokenRequest, ListLinkTokensRequest } from '../../../gen/patchbay/v1/link_token_service_pb.ts'
 import { REGIONS } from '../../base/index.ts'
 import {
   LINK_STATUSES,
+  type LinkSession,
   type LinkSessionFilter,
   type LinkSessionHistory,
   type LinkSessionInput,
   type LinkTransition,
 } from '../../link-sessions/index.ts'
-import { structFrom } from '../messages/struct.ts'
-import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
+import { shapeOf } from './shape.ts'
+import { dateFrom, parseEnum } from './values.convert.ts'
 
-/** A link without its secret. */
-export function linkTokenToProto({
-  session,
-  transitions,
-}: LinkSessionHistory): MessageInitShape<typeof LinkTokenSchema> & { readonly id: string } {
-  return {
-    id: session.id,
-    environmentId: session.environmentId,
-    status: session.status,
-    step: session.step,
-    tenantId: session.tenantId,
-    isReconnect: session.isReconnect,
-    integratedAccountId: session.integratedAccountId ?? undefined,
-    environmentIntegrationIds: [...(session.allowedInstallationIds ?? [])],
-    environmentIntegrationId: session.environmentIntegrationId ?? undefined,
-    integration: session.integrationName ?? undefined,
-    authenticationMethod: session.authenticationMethod ?? undefined,
-    credential: session.credential ?? undefined,
-    allowedCredentials: [...(session.allowedCredentials ?? [])],
-    scopes: [...session.scopes],
-    grantedScopes: [...session.grantedScopes],
-    missingScopes: [...session.missingScopes],
-    context: structFrom(session.context),
-    region: session.region,
-    isSandbox: session.isSandbox,
-    redirectUri: session.redirectUri,
-    origins: [...session.origins],
-    locale: session.locale,
-    persistPreviousContext: session.persistPreviousContext,
-    skipPostConnectForm: session.skipPostConnectForm,
-    errorCode: session.error?.code,
-    errorMessage: session.error?.message,
-    steps: transitions.map(stepToProto),
-    expiresAt: timestampFrom(session.expiresAt),
-    createdAt: timestampFrom(session.createdAt),
-    updatedAt: timestampFrom(session.updatedAt),
-    objectStoreContextFields: [...session.objectStoreContextFields],
-    termsUrl: session.termsUrl,
-    termsAcceptedAt: session.termsAcceptedAt === null ? undefined : timestampFrom(session.termsAcceptedAt),
-  }
-}
+/** A link; the answer to its creation alone has the secret, as `linkToken` and in `url`. */
+export type LinkTokenView = LinkSession &
+  Omit<LinkSessionHistory, 'session'> & { readonly linkToken?: string; readonly url?: string }
 
-function stepToProto(transition: LinkTransition): MessageInitShape<typeof LinkTokenStepSchema> {
-  return {
-    fromStatus: transition.fromStatus ?? undefined,
-    toStatus: transition.toStatus,
-    cause: transition.cause,
-    errorCode: transition.errorCode ?? undefined,
-    message: transition.message,
-    occurredAt: timestampFrom(transition.occurredAt),
-  }
-}
+/** A link as an answer shows it. */
+export const linkTokenToProto = shapeOf(LinkTokenSchema).from<LinkTokenView>({
+  environmentIntegrationIds: ({ allowedInstallationIds }) => [...(allowedInstallationIds ?? [])],
+  integration: ({ integrationName }) => integrationName,
+  errorCode: ({ error }) => error?.code,
+  errorMessage: ({ error }) => error?.message,
+  steps: ({ transitions }) => transitions.map(stepToProto),
+})
+
+const stepToProto = shapeOf(LinkTokenStepSchema).from<LinkTransition>()
 
 /** The session to create. The contract guarantees exactly one subject. */
 export function linkSessionInputFromProto(request: CreateLinkTokenRequest): LinkSessionInput {

@@ -1,5 +1,4 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type {
+import {
   SyncJobCronTriggerSchema,
   SyncJobCronTriggerTickSchema,
 } from '../../../gen/patchbay/v1/sync_job_cron_trigger_pb.ts'
@@ -10,34 +9,20 @@ import type {
 } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import type { ErrorHandling, TickLedgerEntry } from '../../runs/index.ts'
 import type { TriggerChange, TriggerFilter, TriggerInput, TriggerRecord } from '../../schedules/index.ts'
-import { structFrom } from '../messages/struct.ts'
 import type { Finding } from '../operation.ts'
+import { shapeOf } from './shape.ts'
 import { syncResourcesFromProto, syncResourcesToProto } from './sync-job.convert.ts'
 import { destinationFromProto, destinationToProto, ERROR_HANDLING } from './sync-job-run.convert.ts'
-import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+import { parseEnum, timestampFrom, versionFrom } from './values.convert.ts'
 
 /** A trigger with its schedule. */
-export function syncJobCronTriggerToProto(trigger: TriggerRecord): MessageInitShape<typeof SyncJobCronTriggerSchema> {
-  return {
-    id: trigger.id,
-    args: structFrom(trigger.args),
-    resources: syncResourcesToProto(trigger.resources),
-    resourcesInherited: trigger.areResourcesInherited,
-    cronExpression: trigger.cronExpression,
-    syncJobId: trigger.syncJobId,
-    integratedAccountId: trigger.integratedAccountId,
-    destination: destinationToProto(trigger.destination),
-    createdAt: timestampFrom(trigger.createdAt),
-    updatedAt: timestampFrom(trigger.updatedAt),
-    paused: trigger.isPaused,
-    nextRunAt: timestampFrom(trigger.nextRunAt),
-    lastRunAt: timestampFrom(trigger.lastRunAt),
-    lastRunStatus: trigger.lastRunStatus ?? undefined,
-    etag: toEtag(trigger.version),
-    scheduleError: trigger.error ?? undefined,
-    errorHandling: trigger.errorHandling ?? undefined,
-  }
-}
+export const syncJobCronTriggerToProto = shapeOf(SyncJobCronTriggerSchema).from<TriggerRecord>({
+  resources: ({ resources }) => syncResourcesToProto(resources),
+  resourcesInherited: ({ areResourcesInherited }) => areResourcesInherited,
+  destination: ({ destination }) => destinationToProto(destination),
+  paused: ({ isPaused }) => isPaused,
+  scheduleError: ({ error }) => error,
+})
 
 /** The trigger to create. The schedules module rejects one without a destination. */
 export function triggerInputFromProto(request: CreateSyncJobCronTriggerRequest): TriggerInput {
@@ -86,16 +71,10 @@ export function triggerFilterFromProto(request: ListSyncJobCronTriggersRequest):
 }
 
 /** One entry of the ledger; of a missed stretch `scheduled_for` is its last tick. */
-export function tickToProto(entry: TickLedgerEntry): MessageInitShape<typeof SyncJobCronTriggerTickSchema> {
-  const { scheduledFor, outcome, skipReason, runId, missedFrom, missedCount } = entry
-  return {
-    scheduledFor: timestampFrom(scheduledFor),
-    outcome,
-    reason: skipReason ?? undefined,
-    runId: runId ?? undefined,
-    missed:
-      missedFrom === null || missedCount === null
-        ? undefined
-        : { from: timestampFrom(missedFrom), to: timestampFrom(scheduledFor), count: missedCount },
-  }
-}
+export const tickToProto = shapeOf(SyncJobCronTriggerTickSchema).from<TickLedgerEntry>({
+  reason: ({ skipReason }) => skipReason,
+  missed: ({ scheduledFor, missedFrom, missedCount }) =>
+    missedFrom === null || missedCount === null
+      ? undefined
+      : { from: timestampFrom(missedFrom), to: timestampFrom(scheduledFor), count: missedCount },
+})

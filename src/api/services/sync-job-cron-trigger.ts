@@ -1,5 +1,4 @@
 import { SyncJobCronTriggerService } from '../../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
-import { listQuery, pageById } from '../../database/index.ts'
 import {
   checkCron,
   createTrigger,
@@ -18,6 +17,7 @@ import { environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
+import { byId, listRpc } from './list-rpc.ts'
 import {
   syncJobCronTriggerToProto,
   tickToProto,
@@ -47,15 +47,16 @@ export function syncJobCronTriggerService(
         ),
       getSyncJobCronTrigger: async ({ id }, context) =>
         syncJobCronTriggerToProto(await getTrigger(database.pool, environmentIdOf(context), id)),
-      listSyncJobCronTriggers: async (request, context) => {
-        const filter = triggerFilterFromProto(request)
-        const query = listQuery('sync_job_cron_trigger', environmentIdOf(context), filter)
-        const page = await pageById(query, request, (range) =>
-          listTriggers(database.pool, environmentIdOf(context), filter, range),
-        )
-        const syncJobCronTriggers = page.items.map(syncJobCronTriggerToProto)
-        return { syncJobCronTriggers, nextPageToken: page.nextPageToken }
-      },
+      listSyncJobCronTriggers: listRpc(
+        SyncJobCronTriggerService.method.listSyncJobCronTriggers,
+        syncJobCronTriggerToProto,
+        byId({
+          list: 'sync_job_cron_trigger',
+          owner: environmentIdOf,
+          filter: triggerFilterFromProto,
+          read: (range, context, filter) => listTriggers(database.pool, environmentIdOf(context), filter, range),
+        }),
+      ),
       updateSyncJobCronTrigger: async (request, context) =>
         syncJobCronTriggerToProto(
           await updateTrigger(triggers, environmentIdOf(context), request.id, triggerChangeFromProto(request)),
@@ -76,10 +77,11 @@ export function syncJobCronTriggerService(
         runIdempotent(deps, environmentIdOf(context), runSyncJobCronTrigger, request, async (tx) =>
           syncJobRunToProto(await runTriggerNow(triggers, tx, environmentIdOf(context), request.id, request)),
         ),
-      listSyncJobCronTriggerTicks: async (request, context) => {
-        const page = await listTicks(database.pool, environmentIdOf(context), request.id, request)
-        return { ticks: page.items.map(tickToProto), nextPageToken: page.nextPageToken }
-      },
+      listSyncJobCronTriggerTicks: listRpc(
+        SyncJobCronTriggerService.method.listSyncJobCronTriggerTicks,
+        tickToProto,
+        (request, context) => listTicks(database.pool, environmentIdOf(context), request.id, request),
+      ),
       previewSyncJobCronTrigger: async ({ cronExpression, count, after }) => {
         const ticks = previewTicks(triggers, cronExpression, { count, after: dateFrom(after) })
         return { ticks: ticks.map((tick) => timestampFrom(tick)) }

@@ -1,9 +1,7 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type {
-  ResourceStats as ProtoResourceStats,
-  SyncJobRunError as ProtoRunError,
-  ResourceStatsSchema,
-  SyncJobRunParent,
+import {
+  type ResourceStats as ProtoResourceStats,
+  type SyncJobRunError as ProtoRunError,
+  type SyncJobRunParent,
   SyncJobRunSchema,
 } from '../../../gen/patchbay/v1/sync_job_run_pb.ts'
 import type {
@@ -21,11 +19,10 @@ import type {
   RunInput,
   RunStatus,
   RunView,
-  WaitState,
 } from '../../runs/index.ts'
-import { structFrom } from '../messages/struct.ts'
+import { shapeOf } from './shape.ts'
 import { syncResourcesToProto } from './sync-job.convert.ts'
-import { parseEnum, timestampFrom, toEtag } from './values.convert.ts'
+import { parseEnum } from './values.convert.ts'
 
 /** The values of `error_handling` in the contract. */
 export const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const satisfies readonly ErrorHandling[]
@@ -42,37 +39,10 @@ const STATUSES = [
 ] as const satisfies readonly RunStatus[]
 
 /** A run with its progress, and the reason for which it waits. */
-export function syncJobRunToProto(run: RunView): MessageInitShape<typeof SyncJobRunSchema> {
-  return {
-    id: run.id,
-    environmentId: run.environmentId,
-    syncJobId: run.syncJobId,
-    integratedAccountId: run.integratedAccountId,
-    triggerId: run.triggerId ?? undefined,
-    kind: run.kind,
-    status: run.status,
-    args: structFrom(run.args),
-    resources: syncResourcesToProto(run.resources),
-    destination: destinationToProto(run.destination),
-    errorHandling: run.errorHandling,
-    ignorePreviousRun: run.ignorePreviousRun,
-    scheduledFor: timestampFrom(run.scheduledFor),
-    startedAt: timestampFrom(run.startedAt),
-    finishedAt: timestampFrom(run.finishedAt),
-    createdAt: timestampFrom(run.createdAt),
-    updatedAt: timestampFrom(run.updatedAt),
-    resourceStats: run.resourceStats.map(resourceStatsToProto),
-    error: run.error ?? undefined,
-    attempt: run.attempt,
-    etag: toEtag(run.version),
-    skipReason: run.skipReason ?? undefined,
-    waiting: run.waiting && waitingToProto(run.waiting),
-  }
-}
-
-function waitingToProto({ reason, message, until, blockingRunId }: WaitState) {
-  return { reason, message, until: until && timestampFrom(until), blockingRunId }
-}
+export const syncJobRunToProto = shapeOf(SyncJobRunSchema).from<RunView>({
+  resources: ({ resources }) => syncResourcesToProto(resources),
+  destination: ({ destination }) => destinationToProto(destination),
+})
 
 /** The run to create. The runs module rejects one without a destination. */
 export function runInputFromProto(request: CreateSyncJobRunRequest): RunInput {
@@ -127,37 +97,6 @@ export function runErrorFromProto({ reason, message, ...place }: ProtoRunError):
 
 function parentFromProto({ resource, id, path }: SyncJobRunParent): ParentRef {
   return { resource, ...(id === undefined ? {} : { id }), path }
-}
-
-/** The statistics of a run. */
-export function resourceStatsToProto(stats: ResourceStats): MessageInitShape<typeof ResourceStatsSchema> {
-  const { resource, method, pages, fetched, delivered, failed, stopReason, complete } = stats
-  const {
-    claimedTotal,
-    distinct,
-    duplicates,
-    isEstimate = false,
-    errors = [],
-    errorsOmitted = 0,
-    warnings = [],
-  } = stats
-  return {
-    resource,
-    method,
-    pages,
-    fetched,
-    delivered,
-    failed,
-    stopReason,
-    complete,
-    claimedTotal,
-    distinct,
-    duplicates,
-    isEstimate,
-    errors: [...errors],
-    errorsOmitted,
-    warnings: [...warnings],
-  }
 }
 
 /** The `oneof destination` of a request: at most one of the two. */

@@ -4,6 +4,7 @@ import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
+import { listRpc } from './list-rpc.ts'
 import { runFilterFromProto, runInputFromProto, syncJobRunToProto } from './sync-job-run.convert.ts'
 
 /** Creates runs by hand, and shows, watches, stops and retries runs. */
@@ -18,10 +19,9 @@ export function syncJobRunService(
       ),
     getSyncJobRun: async ({ id }, context) =>
       syncJobRunToProto(await getRun(database.pool, environmentIdOf(context), id)),
-    listSyncJobRuns: async (request, context) => {
-      const page = await listRuns(database.pool, environmentIdOf(context), runFilterFromProto(request), request)
-      return { syncJobRuns: page.items.map(syncJobRunToProto), nextPageToken: page.nextPageToken }
-    },
+    listSyncJobRuns: listRpc(SyncJobRunService.method.listSyncJobRuns, syncJobRunToProto, (request, context) =>
+      listRuns(database.pool, environmentIdOf(context), runFilterFromProto(request), request),
+    ),
     stopSyncJobRun: async ({ id }, context) =>
       syncJobRunToProto(await database.transaction((tx) => stopRun(tx, environmentIdOf(context), id))),
     retrySyncJobRun: async ({ id }, context) =>

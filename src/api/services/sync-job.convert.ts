@@ -1,33 +1,20 @@
-import { fromJson, type MessageInitShape, toJson, type JsonObject as WireObject } from '@bufbuild/protobuf'
-import { type SyncJobSchema, type SyncResource, SyncResourceSchema } from '../../../gen/patchbay/v1/sync_job_pb.ts'
+import { fromJson, toJson, type JsonObject as WireObject } from '@bufbuild/protobuf'
+import { SyncJobSchema, type SyncResource, SyncResourceSchema } from '../../../gen/patchbay/v1/sync_job_pb.ts'
 import type { CreateSyncJobRequest, UpdateSyncJobRequest } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
 import type { Json, JsonObject, Violation } from '../../base/index.ts'
 import type { SyncJobInput, SyncJobRecord, updateSyncJob } from '../../syncs/index.ts'
-import { structFrom } from '../messages/struct.ts'
 import { findingToProto } from './integration.convert.ts'
+import { shapeOf } from './shape.ts'
 import { ERROR_HANDLING } from './sync-job-run.convert.ts'
-import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+import { parseEnum, versionFrom } from './values.convert.ts'
 
 /** A job; its resources each with a `query`, even an empty one. */
-export function syncJobToProto(
-  job: SyncJobRecord,
-  warnings: readonly Violation[] = [],
-): MessageInitShape<typeof SyncJobSchema> {
-  return {
-    id: job.id,
-    environmentId: job.environmentId,
-    label: job.label,
-    integrationName: job.integrationName,
-    argsSchema: structFrom(job.argsSchema),
-    argsValidation: job.argsValidation,
-    resources: syncResourcesToProto(job.resources),
-    errorHandling: job.errorHandling,
-    createdAt: timestampFrom(job.createdAt),
-    updatedAt: timestampFrom(job.updatedAt),
-    etag: toEtag(job.version),
-    warnings: warnings.map(findingToProto),
-  }
-}
+export const syncJobToProto = shapeOf(SyncJobSchema).from<
+  SyncJobRecord & { readonly findings: readonly Violation[] | undefined }
+>({
+  resources: ({ resources }) => syncResourcesToProto(resources),
+  warnings: ({ findings }) => findings?.map(findingToProto),
+})
 
 /** The job to create, its resources as JSON of the contract. */
 export function syncJobInputFromProto(request: CreateSyncJobRequest): SyncJobInput {

@@ -1,5 +1,5 @@
 import { SyncJobService } from '../../../gen/patchbay/v1/sync_job_service_pb.ts'
-import { type Db, listQuery, pageById } from '../../database/index.ts'
+import type { Db } from '../../database/index.ts'
 import {
   createSyncJob,
   deleteSyncJob,
@@ -13,6 +13,7 @@ import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
+import { byId, listRpc } from './list-rpc.ts'
 import { syncJobChangeFromProto, syncJobInputFromProto, syncJobToProto } from './sync-job.convert.ts'
 import { versionFrom } from './values.convert.ts'
 
@@ -22,6 +23,11 @@ export function syncJobService(
 ): ServiceDefinition {
   const { database, clock, unifiedCalls } = deps
   const jobDeps = { clock, mappings: unifiedCalls.mappings }
+  const readJobs = byId({
+    list: 'sync_job',
+    owner: environmentIdOf,
+    read: (range, context) => listSyncJobs(database.pool, environmentIdOf(context), range),
+  })
   return defineService(SyncJobService, {
     createSyncJob: (request, context) =>
       runIdempotent(deps, environmentIdOf(context), SyncJobService.method.createSyncJob, request, async (tx) =>
@@ -29,14 +35,11 @@ export function syncJobService(
       ),
     getSyncJob: async ({ id }, context) =>
       await show(database.pool, await getSyncJob(database.pool, environmentIdOf(context), id)),
-    listSyncJobs: async (request, context) => {
-      const query = listQuery('sync_job', environmentIdOf(context))
-      const page = await pageById(query, request, (range) =>
-        listSyncJobs(database.pool, environmentIdOf(context), range),
-      )
-      const syncJobs = await showAll(database.pool, environmentIdOf(context), page.items)
-      return { syncJobs, nextPageToken: page.nextPageToken }
-    },
+    listSyncJobs: listRpc(SyncJobService.method.listSyncJobs, syncJobToProto, async (request, context) => {
+      const page = await readJobs(request, context)
+      const found = await findJobWarnings(database.pool, environmentIdOf(context), page.items)
+      return { ...page, items: page.items.map((job, index) => ({ ...job, findings: found[index] })) }
+    }),
     updateSyncJob: async (request, context) => {
       const change = syncJobChangeFromProto(request)
       return await database.transaction(async (tx) =>
@@ -51,13 +54,7 @@ export function syncJobService(
   })
 }
 
-/** Jobs of an environment with what is doubtful about each. */
-async function showAll(tx: Db, environmentId: string, jobs: readonly SyncJobRecord[]) {
-  const warnings = await findJobWarnings(tx, environmentId, jobs)
-  return jobs.map((job, index) => syncJobToProto(job, warnings[index]))
-}
-
 async function show(tx: Db, job: SyncJobRecord) {
-  const [warnings] = await findJobWarnings(tx, job.environmentId, [job])
-  return syncJobToProto(job, warnings)
+  const [findings] = await findJobWarnings(tx, job.environmentId, [job])
+  return syncJobToProto({ ...job, findings })
 }

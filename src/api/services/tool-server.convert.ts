@@ -1,9 +1,9 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type {
+import {
   ToolServerCallSchema,
-  ToolServerFilter as ToolServerFilterMessage,
+  type ToolServerFilter as ToolServerFilterMessage,
   ToolServerSchema,
-  ToolServerToolSchema,
+  type ToolServerToolSchema,
 } from '../../../gen/patchbay/v1/tool_server_pb.ts'
 import type {
   CreateToolServerRequest,
@@ -25,7 +25,8 @@ import {
   visibleTools,
 } from '../../tool-servers/index.ts'
 import { structFrom } from '../messages/struct.ts'
-import { dateFrom, parseEnum, timestampFrom, toEtag } from './values.convert.ts'
+import { shapeOf } from './shape.ts'
+import { dateFrom, parseEnum } from './values.convert.ts'
 
 const MODES = ['auto', 'direct', 'search'] as const
 const KINDS = ['read', 'write', 'custom'] as const
@@ -37,48 +38,16 @@ const SOURCES = ['proxy', 'unified', 'actions'] as const
  * @param publicUrl of this service, without a trailing slash
  * @param token only in the responses of creation and rotation, which alone show it
  */
-export function toolServerToProto(
-  server: ToolServerRecord,
-  publicUrl: string,
-  token?: string,
-): MessageInitShape<typeof ToolServerSchema> {
-  const { requestsPerMinute, writesPerDay, maxResultBytes } = server
-  return {
-    id: server.id,
-    environmentId: server.environmentId,
-    name: server.name,
-    instructions: server.instructions,
-    integratedAccountId: server.integratedAccountId ?? undefined,
-    tenantId: server.tenantId ?? undefined,
-    integrations: [...server.integrations],
-    filter: filterToProto(server.filter),
-    isReadOnly: server.isReadOnly,
-    mode: server.mode,
-    allowSearchWrites: server.allowSearchWrites,
-    expiresAt: timestampFrom(server.expiresAt),
-    limits: { requestsPerMinute, writesPerDay, maxResultBytes },
-    isEnabled: server.isEnabled,
-    url: `${publicUrl}/mcp/${server.id}`,
-    token,
-    tokenHint: server.tokenHint,
-    lastUsedAt: timestampFrom(server.lastUsedAt),
-    createdAt: timestampFrom(server.createdAt),
-    updatedAt: timestampFrom(server.updatedAt),
-    etag: toEtag(server.version),
-  }
-}
-
-function filterToProto(filter: ToolServerFilter) {
-  const { methods, resources, tags, includeNames, excludeNames, sources } = filter
-  return {
-    methods: [...methods],
-    resources: [...resources],
-    tags: [...tags],
-    includeNames: [...includeNames],
-    excludeNames: [...excludeNames],
-    sources: [...sources],
-  }
-}
+export const toolServerToProto = shapeOf(ToolServerSchema).from<
+  ToolServerRecord & { readonly publicUrl: string; readonly token?: string }
+>({
+  limits: ({ requestsPerMinute, writesPerDay, maxResultBytes }) => ({
+    requestsPerMinute,
+    writesPerDay,
+    maxResultBytes,
+  }),
+  url: ({ publicUrl, id }) => `${publicUrl}/mcp/${id}`,
+})
 
 function filterFromProto(filter: ToolServerFilterMessage | undefined): ToolServerFilter | undefined {
   if (filter === undefined) return undefined
@@ -178,13 +147,6 @@ function toolToProto(
 }
 
 /** A call of a tool. */
-export function toolCallToProto(call: ToolCallRecord): MessageInitShape<typeof ToolServerCallSchema> {
-  const { errorType, integratedAccountId, createdAt, ...rest } = call
-  return {
-    ...rest,
-    integratedAccountId: integratedAccountId ?? undefined,
-    outcome: errorType === '' ? 'ok' : 'error',
-    errorType,
-    createdAt: timestampFrom(createdAt),
-  }
-}
+export const toolCallToProto = shapeOf(ToolServerCallSchema).from<ToolCallRecord>({
+  outcome: ({ errorType }) => (errorType === '' ? 'ok' : 'error'),
+})

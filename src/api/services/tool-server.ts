@@ -8,12 +8,14 @@ import {
   listToolServers,
   rotateToolServerToken,
   type ToolServerAdminDeps,
+  type ToolServerRecord,
   updateToolServer,
 } from '../../tool-servers/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
+import { byId, listRpc } from './list-rpc.ts'
 import {
   toolCallToProto,
   toolServerChangeFromProto,
@@ -41,32 +43,33 @@ export function toolServerService(deps: Pick<ServiceDeps, 'database' | 'secrets'
       runIdempotent(deps, environmentIdOf(context), creation, request, async (tx) => {
         const input = toolServerInputFromProto(request)
         const { server, token } = await createToolServer(toolServers, tx, environmentIdOf(context), input)
-        return toolServerToProto(server, publicUrl(), token)
+        return toolServerToProto({ ...server, publicUrl: publicUrl(), token })
       }),
     getToolServer: async ({ id }, context) =>
-      toolServerToProto(await getToolServer(database.pool, environmentIdOf(context), id), publicUrl()),
-    listToolServers: async (request, context) => {
-      const { integratedAccountId, tenantId } = request
-      const filter = { integratedAccountId, tenantId }
-      const environmentId = environmentIdOf(context)
-      const query = listQuery('tool_server', environmentId, {
-        integrated_account_id: integratedAccountId,
-        tenant_id: tenantId,
-      })
-      const page = await pageById(query, request, (range) =>
-        listToolServers(database.pool, environmentId, filter, range),
-      )
-      return {
-        toolServers: page.items.map((server) => toolServerToProto(server, publicUrl())),
-        nextPageToken: page.nextPageToken,
-      }
-    },
+      toolServerToProto({
+        ...(await getToolServer(database.pool, environmentIdOf(context), id)),
+        publicUrl: publicUrl(),
+      }),
+    listToolServers: listRpc(
+      ToolServerService.method.listToolServers,
+      (server: ToolServerRecord) => toolServerToProto({ ...server, publicUrl: publicUrl() }),
+      byId({
+        list: 'tool_server',
+        owner: environmentIdOf,
+        filter: ({ integratedAccountId, tenantId }) => ({
+          integrated_account_id: integratedAccountId,
+          tenant_id: tenantId,
+        }),
+        read: (range, context, { integrated_account_id: integratedAccountId, tenant_id: tenantId }) =>
+          listToolServers(database.pool, environmentIdOf(context), { integratedAccountId, tenantId }, range),
+      }),
+    ),
     updateToolServer: async (request, context) => {
       const input = { ...toolServerChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
       const updated = await database.transaction((tx) =>
         updateToolServer(toolServers, tx, environmentIdOf(context), input),
       )
-      return toolServerToProto(updated, publicUrl())
+      return toolServerToProto({ ...updated, publicUrl: publicUrl() })
     },
     deleteToolServer: async ({ id, etag }, context) => {
       await deleteToolServer(database.pool, environmentIdOf(context), { id, version: versionFrom(etag) })
@@ -75,21 +78,24 @@ export function toolServerService(deps: Pick<ServiceDeps, 'database' | 'secrets'
     rotateToolServerToken: (request, context) =>
       runIdempotent(deps, environmentIdOf(context), rotation, request, async (tx) => {
         const { server, token } = await rotateToolServerToken(tx, environmentIdOf(context), request.id)
-        return toolServerToProto(server, publicUrl(), token)
+        return toolServerToProto({ ...server, publicUrl: publicUrl(), token })
       }),
     listToolServerTools: async ({ id }, context) => {
       const server = await getToolServer(database.pool, environmentIdOf(context), id)
       return toolsToProto(server, await loader.load(database.pool, server))
     },
-    listToolServerCalls: async (request, context) => {
-      const environmentId = environmentIdOf(context)
-      const outcome = parseEnum(OUTCOMES, request.outcome)
-      const { id: toolServerId } = await getToolServer(database.pool, environmentId, request.id)
-      const query = listQuery('tool_server_call', environmentId, { tool_server_id: toolServerId, outcome })
-      const page = await pageById(query, request, (range) =>
-        listToolCalls(database.pool, { environmentId, toolServerId }, outcome, range),
-      )
-      return { calls: page.items.map(toolCallToProto), nextPageToken: page.nextPageToken }
-    },
+    listToolServerCalls: listRpc(
+      ToolServerService.method.listToolServerCalls,
+      toolCallToProto,
+      async (request, context) => {
+        const environmentId = environmentIdOf(context)
+        const outcome = parseEnum(OUTCOMES, request.outcome)
+        const { id: toolServerId } = await getToolServer(database.pool, environmentId, request.id)
+        const query = listQuery('tool_server_call', environmentId, { tool_server_id: toolServerId, outcome })
+        return await pageById(query, request, (range) =>
+          listToolCalls(database.pool, { environmentId, toolServerId }, outcome, range),
+        )
+      },
+    ),
   })
 }

@@ -1,12 +1,11 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { UnifiedMappingFindingSchema, UnifiedMappingSchema } from '../../../gen/patchbay/v1/unified_mapping_pb.ts'
-import type {
-  CheckUnifiedMappingRequest,
-  CreateUnifiedMappingRequest,
-  ListUnifiedMappingsRequest,
-  PushUnifiedMappingsRequest,
+import { UnifiedMappingFindingSchema, UnifiedMappingSchema } from '../../../gen/patchbay/v1/unified_mapping_pb.ts'
+import {
+  type CheckUnifiedMappingRequest,
+  type CreateUnifiedMappingRequest,
+  type ListUnifiedMappingsRequest,
+  type PushUnifiedMappingsRequest,
   PushUnifiedMappingsResponseSchema,
-  UpdateUnifiedMappingRequest,
+  type UpdateUnifiedMappingRequest,
 } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import type { MappingFinding } from '../../unified-calls/index.ts'
 import type {
@@ -17,9 +16,9 @@ import type {
   PushResult,
   StoredMapping,
 } from '../../unified-models/index.ts'
-import { structFrom } from '../messages/struct.ts'
 import type { Finding } from '../operation.ts'
-import { parseEnum, timestampFrom, toEtag, versionFrom } from './values.convert.ts'
+import { shapeOf } from './shape.ts'
+import { parseEnum, versionFrom } from './values.convert.ts'
 
 const SCOPES = ['base', 'environment', 'account'] as const satisfies readonly MappingScopeName[]
 
@@ -51,26 +50,12 @@ function placeFinding(field: string, description: string): Finding {
 }
 
 /** A mapping as it is stored. @param warnings what its check found, of one that was just written */
-export function unifiedMappingToProto(
-  mapping: StoredMapping,
-  warnings: readonly MappingFinding[] = [],
-): MessageInitShape<typeof UnifiedMappingSchema> {
-  const { id, environmentId, integratedAccountId } = mapping
-  return {
-    id,
-    scope: environmentId === null ? 'base' : integratedAccountId === null ? 'environment' : 'account',
-    ...(integratedAccountId === null ? {} : { integratedAccountId }),
-    model: mapping.model,
-    resource: mapping.resource,
-    integrationName: mapping.integrationName,
-    method: mapping.method,
-    config: structFrom(mapping.config),
-    createdAt: timestampFrom(mapping.createdAt),
-    updatedAt: timestampFrom(mapping.updatedAt),
-    etag: toEtag(mapping.version),
-    warnings: warnings.map(mappingFindingToProto),
-  }
-}
+export const unifiedMappingToProto = shapeOf(UnifiedMappingSchema).from<
+  StoredMapping & { readonly warnings?: readonly MappingFinding[] }
+>({
+  scope: ({ environmentId, integratedAccountId }) =>
+    environmentId === null ? 'base' : integratedAccountId === null ? 'environment' : 'account',
+})
 
 /** The change of a mapping; the config is a merge patch unless it replaces. */
 export function mappingChangeFromProto(request: UpdateUnifiedMappingRequest): MappingChange {
@@ -86,9 +71,7 @@ export function mappingFilterFromProto(request: ListUnifiedMappingsRequest): Map
 }
 
 /** Something that a check found. */
-export function mappingFindingToProto(finding: MappingFinding): MessageInitShape<typeof UnifiedMappingFindingSchema> {
-  return { ...finding }
-}
+export const mappingFindingToProto = shapeOf(UnifiedMappingFindingSchema).from<MappingFinding>()
 
 /** The mappings of a push, each with the scope of all. */
 export function placedMappingsOf({
@@ -132,12 +115,4 @@ function repetitions(list: string, keys: readonly string[]): readonly Finding[] 
 }
 
 /** What became of a push. */
-export function pushResultToProto({
-  models,
-  mappings,
-}: PushResult): MessageInitShape<typeof PushUnifiedMappingsResponseSchema> {
-  return {
-    models: [...models],
-    mappings: mappings.map(({ findings, ...rest }) => ({ ...rest, findings: findings.map(mappingFindingToProto) })),
-  }
-}
+export const pushResultToProto = shapeOf(PushUnifiedMappingsResponseSchema).from<PushResult>()

@@ -2,7 +2,7 @@ import type { HandlerContext } from '@connectrpc/connect'
 import { UnifiedMappingService } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { getIntegratedAccount } from '../../accounts/index.ts'
 import { Failure, invalidFields, type JsonObject } from '../../base/index.ts'
-import { type Db, listQuery, pageById } from '../../database/index.ts'
+import type { Db } from '../../database/index.ts'
 import {
   checkLayer,
   createMapping,
@@ -18,6 +18,7 @@ import { callerOf, environmentCallerOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
+import { byId, listRpc } from './list-rpc.ts'
 import {
   mappingChangeFromProto,
   mappingFilterFromProto,
@@ -50,28 +51,28 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
         const owner = mappingScopeOf(request) === 'base' ? writer.teamId : environmentOf(writer)
         const answer = await runIdempotent(deps, owner, method, request, async (tx) => {
           const { mapping, warnings } = await createMapping(tx, writer, await layerOf(deps, tx, writer, request))
-          return unifiedMappingToProto(mapping, warnings)
+          return unifiedMappingToProto({ ...mapping, warnings })
         })
         unifiedMappings.invalidate()
         return answer
       },
       getUnifiedMapping: async ({ id }, context) =>
         unifiedMappingToProto(await getMapping(database.pool, writerOf(context), id)),
-      listUnifiedMappings: async (request, context) => {
-        const writer = writerOf(context)
-        const filter = mappingFilterFromProto(request)
-        const query = listQuery('unified_mapping', writer.environmentId ?? writer.teamId, filter)
-        const page = await pageById(query, request, (range) => selectMappings(database.pool, writer, filter, range))
-        return {
-          unifiedMappings: page.items.map((each) => unifiedMappingToProto(each)),
-          nextPageToken: page.nextPageToken,
-        }
-      },
+      listUnifiedMappings: listRpc(
+        UnifiedMappingService.method.listUnifiedMappings,
+        unifiedMappingToProto,
+        byId({
+          list: 'unified_mapping',
+          owner: (context) => ownerOf(writerOf(context)),
+          filter: mappingFilterFromProto,
+          read: (range, context, filter) => selectMappings(database.pool, writerOf(context), filter, range),
+        }),
+      ),
       updateUnifiedMapping: async (request, context) => {
         const change = mappingChangeFromProto(request)
         const { mapping, warnings } = await database.transaction((tx) => updateMapping(tx, writerOf(context), change))
         unifiedMappings.invalidate()
-        return unifiedMappingToProto(mapping, warnings)
+        return unifiedMappingToProto({ ...mapping, warnings })
       },
       deleteUnifiedMapping: async ({ id, etag }, context) => {
         const input = { id, version: versionFrom(etag) }
@@ -125,6 +126,10 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
 function writerOf(context: Pick<HandlerContext, 'values'>): MappingWriter {
   const { kind, teamId, environmentId } = callerOf(context)
   return { teamId, environmentId, mayWriteBase: kind === 'team' }
+}
+
+function ownerOf({ environmentId, teamId }: MappingWriter): string {
+  return environmentId ?? teamId
 }
 
 /** @throws Failure ENVIRONMENT_REQUIRED for a team token that names none */

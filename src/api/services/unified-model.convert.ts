@@ -1,9 +1,9 @@
 import type { MessageInitShape } from '@bufbuild/protobuf'
-import type {
+import {
   UnifiedMethodDescriptionSchema,
-  UnifiedModelDescriptionSchema,
+  type UnifiedModelDescriptionSchema,
   UnifiedModelSchema,
-  UnifiedResourceDescriptionSchema,
+  type UnifiedResourceDescriptionSchema,
 } from '../../../gen/patchbay/v1/unified_model_pb.ts'
 import type { UpdateUnifiedModelRequest } from '../../../gen/patchbay/v1/unified_model_service_pb.ts'
 import type { CustomFieldDescription } from '../../unified-calls/index.ts'
@@ -15,21 +15,16 @@ import type {
   ResourceDescription,
 } from '../../unified-models/index.ts'
 import { structFrom } from '../messages/struct.ts'
+import { shapeOf } from './shape.ts'
 import { timestampFrom, toEtag, versionFrom } from './values.convert.ts'
 
 /** A model; what is not stored has no times and an empty etag. */
-export function unifiedModelToProto(model: ModelView): MessageInitShape<typeof UnifiedModelSchema> {
-  const { name, document, isShipped, stored } = model
-  return {
-    name,
-    document: structFrom(document),
-    config: structFrom(stored?.config),
-    isShipped,
-    createdAt: timestampFrom(stored?.createdAt),
-    updatedAt: timestampFrom(stored?.updatedAt),
-    etag: stored === undefined ? '' : toEtag(stored.version),
-  }
-}
+export const unifiedModelToProto = shapeOf(UnifiedModelSchema).from<ModelView>({
+  config: ({ stored }) => structFrom(stored?.config),
+  createdAt: ({ stored }) => timestampFrom(stored?.createdAt),
+  updatedAt: ({ stored }) => timestampFrom(stored?.updatedAt),
+  etag: ({ stored }) => stored && toEtag(stored.version),
+})
 
 /** The change of a model; the config is a merge patch unless it replaces. */
 export function modelChangeFromProto(request: UpdateUnifiedModelRequest): ModelChange {
@@ -73,25 +68,9 @@ function resourceToProto(
   }
 }
 
-function methodToProto(method: MethodDescription): MessageInitShape<typeof UnifiedMethodDescriptionSchema> {
-  const { merged, problems, ...described } = method
-  return {
-    name: described.name,
-    targetResource: described.targetResource,
-    targetMethods: [...described.targetMethods],
-    filters: described.filters.map((filter) => ({ ...filter, operators: [...filter.operators] })),
-    sortFields: [...described.sortFields],
-    expandFields: [...described.expandFields],
-    customFieldsMode: described.customFieldsMode,
-    isPartial: described.isPartial,
-    requiredFields: [...described.requiredFields],
-    mapping: structFrom(merged.config),
-    layers: Object.fromEntries(merged.layers),
-    problems: problems.map(({ field, rule, description }) => ({
-      path: field,
-      rule,
-      severity: 'error',
-      message: description,
-    })),
-  }
-}
+const methodToProto = shapeOf(UnifiedMethodDescriptionSchema).from<MethodDescription>({
+  mapping: ({ merged }) => structFrom(merged.config),
+  layers: ({ merged }) => Object.fromEntries(merged.layers),
+  problems: ({ problems }) =>
+    problems.map(({ field, rule, description }) => ({ path: field, rule, severity: 'error', message: description })),
+})

@@ -19,6 +19,7 @@ import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
 import { findingToProto } from './integration.convert.ts'
+import { listRpc } from './list-rpc.ts'
 import type { OpenRequest } from './proxy-calls.ts'
 import {
   type CustomFieldsByResource,
@@ -46,15 +47,18 @@ export function unifiedModelService(
     },
     getUnifiedModel: async ({ name }, context) =>
       unifiedModelToProto(await getModel(database.pool, teamIdOf(context), name)),
-    listUnifiedModels: async (request, context) => {
-      const query = listQuery('unified_model', teamIdOf(context))
-      const size = readPageSize(request)
-      const after = decodePageToken(query, request.pageToken, ['text'])?.[0]
-      const range = { after: after === undefined ? undefined : String(after), limit: size + 1 }
-      const found = await listModels(database.pool, teamIdOf(context), range)
-      const page = toPage(query, found, size, ({ name }) => [name])
-      return { unifiedModels: page.items.map(unifiedModelToProto), nextPageToken: page.nextPageToken }
-    },
+    listUnifiedModels: listRpc(
+      UnifiedModelService.method.listUnifiedModels,
+      unifiedModelToProto,
+      async (request, context) => {
+        const query = listQuery('unified_model', teamIdOf(context))
+        const size = readPageSize(request)
+        const after = decodePageToken(query, request.pageToken, ['text'])?.[0]
+        const range = { after: after === undefined ? undefined : String(after), limit: size + 1 }
+        const found = await listModels(database.pool, teamIdOf(context), range)
+        return toPage(query, found, size, ({ name }) => [name])
+      },
+    ),
     updateUnifiedModel: async (request, context) => {
       const change = modelChangeFromProto(request)
       const updated = await database.transaction((tx) => updateModel(tx, teamIdOf(context), change))

@@ -1,6 +1,9 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
 import type { ServiceImpl } from '@connectrpc/connect'
-import type { WebhookDeliverySchema } from '../../../gen/patchbay/v1/webhook_delivery_pb.ts'
+import {
+  WebhookDeliveryAttemptSchema,
+  WebhookDeliverySchema,
+  WebhookDeliveryTimingsSchema,
+} from '../../../gen/patchbay/v1/webhook_delivery_pb.ts'
 import { type ListWebhookDeliveriesRequest, WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import {
   type AttemptRecord,
@@ -21,6 +24,7 @@ import { environmentIdOf } from '../caller.ts'
 import type { ServiceDeps } from './deps.ts'
 import { eventToProto } from './event.ts'
 import { runIdempotent } from './idempotency.ts'
+import { shapeOf } from './shape.ts'
 import { taskToProto } from './task.ts'
 import type { RangeRequest } from './time-range.ts'
 import { dateFrom, parseEnum, timestampFrom } from './values.convert.ts'
@@ -53,7 +57,7 @@ export function webhookDeliveryHandlers(
       return { webhookDeliveries: page.items.map(deliveryToProto), nextPageToken: page.nextPageToken, counts }
     },
     getWebhookDelivery: async ({ id }, context) =>
-      detailToProto(await getDelivery(database.pool, environmentIdOf(context), id)),
+      deliveryToProto(await getDelivery(database.pool, environmentIdOf(context), id)),
     testWebhook: (request, context) =>
       runIdempotent(deps, environmentIdOf(context), testMethod, request, async (tx) =>
         deliveryToProto(await testWebhook(tx, environmentIdOf(context), request.id, request.eventType)),
@@ -101,57 +105,23 @@ async function countsOf({ database }: Pick<ServiceDeps, 'database'>, environment
   return { total, isComplete, states: [...states], eventTypes: [...eventTypes], webhookIds: [...webhooks] }
 }
 
-/** A delivery as lists show it. */
-function deliveryToProto(delivery: DeliveryRecord) {
-  return {
-    id: delivery.id,
-    environmentId: delivery.environmentId,
-    eventId: delivery.eventId,
-    eventType: delivery.eventType,
-    webhookId: delivery.webhookId,
-    integratedAccountId: delivery.integratedAccountId ?? undefined,
-    state: delivery.state,
-    trigger: delivery.trigger,
-    attemptCount: delivery.attempts,
-    attemptCountMax: DELIVERY_ATTEMPTS_MAX,
-    lastStatus: delivery.lastStatus ?? undefined,
-    lastErrorClass: delivery.lastErrorClass ?? undefined,
-    nextAttemptAt: timestampFrom(delivery.nextAttemptAt),
-    createdAt: timestampFrom(delivery.createdAt),
-    finishedAt: timestampFrom(delivery.finishedAt),
-  } satisfies MessageInitShape<typeof WebhookDeliverySchema>
-}
+const timingsToProto = shapeOf(WebhookDeliveryTimingsSchema).from<AttemptRecord>()
 
-function detailToProto(detail: DeliveryDetail): MessageInitShape<typeof WebhookDeliverySchema> {
-  return {
-    ...deliveryToProto(detail),
-    attempts: detail.attemptRecords.map(attemptToProto),
-    event: detail.event && eventToProto(detail.event),
-  }
-}
+const attemptToProto = shapeOf(WebhookDeliveryAttemptSchema).from<AttemptRecord>({
+  number: ({ n }) => n,
+  finishedAt: ({ startedAt, totalMs }) => timestampFrom(new Date(startedAt.getTime() + totalMs)),
+  timings: timingsToProto,
+  requestHeaders: ({ requestHeaders }) => headersToProto(requestHeaders),
+  responseHeaders: ({ responseHeaders }) => headersToProto(responseHeaders ?? []),
+})
 
-function attemptToProto(attempt: AttemptRecord) {
-  return {
-    number: attempt.n,
-    scheduledAt: timestampFrom(attempt.scheduledAt),
-    startedAt: timestampFrom(attempt.startedAt),
-    finishedAt: timestampFrom(new Date(attempt.startedAt.getTime() + attempt.totalMs)),
-    timings: {
-      dnsMs: attempt.dnsMs ?? undefined,
-      connectMs: attempt.connectMs ?? undefined,
-      tlsMs: attempt.tlsMs ?? undefined,
-      firstByteMs: attempt.firstByteMs ?? undefined,
-      totalMs: attempt.totalMs,
-    },
-    status: attempt.status ?? undefined,
-    errorClass: attempt.errorClass ?? undefined,
-    errorMessage: attempt.errorMessage ?? undefined,
-    remoteAddress: attempt.remoteAddress ?? undefined,
-    requestHeaders: headersToProto(attempt.requestHeaders),
-    responseHeaders: headersToProto(attempt.responseHeaders ?? []),
-    responseBody: attempt.responseBody ?? undefined,
-  }
-}
+/** A delivery; the answer about one alone has its attempts and its event. */
+const deliveryToProto = shapeOf(WebhookDeliverySchema).from<DeliveryRecord & Partial<DeliveryDetail>>({
+  attemptCount: ({ attempts }) => attempts,
+  attemptCountMax: () => DELIVERY_ATTEMPTS_MAX,
+  attempts: ({ attemptRecords }) => attemptRecords?.map(attemptToProto),
+  event: ({ event }) => event && eventToProto(event),
+})
 
 function headersToProto(headers: HeaderPairs) {
   return headers.map(([name, value]) => ({ name, value }))

@@ -1,10 +1,9 @@
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type { WebhookSchema } from '../../../gen/patchbay/v1/webhook_pb.ts'
+import { WebhookSchema } from '../../../gen/patchbay/v1/webhook_pb.ts'
 import type { CreateWebhookRequest, UpdateWebhookRequest } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
 import { SECRET_MASK } from '../../redaction/index.ts'
 import { type WebhookChange, type WebhookInput, type WebhookRecord, webhookState } from '../../webhooks/index.ts'
-import { structFrom } from '../messages/struct.ts'
-import { parseEnum, timestampFrom, toEtag } from './values.convert.ts'
+import { shapeOf } from './shape.ts'
+import { parseEnum } from './values.convert.ts'
 
 const ENVELOPES = ['standard', 'cloudevents'] as const
 const COMPATIBILITIES = ['none', 'single_header_base64', 'single_header_hex'] as const
@@ -14,30 +13,12 @@ const COMPATIBILITIES = ['none', 'single_header_base64', 'single_header_hex'] as
  *
  * @param secret only in the responses of creation and rotation, which alone show it
  */
-export function webhookToProto(webhook: WebhookRecord, secret?: string): MessageInitShape<typeof WebhookSchema> {
-  const { rateLimitRequests, rateLimitSeconds, failingSince } = webhook
-  const hasLimit = rateLimitRequests !== null && rateLimitSeconds !== null
-  return {
-    id: webhook.id,
-    environmentId: webhook.environmentId,
-    targetUrl: webhook.targetUrl,
-    description: webhook.description,
-    eventTypes: [...webhook.eventTypes],
-    filter: structFrom(webhook.filter),
-    headers: Object.fromEntries(webhook.headerNames.map((name) => [name, SECRET_MASK])),
-    envelope: webhook.envelope,
-    compatibility: webhook.compatibility,
-    rateLimit: hasLimit ? { requests: rateLimitRequests, windowSeconds: rateLimitSeconds } : undefined,
-    isActive: webhook.isActive,
-    state: webhookState(webhook),
-    disabledReason: webhook.disabledReason ?? undefined,
-    failingSince: timestampFrom(failingSince),
-    createdAt: timestampFrom(webhook.createdAt),
-    updatedAt: timestampFrom(webhook.updatedAt),
-    etag: toEtag(webhook.version),
-    secret,
-  }
-}
+export const webhookToProto = shapeOf(WebhookSchema).from<WebhookRecord & { readonly secret?: string }>({
+  headers: ({ headerNames }) => Object.fromEntries(headerNames.map((name) => [name, SECRET_MASK])),
+  rateLimit: ({ rateLimitRequests: requests, rateLimitSeconds: windowSeconds }) =>
+    requests === null || windowSeconds === null ? undefined : { requests, windowSeconds },
+  state: webhookState,
+})
 
 export function webhookInputFromProto(request: CreateWebhookRequest): WebhookInput {
   const { targetUrl, description, eventTypes, isActive, ...options } = request

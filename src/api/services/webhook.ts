@@ -1,5 +1,4 @@
 import { WebhookService } from '../../../gen/patchbay/v1/webhook_service_pb.ts'
-import { listQuery, pageById } from '../../database/index.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -13,6 +12,7 @@ import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
+import { byId, listRpc } from './list-rpc.ts'
 import { checkRange } from './time-range.ts'
 import { versionFrom } from './values.convert.ts'
 import { webhookChangeFromProto, webhookInputFromProto, webhookToProto } from './webhook.convert.ts'
@@ -36,17 +36,19 @@ export function webhookService(
             environmentIdOf(context),
             webhookInputFromProto(request),
           )
-          return webhookToProto(webhook, secret)
+          return webhookToProto({ ...webhook, secret })
         }),
       getWebhook: async ({ id }, context) =>
         webhookToProto(await getWebhook(database.pool, environmentIdOf(context), id)),
-      listWebhooks: async (request, context) => {
-        const query = listQuery('webhook', environmentIdOf(context))
-        const page = await pageById(query, request, (range) =>
-          listWebhooks(database.pool, environmentIdOf(context), range),
-        )
-        return { webhooks: page.items.map((webhook) => webhookToProto(webhook)), nextPageToken: page.nextPageToken }
-      },
+      listWebhooks: listRpc(
+        WebhookService.method.listWebhooks,
+        webhookToProto,
+        byId({
+          list: 'webhook',
+          owner: environmentIdOf,
+          read: (range, context) => listWebhooks(database.pool, environmentIdOf(context), range),
+        }),
+      ),
       updateWebhook: async (request, context) => {
         const input = { ...webhookChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
         const updated = await database.transaction((tx) => updateWebhook(webhooks, tx, environmentIdOf(context), input))
@@ -63,7 +65,7 @@ export function webhookService(
         const rotated = await runIdempotent(deps, environmentId, method, request, async (tx) => {
           // The id is part of the authenticated data of the secret, and a uuid may be in upper case.
           const { webhook, secret } = await rotateWebhookSecret(webhooks, tx, environmentId, request.id.toLowerCase())
-          return webhookToProto(webhook, secret)
+          return webhookToProto({ ...webhook, secret })
         })
         await settleRotation(deps, context.signal)
         return rotated
