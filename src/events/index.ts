@@ -18,6 +18,7 @@ export {
 } from './catalog.ts'
 export { examplePayload } from './examples.ts'
 export { listEvents } from './list-events.ts'
+export { payloadOf, payloadSql } from './payload.ts'
 export {
   continueDispatchAfter,
   deleteEventsOfEnvironment,

@@ -10,7 +10,6 @@ export { createInboundWorker } from './create-worker.ts'
 export {
   type HeaderList,
   INBOUND_STATES,
-  type InboundItemRecord,
   type InboundState,
 } from './inbound-event.ts'
 export {

@@ -2,7 +2,7 @@ import type { AccountDependencies } from '../accounts/index.ts'
 import { updateContextFromWebhook } from '../accounts/index.ts'
 import { catchFailure, Failure, type JsonObject, newId } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
-import { appendEvents, type NewEvent } from '../events/index.ts'
+import { appendEvents, type NewEvent, payloadOf } from '../events/index.ts'
 import type { InboundEffects, ProcessingOutcome, RoutedItem } from './effects.ts'
 import type { InboundEventRecord, InboundState } from './inbound-event.ts'
 import {
@@ -124,26 +124,27 @@ function recordOf(routed: RoutedItem): Pick<NewItem, 'resource' | 'record_id' | 
   }
 }
 
-/** The event of a record; `RecordEventPayload` of the contract describes its payload. */
+const recordPayload = payloadOf('RecordEventPayload', ['truncated_fields'])
+
+/** The event of a record. */
 function recordEvent(
   event: InboundEventRecord,
   integration: InboundEffects['integration'],
   isReplay: boolean,
   { item, account }: Extract<RoutedItem, { readonly state: 'routed' }>,
 ): NewEvent {
-  const payload: JsonObject = {
-    integrated_account_id: account.id,
-    tenant_id: account.tenantId,
-    environment_integration_id: event.environmentIntegrationId,
+  const payload = recordPayload({
+    ...item,
+    integratedAccountId: account.id,
+    tenantId: account.tenantId,
+    environmentIntegrationId: event.environmentIntegrationId,
     integration,
-    resource: item.resource,
-    record_id: item.id,
-    data: item.data,
-    occurred_at: (item.occurredAt ?? event.providerTime)?.toISOString() ?? null,
-    inbound_event_id: event.id,
-    received_at: event.receivedAt.toISOString(),
+    recordId: item.id,
+    occurredAt: item.occurredAt ?? event.providerTime,
+    inboundEventId: event.id,
+    receivedAt: event.receivedAt,
     replay: isReplay,
-  }
+  })
   const { environmentId } = event
   return { id: newId(), environmentId, type: `record:${item.event}`, payload, integratedAccountId: account.id }
 }

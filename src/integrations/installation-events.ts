@@ -1,5 +1,5 @@
 import type { Db } from '../database/index.ts'
-import { appendEvents, type EventType } from '../events/index.ts'
+import { appendEvents, type EventType, payloadOf } from '../events/index.ts'
 import type { OverrideDifference } from './moved-hosts.ts'
 import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
 
@@ -13,19 +13,16 @@ export async function recordInstallationEvent(
   installation: EnvironmentIntegrationRecord,
   { paths, hostsAdded, hostsRemoved }: OverrideDifference = NO_CHANGE,
 ): Promise<void> {
-  const { id, environmentId, integrationId, showInCatalog, isEnabled, clientSecretExpiresAt } = installation
-  const payload = {
-    id,
-    environment_id: environmentId,
-    integration_id: integrationId,
-    show_in_catalog: showInCatalog,
-    is_enabled: isEnabled,
-    changed_paths: [...paths],
-    hosts_added: [...hostsAdded],
-    hosts_removed: [...hostsRemoved],
-    ...(clientSecretExpiresAt === null ? {} : { client_secret_expires_at: clientSecretExpiresAt.toISOString() }),
-  }
+  const { id, environmentId, clientSecretExpiresAt } = installation
+  const payload = installationPayload({
+    ...installation,
+    changedPaths: paths,
+    hostsAdded,
+    hostsRemoved,
+    clientSecretExpiresAt: clientSecretExpiresAt ?? undefined,
+  })
   await appendEvents(tx, [{ environmentId, type, subjectId: id, payload }])
 }
 
+const installationPayload = payloadOf('EnvironmentIntegrationEventPayload')
 const NO_CHANGE: OverrideDifference = { paths: [], hostsAdded: [], hostsRemoved: [] }

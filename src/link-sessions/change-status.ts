@@ -1,6 +1,6 @@
-import { type JsonObject, transitionsOf } from '../base/index.ts'
+import { transitionsOf } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
-import { appendEvents, type EventType } from '../events/index.ts'
+import { appendEvents, type EventType, payloadOf } from '../events/index.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import { LINK_ERRORS, type LinkError, type LinkErrorCode } from './error-codes.ts'
 import { type LinkGuard, type LinkPatch, transitionLinkSession } from './sql/link-change.ts'
@@ -71,7 +71,11 @@ export async function changeLinkStatus(
         type,
         subjectId: session.id,
         integratedAccountId: session.integratedAccountId,
-        payload: eventPayload(session),
+        payload: linkPayload({
+          ...session,
+          step: pageStepOf(session.status, session.environmentIntegrationId !== null),
+          integration: session.integrationName,
+        }),
       },
     ])
   return session
@@ -97,19 +101,7 @@ function eventTypeOf({ status }: LinkSessionRecord, cause: LinkCause): EventType
   return cause === 'attempt_failed' || cause === 'connection_failed' ? 'link_token:connection_error' : undefined
 }
 
-function eventPayload(session: LinkSessionRecord): JsonObject {
-  return {
-    id: session.id,
-    status: session.status,
-    step: pageStepOf(session.status, session.environmentIntegrationId !== null),
-    tenant_id: session.tenantId,
-    integrated_account_id: session.integratedAccountId,
-    environment_integration_id: session.environmentIntegrationId,
-    integration: session.integrationName,
-    error_code: session.errorCode,
-    error_message: session.errorMessage,
-  }
-}
+const linkPayload = payloadOf('LinkTokenEventPayload')
 
 /** An error with the advice of its code as message, or a more precise one. */
 export function linkError(code: LinkErrorCode, message: string = LINK_ERRORS[code].advice): LinkError {

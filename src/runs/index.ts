@@ -20,7 +20,7 @@ export { completedStatusOf, isStatsOf } from './incremental.ts'
 export { HeldLease, isLeaseLost, leaseLost } from './lease.ts'
 export { type HeartbeatResult, type Outcome, Queue, type QueueDeps, type TurnClaim } from './queue.ts'
 export { createQueueLeases } from './queue-leases.ts'
-export { getRun, listRuns, type RunView, type WaitState } from './read-runs.ts'
+export { getRun, listRuns, type RunView } from './read-runs.ts'
 export { retention } from './retention.ts'
 export {
   HEARTBEAT_INTERVAL_MS,
@@ -56,7 +56,7 @@ export {
   retryRun,
   stopRun,
 } from './run-actions.ts'
-export { type RunPayloadFields, runPayload } from './run-payload.ts'
+export { failedTriggerPayload, type RunPayloadFields, runPayload } from './run-payload.ts'
 export { queueGroupKey, RunQueue } from './run-queue.ts'
 export {
   assertRunnable,

@@ -56,7 +56,7 @@ type WaitReason =
   | 'capacity'
 
 /** Why a run does not go on at the moment. */
-export interface WaitState {
+interface WaitState {
   readonly reason: WaitReason
   /** In words, and what to do where something can be done. */
   readonly message: string

@@ -1,7 +1,7 @@
 import type { Db } from '../database/index.ts'
 import { appendEvents, type NewEvent } from '../events/index.ts'
 import { DESTINATION_EVENTS, type RunEventType } from './run-event-types.ts'
-import { runPayload } from './run-payload.ts'
+import { failedTriggerPayload, runPayload } from './run-payload.ts'
 import { type AskedRun, findAskedRuns, type RunChange } from './sql/run-events.ts'
 
 /**
@@ -34,16 +34,10 @@ function changedRunPayload(run: AskedRun) {
   }
 }
 
-function skippedTickPayload({ id, triggerId, syncJobId, integratedAccountId, skipReason, scheduledFor }: AskedRun) {
-  return {
-    id: triggerId,
-    sync_job_id: syncJobId,
-    integrated_account_id: integratedAccountId,
-    reason: skipReason ?? '',
-    message: `the tick was skipped: ${(skipReason ?? '').replaceAll('_', ' ')}`,
-    scheduled_for: scheduledFor.toISOString(),
-    sync_job_run_id: id,
-  }
+function skippedTickPayload(run: AskedRun) {
+  const reason = run.skipReason ?? ''
+  const message = `the tick was skipped: ${reason.replaceAll('_', ' ')}`
+  return failedTriggerPayload({ ...run, id: run.triggerId, syncJobRunId: run.id, reason, message })
 }
 
 function isOneOf(types: readonly RunEventType[], type: RunEventType): boolean {

@@ -1,5 +1,6 @@
 import type { Db } from '../database/index.ts'
 import { appendEvents } from '../events/index.ts'
+import { failedTriggerPayload } from '../runs/index.ts'
 import type { DueTrigger } from './sql/due-trigger.ts'
 import { suspendSchedule } from './sql/trigger.ts'
 
@@ -15,16 +16,15 @@ export async function suspendTrigger(
 ): Promise<boolean> {
   const suspended = await suspendSchedule(tx, triggerId, nextFireAt, error)
   if (suspended === undefined) return false
-  const { environmentId, syncJobId, integratedAccountId } = suspended
-  const payload = {
+  const { environmentId, integratedAccountId } = suspended
+  const payload = failedTriggerPayload({
+    ...suspended,
     id: triggerId,
-    sync_job_id: syncJobId,
-    integrated_account_id: integratedAccountId,
     reason: 'suspended',
     message: error,
-    scheduled_for: nextFireAt.toISOString(),
-    sync_job_run_id: null,
-  }
+    scheduledFor: nextFireAt,
+    syncJobRunId: null,
+  })
   const type = 'sync_job_cron_trigger:failed'
   await appendEvents(tx, [{ environmentId, type, subjectId: triggerId, integratedAccountId, payload }])
   return true

@@ -33,7 +33,7 @@ export interface SinkPage extends DeliveryHead {
 }
 
 /** An error that ended one listing. */
-export interface SinkListingError extends DeliveryHead {
+interface SinkListingError extends DeliveryHead {
   readonly error: RunError
 }
 

@@ -1,5 +1,6 @@
 import { assertNever, type Json, type JsonObject } from '../base/index.ts'
 import { isTransientStatus } from '../egress/index.ts'
+import { payloadOf } from '../events/index.ts'
 import { type RunError, type RunPayloadFields, runPayload } from '../runs/index.ts'
 import {
   type DeliverDeps,
@@ -12,7 +13,7 @@ import {
   type OutboundMessage,
   type WebhookTarget,
 } from '../webhooks/index.ts'
-import type { Sink, SinkListingError, SinkPage, SinkResult } from './sink.ts'
+import type { Sink, SinkPage, SinkResult } from './sink.ts'
 
 /** The fields of a run in the events that it sends itself. */
 export interface WebhookRunFields extends RunPayloadFields {
@@ -72,7 +73,7 @@ export function createWebhookSink(
       return { kind: 'accepted', sequences: sequence - page.sequence }
     },
     async listingError(problem) {
-      const payload = { ...commonPayload(run, problem), error: problem.error }
+      const payload = recordErrorPayload({ ...run, ...problem, syncJobRunId: run.id })
       return toSinkResult(await send(encodeEvent(target, event('record_error', problem.sequence, payload))), 1)
     },
     async ended({ status, error, attempt, decidedAt }, stats) {
@@ -117,26 +118,19 @@ function rejectedResult({ status, retryAfterMs }: RejectedDelivery, error: RunEr
 }
 
 function recordPayload(run: WebhookRunFields, page: SinkPage, sequence: number, isLast: boolean): JsonObject {
-  return {
-    ...commonPayload(run, { ...page, sequence }),
-    has_more: page.page.state !== null || !isLast,
-    ...(isLast && page.errors.length > 0 ? { errors: page.errors } : {}),
-  }
+  return pagePayload({
+    ...run,
+    syncJobRunId: run.id,
+    resource: page.resource,
+    sequence,
+    hasMore: page.page.state !== null || !isLast,
+    errors: isLast && page.errors.length > 0 ? page.errors : undefined,
+  })
 }
 
-function commonPayload(
-  run: WebhookRunFields,
-  { resource, sequence }: Pick<SinkListingError, 'resource' | 'sequence'>,
-): JsonObject {
-  return {
-    sync_job_run_id: run.id,
-    trigger_id: run.triggerId,
-    integrated_account_id: run.integratedAccountId,
-    tenant_id: run.tenantId,
-    resource,
-    sequence,
-  }
-}
+/** The records are added as texts. */
+const pagePayload = payloadOf('SyncJobRunRecordEventPayload', ['records'])
+const recordErrorPayload = payloadOf('SyncJobRunRecordErrorEventPayload')
 
 /** Records per event. */
 const BATCH_RECORDS_MAX = 500

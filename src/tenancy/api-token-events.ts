@@ -1,5 +1,5 @@
 import type { Db } from '../database/index.ts'
-import { appendEvents } from '../events/index.ts'
+import { appendEvents, payloadOf } from '../events/index.ts'
 import type { ApiTokenRecord } from './sql/api-tokens.ts'
 
 /**
@@ -11,8 +11,9 @@ export async function recordApiTokenEvent(
   type: 'api_token:created' | 'api_token:deleted',
   token: ApiTokenRecord,
 ): Promise<void> {
-  const { id, environmentId, kind, name, hint, expiresAt } = token
+  const { id, environmentId } = token
   if (environmentId === null) return
-  const payload = { id, kind, environment_id: environmentId, name, hint, expires_at: expiresAt?.toISOString() ?? null }
-  await appendEvents(tx, [{ environmentId, type, subjectId: id, payload }])
+  await appendEvents(tx, [{ environmentId, type, subjectId: id, payload: tokenPayload(token) }])
 }
+
+const tokenPayload = payloadOf('ApiTokenEventPayload')

@@ -1,6 +1,5 @@
-import type { JsonObject } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
-import { appendEvents, type EventType } from '../events/index.ts'
+import { appendEvents, type EventType, payloadOf } from '../events/index.ts'
 import {
   deleteFailures,
   disableWebhookRow,
@@ -63,7 +62,7 @@ async function recordSuccesses(tx: Db, refs: readonly WebhookRef[]): Promise<voi
   const recovered = await deleteFailures(tx, refs)
   await appendEvents(
     tx,
-    recovered.map((ref) => webhookEvent('webhook:recovered', ref, {})),
+    recovered.map((ref) => webhookEvent('webhook:recovered', ref)),
   )
 }
 
@@ -81,20 +80,28 @@ async function recordFailures(
 async function disable(tx: Db, ref: WebhookRef, reason: WebhookDisabledReason, failure: FailureRow | undefined) {
   if (!(await disableWebhookRow(tx, ref, reason))) return
   await markFailureAnnounced(tx, ref, 'disabled')
-  await appendEvents(tx, [webhookEvent('webhook:disabled', ref, { reason, ...failureFields(failure) })])
+  await appendEvents(tx, [webhookEvent('webhook:disabled', ref, failure, reason)])
 }
 
 async function announceFailing(tx: Db, failure: FailureRow): Promise<void> {
   await markFailureAnnounced(tx, failure, 'failing')
-  await appendEvents(tx, [webhookEvent('webhook:failing', failure, failureFields(failure))])
-}
-
-function failureFields(failure: FailureRow | undefined): JsonObject {
-  if (failure === undefined) return {}
-  return { failing_since: failure.failingSince.toISOString(), failed_attempts: failure.attempts }
+  await appendEvents(tx, [webhookEvent('webhook:failing', failure, failure)])
 }
 
 /** The URL is not part of the event: it may contain a secret. */
-function webhookEvent(type: EventType, { environmentId, webhookId }: WebhookRef, fields: JsonObject) {
-  return { environmentId, type, subjectId: webhookId, payload: { id: webhookId, ...fields } }
+const webhookPayload = payloadOf('WebhookEventPayload')
+
+function webhookEvent(
+  type: EventType,
+  { environmentId, webhookId }: WebhookRef,
+  failure?: FailureRow,
+  reason?: WebhookDisabledReason,
+) {
+  const payload = webhookPayload({
+    id: webhookId,
+    reason,
+    failingSince: failure?.failingSince,
+    failedAttempts: failure?.attempts,
+  })
+  return { environmentId, type, subjectId: webhookId, payload }
 }

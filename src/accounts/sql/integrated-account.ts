@@ -105,6 +105,9 @@ export interface ContextPatch {
   readonly removed: readonly string[]
 }
 
+/** Fields of `IntegratedAccountEventPayload` that are not of the account: few events have them. */
+export const ACCOUNT_DETAIL_FIELDS = ['truncated_fields', 'webhook_subscription'] as const
+
 /** SQL: the columns of an `IntegratedAccountRecord`, of `account`. */
 export const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.environment_integration_id as "environmentIntegrationId", account.tenant_id as "tenantId",

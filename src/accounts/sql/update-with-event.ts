@@ -1,7 +1,8 @@
 import { exceedsJsonSize, newId } from '../../base/index.ts'
 import { type Db, jsonb, queryOne } from '../../database/index.ts'
-import { type EventType, recordEventsSql } from '../../events/index.ts'
+import { type EventType, payloadSql, recordEventsSql } from '../../events/index.ts'
 import {
+  ACCOUNT_DETAIL_FIELDS,
   type AccountRef,
   type AccountWithDefinition,
   COLUMNS,
@@ -19,19 +20,10 @@ export type DefinitionVersionsOfAccount = Pick<AccountWithDefinition, 'integrati
 const JSON_BYTES_MAX = 16 * 1024
 const TYPE: EventType = 'integrated_account:updated'
 
-/** SQL: a time as JSON. */
-const time = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-
-/** SQL: `accountEventPayload` of a row of `changed`; a test compares the two. */
-const PAYLOAD = `jsonb_build_object('id', id, 'environment_id', "environmentId",
-         'environment_integration_id', "environmentIntegrationId",
-         'integration', jsonb_build_object('id', "integrationId", 'name', "integrationName"), 'tenant_id', "tenantId",
-         'authentication_method', "authenticationMethod", 'credential', credential, 'status', status, 'last_error', "lastError",
-         'last_action_result', "lastActionResult", 'last_forbidden_error', "lastForbiddenError",
-         'reauthorization_due_at', ${time('"reauthorizationDueAt"')}, 'terms_url', "termsUrl",
-         'terms_accepted_at', ${time('"termsAcceptedAt"')}, 'context', context, 'region', region, 'is_sandbox', "isSandbox",
-         'object_store_context_fields', "objectStoreContextFields", 'created_at', ${time('"createdAt"')},
-         'updated_at', ${time('"updatedAt"')})`
+/** SQL: `accountEventPayload` of a row of `changed`. */
+const PAYLOAD = payloadSql('IntegratedAccountEventPayload', ACCOUNT_DETAIL_FIELDS, {
+  last_forbidden_error: '"lastForbiddenError"',
+})
 
 const UPDATE_WITH_EVENT = `with changed as (
        update integrated_account account set tenant_id = coalesce(:tenantId, account.tenant_id),

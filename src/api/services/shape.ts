@@ -73,7 +73,7 @@ export function shapeOf<Desc extends DescMessage>(desc: Desc) {
   }
 }
 
-type Fields = Readonly<Record<string, unknown>>
+type Members = Readonly<Record<string, unknown>>
 type UntypedExceptions = Readonly<Record<string, (record: object) => unknown>> | undefined
 type Convert = (value: unknown) => unknown
 
@@ -83,7 +83,7 @@ function compileShape(desc: DescMessage, exceptions: UntypedExceptions = {}): (r
     const exception = exceptions[name]
     if (exception !== undefined) return { name, read: exception }
     const convert = member.kind === 'field' && member.message !== undefined ? conversionTo(member.message) : undefined
-    const read = name === 'etag' ? readEtag : (record: object) => (record as Fields)[name]
+    const read = name === 'etag' ? readEtag : (record: object) => (record as Members)[name]
     if (convert === undefined) return { name, read }
     const isList = member.kind === 'field' && member.fieldKind === 'list'
     const each: Convert = isList ? (items) => (items as readonly unknown[]).map(convert) : convert

@@ -29,7 +29,8 @@ export interface EventsContract {
   readonly schemas: Readonly<Record<string, JsonObject>>
 }
 
-const OPTION = 'patchbay.v1.event_types'
+/** The option of a message that names the events whose payload it describes. */
+export const EVENT_TYPES_OPTION = 'patchbay.v1.event_types'
 const ENVELOPE = 'patchbay.v1.EventEnvelope'
 
 /**
@@ -39,8 +40,9 @@ const ENVELOPE = 'patchbay.v1.EventEnvelope'
  */
 export function readEventContract(files: readonly DescFile[], at: string): EventsContract {
   const registry = createRegistry(...files)
-  const [option, envelope] = [registry.getExtension(OPTION), registry.getMessage(ENVELOPE)]
-  if (option === undefined || envelope === undefined) throw new Error(`the contract has no ${OPTION} or ${ENVELOPE}`)
+  const [option, envelope] = [registry.getExtension(EVENT_TYPES_OPTION), registry.getMessage(ENVELOPE)]
+  if (option === undefined || envelope === undefined)
+    throw new Error(`the contract has no ${EVENT_TYPES_OPTION} or ${ENVELOPE}`)
   const annotations = readAnnotations(files)
   const book = createSchemaBook(annotations, at)
   const eventsOf = (message: DescMessage): EventContract[] => {
