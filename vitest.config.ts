@@ -22,7 +22,7 @@ export default defineConfig({
     // They need Chromium: `npm run test:browser`.
     exclude: ['test/browser/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-database.ts'],
-    setupFiles: ['test/support/file-guard.ts', 'test/support/property-seed.ts'],
+    setupFiles: ['test/support/file-cpu-time.ts', 'test/support/file-guard.ts', 'test/support/property-seed.ts'],
     // The product as a process starts in half the time when its compiled modules are kept.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/patchbay') },
     // Files of a worker share their modules: evaluating the graph anew for each file cost more than half of the run.

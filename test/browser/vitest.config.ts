@@ -14,6 +14,7 @@ export default defineConfig({
     root: join(import.meta.dirname, '../..'),
     reporters: TEST_REPORT ? ['minimal', progress, ['json', { outputFile: TEST_REPORT }]] : ['minimal', progress],
     include: ['test/browser/**/*.test.ts'],
+    setupFiles: ['test/support/file-cpu-time.ts'],
     globalSetup: ['test/browser/support/global-product.ts'],
     // Each file has a Chromium of its own: on two cores three take longer (219 s) than two (191 s).
     maxWorkers: 2,
