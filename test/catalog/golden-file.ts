@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
 import type { Json, JsonObject } from '../../src/base/index.ts'
+import { readData } from '../support/data-files.ts'
 
 /** What a definition is expected to send for each of its methods, and to make of what comes back. */
 export interface GoldenFile {
@@ -56,13 +56,8 @@ export interface GoldenAnswer {
 
 /** The golden file of a definition; `undefined` when there is none. */
 export function readGoldenFile(name: string): GoldenFile | undefined {
-  if (!read.has(name)) read.set(name, parseGoldenFile(name))
+  if (!read.has(name)) read.set(name, readData(`catalog/calls/${name}.json`))
   return read.get(name)
 }
 
 const read = new Map<string, GoldenFile | undefined>()
-
-function parseGoldenFile(name: string): GoldenFile | undefined {
-  const file = new URL(`golden/${name}.json`, import.meta.url)
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as GoldenFile) : undefined
-}

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { beginAuthorization, completeAuthorization } from '../../src/accounts/index.ts'
 import { createTokenContext } from '../../src/accounts/token-context.ts'
 import { getAtPath, type Json, type JsonObject } from '../../src/base/index.ts'
@@ -9,6 +8,7 @@ import type { EgressRequest } from '../../src/egress/request.ts'
 import { type AccountValues, createEvaluator, type TemplateScope } from '../../src/expressions/index.ts'
 import type { TokenSet } from '../../src/formats/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
+import { dataFiles, readData } from '../support/data-files.ts'
 import type { GoldenRequest } from './golden-file.ts'
 import { shipped } from './shipped.ts'
 
@@ -61,7 +61,7 @@ export type OAuthGoldenInput = Pick<
   | 'identity_answer'
 >
 
-const FOLDER = new URL('golden/oauth/', import.meta.url)
+const FOLDER = 'catalog/oauth'
 const REDIRECT_URI = 'https://patchbay.example.com/connect/callback'
 const STATE = 'the-state'
 const NOW = new Date('2026-01-01T00:00:00Z')
@@ -70,15 +70,13 @@ const evaluator = createEvaluator()
 export const closeEvaluator = () => evaluator[Symbol.asyncDispose]()
 
 /** Names of the golden files. */
-export const OAUTH_GOLDEN_NAMES: readonly string[] = readdirSync(FOLDER)
-  .map((file) => file.replace(/\.json$/, ''))
-  .sort()
+export const OAUTH_GOLDEN_NAMES: readonly string[] = dataFiles(FOLDER).map((file) => file.replace(/\.json$/, ''))
 
 /** The golden file of a definition. */
 export function readOAuthGoldenFile(name: string): OAuthGoldenFile {
-  const file = new URL(`${name}.json`, FOLDER)
-  if (!existsSync(file)) throw new Error(`${name} connects by OAuth, but has no test/catalog/golden/oauth/${name}.json`)
-  return JSON.parse(readFileSync(file, 'utf8')) as OAuthGoldenFile
+  const golden = readData<OAuthGoldenFile>(`${FOLDER}/${name}.json`)
+  if (golden === undefined) throw new Error(`${name} connects by OAuth, but has no test/data/${FOLDER}/${name}.json`)
+  return golden
 }
 
 /** The way of connecting that takes a redirect; `undefined` where a definition has none. */

@@ -7,6 +7,7 @@ import type { EgressRequest } from '../../src/egress/request.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
 import { endSubscription, isSubscriptionWanted, requestSubscription } from '../../src/webhook-subscriptions/request.ts'
+import { dataPath, formatData } from '../support/data-files.ts'
 import { shipped } from './shipped.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
@@ -215,8 +216,9 @@ describe('the definitions that order webhooks', () => {
       }
       expect(await endSubscription(deps, { ...target, id })).toBeUndefined()
       requests.delete = sent.map(shown)
-      const file = new URL(`golden/subscriptions/${name}.json`, import.meta.url)
-      await expect(`${JSON.stringify(requests, null, 2)}\n`).toMatchFileSnapshot(file.pathname)
+      await expect(formatData(JSON.stringify(requests))).toMatchFileSnapshot(
+        dataPath(`catalog/subscriptions/${name}.json`),
+      )
     })
   })
 })

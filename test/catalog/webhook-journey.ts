@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
 import type { WebhookPlan } from '../../src/definitions/index.ts'
 import { type AccountValues, type Evaluator, environmentRoots } from '../../src/expressions/index.ts'
@@ -6,6 +5,7 @@ import { responseFormat, type WebhookRequest } from '../../src/formats/index.ts'
 import { createKeySource } from '../../src/formats/signature/key-source.ts'
 import type { VerificationResult } from '../../src/formats/signature/signature.ts'
 import { dedupeKeysOf } from '../../src/inbound-webhooks/dedupe-key.ts'
+import { readData } from '../support/data-files.ts'
 
 /** What a provider sends, and what its definition makes of that. */
 export interface GoldenWebhooks {
@@ -49,8 +49,7 @@ export interface WebhookResult {
 const HOOK = 'https://patchbay.example/integrated-account-webhook/account-1'
 
 export function readGoldenWebhooks(name: string): GoldenWebhooks | undefined {
-  const file = new URL(`golden/webhooks/${name}.json`, import.meta.url)
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as GoldenWebhooks) : undefined
+  return readData(`catalog/webhooks/${name}.json`)
 }
 
 /** Takes a request through transform, handshake, signature and mapping. */

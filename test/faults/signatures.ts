@@ -2,12 +2,12 @@
  * Deliveries of the providers' own libraries, and forgeries of them: every genuine one is accepted, no forged one is.
  *
  * The libraries are a package of their own, `test/signing-libraries`, installed by the first run. `WRITE_GOLDEN=1` writes
- * one delivery of each into `test/signing-libraries/golden`, which `npm test` verifies without the libraries.
+ * one delivery of each into `test/data/signing-libraries`, which `npm test` verifies without the libraries.
  */
 
 import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { reportAtLeast, reportAtMost, reportBaseline } from '../bench/support/report.ts'
 import {
@@ -19,6 +19,7 @@ import {
   verifyDelivery,
 } from '../signing-libraries/cases.ts'
 import { forgeriesOf } from '../signing-libraries/forgeries.ts'
+import { writeData } from '../support/data-files.ts'
 
 const PROVIDERS_MIN = 15
 const KEYS_PER_PROVIDER = 3
@@ -66,8 +67,7 @@ reportAtMost('signatures-rejected-by-library', totals.disputed, 'deliveries', 0)
 reportAtLeast('signatures-forgeries', totals.forgeries, 'deliveries', 1)
 reportAtMost('signatures-forged-accepted', totals.accepted, 'deliveries', 0)
 reportBaseline('signatures-forged-accepted-by-libraries', totals.libraryAccepted, 'deliveries')
-if (process.env.WRITE_GOLDEN === '1')
-  writeFileSync(join(FOLDER, 'golden/deliveries.json'), `${JSON.stringify(golden, null, 2)}\n`)
+if (process.env.WRITE_GOLDEN === '1') writeData('signing-libraries/deliveries.json', golden)
 
 async function tryProvider(name: string, signing: SigningCase): Promise<void> {
   const adapter = LIBRARIES[name]

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { SIGNING_CASES, type SignedDelivery, verifyDelivery } from '../signing-libraries/cases.ts'
 import { forgeriesOf } from '../signing-libraries/forgeries.ts'
+import { readData } from '../support/data-files.ts'
 
-/** One delivery of `golden/deliveries.json`, which `npm run faults signatures` writes. */
+/** One delivery of `test/data/signing-libraries/deliveries.json`, which `npm run faults signatures` writes. */
 interface GoldenDelivery extends Omit<SignedDelivery, 'body'> {
   /** Package that signed it, or accepted it. */
   readonly library: string
@@ -14,10 +15,11 @@ interface GoldenDelivery extends Omit<SignedDelivery, 'body'> {
   readonly body: string
 }
 
-const folder = join(import.meta.dirname, '../signing-libraries')
-const read = (file: string): unknown => JSON.parse(readFileSync(join(folder, file), 'utf8'))
-const deliveries = Object.entries(read('golden/deliveries.json') as Readonly<Record<string, GoldenDelivery>>)
-const manifest = read('package.json') as { readonly dependencies: Readonly<Record<string, string>> }
+const golden = readData<Readonly<Record<string, GoldenDelivery>>>('signing-libraries/deliveries.json') ?? {}
+const deliveries = Object.entries(golden)
+const manifest: { readonly dependencies: Readonly<Record<string, string>> } = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../signing-libraries/package.json'), 'utf8'),
+)
 
 test('every provider has a delivery, and every library a provider', () => {
   expect(deliveries.map(([name]) => name)).toEqual(Object.keys(SIGNING_CASES))

@@ -16,8 +16,8 @@ const COMMANDS = [
   ['--help'],
   ['catalog'],
   ['unified check crm/hubspot'],
-  ['unified try crm/hubspot --fixture test/unified-calls/fixtures/crm/hubspot.json'],
-  ['unified try crm/hubspot --fixture test/unified-calls/fixtures/crm/hubspot.json --json'],
+  ['unified try crm/hubspot --fixture test/data/unified-calls/fixtures/crm/hubspot.json'],
+  ['unified try crm/hubspot --fixture test/data/unified-calls/fixtures/crm/hubspot.json --json'],
 ]
 
 it.each(someCases(COMMANDS, 2))('`patchbay %s` ends without a message when its output is closed', async (line) => {

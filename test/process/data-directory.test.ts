@@ -5,13 +5,14 @@ import type { Command } from '../../src/cli/command.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { hasManyCases, someCases } from '../support/case-count.ts'
 import { CommandProcess, type CommandResult, runInProcess } from '../support/command.ts'
+import { dataPath } from '../support/data-files.ts'
 import { EVENTUALLY } from '../support/eventually.ts'
 import { preparedDataDir } from '../support/prepared-data-dir.ts'
 import { freePort, removeDataDir } from '../support/product.ts'
 
 /** Commands that call a server find none: a free port of now may be another test's server a moment later. */
 const NO_SERVER_PORT = 1
-const FIXTURE = join(import.meta.dirname, '../unified-calls/fixtures/crm/hubspot.json')
+const FIXTURE = dataPath('unified-calls/fixtures/crm/hubspot.json')
 const MAPPING = join(import.meta.dirname, '../../src/catalog/unified/mappings/crm/hubspot.json')
 const ID = '01a1febe-108f-77e8-836b-f40b4a24d381'
 

@@ -1,10 +1,9 @@
-import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import type { Json, JsonObject } from '../../src/base/index.ts'
+import { dataFiles, readData, writeData } from '../support/data-files.ts'
 
 /**
  * What a provider answers according to its public documentation, and how it is asked: by resource and name of the case.
- * `test/unified-calls/fixtures/<model>/<integration>.json`.
+ * `test/data/unified-calls/fixtures/<model>/<integration>.json`.
  */
 export type FixtureFile = Readonly<Record<string, Readonly<Record<string, FixtureCase>>>>
 
@@ -69,29 +68,23 @@ export interface CaseResult {
 
 export type GoldenResults = Readonly<Record<string, Readonly<Record<string, CaseResult>>>>
 
-const FIXTURES = join(import.meta.dirname, 'fixtures')
+const FIXTURES = 'unified-calls/fixtures'
 
 /** `<model>/<integration>` of all fixture files, sorted. */
-export const FIXTURE_NAMES: readonly string[] = globSync('*/*.json', { cwd: FIXTURES })
-  .map((file) => file.replace(/\.json$/, ''))
-  .sort()
+export const FIXTURE_NAMES: readonly string[] = dataFiles(FIXTURES).map((file) => file.replace(/\.json$/, ''))
 
 export function readFixtures(model: string, integration: string): FixtureFile {
-  const file = join(FIXTURES, model, `${integration}.json`)
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as FixtureFile) : {}
+  return readData(`${FIXTURES}/${model}/${integration}.json`) ?? {}
 }
 
 export function readGolden(model: string, integration: string): GoldenResults {
-  const file = goldenPath(model, integration)
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as GoldenResults) : {}
+  return readData(goldenFile(model, integration)) ?? {}
 }
 
 export function writeGolden(model: string, integration: string, results: GoldenResults): void {
-  const file = goldenPath(model, integration)
-  mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`)
+  writeData(goldenFile(model, integration), results)
 }
 
-function goldenPath(model: string, integration: string): string {
-  return join(import.meta.dirname, 'golden', model, `${integration}.json`)
+function goldenFile(model: string, integration: string): string {
+  return `unified-calls/golden/${model}/${integration}.json`
 }
