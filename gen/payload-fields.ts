@@ -65,6 +65,7 @@ export const PAYLOAD_FIELDS = {
     changed_paths: 'string[]',
     hosts_added: 'string[]',
     hosts_removed: 'string[]',
+    reauthorizes_accounts: 'boolean',
   },
   ApiTokenEventPayload: {
     id: 'string',

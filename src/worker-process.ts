@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { createAccountWork, loadAccountForCall, type RemovalFailure } from './accounts/index.ts'
+import { createAccountWork, loadAccountForCall, type RemovalFailure, reauthorizationTask } from './accounts/index.ts'
 import type { JsonObject, PollLoopSpec } from './base/index.ts'
 import type { Config } from './config.ts'
 import { logoCleaner } from './connect-page/index.ts'
@@ -154,6 +154,7 @@ function maintenanceLoops(modules: Modules, logger: Logger): readonly PollLoopSp
       ...DELIVERY_TASKS,
       INBOUND_REPLAY_TASK,
       installationDeletionTask(integrations),
+      reauthorizationTask(modules.accounts),
       deletionTask('delete_integration', continueIntegrationDeletion.bind(undefined, integrations)),
       deletionTask('delete_environment', continueEnvironmentDeletion.bind(undefined, modules)),
       deletionTask('delete_team', continueTeamDeletion.bind(undefined, modules)),

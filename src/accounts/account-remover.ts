@@ -14,7 +14,7 @@ import type { TokenError } from '../formats/index.ts'
 import { revokeAuthorization } from './authorization.ts'
 import type { AccountDependencies, NamedSubscription } from './dependencies.ts'
 import { requestToken } from './request-token.ts'
-import { type ResolvedAccount, resolveAccount, tokenRulesOf, withToken } from './resolved-account.ts'
+import { isMoved, type ResolvedAccount, resolveAccount, tokenRulesOf, withToken } from './resolved-account.ts'
 import { ACCOUNT_REMOVALS, type AccountRemoval, insertAccountRemoval, storeRenewed } from './sql/account-removal.ts'
 import type { AccountWithDefinition } from './sql/integrated-account.ts'
 import { accountSecretRef, isUsable, tokenSecret } from './stored-credentials.ts'
@@ -48,6 +48,7 @@ export async function scheduleRemoval(
 ): Promise<void> {
   try {
     const definition = await definitions.getVersion(tx, account)
+    if (isMoved(account, definition)) return
     const secrets = await store.get(tx, accountSecretRef(account))
     const subscribed = definition.plan.webhookSubscription === undefined ? [] : await subscriptions.list(tx, account)
     if (subscribed.length === 0 && !canRevoke(resolveAccount(account, definition, secrets))) return
@@ -234,5 +235,8 @@ const NOTHING_LEFT: Remains = { open: [], rejected: [], retryAfterMs: 0 }
 function resolvedFrom({ account, config, connection, secrets }: DeletedAccount): ResolvedAccount {
   const variables = config.environment_variables
   const environmentVariables = isJsonObject(variables) ? variables : {}
-  return resolveAccount(account, { plan: compilePlan(config), config, environmentVariables, connection }, secrets)
+  // Of an account whose credentials were for other hosts nothing is noted.
+  const reauthorizationVersion = account.enteredVersion
+  const definition = { plan: compilePlan(config), config, environmentVariables, connection, reauthorizationVersion }
+  return resolveAccount(account, definition, secrets)
 }

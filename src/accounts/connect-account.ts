@@ -38,6 +38,8 @@ export interface ConnectAccountInput
   readonly context: JsonObject
   /** That the customer accepted in the link session; absent: there were none to accept. */
   readonly terms?: AcceptedTerms | undefined
+  /** Version of the installation whose definition the link session used. Absent: its present one. */
+  readonly enteredVersion?: number | undefined
 }
 
 /**
@@ -82,6 +84,8 @@ export interface ReconnectAccountInput {
   readonly context: JsonObject
   /** That the customer accepted in the link session; absent: those that were accepted before stay. */
   readonly terms?: AcceptedTerms | undefined
+  /** As in `ConnectAccountInput`. */
+  readonly enteredVersion?: number | undefined
 }
 
 /**
@@ -97,7 +101,7 @@ export async function reconnectAccount(
   { environmentId }: EnvironmentRef,
   input: ReconnectAccountInput,
 ): Promise<IntegratedAccount> {
-  const { id, credential, fields: credentials, grant, terms } = input
+  const { id, credential, fields: credentials, grant, terms, enteredVersion } = input
   const account = await lockAccount(tx, { environmentId, id })
   if (!account.isEnabled) throw integrationDisabled(account.environmentIntegrationId)
   return await replaceCredentials(deps, tx, account, {
@@ -107,6 +111,7 @@ export async function reconnectAccount(
     contextOf: (plan, collected) => contextOf(plan, collected, input),
     isFromCustomer: true,
     terms,
+    enteredVersion,
   })
 }
 

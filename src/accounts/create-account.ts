@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject, newId, notFound, type Region } from '../base/index.ts'
+import { Failure, isJsonObject, type JsonObject, newId, notFound, type Region } from '../base/index.ts'
 import { type Db, isForeignKeyViolation } from '../database/index.ts'
 import { type AuthenticationMethod, importedToken, type TokenSet } from '../formats/index.ts'
-import type { InstalledDefinition } from '../integrations/index.ts'
+import type { EffectiveDefinition, InstalledDefinition } from '../integrations/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegrations } from './account.ts'
 import { appendAccountEvent } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
@@ -9,6 +9,7 @@ import { assertContextRules } from './context-rules.ts'
 import { type CollectedCredentials, collectCredentials } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { integrationDisabled } from './load-account.ts'
+import { isMoved } from './resolved-account.ts'
 import type { AcceptedTerms } from './sql/accepted-terms.ts'
 import { insertAccountHistory } from './sql/account-history.ts'
 import { findIntegratedAccount, insertIntegratedAccount, type NewIntegratedAccount } from './sql/integrated-account.ts'
@@ -97,6 +98,8 @@ export interface CollectedAccount
   readonly context: JsonObject
   /** Absent: the customer was not asked. */
   readonly terms?: AcceptedTerms | undefined
+  /** Version of the installation with which they were entered. Absent: its present one. */
+  readonly enteredVersion?: number | undefined
 }
 
 /** Stores a new account with credentials, token, history and events. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND */
@@ -122,6 +125,7 @@ export async function storeNewAccount(
     objectStoreContextFields: input.objectStoreContextFields ?? [],
     termsUrl: input.terms?.url ?? '',
     termsAcceptedAt: input.terms?.acceptedAt ?? null,
+    enteredVersion: enteredVersionOf(definition, input),
   }
   const { plan } = definition
   assertContextRules({ plan, connect: collected.connect, context: input.context, before: {}, writer: 'entry' })
@@ -137,6 +141,20 @@ export async function storeNewAccount(
   if (account.status === STATUS_AFTER_STEPS) await appendAccountEvent(tx, account, 'active')
   if (account.status === STATUS_AFTER_STEPS) await deps.subscriptions.schedule(tx, account)
   return await readBack(tx, account)
+}
+
+/**
+ * The version of the installation for which given credentials are.
+ *
+ * @throws Failure CREDENTIALS_INVALID when requests have gone to other hosts since they were entered
+ */
+export function enteredVersionOf(
+  definition: Pick<EffectiveDefinition, 'installationVersion' | 'reauthorizationVersion'>,
+  { enteredVersion = definition.installationVersion }: { readonly enteredVersion?: number | undefined },
+): number {
+  if (!isMoved({ enteredVersion }, definition)) return enteredVersion
+  const message = 'the integration sends requests to other hosts since the credentials were entered: enter them again'
+  throw new Failure('CREDENTIALS_INVALID', message)
 }
 
 /** Whether the definition has no token to request, no steps and nothing to verify. */

@@ -56,6 +56,7 @@ export {
   loadAccountForDryRun,
   type SyncableAccount,
 } from './load-account.ts'
+export { reauthorizationTask } from './reauthorize-accounts.ts'
 export { createTokenProvider } from './refresh-token.ts'
 export { type CredentialsChange, updateCredentials } from './replace-credentials.ts'
 export type { ResolvedAccount } from './resolved-account.ts'

@@ -4,7 +4,7 @@ import type { EffectiveDefinition } from '../integrations/index.ts'
 import { createRedaction } from '../proxy/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
 import type { AccountDependencies, AccountReader } from './dependencies.ts'
-import { type ResolvedAccount, resolveAccount } from './resolved-account.ts'
+import { isMoved, type ResolvedAccount, resolveAccount } from './resolved-account.ts'
 import { findEnabledAccounts } from './sql/account-state.ts'
 import {
   type AccountRef,
@@ -45,7 +45,9 @@ export async function loadAccountForCall(
   const definition = await deps.definitions.getVersion(deps.database.pool, found.account)
   const secrets = await deps.secrets.decryptAll(deps.database.pool, accountSecretRef(found.account), found.secrets)
   const account = await withContextForCall(deps, deps.database.pool, found.account)
-  return await deps.tokens.ensureFresh(resolveAccount(account, definition, secrets))
+  const resolved = await deps.tokens.ensureFresh(resolveAccount(account, definition, secrets))
+  if (resolved.isMoved) throw accountNotActive('needs_reauth', id)
+  return resolved
 }
 
 /** An account as a dry run sees it. */
@@ -70,7 +72,9 @@ export async function loadAccountForDryRun(
   const definition = await deps.definitions.getVersion(deps.database.pool, found.account)
   const secrets = await deps.secrets.decryptAll(deps.database.pool, accountSecretRef(found.account), found.secrets)
   const account = await withContextForCall(deps, deps.database.pool, found.account)
-  return { resolved: resolveAccount(account, definition, secrets), error: findLoadError(account, 'call') }
+  const resolved = resolveAccount(account, definition, secrets)
+  const error = findLoadError(account, 'call') ?? (resolved.isMoved ? accountNotActive('needs_reauth', id) : undefined)
+  return { resolved, error }
 }
 
 /** An account that may be synced, and its definition; without credentials, which do not leave this process. */
@@ -96,7 +100,9 @@ export async function getSyncableAccount(
   if (error !== undefined) throw error
   const { contextErrors, ...whole } = await withWholeContext(deps, tx, account)
   for (const contextError of contextErrors.values()) throw contextError
-  return { account: whole, definition: await deps.definitions.getVersion(tx, account) }
+  const definition = await deps.definitions.getVersion(tx, account)
+  if (isMoved(account, definition)) throw accountNotActive('needs_reauth', id)
+  return { account: whole, definition }
 }
 
 /**

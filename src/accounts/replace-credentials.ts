@@ -5,9 +5,11 @@ import { importedToken, isSecretField, type TokenSet } from '../formats/index.ts
 import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './account.ts'
 import { contextPatchFrom } from './context.ts'
 import { assertContextRules, movesHost } from './context-rules.ts'
+import { enteredVersionOf } from './create-account.ts'
 import { type CollectedCredentials, chooseCredential, collectForMethod, findCredential } from './credentials.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { lockAccount } from './load-account.ts'
+import { isMoved } from './resolved-account.ts'
 import { type AcceptedTerms, storeAcceptedTerms } from './sql/accepted-terms.ts'
 import { forgetExternalId, storeReauthorization } from './sql/account-state.ts'
 import { resetToken } from './sql/account-token.ts'
@@ -70,6 +72,8 @@ export interface CredentialsReplacement {
   readonly isFromCustomer?: boolean
   /** That the customer accepted with them. Absent: those that were accepted before stay. */
   readonly terms?: AcceptedTerms | undefined
+  /** As in `CollectedAccount`. */
+  readonly enteredVersion?: number | undefined
   readonly version?: number | undefined
 }
 
@@ -85,21 +89,26 @@ export async function replaceCredentials(
   account: AccountWithDefinition,
   given: CredentialsReplacement,
 ): Promise<IntegratedAccount> {
-  const { plan } = await deps.definitions.getVersion(tx, account)
+  const definition = await deps.definitions.getVersion(tx, account)
+  const enteredVersion = enteredVersionOf(definition, given)
+  const { plan } = definition
   const present = findCredential(plan.credentials, account)
   const connect =
     given.credential === undefined && present !== undefined ? present : chooseCredential(plan.credentials, given)
   const stored = await deps.secrets.get(tx, accountSecretRef(account))
   const { context } = await withContextForCall(deps, tx, account)
   const kept = connect === present ? storedValues(connect, stored, context) : {}
-  const { collected, isMoved } = collectReplacement({ plan, connect, kept, context }, given)
+  const wasMoved = isMoved(account, definition)
+  const { collected, isElsewhere } = collectReplacement({ plan, connect, kept, context, wasMoved }, given)
   const patch = contextPatchOf(collected, given.contextOf?.(plan, collected) ?? {})
   assertContextRules({ plan, connect, context: patch.keys, before: context, writer: 'entry' })
   const replacement = {
     ...given,
     plan,
     stored,
-    isSame: connect === present && !isMoved,
+    wasMoved,
+    enteredVersion,
+    isSame: connect === present && !isElsewhere,
     collected,
     context: patch,
   }
@@ -119,6 +128,8 @@ interface PresentCredentials {
   readonly connect: ConnectPlan
   readonly kept: JsonObject
   readonly context: JsonObject
+  /** The installation sends requests to other hosts since they were entered. */
+  readonly wasMoved: boolean
 }
 
 /**
@@ -128,25 +139,27 @@ interface PresentCredentials {
  * @throws Failure CREDENTIALS_INVALID, SECRET_MASKED, CONTEXT_KEY_RESERVED
  */
 function collectReplacement(
-  { plan, connect, kept, context }: PresentCredentials,
+  { plan, connect, kept, context, wasMoved }: PresentCredentials,
   { credentials, contextOf, isFromCustomer }: CredentialsReplacement,
-): { readonly collected: CollectedCredentials; readonly isMoved: boolean } {
+): { readonly collected: CollectedCredentials; readonly isElsewhere: boolean } {
   const collected = collectForMethod(connect, { ...kept, ...credentials })
   const { keys, removed } = contextPatchOf(collected, contextOf?.(plan, collected) ?? {})
   const change = { ...keys, ...Object.fromEntries(removed.map((name) => [name, null])) }
-  const isMoved = movesHost(plan, context, change)
-  if (isFromCustomer !== true && !isMoved) return { collected, isMoved }
+  const isElsewhere = wasMoved || movesHost(plan, context, change)
+  if (isFromCustomer !== true && !isElsewhere) return { collected, isElsewhere }
   const visible = connect.fields.filter((field) => !isSecretField(field)).map(({ name }) => name)
   const valuesOf = (values: JsonObject) => canonicalJson(visible.map((name) => values[name] ?? null))
-  if (valuesOf(keys) === valuesOf(kept) && !isMoved) return { collected, isMoved }
+  if (valuesOf(keys) === valuesOf(kept) && !isElsewhere) return { collected, isElsewhere }
   const keptVisible = Object.fromEntries(Object.entries(kept).filter(([name]) => visible.includes(name)))
-  return { collected: collectForMethod(connect, { ...keptVisible, ...credentials }), isMoved }
+  return { collected: collectForMethod(connect, { ...keptVisible, ...credentials }), isElsewhere }
 }
 
 interface CollectedReplacement extends CredentialsReplacement {
   readonly plan: Plan
   readonly collected: CollectedCredentials
   readonly context: ContextPatch
+  readonly wasMoved: boolean
+  readonly enteredVersion: number
   /** The account keeps its credential, and the host it was entered for. */
   readonly isSame: boolean
   /** Secrets of the account so far, JSON texts by name. */
@@ -192,16 +205,18 @@ async function replaceFields(
   deps: ReplaceDependencies,
   tx: Db,
   account: AccountWithDefinition,
-  { collected, stored, context, version }: CollectedReplacement,
+  { collected, stored, context, version, wasMoved, enteredVersion }: CollectedReplacement,
 ): Promise<void> {
   const ref = accountSecretRef(account)
-  const isRemoved = (name: string) => isFieldName(name) && !Object.hasOwn(collected.secrets, name)
+  const isRemoved = (name: string) =>
+    isFieldName(name) ? !Object.hasOwn(collected.secrets, name) : wasMoved && name !== TOKEN_SECRET
   await deps.secrets.remove(tx, ref, Object.keys(stored).filter(isRemoved))
   const { authenticationMethod, credential } = collected
   const patch = {
     authenticationMethod,
     credential,
     context,
+    enteredVersion,
     version,
   }
   const updated = await updateAccount(deps, tx, account, patch)

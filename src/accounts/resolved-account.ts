@@ -23,17 +23,35 @@ export interface ResolvedAccount {
   readonly access: AccountAccess
   /** Absent for accounts that need none, or have none yet. */
   readonly token: StoredToken | undefined
+  /** Its credentials were entered for other hosts than those of the definition: it has none here, and has to be connected again. */
+  readonly isMoved: boolean
 }
 
 /** The action of a definition that requests the next token. */
 export const REFRESH_ACTION = 'refresh_token'
 
-/** @param secrets of the account in plain text, JSON by name; the token is one of them */
+/** Whether credentials of an account were entered for other hosts than those to which a definition sends requests. */
+export function isMoved(
+  { enteredVersion }: Pick<AccountWithDefinition, 'enteredVersion'>,
+  { reauthorizationVersion }: Pick<EffectiveDefinition, 'reauthorizationVersion'>,
+): boolean {
+  return enteredVersion < reauthorizationVersion
+}
+
+/**
+ * Account, definition and secrets as one. Credentials that were entered for other hosts than those of this definition are left
+ * out, whichever of them was read first.
+ *
+ * @param held secrets of the account in plain text, JSON by name; the token is one of them
+ */
 export function resolveAccount(
   account: AccountWithDefinition,
-  { plan, environmentVariables, connection }: EffectiveDefinition,
-  secrets: Readonly<Record<string, string>>,
+  definition: Omit<EffectiveDefinition, 'installationVersion'>,
+  held: Readonly<Record<string, string>>,
 ): ResolvedAccount {
+  const { plan, environmentVariables, connection } = definition
+  const moved = isMoved(account, definition)
+  const secrets: Readonly<Record<string, string>> = moved ? {} : held
   const { [TOKEN_SECRET]: tokenText, [SUBSCRIPTION_SECRET]: subscriptionText, ...texts } = secrets
   const stored = parseFields(texts)
   const state =
@@ -55,7 +73,7 @@ export function resolveAccount(
     },
     unauthorizedSince: account.unauthorizedSince ?? undefined,
   }
-  const resolved = { account, integrationName, plan, access, token: undefined }
+  const resolved = { account, integrationName, plan, access, token: undefined, isMoved: moved }
   return tokenText === undefined ? resolved : withToken(resolved, parseStoredToken(tokenText))
 }
 
@@ -76,7 +94,8 @@ export function connectPlanOf({ plan, account }: Pick<ResolvedAccount, 'plan' | 
 }
 
 /** How the account's tokens are requested; absent where its fields are all it needs. */
-export function tokenRulesOf(resolved: Pick<ResolvedAccount, 'plan' | 'account'>): TokenRules<MethodPlan> | undefined {
+export function tokenRulesOf(resolved: ResolvedAccount): TokenRules<MethodPlan> | undefined {
+  if (resolved.isMoved) return undefined
   const rules = connectPlanOf(resolved)?.token
   if (rules === undefined || !resolved.plan.actions.has(REFRESH_ACTION)) return rules
   return { ...rules, canRequestToken: (previous) => previous !== undefined || rules.canRequestToken(previous) }

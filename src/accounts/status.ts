@@ -17,6 +17,7 @@ export type StatusCause =
   | 'token_granted'
   | 'unauthorized'
   | 'call_succeeded'
+  | 'hosts_moved'
 
 type AccountTransitions = TransitionTable<AccountState, StatusCause>
 
@@ -27,7 +28,8 @@ type AccountTransitions = TransitionTable<AccountState, StatusCause>
  * were for other credentials. `token_lost` is a refresh that failed because the response to an earlier one was lost with its
  * process, `token_granted` a refresh that succeeds after one that failed for good. `unauthorized` is an upstream 401 after a
  * refresh, or without a possible one: the account is shown as `needs_reauth`, and a successful call proves it wrong
- * (`call_succeeded`). It proves nothing about a grant that was refused: the token of the call is of the time before.
+ * (`call_succeeded`). It proves nothing about a grant that was refused: the token of the call is of the time before. `hosts_moved`:
+ * requests go to other hosts than those for which the credentials were entered, and these were removed.
  */
 export const ACCOUNT_TRANSITIONS = {
   new: { created: 'connecting' },
@@ -36,20 +38,23 @@ export const ACCOUNT_TRANSITIONS = {
     steps_passed: 'active',
     post_install_failed: 'post_install_error',
     validation_failed: 'validation_error',
+    hosts_moved: 'needs_reauth',
   },
   active: {
     reconnected: 'connecting',
     refresh_failed: 'needs_reauth',
     token_lost: 'needs_reauth',
     unauthorized: 'unauthorized',
+    hosts_moved: 'needs_reauth',
   },
-  post_install_error: { reconnected: 'connecting', steps_repeated: 'connecting' },
-  validation_error: { reconnected: 'connecting', steps_repeated: 'connecting' },
+  post_install_error: { reconnected: 'connecting', steps_repeated: 'connecting', hosts_moved: 'needs_reauth' },
+  validation_error: { reconnected: 'connecting', steps_repeated: 'connecting', hosts_moved: 'needs_reauth' },
   unauthorized: {
     reconnected: 'connecting',
     refresh_failed: 'needs_reauth',
     token_lost: 'needs_reauth',
     call_succeeded: 'active',
+    hosts_moved: 'needs_reauth',
   },
   needs_reauth: { reconnected: 'connecting', token_granted: 'active' },
 } as const satisfies AccountTransitions
@@ -67,6 +72,7 @@ export const CAUSE_EVENTS: Readonly<Record<StatusCause, Exclude<AccountEventName
   token_granted: 'reactivated',
   unauthorized: 'authentication_error',
   call_succeeded: 'reactivated',
+  hosts_moved: 'authentication_error',
 }
 
 const TRANSITIONS: AccountTransitions = ACCOUNT_TRANSITIONS

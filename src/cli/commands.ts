@@ -284,6 +284,10 @@ export const COMMANDS: readonly Command[] = [
       ENVIRONMENT,
       OVERRIDE,
       { flags: '--base-url <URL>', meaning: 'base URL of the API, set in the override, of which all else is kept' },
+      {
+        flags: '--reauthorize-accounts',
+        meaning: 'when the override sends requests to other hosts, accounts have to be connected again',
+      },
       { flags: '--show-in-catalog', meaning: 'show it in the catalogue, from which customers choose' },
     ],
     variables: [...FIRST_START, 'egressAllow'],

@@ -29,6 +29,7 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
   assertName(definition)
   const override = readOverride(options)
   const showInCatalog = flags.has('showInCatalog') ? true : undefined
+  const reauthorizeAccounts = flags.has('reauthorizeAccounts')
   const config = readConfig(environment)
   const logger = createLogger(config.logLevel)
   const storageOptions = { applicationName: 'patchbay install', isStart: false, logger }
@@ -38,7 +39,12 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
   const { database } = storage
   const scope = await resolveScope(database, environmentId)
   const { installation: made, isReplaced } = await database.transaction((tx) =>
-    upsertDefinition(container.integrations, tx, scope, { ...definition, ...override, showInCatalog }),
+    upsertDefinition(container.integrations, tx, scope, {
+      ...definition,
+      ...override,
+      reauthorizeAccounts,
+      showInCatalog,
+    }),
   )
   const broken = await findBrokenJobs(database.pool, scope.environmentId, definition.name)
   printLines([

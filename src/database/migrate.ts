@@ -36,6 +36,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0014-webhook-announcements': ['0014-webhook-announcements.sql'],
   '0013-deletions': ['0013-deletions.sql'],
   '0017-context-lookup': ['0017-context-lookup.sql'],
+  '0015-moved-hosts': ['0015-moved-hosts.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

@@ -57,6 +57,7 @@ const INSTALLATION = {
   changed_paths: ['base_url'],
   hosts_added: ['https://eu.api.example.com'],
   hosts_removed: ['https://api.example.com'],
+  reauthorizes_accounts: false,
 }
 
 const RUN = {

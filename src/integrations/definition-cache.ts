@@ -20,6 +20,10 @@ export interface EffectiveDefinition {
   readonly environmentVariables: JsonObject
   /** Values of `{{connection.<name>}}`; `public_url` is where this service is reached, below which addresses of accounts are made. */
   readonly connection: JsonObject
+  /** Of the installation that was read. */
+  readonly installationVersion: number
+  /** Credentials that were entered with an earlier version of the installation are for other hosts, and are not sent. */
+  readonly reauthorizationVersion: number
 }
 
 /** An effective definition, and the current state of its installation. */
@@ -61,10 +65,16 @@ export function createDefinitionCache(
     const cached = definitions.get(key)
     if (cached !== undefined) return cached
     const { environmentId } = installation
-    const config = await readConfig(secrets, tx, environmentId, environmentIntegrationId)
+    const { config, ...versions } = await readConfig(secrets, tx, environmentId, environmentIntegrationId)
     const variables = config.environment_variables
     const environmentVariables = isJsonObject(variables) ? variables : {}
-    const definition = { plan: compilePlan(config), config, environmentVariables, connection: connection() }
+    const definition = {
+      plan: compilePlan(config),
+      config,
+      environmentVariables,
+      connection: connection(),
+      ...versions,
+    }
     definitions.set(key, definition)
     return definition
   }
@@ -80,13 +90,13 @@ export function createDefinitionCache(
   }
 }
 
-/** The merged config with secrets in place. */
+/** The merged config with secrets in place, and the versions of the row that it was read from. */
 async function readConfig(
   secrets: Pick<SecretStore, 'get'>,
   tx: Db,
   environmentId: string,
   id: string,
-): Promise<JsonObject> {
+): Promise<Pick<EffectiveDefinition, 'config' | 'installationVersion' | 'reauthorizationVersion'>> {
   const installation = await findEnvironmentIntegration(tx, environmentId, id)
   if (installation === undefined) throw notFound('environment_integration', id)
   const integration = await findDefinitionOf(tx, installation.integrationId)
@@ -100,7 +110,9 @@ async function readConfig(
   })
   const ownersSecrets = withoutSecretsAt(await secrets.get(tx, integrationSecretRef(integration)), withheld)
   const override = restoreSecrets(installation.override, await secrets.get(tx, overrideSecretRef(installation)))
-  return resolveConfig(restoreSecrets(integration.config, ownersSecrets), override).config
+  const { config } = resolveConfig(restoreSecrets(integration.config, ownersSecrets), override)
+  const { version: installationVersion, reauthorizationVersion } = installation
+  return { config, installationVersion, reauthorizationVersion }
 }
 
 /** Cache size; a large config takes a few hundred kilobytes. */

@@ -53,6 +53,7 @@ export {
   updateIntegration,
 } from './integration.ts'
 export type { Integration } from './integration-view.ts'
+export { REAUTHORIZATION_KIND } from './moved-hosts.ts'
 export { type CatalogRow, selectCatalogRows } from './sql/catalog.ts'
 export {
   type DefinitionVersions,

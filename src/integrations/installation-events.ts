@@ -5,13 +5,15 @@ import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
 
 /**
  * Records an event about an installation. The payload leaves out the override, which may be large and holds secrets; it names the
- * paths in it that changed, and the hosts to which requests are sent since, or no longer.
+ * paths in it that changed, the hosts to which requests are sent since, or no longer, and whether the accounts have to be connected
+ * again for that.
  */
 export async function recordInstallationEvent(
   tx: Db,
   type: Extract<EventType, `environment_integration:${string}`>,
   installation: EnvironmentIntegrationRecord,
   { paths, hostsAdded, hostsRemoved }: OverrideDifference = NO_CHANGE,
+  endsCredentials = false,
 ): Promise<void> {
   const { id, environmentId, clientSecretExpiresAt } = installation
   const payload = installationPayload({
@@ -19,6 +21,7 @@ export async function recordInstallationEvent(
     changedPaths: paths,
     hostsAdded,
     hostsRemoved,
+    reauthorizesAccounts: endsCredentials,
     clientSecretExpiresAt: clientSecretExpiresAt ?? undefined,
   })
   await appendEvents(tx, [{ environmentId, type, subjectId: id, payload }])

@@ -5,7 +5,13 @@ import type { EnvironmentScope } from '../tenancy/index.ts'
 import { findMissingSecrets } from './diverted-secrets.ts'
 import { recordInstallationEvent } from './installation-events.ts'
 import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
-import { assertMayMoveHosts, compareOverrides, type InstallerScope, type OverrideDifference } from './moved-hosts.ts'
+import {
+  assertMayMoveHosts,
+  compareOverrides,
+  type InstallerScope,
+  type OverrideDifference,
+  startReauthorization,
+} from './moved-hosts.ts'
 import { checkSecretExfiltration } from './override-allowlist.ts'
 import {
   type EnvironmentIntegrationFilter,
@@ -141,6 +147,8 @@ export interface EnvironmentIntegrationChange {
   /** A merge patch (RFC 7396) to the stored override, or with `replaceOverride` the whole new one. */
   readonly override?: JsonObject | undefined
   readonly replaceOverride?: boolean | undefined
+  /** When the override sends requests to other hosts, the accounts have to be connected again. */
+  readonly reauthorizeAccounts?: boolean | undefined
   /** The version the caller saw; absent: any version. */
   readonly version?: number | undefined
 }
@@ -150,7 +158,7 @@ export interface EnvironmentIntegrationChange {
  * under the lock of its row.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every
- * finding of the override that would result; TEAM_TOKEN_REQUIRED as `assertMayMoveHosts`
+ * finding of the override that would result; TEAM_TOKEN_REQUIRED as `assertMayMoveHosts`; RATE_LIMITED as `startTask`
  */
 export async function updateEnvironmentIntegration(
   deps: IntegrationDeps,
@@ -163,9 +171,12 @@ export async function updateEnvironmentIntegration(
     change.override === undefined ? undefined : await mergeOverride(deps, tx, scope, change, change.override)
   const fields = { showInCatalog, isEnabled, override: merged?.override }
   const isEmpty = Object.values(fields).every((value) => value === undefined)
-  const updated = isEmpty ? undefined : await updateRow(tx, scope.environmentId, id, fields, version)
+  const endsCredentials = change.reauthorizeAccounts === true && (merged?.change.hostsAdded.length ?? 0) > 0
+  const how = { version, endsCredentials }
+  const updated = isEmpty ? undefined : await updateRow(tx, scope.environmentId, id, fields, how)
   if (updated !== undefined) {
-    await recordInstallationEvent(tx, 'environment_integration:updated', updated, merged?.change)
+    if (endsCredentials) await startReauthorization(tx, updated)
+    await recordInstallationEvent(tx, 'environment_integration:updated', updated, merged?.change, endsCredentials)
     return await withIntegration(tx, scope, updated)
   }
   const stored = await getEnvironmentIntegration(tx, scope, id)
@@ -221,7 +232,7 @@ async function mergeOverride(
   deps: IntegrationDeps,
   tx: Db,
   scope: InstallerScope,
-  { id, version, replaceOverride = false }: EnvironmentIntegrationChange,
+  { id, version, replaceOverride = false, reauthorizeAccounts = false }: EnvironmentIntegrationChange,
   given: JsonObject,
 ): Promise<{ readonly override: JsonObject; readonly change: OverrideDifference }> {
   const stored = (await lockEnvironmentIntegration(tx, scope.environmentId, id)) ?? installationNotFound(id)
@@ -229,10 +240,15 @@ async function mergeOverride(
   const integration = await findIntegration(tx, stored.integrationId)
   if (integration === undefined) throw new Error(`no integration ${stored.integrationId}, which is installed`)
   const override = replaceOverride ? given : deepMerge(stored.override, given)
-  const { masked, storeSecrets } = await prepareOverride(deps, scope, integration, override, stored.override)
+  const {
+    masked,
+    given: secrets,
+    storeSecrets,
+  } = await prepareOverride(deps, scope, integration, override, stored.override)
   const { config = {} } = integration
   const [before, installationId] = [stored.override, stored.id]
-  await assertMayMoveHosts(deps, tx, scope, { config, before, after: masked, installationId })
+  const newSecrets = reauthorizeAccounts ? Object.keys(secrets) : undefined
+  await assertMayMoveHosts(deps, tx, scope, { config, before, after: masked, installationId, newSecrets })
   await storeSecrets(tx, overrideSecretRef(stored))
   return { override: masked, change: compareOverrides(config, before, masked) }
 }

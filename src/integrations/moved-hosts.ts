@@ -1,8 +1,10 @@
 import { type DotPath, Failure, formatDotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
 import { hostsOf, resolveConfig } from '../definitions/index.ts'
+import { startTask } from '../tasks/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
-import { type IntegrationDeps, storedSecretPaths } from './stored-config.ts'
+import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
+import { type IntegrationDeps, secretNameAt, storedSecretPaths } from './stored-config.ts'
 
 /** Who installs: an environment token, or, by default, the team that owns the environment. */
 export interface InstallerScope extends EnvironmentScope {
@@ -48,30 +50,73 @@ export interface OverrideToStore {
   readonly after: JsonObject
   /** Absent: it is not installed yet. */
   readonly installationId: string | undefined
+  /**
+   * The accounts will have to be connected again: names of the secrets that are given with the override. Absent: they keep their
+   * credentials.
+   */
+  readonly newSecrets?: readonly string[] | undefined
 }
 
 /**
  * Requires a team token for a change of hosts once there is something to protect: secrets of the definition, secrets of the override
- * that stay, or accounts, whose credentials were entered for the hosts before. An environment token could else have them sent to
- * itself.
+ * that stay, or accounts that keep their credentials, which were entered for the hosts before. An environment token could else have
+ * them sent to itself.
  *
  * @throws Failure TEAM_TOKEN_REQUIRED
  */
 export async function assertMayMoveHosts(
-  { accounts }: Pick<IntegrationDeps, 'accounts'>,
+  deps: Pick<IntegrationDeps, 'accounts'>,
   tx: Db,
   { kind, environmentId }: InstallerScope,
-  { config, before, after, installationId }: OverrideToStore,
+  change: OverrideToStore,
 ): Promise<void> {
   if (kind !== 'environment') return
-  const { hostsAdded } = compareOverrides(config, before, after)
+  const { hostsAdded } = compareOverrides(change.config, change.before, change.after)
   if (hostsAdded.length === 0) return
-  const keeps = storedSecretPaths(before).length > 0 || storedSecretPaths(config).length > 0
-  const isInUse =
-    keeps || (installationId !== undefined && (await accounts.existOfInstallation(tx, environmentId, installationId)))
-  if (!isInUse) return
-  throw new Failure(
-    'TEAM_TOKEN_REQUIRED',
-    `the override sends requests to other hosts (${hostsAdded.slice(0, 3).join(', ').slice(0, 500)}), while secrets or connected accounts are for those before: change it with a team token`,
-  )
+  const keeps = keptSecrets(change)
+  const hasAccounts = keeps.length === 0 && (await keepsAccounts(deps, tx, environmentId, change))
+  if (keeps.length === 0 && !hasAccounts) return
+  const hosts = hostsAdded.slice(0, 3).join(', ').slice(0, 500)
+  const what = hasAccounts
+    ? 'connected accounts are for those before: change it with a team token, or set reauthorize_accounts, with which they have to be connected again'
+    : `secrets are for those before (${keeps.slice(0, 3).join(', ').slice(0, 500)}): change it with a team token, or give other secrets in the override, with reauthorize_accounts`
+  throw new Failure('TEAM_TOKEN_REQUIRED', `the override sends requests to other hosts (${hosts}), while ${what}`)
+}
+
+/** Paths of the secrets that were not entered for the new hosts. */
+function keptSecrets({ config, before, after, newSecrets }: OverrideToStore): readonly string[] {
+  const paths =
+    newSecrets === undefined
+      ? [...storedSecretPaths(before), ...storedSecretPaths(config)]
+      : storedSecretPaths(resolveConfig(config, after).config).filter(
+          (path) => !newSecrets.includes(secretNameAt(path)),
+        )
+  return paths.map((path) => formatDotPath(path))
+}
+
+async function keepsAccounts(
+  { accounts }: Pick<IntegrationDeps, 'accounts'>,
+  tx: Db,
+  environmentId: string,
+  { installationId, newSecrets }: OverrideToStore,
+): Promise<boolean> {
+  if (newSecrets !== undefined || installationId === undefined) return false
+  return await accounts.existOfInstallation(tx, environmentId, installationId)
+}
+
+/** Name of the task in the contract. */
+export const REAUTHORIZATION_KIND = 'reauthorize_accounts'
+
+/**
+ * Starts the task that puts the accounts of an installation to `needs_reauth`. With the commit their credentials are sent nowhere
+ * any more, before the task reaches them.
+ *
+ * @throws Failure RATE_LIMITED as `startTask`
+ */
+export async function startReauthorization(
+  tx: Db,
+  { environmentId, id, reauthorizationVersion }: EnvironmentIntegrationRecord,
+): Promise<void> {
+  const params = { environment_integration_id: id, version: reauthorizationVersion }
+  await startTask(tx, { environmentId, kind: REAUTHORIZATION_KIND, params })
 }

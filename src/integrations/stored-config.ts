@@ -201,7 +201,7 @@ function replaceLeaves(
  * The name of the secret at a path: a JSON pointer (RFC 6901), which unlike a dotted path distinguishes `a.b` from a key
  * named `a.b`.
  */
-function secretNameAt(path: DotPath): string {
+export function secretNameAt(path: DotPath): string {
   return path.map((step) => `/${escapeKey(String(step))}`).join('')
 }
 

@@ -17,6 +17,8 @@ export interface UpsertDefinitionInput extends IntegrationInput {
   /** A merge patch (RFC 7396) to the override of the installation, or with `replaceOverride` the whole; absent: unchanged. */
   readonly override?: JsonObject | undefined
   readonly replaceOverride?: boolean | undefined
+  /** When the override sends requests to other hosts, the accounts have to be connected again. */
+  readonly reauthorizeAccounts?: boolean | undefined
   /** Absent: unchanged; a new installation is not shown. */
   readonly showInCatalog?: boolean | undefined
 }
@@ -39,7 +41,7 @@ export async function upsertDefinition(
   deps: IntegrationDeps,
   tx: Db,
   scope: EnvironmentScope,
-  { override, replaceOverride = false, showInCatalog, ...input }: UpsertDefinitionInput,
+  { override, replaceOverride = false, reauthorizeAccounts = false, showInCatalog, ...input }: UpsertDefinitionInput,
 ): Promise<UpsertedDefinition> {
   const existing = await findIntegrationByName(tx, scope.teamId, input.name)
   const { id } =
@@ -51,7 +53,7 @@ export async function upsertDefinition(
           version: existing.version,
           replaceConfig: true,
         })
-  const given = { integrationId: id, override, replaceOverride, showInCatalog }
+  const given = { integrationId: id, override, replaceOverride, reauthorizeAccounts, showInCatalog }
   const installation = await upsertInstallation(deps, tx, scope, given)
   return { installation, isReplaced: existing !== undefined }
 }
@@ -60,15 +62,18 @@ async function upsertInstallation(
   deps: IntegrationDeps,
   tx: Db,
   scope: EnvironmentScope,
-  given: Required<Pick<UpsertDefinitionInput, 'override' | 'replaceOverride' | 'showInCatalog'>> & {
+  given: Required<
+    Pick<UpsertDefinitionInput, 'override' | 'replaceOverride' | 'reauthorizeAccounts' | 'showInCatalog'>
+  > & {
     readonly integrationId: string
   },
 ): Promise<EnvironmentIntegration> {
-  const { integrationId, override, replaceOverride, showInCatalog } = given
+  const { integrationId, ...change } = given
+  const { override, showInCatalog } = change
   const existing = await findEnvironmentIntegrationOf(tx, scope.environmentId, integrationId)
   if (existing === undefined)
     return await createEnvironmentIntegration(deps, tx, scope, { integrationId, override, showInCatalog })
   const { id } = existing
   if (override === undefined && showInCatalog === undefined) return await getEnvironmentIntegration(tx, scope, id)
-  return await updateEnvironmentIntegration(deps, tx, scope, { id, override, replaceOverride, showInCatalog })
+  return await updateEnvironmentIntegration(deps, tx, scope, { id, ...change })
 }

@@ -103,6 +103,11 @@ async function completeExchange(
   params: CallbackInput['params'],
 ): Promise<void> {
   const sealed = await unsealValues(deps, deps.database.pool, session, 'sealed_values', session.sealedValues)
+  if (Number(sealed.installation_version ?? 0) < target.definition.reauthorizationVersion) {
+    const message = 'The integration was changed meanwhile: begin again.'
+    await endExchange(deps, session, exchangeId, linkError('state_mismatch', message))
+    return
+  }
   const secretFields = isJsonObject(sealed.fields) ? sealed.fields : {}
   const fields = { ...session.formValues, ...secretFields }
   const secrets = isJsonObject(sealed.authorization) ? sealed.authorization : {}

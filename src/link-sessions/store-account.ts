@@ -103,6 +103,7 @@ async function writeAccount(
   const { environmentId, integratedAccountId: id } = session
   const { credential } = target.method
   const terms = acceptedTermsOf(session)
+  const enteredVersion = target.definition.installationVersion
   if (id === null) {
     const { tenantId, context, region, isSandbox, objectStoreContextFields } = session
     const { environmentIntegrationId } = target.choice
@@ -111,11 +112,11 @@ async function writeAccount(
       accounts,
       tx,
       { environmentId },
-      { ...input, credential, fields, grant, context, terms },
+      { ...input, credential, fields, grant, context, terms, enteredVersion },
     )
   }
   const context = await contextForReconnect(tx, session, id, fields)
-  const input = { id, credential, fields, grant, context, terms }
+  const input = { id, credential, fields, grant, context, terms, enteredVersion }
   return await reconnectAccount(accounts, tx, { environmentId }, input)
 }
 

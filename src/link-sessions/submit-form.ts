@@ -106,7 +106,8 @@ async function requestConsent(
     })
     return progress(failed ?? (await reloadSession(deps, session)))
   }
-  const values = { fields: secrets, authorization: begun.secrets }
+  const { installationVersion } = target.definition
+  const values = { fields: secrets, authorization: begun.secrets, installation_version: installationVersion }
   const redirected = await commitLinkStatus(deps, session, 'consent_requested', {
     guard: unchanged(session),
     patch: {

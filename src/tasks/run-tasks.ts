@@ -2,8 +2,8 @@ import { type BackoffPolicy, backoffMs, Failure, type Json, type PollLoopSpec, t
 import { type Database, type Db, isDatabaseUnavailable } from '../database/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import {
-  DELETION_PREFIX,
   deleteEndedTasks,
+  isLasting,
   lockDueTask,
   type TaskRecord,
   updateTaskFailure,
@@ -88,8 +88,7 @@ function afterStep(task: TaskRecord, { done, total, cursor, counts = {} }: TaskS
 
 async function recordFailure(deps: TaskRunnerDeps, task: TaskRecord, error: unknown): Promise<void> {
   const failures = task.failures + 1
-  // What a deletion has hidden already must not stay.
-  const isFinal = !task.kind.startsWith(DELETION_PREFIX) && (error instanceof Failure || failures >= FAILURES_MAX)
+  const isFinal = !isLasting(task) && (error instanceof Failure || failures >= FAILURES_MAX)
   const message = error instanceof Failure ? error.publicMessage : 'an internal error, which is in the log'
   if (!(error instanceof Failure))
     deps.logger.error({ task: task.id, kind: task.kind, failures, ...describeError(error) }, 'a step of a task failed')

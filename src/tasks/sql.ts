@@ -5,8 +5,14 @@ import { type Db, execute, jsonb, newestFirst, query, queryOne } from '../databa
 export const TASK_STATES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const
 export type TaskState = (typeof TASK_STATES)[number]
 
-/** Kinds of tasks that go on until they are done: nothing cancels them, and no failure ends them. */
-export const DELETION_PREFIX = 'delete_'
+const DELETION_PREFIX = 'delete_'
+/** Regular expression of the kinds that go on until they are done: no caller cancels them, and no failure ends them. */
+const LASTING_KINDS = `^(${DELETION_PREFIX}|reauthorize_)`
+
+/** Whether a task goes on until it is done: what it does has begun to hold with the call that started it. */
+export function isLasting({ kind }: Pick<TaskRecord, 'kind'>): boolean {
+  return new RegExp(LASTING_KINDS).test(kind)
+}
 
 /** A background task as stored. */
 export interface TaskRecord {
@@ -156,12 +162,12 @@ export async function updateTaskFailure(
   )
 }
 
-/** Ends a task that has not ended and is no deletion, after the step that locks it. */
+/** Ends a task that has not ended and is not lasting, after the step that locks it. */
 export async function updateTaskCancelled(tx: Db, environmentId: string, id: string): Promise<void> {
   await tx('task')
     .where({ environment_id: environmentId, id })
     .whereNotNull('due_at')
-    .andWhereNot('kind', 'like', `${DELETION_PREFIX}%`)
+    .andWhere('kind', '!~', LASTING_KINDS)
     .update({ state: 'cancelled', due_at: null, updated_at: tx.fn.now(), finished_at: tx.fn.now() })
 }
 

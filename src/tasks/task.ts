@@ -59,7 +59,7 @@ export async function listTasks(
 }
 
 /**
- * Cancels a task: waits for the step that is under way, after which nothing more happens. A task that has ended, or that deletes, stays as it is.
+ * Cancels a task: waits for the step that is under way, after which nothing more happens. A task that has ended, or is lasting, stays as it is.
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */

@@ -17,11 +17,11 @@ describe('the table of statuses', () => {
 
   it.each<[AccountState | undefined, StatusCause[]]>([
     [undefined, ['created']],
-    ['connecting', ['reconnected', 'steps_passed', 'post_install_failed', 'validation_failed']],
-    ['active', ['reconnected', 'refresh_failed', 'token_lost', 'unauthorized']],
-    ['post_install_error', ['reconnected', 'steps_repeated']],
-    ['validation_error', ['reconnected', 'steps_repeated']],
-    ['unauthorized', ['reconnected', 'refresh_failed', 'token_lost', 'call_succeeded']],
+    ['connecting', ['reconnected', 'steps_passed', 'post_install_failed', 'validation_failed', 'hosts_moved']],
+    ['active', ['reconnected', 'refresh_failed', 'token_lost', 'unauthorized', 'hosts_moved']],
+    ['post_install_error', ['reconnected', 'steps_repeated', 'hosts_moved']],
+    ['validation_error', ['reconnected', 'steps_repeated', 'hosts_moved']],
+    ['unauthorized', ['reconnected', 'refresh_failed', 'token_lost', 'call_succeeded', 'hosts_moved']],
     ['needs_reauth', ['reconnected', 'token_granted']],
   ])('leaves %s by nothing else', (from, possible) => {
     expect(CAUSES.filter((cause) => nextStatus(from, cause) !== undefined).toSorted()).toEqual(possible.toSorted())

@@ -52,7 +52,7 @@ describe.each(inTurn(clients))('the events of an environment over $wire', (clien
     await client.ok(uninstall, { id }, { token })
 
     const events = await eventsOf(client, { subject_id: id }, token)
-    const nothing = { changed_paths: [], hosts_added: [], hosts_removed: [] }
+    const nothing = { changed_paths: [], hosts_added: [], hosts_removed: [], reauthorizes_accounts: false }
     const identity = { id, environment_id: environmentId, integration_id, show_in_catalog: false, is_enabled: false }
     const payload = { ...identity, ...nothing }
     expect(events).toEqual([

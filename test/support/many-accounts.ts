@@ -5,7 +5,7 @@ import type { SeededTenant } from './seeded-tenant.ts'
 /** Copies the tenant's account so many times. */
 export async function addAccounts(
   { pool }: Database,
-  { environmentId, integratedAccountId }: SeededTenant,
+  { environmentId, integratedAccountId }: Pick<SeededTenant, 'environmentId' | 'integratedAccountId'>,
   count: number,
 ): Promise<void> {
   await execute(

@@ -38,9 +38,8 @@ export type Task = Message<"patchbay.v1.Task"> & {
   environmentId: string;
 
   /**
-   * What it does: `recover_deliveries`, `replay_missing_deliveries`, `replay_inbound_events` or
-   * `delete_environment_integration`. There may be others in
-   * the future.
+   * What it does: `recover_deliveries`, `replay_missing_deliveries`, `replay_inbound_events`,
+   * `delete_environment_integration` or `reauthorize_accounts`. There may be others in the future.
    *
    * @generated from field: string kind = 3;
    */

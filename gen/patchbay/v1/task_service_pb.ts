@@ -160,7 +160,8 @@ export const TaskService: GenService<{
   },
   /**
    * Ends a task after the step that is under way, if one is; when the answer comes nothing more happens. What was done
-   * remains. A task that has ended stays as it is, and so does one that deletes (`delete_environment_integration`).
+   * remains. A task that has ended stays as it is, and so does one that deletes (`delete_environment_integration`)
+   * or ends credentials (`reauthorize_accounts`).
    *
    * Failures: RESOURCE_NOT_FOUND. Idempotent.
    *

