@@ -68,6 +68,7 @@ export {
   type AccountStatus,
   type ForbiddenError,
   findIntegratedAccount,
+  isKeptSql,
 } from './sql/integrated-account.ts'
 export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
 export { readSubscriptionState, updateSubscriptionState } from './subscription-state.ts'

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
 import { findTicksWithRun, insertMissedTicks, type NewTick, type RunQueue } from '../runs/index.ts'
 import { type CatchUpPlan, type CatchUpPolicy, catchUpTicks } from './catch-up.ts'
@@ -85,7 +86,7 @@ interface TriggerPlan {
   readonly ticks: readonly NewTick[]
 }
 
-/** Plans triggers in their order, until TICKS_MAX is reached. */
+/** Plans triggers in their order, until TICKS_MAX is reached. The ticks of an account that is being deleted are not recorded. */
 function planTicks({ depths, catchUp: policy }: FireDeps, due: readonly DueTrigger[], now: Date) {
   const plans: TriggerPlan[] = []
   const failed: { readonly trigger: DueTrigger; readonly error: string }[] = []
@@ -93,7 +94,9 @@ function planTicks({ depths, catchUp: policy }: FireDeps, due: readonly DueTrigg
   for (const trigger of due) {
     if (count >= TICKS_MAX) break
     try {
-      const catchUp = catchUpTicks(cronExpression(trigger.cronExpression), trigger.nextFireAt, now, policy)
+      const catchUp = trigger.isBeingDeleted
+        ? { ticks: [], missed: undefined, next: new Date(now.getTime() + DAY_MS) }
+        : catchUpTicks(cronExpression(trigger.cronExpression), trigger.nextFireAt, now, policy)
       const ticks = decideTicks(depths, trigger, catchUp.ticks)
       plans.push({ trigger, catchUp, ticks })
       count += ticks.length

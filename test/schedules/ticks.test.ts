@@ -2,8 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import { Database } from '../../src/database/index.ts'
+import { hideInstallationsOf } from '../../src/integrations/sql/installations.ts'
 import { daemonQueueGroup } from '../../src/runs/index.ts'
-import { deleteTrigger, listTicks } from '../../src/schedules/index.ts'
+import { deleteTrigger, getTrigger, listTicks, listTriggers } from '../../src/schedules/index.ts'
 import { ShardCursors } from '../../src/schedules/shard-cursors.ts'
 import { suspendTrigger } from '../../src/schedules/suspend-trigger.ts'
 import { insertTriggers, schedule, YEARLY } from '../bench/support/trigger-population.ts'
@@ -43,6 +44,20 @@ describe('a tick', () => {
       scheduledFor: new Date('2026-11-05T12:00:10Z'),
     })
     expect(await at.fire()).toMatchObject({ fired: 0, nextDueAt })
+  })
+
+  it('of an account that is being deleted is not recorded, and its trigger not found', async () => {
+    const at = await bench(2)
+    const { environmentId } = at.tenant
+    const { id } = await at.create()
+    await hideInstallationsOf(database.pool, 'environment_id', [environmentId])
+    await clock.advance(60_000)
+    const nextDueAt = new Date('2026-11-06T12:01:00Z')
+    expect(await at.fire()).toMatchObject({ fired: 0, skipped: {}, missed: 0, nextDueAt })
+    expect(await readOne(database, 'select count(*) as count from sync_job_run')).toEqual({ count: 0 })
+    const page = { before: undefined, limit: 10 }
+    expect(await listTriggers(database.pool, environmentId, {}, page)).toEqual([])
+    await expect(getTrigger(database.pool, environmentId, id)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 
   it('waits for the daemons of the trigger’s group when it has one', async () => {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/index.ts'
 import { type Db, jsonb, queryOne } from '../../database/index.ts'
 import type { DueSettlement, DueTable, Lease } from '../../due-work/index.ts'
-import type { AccountRef } from './integrated-account.ts'
+import { type AccountRef, isKeptSql } from './integrated-account.ts'
 
 /** A token that is to be replaced by the next one, which the holder of the lease alone requests. */
 export interface TokenRefresh extends AccountRef {
@@ -34,6 +34,7 @@ export const TOKEN_REFRESHES: DueTable<TokenRefresh> = {
   due: 'due_at',
   leaseId: 'lease_id',
   leaseEnd: 'lease_expires_at',
+  condition: isKeptSql('account_token', 'integrated_account_id'),
   onClaim: INTERRUPTED_AT,
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/index.ts'
 import { type Db, jsonb } from '../../database/index.ts'
 import { type DueResult, type DueTable, type Lease, updateHeld } from '../../due-work/index.ts'
-import type { AccountRef } from './integrated-account.ts'
+import { type AccountRef, isKeptSql } from './integrated-account.ts'
 
 /** A connecting account that is to be activated. */
 export interface Activation extends AccountRef {
@@ -15,7 +15,7 @@ export const ACTIVATIONS: DueTable<Activation> = {
   key: ['environmentId', 'id'],
   due: 'connecting_due_at',
   leaseId: 'connecting_lease_id',
-  condition: `status = 'connecting'`,
+  condition: `status = 'connecting' and ${isKeptSql('integrated_account', 'id')}`,
 }
 
 const WITH_RESULT = 'last_action_result = last_action_result || :result::jsonb'

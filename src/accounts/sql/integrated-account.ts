@@ -142,6 +142,19 @@ export const INSTALLATION =
 export const OF_ACCOUNT = `installation.environment_id = account.environment_id
   and installation.id = account.environment_integration_id and not installation.is_hidden`
 
+/**
+ * SQL: whether no deletion goes on of the account that a row refers to. A scalar subquery, because a join may be planned as one
+ * with all accounts. Uses primary keys.
+ *
+ * @param column of `table` (or its alias), which has `environment_id` too
+ */
+export function isKeptSql(table: string, column: string): string {
+  return `coalesce((select false from integrated_account account
+    join environment_integration installation on installation.environment_id = account.environment_id
+      and installation.id = account.environment_integration_id and installation.is_hidden
+    where account.environment_id = ${table}.environment_id and account.id = ${table}.${column}), true)`
+}
+
 export async function insertIntegratedAccount(tx: Db, account: NewIntegratedAccount): Promise<void> {
   await tx('integrated_account').insert({
     environment_id: account.environmentId,

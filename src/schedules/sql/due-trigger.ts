@@ -27,6 +27,8 @@ export interface DueTrigger {
   readonly destination: RunDestination
   readonly accountStatus: string
   readonly isIntegrationEnabled: boolean
+  /** The account is being deleted with its installation. */
+  readonly isBeingDeleted: boolean
   /** Runs of the trigger that wait or run. */
   readonly activeRuns: number
 }
@@ -37,7 +39,7 @@ type DueRow = Omit<DueTrigger, 'destination'> & DestinationColumns
 const DUE_COLUMNS = `due.trigger_id as "triggerId", due.environment_id as "environmentId", due.region,
   due.cron_expression as "cronExpression", due.next_fire_at as "nextFireAt",
   t.integrated_account_id as "integratedAccountId", t.daemon_group_key as "groupKey", t.webhook_id as "webhookId",
-  a.status as "accountStatus", e.is_enabled as "isIntegrationEnabled",
+  a.status as "accountStatus", e.is_enabled as "isIntegrationEnabled", e.is_hidden as "isBeingDeleted",
   (select count(*) from run_queue q where q.integrated_account_id = t.integrated_account_id and q.trigger_id = t.id)
   + (select count(*) from run_lease l where l.integrated_account_id = t.integrated_account_id and l.trigger_id = t.id)
     as "activeRuns"`

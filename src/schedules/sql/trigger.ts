@@ -1,3 +1,4 @@
+import { isKeptSql } from '../../accounts/index.ts'
 import type { JsonObject } from '../../base/index.ts'
 import { type Db, execute, jsonb, nextVersion, query, queryOne } from '../../database/index.ts'
 import {
@@ -99,8 +100,10 @@ export async function insertTrigger(tx: Db, trigger: NewTrigger): Promise<Trigge
   return withDestination(inserted)
 }
 
+/** SQL: triggers of accounts whose deletion goes on are not found. */
+const IS_KEPT = isKeptSql('t', 'integrated_account_id')
 const FIND = `select ${COLUMNS} from sync_job_cron_trigger t join trigger_schedule s on s.trigger_id = t.id
-  where t.environment_id = :environmentId and t.id = :id`
+  where t.environment_id = :environmentId and t.id = :id and ${IS_KEPT}`
 
 /** One trigger. Three primary keys. */
 export async function findTrigger(tx: Db, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
@@ -128,6 +131,7 @@ export async function listTriggers(
   const { syncJobId = null, integratedAccountId = null } = filter
   const conditions = [
     't.environment_id = :environmentId',
+    IS_KEPT,
     syncJobId && 't.sync_job_id = :syncJobId',
     integratedAccountId && 't.integrated_account_id = :integratedAccountId',
     before && 't.id < :before',

@@ -1,3 +1,4 @@
+import { isKeptSql } from '../../accounts/index.ts'
 import { type Db, execute, query } from '../../database/index.ts'
 
 /** How often the third party calls about an account. */
@@ -117,7 +118,7 @@ export async function markSilent(tx: Db, limit: number): Promise<readonly Silent
      select account.environment_id as "environmentId", account.id
      from marked join integrated_account account
        on account.environment_id = marked.environment_id and account.id = marked.integrated_account_id
-     where account.status = 'active'`,
+     where account.status = 'active' and ${isKeptSql('marked', 'integrated_account_id')}`,
     { limit },
   )
 }

@@ -1,3 +1,4 @@
+import { isKeptSql } from '../../accounts/index.ts'
 import type { Json } from '../../base/index.ts'
 import { type Db, execute, jsonb, query, queryOne } from '../../database/index.ts'
 import { type DueSettlement, type DueTable, type Lease, settleDue, updateHeld } from '../../due-work/index.ts'
@@ -61,6 +62,7 @@ export const SUBSCRIPTIONS: DueTable<DueSubscription> = {
   key: ['environmentId', 'integratedAccountId', 'event'],
   due: 'due_at',
   leaseId: 'lease_id',
+  condition: isKeptSql('webhook_subscription', 'integrated_account_id'),
   onClaim: `updated_at = now(), status = case when item.external_id is null then 'creating' else 'renewing' end`,
 }
 
