@@ -40,3 +40,21 @@ function continueNext(): void {
   }
   waiting.shift()?.begin()
 }
+
+/** Longest time for which a loop over many records holds the event loop. */
+const SLICE_MS = 5
+
+/** The time that a long loop may take before it yields to the event loop. */
+export class TimeSlice {
+  #until = performance.now() + SLICE_MS
+
+  get isOver(): boolean {
+    return performance.now() > this.#until
+  }
+
+  /** Yields; the next slice begins when the loop goes on. */
+  async pause(): Promise<void> {
+    await yieldToEventLoop()
+    this.#until = performance.now() + SLICE_MS
+  }
+}

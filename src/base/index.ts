@@ -24,7 +24,7 @@ export {
   type TransientReason,
   type Violation,
 } from './errors.ts'
-export { yieldToEventLoop } from './event-loop-turns.ts'
+export { TimeSlice, yieldToEventLoop } from './event-loop-turns.ts'
 export { FairQueue } from './fair-queue.ts'
 export { FairSemaphore } from './fair-semaphore.ts'
 export { FairSlots } from './fair-slots.ts'

@@ -1,5 +1,5 @@
 import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, type Violation } from '../base/index.ts'
-import { BAILED_OUT, compileExpression, type InlineEvaluation } from '../expressions/index.ts'
+import { type CompiledExpression, compileExpression, evaluateInline } from '../expressions/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
@@ -36,15 +36,15 @@ function findForgottenStatuses(config: JsonObject): ConfigFinding[] {
 }
 
 function forgottenStatuses(expression: string): readonly number[] {
-  const evaluate = compileExpression(expression)
-  if (evaluate === undefined) return []
-  return STATUSES.filter((status) => BODIES.some((body) => findsNothing(evaluate, status, body)))
+  const compiled = compileExpression(expression)
+  return STATUSES.filter((status) => BODIES.some((body) => findsNothing(compiled, status, body)))
 }
 
-function findsNothing(evaluate: InlineEvaluation, status: number, body: Json): boolean {
+function findsNothing(expression: CompiledExpression, status: number, body: Json): boolean {
   const response = { status, headers: {}, body }
-  const result = evaluate({ response, ...response, data: body, env: {}, environment_variables: {} })
-  return result !== BAILED_OUT && !isJsonObject(result) && !isTruthy(result)
+  const input = { response, ...response, data: body, env: {}, environment_variables: {} }
+  const result = evaluateInline(expression, input)
+  return result !== undefined && !isJsonObject(result.value) && !isTruthy(result.value)
 }
 
 /** Lists whose example holds records without `id`, where no `id_path` says what identifies them. */
@@ -75,6 +75,5 @@ function exampleRecords({ examples, response_path: path }: JsonObject): readonly
 
 function selectAt(body: Json, path: string): Json | undefined {
   if (!path.startsWith('$')) return getAtPath(body, parseDotPath(path))
-  const result = compileExpression(path)?.(isJsonObject(body) ? body : { body })
-  return result === BAILED_OUT ? undefined : result
+  return evaluateInline(path, isJsonObject(body) ? body : { body })?.value
 }

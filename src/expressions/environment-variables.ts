@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { isNode, parseAst } from './parse.ts'
+import { parseAst, visitNodes } from './parse.ts'
 
 /** The two names under which placeholders and expressions read the environment variables of a definition. */
 export const ENVIRONMENT_ROOTS = ['env', 'environment_variables'] as const
@@ -55,14 +55,9 @@ function environmentNames(expression: string): ReadonlySet<string> | undefined {
 
 function collectNames(tree: object): ReadonlySet<string> {
   const names = new Set<string>()
-  const seen = new Set<object>()
-  const open: object[] = [tree]
-  for (let part = open.pop(); part !== undefined; part = open.pop()) {
-    if (seen.has(part)) continue
-    seen.add(part)
-    if (isNode(part) && (part.type === 'name' || part.type === 'string')) names.add(String(part.value))
-    for (const inner of Object.values(part)) if (typeof inner === 'object' && inner !== null) open.push(inner)
-  }
+  visitNodes(tree, ({ type, value }) => {
+    if (type === 'name' || type === 'string') names.add(String(value))
+  })
   return names
 }
 

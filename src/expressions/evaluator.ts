@@ -1,24 +1,69 @@
 import { availableParallelism } from 'node:os'
 import { LRUCache } from 'lru-cache'
-import { type Clock, type Json, type JsonObject, systemClock, TtlCache, yieldToEventLoop } from '../base/index.ts'
+import {
+  type Clock,
+  type Failure,
+  type Json,
+  type JsonObject,
+  systemClock,
+  TtlCache,
+  yieldToEventLoop,
+} from '../base/index.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { syntaxFailure } from './evaluation-failures.ts'
 import { BAILED_OUT, compileInline, type InlineEvaluation } from './inline-evaluator.ts'
-import { GAS_LIMIT } from './inline-frame.ts'
-import { referencedInputKeys } from './input-keys.ts'
-import { type AstNode, type ExpressionProblem, parseAst } from './parse.ts'
+import { type ExpressionProblem, parseAst } from './parse.ts'
+import { referencedInputKeys } from './reads.ts'
 import {
   type AnalysedExpression,
   type EvaluationOptions,
-  type EvaluationResult,
   evaluateInSandbox,
   type QuarantineEvent,
   type SandboxState,
   SLOW_MEMORY_MS,
-  TIMEOUT_MS,
 } from './sandbox-evaluation.ts'
 import { SandboxPool } from './sandbox-pool.ts'
 import { type StartSandbox, startSandbox } from './sandbox-process.ts'
+
+/** An expression, compiled: what is evaluated often is compiled once. */
+export interface CompiledExpression extends AnalysedExpression {
+  readonly problem: ExpressionProblem | undefined
+  /** Absent: only the sandbox evaluates it. */
+  readonly inline: InlineEvaluation | undefined
+}
+
+/** Compiles an expression; one that does not parse fails when it is evaluated. */
+export function compileExpression(text: string): CompiledExpression {
+  const parsed = parseAst(text)
+  const analysed = { text, slowUntilMs: 0, wasQuick: false }
+  if (!('tree' in parsed)) return { ...analysed, problem: parsed, inline: undefined, inputKeys: undefined }
+  const { tree } = parsed
+  return { ...analysed, problem: undefined, inline: compileInline(tree), inputKeys: referencedInputKeys(tree) }
+}
+
+/**
+ * The value of an expression, without an evaluator; `undefined` when only the sandbox finds it, or it fails.
+ *
+ * Takes at most some milliseconds: many of them in a row have to yield to the event loop.
+ */
+export function evaluateInline(
+  expression: string | CompiledExpression,
+  input: JsonObject,
+): { readonly value: Json | undefined } | undefined {
+  const { inline } = typeof expression === 'string' ? compileExpression(expression) : expression
+  const value = inline === undefined ? BAILED_OUT : inline(input)
+  return value === BAILED_OUT ? undefined : { value }
+}
+
+/** The values of one expression for several inputs. */
+export interface ValueColumn {
+  /** By input; `undefined` where it has none or failed. */
+  readonly values: readonly (Json | undefined)[]
+  /** Why it failed, by input. */
+  readonly failures: ReadonlyMap<number, Failure>
+  /** The inputs for which the sandbox evaluated it. */
+  readonly sandboxed: readonly number[]
+}
 
 /** Evaluates JSONata written by users. */
 export interface Evaluator extends AsyncDisposable {
@@ -32,24 +77,28 @@ export interface Evaluator extends AsyncDisposable {
    * `position`), EXPRESSION_QUARANTINED, RATE_LIMITED (too many evaluations of the owner wait), DEADLINE_EXCEEDED
    * (waited too long for its turn), SHUTTING_DOWN, INTERNAL (no sandbox starts).
    */
-  evaluate(expression: string, input: JsonObject, options?: EvaluationOptions): Promise<Json | undefined>
+  evaluate(
+    expression: string | CompiledExpression,
+    input: JsonObject,
+    options?: EvaluationOptions,
+  ): Promise<Json | undefined>
 
   /**
-   * The results of the expression for each input, in their order: `{value}`, or `{failure}` with EXPRESSION_FAILED for an
-   * input for which it failed; the other inputs are not affected. With the same bindings for all.
+   * The values of each expression for each input, with the same bindings for all; an input for which an expression fails with
+   * EXPRESSION_FAILED does not affect the others.
    *
-   * The inputs that the inline evaluator does not cover go to the sandbox in one request, or in several when they are larger
-   * than `inputBytesMax` together. `timeoutMs` is for one request, and for the inline evaluation of all; when an input takes
-   * the time of a request, those after it are tried again at most twice.
+   * The inputs of an expression that the inline evaluator does not cover go to the sandbox in one request, or in several when
+   * they are larger than `inputBytesMax` together. `timeoutMs` is for one request; when an input takes the time of a request,
+   * those after it are tried again at most twice.
    *
-   * Rejects with the failures of `evaluate` that concern no single input: EXPRESSION_FAILED when the text does not parse,
-   * and all other reasons.
+   * Rejects with the failures of `evaluate` that concern no single input: EXPRESSION_FAILED when a text does not parse, and all
+   * other reasons.
    */
-  evaluateEach(
-    expression: string,
+  evaluateAll(
+    expressions: readonly (string | CompiledExpression)[],
     inputs: readonly JsonObject[],
     options?: EvaluationOptions,
-  ): Promise<readonly EvaluationResult[]>
+  ): Promise<readonly ValueColumn[]>
 }
 
 /** Dependencies and limits of an evaluator. */
@@ -58,8 +107,8 @@ export interface EvaluatorOptions {
   readonly poolSize?: number
   readonly clock?: Pick<Clock, 'now'>
   readonly onQuarantine?: (event: QuarantineEvent) => void
-  /** Of inline evaluation; 0: everything is evaluated in the sandbox. Default GAS_LIMIT. */
-  readonly gas?: number
+  /** Whether cheap expressions are evaluated in this process; default true. */
+  readonly isInline?: boolean
   /** Starts a child process; default the real one. */
   readonly startSandbox?: StartSandbox
 }
@@ -70,8 +119,12 @@ const SLOW_OWNERS_MAX = 10_000
 const CACHED_MAX = 4_000
 const CACHED_CHARACTERS_MAX = 4 * 1_048_576
 
-/** Longest time for which inline evaluations hold the event loop, of one expression for several inputs or of several expressions. */
+/** Longest time for which inline evaluations hold the event loop. */
 const TURN_MS = 5
+/** Inputs between two looks at the clock. */
+const INPUTS_PER_LOOK = 16
+/** Expressions of one call that wait for the sandbox at the same time. */
+const SANDBOX_CONCURRENCY = 4
 
 /**
  * Creates an evaluator: expressions that are provably cheap run inline in this process, all others in sandbox processes.
@@ -91,117 +144,113 @@ export function createEvaluator(options: EvaluatorOptions = {}): Evaluator {
       maxSize: CACHED_CHARACTERS_MAX,
       sizeCalculation: ({ text }) => text.length + 1,
     }),
-    gas: options.gas ?? GAS_LIMIT,
+    isInline: options.isInline ?? true,
     inlineMs: 0,
     slowOwners: new TtlCache({ max: SLOW_OWNERS_MAX, ttlMs: SLOW_MEMORY_MS, clock: systemClock }),
     onQuarantine: options.onQuarantine ?? (() => {}),
   }
   return {
     evaluate: (expression, input, options = {}) => evaluate(state, expression, input, options),
-    evaluateEach: (expression, inputs, options = {}) => evaluateEach(state, expression, inputs, options),
+    evaluateAll: (expressions, inputs, options = {}) => evaluateAll(state, expressions, inputs, options),
     [Symbol.asyncDispose]: async () => state.pool[Symbol.dispose](),
   }
 }
 
 interface EvaluatorState extends SandboxState {
   readonly compiled: LRUCache<string, CompiledExpression>
-  readonly gas: number
-  /** What inline evaluations of single inputs have taken since one of them yielded to the event loop. */
+  readonly isInline: boolean
+  /** What inline evaluations have taken since one of them yielded to the event loop. */
   inlineMs: number
 }
 
-/** An analysed expression, in the cache. */
-interface CompiledExpression extends AnalysedExpression {
-  readonly problem: ExpressionProblem | undefined
-  readonly inline: InlineEvaluation | undefined
+/** @throws Failure EXPRESSION_FAILED when it does not parse */
+function compiledOf(state: EvaluatorState, expression: string | CompiledExpression): CompiledExpression {
+  const compiled = typeof expression === 'string' ? compileCached(state, expression) : expression
+  if (compiled.problem) throw syntaxFailure(compiled.problem)
+  return compiled
+}
+
+function compileCached({ compiled }: EvaluatorState, text: string): CompiledExpression {
+  const cached = compiled.get(text)
+  if (cached) return cached
+  const expression = compileExpression(text)
+  compiled.set(text, expression)
+  return expression
 }
 
 async function evaluate(
   state: EvaluatorState,
-  text: string,
+  expression: string | CompiledExpression,
   input: JsonObject,
   options: EvaluationOptions,
 ): Promise<Json | undefined> {
-  const compiled = compileCached(state, text)
-  if (compiled.problem) throw syntaxFailure(compiled.problem)
-  if (compiled.inline) {
-    const value = evaluateOne(state, compiled.inline, input, options)
-    if (state.inlineMs > TURN_MS) {
+  const [column] = await evaluateAll(state, [expression], [input], options)
+  const failure = column?.failures.get(0)
+  if (failure !== undefined) throw failure
+  return column?.values[0]
+}
+
+async function evaluateAll(
+  state: EvaluatorState,
+  expressions: readonly (string | CompiledExpression)[],
+  inputs: readonly JsonObject[],
+  options: EvaluationOptions,
+): Promise<readonly ValueColumn[]> {
+  const columns = expressions.map((expression): OpenColumn => {
+    const compiled = compiledOf(state, expression)
+    return { expression: compiled, values: new Array(inputs.length), failures: new Map(), sandboxed: [] }
+  })
+  for (const column of columns)
+    for (let from = 0; from < inputs.length; from += INPUTS_PER_LOOK) {
+      const startedMs = performance.now()
+      fillInline(state, column, inputs, options.bindings, from)
+      state.inlineMs += performance.now() - startedMs
+      if (state.inlineMs < TURN_MS) continue
       state.inlineMs = 0
       await yieldToEventLoop()
     }
-    if (value !== BAILED_OUT) return value
+  const open = columns.filter(({ sandboxed }) => sandboxed.length > 0).values()
+  const work = async (): Promise<void> => {
+    for (const column of open) await fillInSandbox(state, column, inputs, options)
   }
-  const [result] = await evaluateInSandbox(state, compiled, [input], options)
-  if (result && 'failure' in result) throw result.failure
-  return result?.value
+  await Promise.all(Array.from({ length: SANDBOX_CONCURRENCY }, work))
+  return columns
 }
 
-function evaluateOne(
-  state: EvaluatorState,
-  run: InlineEvaluation,
-  input: JsonObject,
-  { bindings }: EvaluationOptions,
-): ReturnType<InlineEvaluation> {
-  const startedMs = performance.now()
-  const value = run(input, bindings)
-  state.inlineMs += performance.now() - startedMs
-  return value
+/** A column that is being filled. */
+interface OpenColumn extends ValueColumn {
+  readonly expression: CompiledExpression
+  readonly values: (Json | undefined)[]
+  readonly failures: Map<number, Failure>
+  readonly sandboxed: number[]
 }
 
-async function evaluateEach(
+function fillInline(
   state: EvaluatorState,
-  text: string,
+  { expression, values, sandboxed }: OpenColumn,
+  inputs: readonly JsonObject[],
+  bindings: JsonObject | undefined,
+  from: number,
+): void {
+  const inline = state.isInline ? expression.inline : undefined
+  const end = Math.min(inputs.length, from + INPUTS_PER_LOOK)
+  for (let at = from; at < end; at++) {
+    const value = inline === undefined ? BAILED_OUT : inline(inputs[at] as JsonObject, bindings)
+    if (value === BAILED_OUT) sandboxed.push(at)
+    else values[at] = value
+  }
+}
+
+async function fillInSandbox(
+  state: EvaluatorState,
+  { expression, values, failures, sandboxed }: OpenColumn,
   inputs: readonly JsonObject[],
   options: EvaluationOptions,
-): Promise<readonly EvaluationResult[]> {
-  const compiled = compileCached(state, text)
-  if (compiled.problem) throw syntaxFailure(compiled.problem)
-  const results: readonly InlineResult[] = compiled.inline
-    ? await evaluateInline(compiled.inline, inputs, options)
-    : inputs.map(() => BAILED_OUT)
-  const left = inputs.filter((_input, index) => results[index] === BAILED_OUT)
-  const answers = (await evaluateInSandbox(state, compiled, left, options)).values()
-  return results.map((result) => (result === BAILED_OUT ? (answers.next().value ?? NO_VALUE) : result))
-}
-
-type InlineResult = EvaluationResult | typeof BAILED_OUT
-
-const NO_VALUE: EvaluationResult = { value: undefined }
-
-/** Gives other work of this process its turn between inputs; the inputs for which there is no time are left to the sandbox. */
-async function evaluateInline(
-  run: InlineEvaluation,
-  inputs: readonly JsonObject[],
-  { bindings, timeoutMs = TIMEOUT_MS }: EvaluationOptions,
-): Promise<readonly InlineResult[]> {
-  const results: InlineResult[] = []
-  let spentMs = 0
-  let turnStart = performance.now()
-  for (const input of inputs) {
-    const value = spentMs < timeoutMs ? run(input, bindings) : BAILED_OUT
-    results.push(value === BAILED_OUT ? BAILED_OUT : { value })
-    const turnMs = performance.now() - turnStart
-    if (turnMs < TURN_MS) continue
-    spentMs += turnMs
-    await yieldToEventLoop()
-    turnStart = performance.now()
+): Promise<void> {
+  const sent = sandboxed.map((at) => inputs[at] as JsonObject)
+  for (const [index, result] of (await evaluateInSandbox(state, expression, sent, options)).entries()) {
+    const at = sandboxed[index] as number
+    if ('failure' in result) failures.set(at, result.failure)
+    else values[at] = result.value
   }
-  return results
-}
-
-function compileCached(state: EvaluatorState, text: string): CompiledExpression {
-  const cached = state.compiled.get(text)
-  if (cached) return cached
-  const parsed = parseAst(text)
-  const known =
-    'tree' in parsed ? analyse(parsed.tree, state.gas) : { problem: parsed, inline: undefined, inputKeys: undefined }
-  const compiled: CompiledExpression = { text, ...known, slowUntilMs: 0, wasQuick: false }
-  state.compiled.set(text, compiled)
-  return compiled
-}
-
-function analyse(tree: AstNode, gas: number): Pick<CompiledExpression, 'problem' | 'inline' | 'inputKeys'> {
-  const inline = gas > 0 ? compileInline(tree, gas) : undefined
-  return { problem: undefined, inline, inputKeys: referencedInputKeys(tree) }
 }

@@ -6,9 +6,15 @@
  */
 
 export { ENVIRONMENT_ROOTS, environmentRoots, isSecretName, readsEnvironment } from './environment-variables.ts'
-export { createEvaluator, type Evaluator } from './evaluator.ts'
-export { BAILED_OUT, compileExpression, type InlineEvaluation } from './inline-evaluator.ts'
-export { listInputPaths } from './input-paths.ts'
+export {
+  type CompiledExpression,
+  compileExpression,
+  createEvaluator,
+  type Evaluator,
+  evaluateInline,
+  type ValueColumn,
+} from './evaluator.ts'
+export { findFilteredList } from './filtered-list.ts'
 export { validateExpression } from './parse.ts'
 export {
   type AccountValues,
@@ -19,9 +25,9 @@ export {
   parentResources,
   type TemplateScope,
 } from './placeholder.ts'
+export { listInputPaths, listRootNames, listVariablePaths, readsWholeInput } from './reads.ts'
 export { dateOnly, isoDate } from './sandbox/dates.ts'
 export { decimal } from './sandbox/decimals.ts'
-export { findFilteredList, listRootNames, listVariablePaths } from './static-analysis.ts'
 export {
   compileJson,
   compileTemplate,
@@ -45,4 +51,4 @@ export {
   type UrlTemplate,
   urlTemplateText,
 } from './url-template.ts'
-export { listWrittenMembers, readsWholeInput } from './written-members.ts'
+export { listWrittenMembers } from './written-members.ts'

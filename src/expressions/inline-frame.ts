@@ -12,23 +12,93 @@ export interface EvaluationFrame {
   readonly input: JsonObject
   /** JSONata's context, in which names are looked up: the input, or the element that an object is constructed from. */
   context: Value
-  /** Elements of the arrays that are being mapped, multiplied: a part that is equal for all of them is repeated so often. */
-  copies: number
   /** Values of variables by name. */
   readonly bindings: JsonObject
-  /** Values of the parameters of lambdas and of assigned variables, by slot. */
+  /** Values of the parameters of lambdas, by slot. */
   readonly locals: Value[]
-  /** The arrays that JSONata would have as sequences: one element is then not a list. Only where a function asks for it. */
-  readonly sequences: WeakSet<readonly Json[]> | undefined
   /** Gas left, in characters and elements; every operation above constant time is charged for its operand. */
   gas: number
 }
 
+/** What names mean at a place of the expression, and compiles what is there. */
+export interface CompileScope {
+  readonly compile: (scope: CompileScope, node: AstNode) => CompiledNode
+  /** Slots of the parameters of lambdas, by name. */
+  readonly variables: ReadonlyMap<string, number>
+  /** Counters of the whole expression. */
+  readonly compilation: {
+    nodes: number
+    /** Total length of keys and literals, which each constructed element repeats. */
+    characters: number
+    slots: number
+  }
+}
+
+/** What runs once per element. */
+export interface CompiledBody {
+  readonly evaluate: CompiledNode
+  /** Gas of one run: its nodes and characters. */
+  readonly cost: number
+}
+
+/** Compiles what runs once per element and whose values are put into the result. */
+export function compileBody(scope: CompileScope, node: AstNode): CompiledBody {
+  const { compilation } = scope
+  const before = compilation.nodes + compilation.characters
+  const evaluate = compileReference(scope, node)
+  return { evaluate, cost: compilation.nodes + compilation.characters - before }
+}
+
+/** Characters of a text in the result for one of gas: texts are shared, and only written out in the end. */
+const CHARACTERS_PER_GAS = 8
+
+/**
+ * Compiles a part whose value is put into the result: a text, list or object that exists is charged for its size each time,
+ * because it is stringified in full wherever it occurs.
+ */
+export function compileReference(scope: CompileScope, node: AstNode): CompiledNode {
+  const evaluate = scope.compile(scope, node)
+  if (isConstructor(node)) return evaluate
+  return (frame) => {
+    const value = evaluate(frame)
+    if (typeof value === 'string') charge(frame, value.length / CHARACTERS_PER_GAS)
+    else if (isContainer(value)) chargeSize(frame, value)
+    return value
+  }
+}
+
+/** A constructed value is bounded by the expression itself, its parts are charged; also where a condition chooses it. */
+function isConstructor({ type, then, else: otherwise }: AstNode): boolean {
+  if (type !== 'condition') return type === 'unary'
+  return [then, otherwise ?? then].every((branch) => isNode(branch) && isConstructor(branch))
+}
+
+/** An array or an object. */
+export function isContainer(value: Value): value is JsonObject | readonly Json[] {
+  return typeof value === 'object' && value !== null && !(value instanceof JsonNumber)
+}
+
+/** Charges for every element, key and character of a value. */
+export function chargeSize(frame: EvaluationFrame, value: JsonObject | readonly Json[]): void {
+  charge(frame, frame.gas - sizeLeft(value, frame.gas) + 1)
+}
+
+/** What is left of a size after a value; at least 0. */
+function sizeLeft(value: Json, size: number): number {
+  if (typeof value === 'string') return Math.max(0, size - 1 - value.length)
+  if (!isContainer(value)) return Math.max(0, size - 1)
+  let left = size - 1
+  if (isArray(value)) for (let at = 0; at < value.length && left > 0; at++) left = sizeLeft(value[at] ?? null, left)
+  else
+    for (const key in value) {
+      if (left <= 0) break
+      left = sizeLeft(value[key] ?? null, left - key.length)
+    }
+  return Math.max(0, left)
+}
+
 /** Enough to read every character of an ordinary response; using all of it takes a few milliseconds. */
 export const GAS_LIMIT = 262_144
-
-/** Most gas per reference to a part of the input in the result: each is stringified in full. */
-const SHARED_CONTAINER_GAS = GAS_LIMIT / 8
 
 /** Longest text that is concatenated inline. */
 export const TEXT_LENGTH_MAX = 65_536
@@ -172,40 +242,8 @@ export function keysOf(frame: EvaluationFrame, value: Value): readonly string[] 
 }
 
 /** The array as a sequence of JSONata: nothing when it is empty, the element when it is the only one. */
-export function toSequence(frame: EvaluationFrame, values: readonly Json[], keepsArray = false): Value {
-  if (values.length === 0) return undefined
-  if (values.length === 1 && !keepsArray) return values[0]
-  frame.sequences?.add(values)
-  return values
-}
-
-/**
- * Charges for a reference in the result to a value that exists: it is stringified in full, however often it occurs.
- *
- * @param isOfElement the elements of the mapped arrays have values of their own, which together are no more than the input
- */
-export function chargeReference(frame: EvaluationFrame, value: Value, isOfElement: boolean): void {
-  if (typeof value === 'string') {
-    if (frame.copies > 1) charge(frame, isOfElement ? value.length / 8 : value.length)
-  } else if (typeof value === 'object' && value !== null && !(value instanceof JsonNumber)) {
-    const most = isOfElement ? SHARED_CONTAINER_GAS / frame.copies : SHARED_CONTAINER_GAS
-    charge(frame, most - sizeLeft(value, most))
-  }
-}
-
-/** What is left of a size after the elements, keys and characters of a value; at least 0. */
-export function sizeLeft(value: Json, size: number): number {
-  if (size <= 0) return 0
-  if (typeof value === 'string') return Math.max(0, size - 1 - value.length)
-  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return Math.max(0, size - 1)
-  let left = size - 1
-  if (isArray(value)) for (let at = 0; at < value.length && left > 0; at++) left = sizeLeft(value[at] ?? null, left)
-  else
-    for (const key in value) {
-      if (left <= 0) break
-      left = sizeLeft(value[key] ?? null, left - key.length)
-    }
-  return Math.max(0, left)
+export function toSequence(values: readonly Json[]): Value {
+  return values.length > 1 ? values : values[0]
 }
 
 /** Bails out for an object that JSONata would take for one of its own, where it looks at that. */

@@ -1,4 +1,4 @@
-import { toDouble } from '../base/index.ts'
+import { type Json, toDouble } from '../base/index.ts'
 import {
   asNumber,
   asText,
@@ -9,58 +9,56 @@ import {
   type EvaluationFrame,
   isArray,
   isPlainObject,
+  keysOf,
   TEXT_LENGTH_MAX,
+  toSequence,
   toText,
   type Value,
 } from './inline-frame.ts'
 
 /** A function of the inline evaluator; an argument that is not given is `undefined`. */
-export interface InlineFunction {
+interface InlineFunction {
   readonly argumentsMin: number
   readonly argumentsMax: number
   readonly call: (frame: EvaluationFrame, first: Value, second: Value, third: Value) => Value
 }
 
-/** JSONata's functions on texts, numbers and any value: at most linear in their operands, with results no longer. */
-export const SCALAR_FUNCTIONS: readonly (readonly [name: string, InlineFunction])[] = [
+/** JSONata's functions that mappings use: at most linear in their operands, with results no longer. */
+export const INLINE_FUNCTIONS: ReadonlyMap<string, InlineFunction> = new Map<string, InlineFunction>([
   ['exists', unary((_frame, value) => value !== undefined)],
-  ['boolean', unary(booleanOf)],
   ['not', unary(not)],
   ['type', unary((_frame, value) => typeOf(value))],
   ['string', unary((frame, value) => (value === undefined ? undefined : charged(frame, toText(value))))],
   ['number', unary(numberOf)],
-  ['abs', onNumber(Math.abs)],
-  ['floor', onNumber(Math.floor)],
-  ['ceil', onNumber(Math.ceil)],
   ['lowercase', onText((text) => text.toLowerCase())],
   ['uppercase', onText((text) => text.toUpperCase())],
   ['trim', onText(trimmed)],
-  ['length', onText((text) => [...text].length)],
+  // Latin-1 of the text, as JSONata has it.
+  ['base64encode', onText((text) => Buffer.from(text, 'latin1').toString('base64'))],
   ['contains', binary(contains)],
   ['substringBefore', binary(substringBefore)],
   ['substringAfter', binary(substringAfter)],
-  // Latin-1 of the text, as JSONata has it.
-  ['base64encode', onText((text) => Buffer.from(text, 'latin1').toString('base64'))],
-  ['base64url', onText((text) => Buffer.from(text).toString('base64url'))],
   ['substring', { argumentsMin: 2, argumentsMax: 3, call: substring }],
-  ['sqrt', onNumber((value) => (value < 0 ? bailOut() : Math.sqrt(value)))],
-  ['round', { argumentsMin: 1, argumentsMax: 2, call: (_frame, value, precision) => round(value, precision) }],
-  ['power', binary((_frame, base, exponent) => power(base, exponent))],
-  ['split', { argumentsMin: 2, argumentsMax: 3, call: split }],
+  ['split', binary(split)],
   ['replace', { argumentsMin: 3, argumentsMax: 3, call: replace }],
+  ['round', { argumentsMin: 1, argumentsMax: 2, call: (_frame, value, precision) => round(value, precision) }],
+  ['floor', unary((_frame, value) => (value === undefined ? undefined : Math.floor(asNumber(value))))],
   ['toMillis', onText(toMillis)],
-]
+  ['count', unary((_frame, value) => (isArray(value) ? value.length : value === undefined ? 0 : 1))],
+  ['merge', unary(merge)],
+  ['lookup', binary((_frame, object, key) => lookupKey(object, key))],
+  ['join', { argumentsMin: 1, argumentsMax: 2, call: join }],
+  ['append', binary(append)],
+  ['distinct', unary(distinct)],
+  ['keys', unary((frame, value) => (isPlainObject(value) ? toSequence(keysOf(frame, value)) : keysOfOther(value)))],
+])
 
-export function unary(call: (frame: EvaluationFrame, value: Value) => Value): InlineFunction {
+function unary(call: (frame: EvaluationFrame, value: Value) => Value): InlineFunction {
   return { argumentsMin: 1, argumentsMax: 1, call }
 }
 
-export function binary(call: (frame: EvaluationFrame, first: Value, second: Value) => Value): InlineFunction {
+function binary(call: (frame: EvaluationFrame, first: Value, second: Value) => Value): InlineFunction {
   return { argumentsMin: 2, argumentsMax: 2, call }
-}
-
-function onNumber(call: (value: number) => number): InlineFunction {
-  return unary((_frame, value) => (value === undefined ? undefined : call(asNumber(value))))
 }
 
 function onText(call: (text: string) => Value): InlineFunction {
@@ -150,17 +148,9 @@ function shifted(value: number, digits: number): number {
   return Number(`${mantissa}e${exponent === undefined ? digits : Number(exponent) + digits}`)
 }
 
-function power(base: Value, exponent: Value): Value {
-  const by = asNumber(exponent)
-  return base === undefined ? undefined : asNumber(asNumber(base) ** by)
-}
-
-function split(frame: EvaluationFrame, text: Value, separator: Value, limit: Value): Value {
+function split(frame: EvaluationFrame, text: Value, separator: Value): Value {
   const mark = asText(separator)
-  const most = limit === undefined ? undefined : asNumber(limit)
-  if (text === undefined) return undefined
-  if (most !== undefined && most < 0) return bailOut()
-  return charged(frame, asText(text)).split(mark, most)
+  return text === undefined ? undefined : charged(frame, asText(text)).split(mark)
 }
 
 function replace(frame: EvaluationFrame, text: Value, pattern: Value, replacement: Value): Value {
@@ -171,6 +161,73 @@ function replace(frame: EvaluationFrame, text: Value, pattern: Value, replacemen
   const added = (parts.length - 1) * substitute.length
   charge(frame, added)
   return added > TEXT_LENGTH_MAX ? bailOut() : parts.join(substitute)
+}
+
+function lookupKey(object: Value, key: Value): Value {
+  const name = asText(key)
+  if (isArray(object)) return bailOut()
+  return isPlainObject(object) && Object.hasOwn(object, name) ? object[name] : undefined
+}
+
+function listOf(value: Json): readonly Json[] {
+  return isArray(value) ? value : [value]
+}
+
+function join(frame: EvaluationFrame, texts: Value, separator: Value): Value {
+  const mark = separator === undefined ? '' : asText(separator)
+  if (texts === undefined) return undefined
+  const list = listOf(texts)
+  charge(frame, list.length * (1 + mark.length))
+  for (const text of list) charged(frame, asText(text))
+  return list.join(mark)
+}
+
+/** Longest list of the sandbox. */
+const LIST_LENGTH_MAX = 100_000
+
+function append(frame: EvaluationFrame, first: Value, second: Value): Value {
+  if (first === undefined) return second
+  if (second === undefined) return first
+  const [left, right] = [listOf(first), listOf(second)]
+  charge(frame, left.length + right.length)
+  return left.length + right.length > LIST_LENGTH_MAX ? bailOut() : [...left, ...right]
+}
+
+/** Bails out for lists of lists and objects, whose comparison is not linear, and where it matters whether the list is a sequence. */
+function distinct(frame: EvaluationFrame, value: Value): Value {
+  if (!isArray(value) || value.length <= 1) return value
+  charge(frame, value.length)
+  const seen = new Set<unknown>()
+  const results: Json[] = []
+  for (const item of value) {
+    const scalar = toDouble(item)
+    if (typeof scalar === 'object' && scalar !== null) return bailOut()
+    if (typeof scalar === 'string') charged(frame, scalar)
+    if (seen.has(scalar)) continue
+    seen.add(scalar)
+    results.push(item)
+  }
+  return results.length === 1 ? bailOut() : results
+}
+
+/** JSONata merges the keys of the objects of a list; nothing else has keys. */
+function keysOfOther(value: Value): undefined {
+  return isArray(value) ? bailOut() : undefined
+}
+
+function merge(frame: EvaluationFrame, value: Value): Value {
+  if (value === undefined) return undefined
+  const list = listOf(value)
+  charge(frame, list.length)
+  const result: Record<string, Json> = {}
+  for (const object of list) {
+    if (!isPlainObject(object)) return bailOut()
+    for (const key of keysOf(frame, object)) {
+      if (key === '__proto__') return bailOut()
+      result[key] = object[key] ?? null
+    }
+  }
+  return result
 }
 
 const ISO_TIMESTAMP = /^\d{4}(-[01]\d)?(-[0-3]\d)?(T[0-2]\d:[0-5]\d:[0-5]\d)?(\.\d+)?([+-][0-2]\d:?[0-5]\d|Z)?$/

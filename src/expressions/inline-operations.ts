@@ -51,14 +51,6 @@ export function compileBinary(operator: unknown, left: CompiledNode, right: Comp
   }
 }
 
-/** Compiles unary minus. */
-export function compileNegation(operand: CompiledNode): CompiledNode {
-  return (frame) => {
-    const value = operand(frame)
-    return value === undefined ? undefined : -asNumber(value)
-  }
-}
-
 /** With a side missing neither `=` nor `!=` holds. Bails out for two objects, whose comparison is not constant. */
 function isEqual(frame: EvaluationFrame, given: Value, other: Value): boolean | undefined {
   const left = toDouble(given)

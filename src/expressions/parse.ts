@@ -105,21 +105,36 @@ function loadParser(): (text: string) => AstNode {
 
 class CopyBudgetExceeded extends Error {}
 
-/** Depth counted in nodes; lists between them do not count. */
-function depthOf(root: AstNode): number {
-  const seen = new Set<object>()
-  const open: { readonly value: object; readonly depth: number }[] = [{ value: root, depth: 0 }]
+function depthOf(tree: AstNode): number {
   let deepest = 0
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (seen.has(next.value)) continue
-    seen.add(next.value)
-    const depth = 'type' in next.value ? next.depth + 1 : next.depth
+  visitNodes(tree, (_node, depth) => {
     deepest = Math.max(deepest, depth)
-    for (const value of Object.values(next.value)) {
-      if (typeof value === 'object' && value !== null) open.push({ value, depth })
-    }
-  }
+  })
   return deepest
+}
+
+/**
+ * Visits the nodes of a tree, each before those inside it and in the order of the text. Each once: JSONata's trees share nodes
+ * (`a ?: b` has `a` twice).
+ *
+ * @param visit is given the depth in nodes, 1 for the root
+ */
+export function visitNodes(tree: object, visit: (node: AstNode, depth: number) => void): void {
+  const seen = new Set<unknown>()
+  const open: { readonly part: unknown; readonly depth: number }[] = [{ part: tree, depth: 0 }]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { part, depth } = next
+    if (typeof part !== 'object' || part === null || seen.has(part)) continue
+    seen.add(part)
+    const inside = isNode(part) ? depth + 1 : depth
+    if (isNode(part)) visit(part, inside)
+    for (const inner of Object.values(part).reverse()) open.push({ part: inner, depth: inside })
+  }
+}
+
+/** The parts of a property that are nodes. */
+export function nodesIn(part: unknown): readonly AstNode[] {
+  return Array.isArray(part) ? part.filter(isNode) : []
 }
 
 function problemOf(error: unknown): ExpressionProblem {

@@ -9,8 +9,8 @@ import {
   quarantineFailure,
   rejectionFailure,
 } from './evaluation-failures.ts'
-import { pickInputKeys } from './input-keys.ts'
 import { restorePassedNumbers } from './passed-numbers.ts'
+import { pickInputKeys } from './reads.ts'
 import type { SandboxResponse } from './sandbox/protocol.ts'
 import type { SandboxPool } from './sandbox-pool.ts'
 import type { EvaluationOutcome } from './sandbox-process.ts'
@@ -73,7 +73,7 @@ export interface QuarantineEvent {
 }
 
 /** Default of `timeoutMs`. */
-export const TIMEOUT_MS = 500
+const TIMEOUT_MS = 500
 /** Share of the timeout after which JSONata's own check of the clock ends an evaluation, before the process is killed. */
 const SOFT_TIMEOUT_SHARE = 0.8
 const BYTES = 1_048_576

@@ -19,12 +19,6 @@ export function listWrittenMembers(text: string): readonly WrittenMember[] {
   return found
 }
 
-/** Whether an expression may return its input as a whole, or a copy of it: it mentions `$` or `$$` without a step behind it. */
-export function readsWholeInput(text: string): boolean {
-  const parsed = parseAst(text)
-  return 'tree' in parsed && mentionsWhole(parsed.tree, new Set())
-}
-
 /** JSONata's trees share nodes: each is visited once per path. */
 function collectMembers(part: unknown, path: readonly string[], found: WrittenMember[], seen: Set<object>): void {
   if (typeof part !== 'object' || part === null || seen.has(part)) return
@@ -51,19 +45,4 @@ function pairsOf(part: object): readonly (readonly [AstNode, unknown])[] {
 function literalOf(value: unknown): string | number | undefined {
   if (!isNode(value) || (value.type !== 'string' && value.type !== 'number')) return undefined
   return typeof value.value === 'string' || typeof value.value === 'number' ? value.value : undefined
-}
-
-function mentionsWhole(part: unknown, seen: Set<object>): boolean {
-  if (typeof part !== 'object' || part === null || seen.has(part)) return false
-  seen.add(part)
-  if (isNode(part)) {
-    if (part.type === 'variable') return part.value === '' || part.value === '$'
-    if (part.type === 'path' && Array.isArray(part.steps) && part.steps.length > 1 && isRoot(part.steps[0]))
-      seen.add(part.steps[0])
-  }
-  return Object.values(part).some((inner) => mentionsWhole(inner, seen))
-}
-
-function isRoot(step: unknown): step is AstNode {
-  return isNode(step) && step.type === 'variable' && step.predicate === undefined && step.stages === undefined
 }

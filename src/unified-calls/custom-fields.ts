@@ -1,11 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import type { ValueColumn } from '../expressions/index.ts'
 import {
   asRoot,
   compileMappingExpression,
   type Evaluation,
   evaluateColumns,
   type MappingExpression,
-  type ValueColumn,
 } from './mapping-expression.ts'
 import type { CustomFieldsConfig } from './mapping-schema.ts'
 import { toText } from './scalar-values.ts'

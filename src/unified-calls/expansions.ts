@@ -1,4 +1,5 @@
 import { invalidFields, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import type { ValueColumn } from '../expressions/index.ts'
 import type { ProxyRequest, RateLimitedOutcome } from '../proxy/index.ts'
 import { evaluationOf } from './build-call.ts'
 import { type Coercion, warn } from './coerce.ts'
@@ -11,7 +12,6 @@ import {
   type Evaluation,
   evaluateColumns,
   type MappingExpression,
-  type ValueColumn,
 } from './mapping-expression.ts'
 import type { ExpansionConfig, MappingConfig } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'

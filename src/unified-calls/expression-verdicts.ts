@@ -25,5 +25,5 @@ function cachedByText<Verdict extends object | boolean>(judge: (text: string) =>
 /** What is wrong with the syntax of an expression; see `validateExpression`. */
 export const syntaxOf = cachedByText(validateExpression)
 
-/** Whether an expression is evaluated in this process; see `compileExpression`. */
-export const isInline = cachedByText((text) => compileExpression(text) !== undefined)
+/** Whether an expression is evaluated in this process where its input allows. */
+export const isInline = cachedByText((text) => compileExpression(text).inline !== undefined)

@@ -1,11 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import type { ValueColumn } from '../expressions/index.ts'
 import {
   compileMappingExpression,
   type Evaluation,
   evaluateColumns,
   type MappingExpression,
   ofSetting,
-  type ValueColumn,
 } from './mapping-expression.ts'
 import type { FieldMap } from './mapping-schema.ts'
 

@@ -22,7 +22,6 @@ export type {
   MergedMapping,
   UnifiedFilter,
 } from './mapping.ts'
-export { Turn } from './mapping-expression.ts'
 export {
   FILTER_OPERATORS,
   type FilterOperator,

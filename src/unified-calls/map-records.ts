@@ -1,18 +1,12 @@
-import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, TimeSlice } from '../base/index.ts'
+import type { ValueColumn } from '../expressions/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import { type Coercion, rawOf, warn } from './coerce.ts'
 import type { MappingPlan, RecordPlan } from './compile-mapping.ts'
 import { readCustomFields } from './custom-fields.ts'
 import { buildEntries, buildValue } from './field-map.ts'
 import type { FieldTrace, MappingScope } from './mapping.ts'
-import {
-  asRoot,
-  type Evaluation,
-  evaluateColumns,
-  type MappingEvaluator,
-  Turn,
-  type ValueColumn,
-} from './mapping-expression.ts'
+import { asRoot, type Evaluation, evaluateColumns, type MappingEvaluator } from './mapping-expression.ts'
 
 /** What is added to mapped records. */
 export interface MappingOptions {
@@ -61,14 +55,14 @@ export async function mapRecords(
   const mapped: JsonObject[] = []
   const sources: Json[] = []
   const traces: (readonly FieldTrace[])[] = []
-  const turn = new Turn()
+  const slice = new TimeSlice()
   for (let row = 0; row < records.length; row++) {
     const source = records[row] ?? null
     if (dropped !== undefined && isTruthy(dropped.values[row])) continue
     mapped.push(assembleRecord(assembly, row, source, customFields?.[row]))
     sources.push(source)
     if (options.trace === true) traces.push(traceRecord(plan, columns, row))
-    if (turn.isOver) await turn.pause()
+    if (slice.isOver) await slice.pause()
   }
   return { records: mapped, sources, traces: options.trace === true ? traces : undefined }
 }
@@ -200,7 +194,7 @@ function traceRecord(plan: RecordPlan, columns: readonly ValueColumn[], row: num
       field,
       expression: text,
       layer: plan.leafLayers[at],
-      lane: column?.pending.includes(row) === true ? 'sandbox' : 'inline',
+      lane: column?.sandboxed.includes(row) === true ? 'sandbox' : 'inline',
       ...(value === undefined ? {} : { value }),
       ...(error === undefined ? {} : { error }),
     }

@@ -26,7 +26,7 @@ export interface TriedMapping {
 
 /** What a fixture is tried with. */
 export interface FixtureDependencies {
-  readonly evaluator: Pick<Evaluator, 'evaluate' | 'evaluateEach'>
+  readonly evaluator: Pick<Evaluator, 'evaluate' | 'evaluateAll'>
   readonly clock: Pick<Clock, 'now'>
 }
 

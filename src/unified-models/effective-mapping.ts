@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { type Clock, Failure, type Json, readThrough, suggestOneOf, TtlCache } from '../base/index.ts'
+import { type Clock, Failure, type Json, readThrough, suggestOneOf, TimeSlice, TtlCache } from '../base/index.ts'
 import { findShippedMapping, findShippedModel, SHIPPED_MODEL_NAMES } from '../catalog/index.ts'
 import type { Db } from '../database/index.ts'
 import {
@@ -8,7 +8,6 @@ import {
   type MappingPlan,
   type MergedMapping,
   parseModel,
-  Turn,
   type UnifiedModel,
   type UnifiedResource,
 } from '../unified-calls/index.ts'
@@ -289,7 +288,7 @@ function sourceOf(mapped: MappedModel): ReferencedModel {
 }
 
 async function compilable(cache: ModelCache, mapped: MappedModel): Promise<readonly EffectiveMapping[]> {
-  const turn = new Turn()
+  const slice = new TimeSlice()
   const mappings: EffectiveMapping[] = []
   for (const resource of mapped.model.resources.values())
     for (const method of listMethods(mapped.parts.get(resource.name) ?? [])) {
@@ -299,7 +298,7 @@ async function compilable(cache: ModelCache, mapped: MappedModel): Promise<reado
       } catch (error) {
         if (!(error instanceof Failure)) throw error
       }
-      if (turn.isOver) await turn.pause()
+      if (slice.isOver) await slice.pause()
     }
   return mappings
 }
@@ -308,11 +307,11 @@ async function describeModel(mapped: MappedModel, only: string | undefined): Pro
   const { model, integrationName } = mapped
   const resources = [...model.resources.values()].filter(({ name }) => only === undefined || name === only)
   if (only !== undefined && resources.length === 0) throw noResource(model, only)
-  const turn = new Turn()
+  const slice = new TimeSlice()
   const described: ResourceDescription[] = []
   for (const resource of resources) {
     described.push(describeResource(resource, methodsOf(mapped, resource.name)))
-    if (turn.isOver) await turn.pause()
+    if (slice.isOver) await slice.pause()
   }
   return { model, integrationName, resources: described }
 }

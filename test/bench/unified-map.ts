@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import jsonata from 'jsonata'
 import { isJsonObject, type Json, type JsonObject, parseJson } from '../../src/base/index.ts'
-import { BAILED_OUT, compileExpression, createEvaluator } from '../../src/expressions/index.ts'
+import { compileExpression, createEvaluator, evaluateInline } from '../../src/expressions/index.ts'
 import { registerFunctions } from '../../src/expressions/sandbox/functions.ts'
 import { compileMapping, mapRecords, mergeMappings, parseModel } from '../../src/unified-calls/index.ts'
 import { reportAtMost, reportBaseline } from './support/report.ts'
@@ -58,7 +58,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   phones: 'phones.{"number": number, "type": $lowercase(kind)}',
   addresses:
     'addresses.{"street_1": street, "city": town, "postal_code": zip, "country": country, "type": $lowercase(kind)}',
-  urls: '$map(websites, function($url) { {"url": $url} })[]',
+  urls: '$map(websites, function($url) { {"url": $url} })',
   lifecycle_stage:
     '$mapValue(properties.lifecyclestage, {"lead": "lead", "customer": "customer", "marketingqualifiedlead": "mql"}, "other")',
   tags: 'labels.{"id": $string(id), "name": label}',
@@ -109,12 +109,11 @@ function nestedFields(): JsonObject {
 }
 
 function compiled(text: string): (contact: object) => Json | undefined {
-  const evaluate = compileExpression(text)
-  if (!evaluate) throw new Error(`${text} is not evaluated inline`)
+  const expression = compileExpression(text)
   return (contact) => {
-    const value = evaluate(contact as JsonObject)
-    if (value === BAILED_OUT) throw new Error(`${text} is left to the sandbox`)
-    return value
+    const found = evaluateInline(expression, contact as JsonObject)
+    if (found === undefined) throw new Error(`${text} is left to the sandbox`)
+    return found.value
   }
 }
 

@@ -24,12 +24,6 @@ function renotated(value: Json): Json {
 const LARGE_OBJECT: JsonObject = Object.fromEntries(Array.from({ length: 5_000 }, (_, key) => [`k${key}`, 1]))
 const LONG_LIST: Json = Array(50_000).fill(0)
 
-/** Assignments of `$a1`, `$a2` and so on, each twice the one before. */
-function doublings(count: number, operator?: string): string {
-  const twice = (from: number) => (operator ? `$a${from} ${operator} $a${from}` : `$append($a${from}, $a${from})`)
-  return Array.from({ length: count }, (_, from) => `$a${from + 1} := ${twice(from)};`).join(' ')
-}
-
 describe('the inline evaluator', () => {
   it('gives the results of JSONata, or none', async () => {
     let answered = 0
@@ -100,7 +94,6 @@ describe('the inline evaluator', () => {
     '"Bearer " & $string(token)',
     'type in ["a", "b"] or $contains(name, "x")',
     '$exists(body.next) ? body.next : null',
-    '-(a + 1) % 3',
     '(a ?: b)',
     '$previous.items[0].id',
     '"Basic " & $base64encode(user & ":" & password)',
@@ -110,14 +103,10 @@ describe('the inline evaluator', () => {
     'emails[type = "work"].address',
     'items[open][0].id',
     'items[0][0]',
-    'items[]',
     '$previous.users[id = $$.owner_id].name',
     '$map(items, function($i) { {"id": $i.id, "of": $$.id} })',
-    '$filter(items, function($i, $n) { $i.open and $n > 0 })[0].id',
-    '($work := emails[type = "work"]; $work ? $work[0].address : emails[0].address)',
-    'tags.name ~> $distinct ~> $join(", ")',
+    '$filter(items, function($i) { $i.open and (count + 1) % 3 > 0 }).id',
     'tags.$uppercase(name)',
-    '(first & " " & last) ~> $trim()',
   ])('takes %s', (text) => {
     expect(fast(text)).toBeTypeOf('function')
   })
@@ -125,6 +114,11 @@ describe('the inline evaluator', () => {
   it.each([
     ['lambda that is a value', '($f := function($x) { $x }; $f(a))'],
     ['lambda of three parameters', '$map(items, function($i, $n, $all) { $i })'],
+    ['assignment', '($x := a; $x.b)'],
+    ['chain', 'tags ~> $join(", ")'],
+    ['kept list', 'items[]'],
+    ['negation', '-(a)'],
+    ['selection of what a loop gives', '$map(items, function($i) { $i })[0]'],
     ['sequence that ends a lambda', '$map(items, function($i) { $map($i.a, function($a) { $a }) })'],
     ['several expressions', '(a; b)'],
     ['regular expression', '$contains(a, /b/)'],
@@ -174,20 +168,18 @@ describe('the inline evaluator', () => {
 
   it.each<[string, string, JsonObject]>([
     ['texts that grow', Array.from({ length: 120 }, () => 'a').join(' & '), { a: 'x'.repeat(1_000) }],
-    ['one long text again and again', `[${Array(60).fill('$length(a)').join(', ')}]`, { a: 'x'.repeat(50_000) }],
+    ['one long text again and again', `[${Array(60).fill('$trim(a)').join(', ')}]`, { a: 'x'.repeat(50_000) }],
     ['one long list again and again', `[${Array(60).fill('1 in a').join(', ')}]`, { a: Array(50_000).fill(0) }],
     ['one large object again and again', `[${Array(60).fill('$not(a)').join(', ')}]`, { a: LARGE_OBJECT }],
     ['one part of the input in many places', `[${Array(60).fill('{"k": a}').join(', ')}]`, { a: LARGE_OBJECT }],
     ['one part of the input in every result', '$map(a, function($v) { $$.b })', { a: LONG_LIST, b: LARGE_OBJECT }],
     ['one element in every result', 'a.($$.a.{"k": b})', { a: Array(600).fill({ b: Array(500).fill(1) }) }],
-    ['a list that doubles', `($a0 := $append(a, a); ${doublings(30)} $a30)`, { a: [{ b: 1 }] }],
-    ['a text that doubles', `($a0 := a & a; ${doublings(30, '&')} $a30)`, { a: 'x'.repeat(100) }],
     ['a text that is replaced by longer ones', '$replace(a, "x", a)', { a: 'x'.repeat(2_000) }],
     ['predicates in predicates', 'a[b in $$.a[b in $$.a[b in $$.a.b].b].b]', { a: Array(300).fill({ b: 1 }) }],
     ['one list for every element', 'a[b in $$.a.b]', { a: Array(2_000).fill({ b: 'x' }) }],
     [
       'lambdas in lambdas',
-      '$map(a, function($v) { $map($$.a, function($w) { $v.b & $w.b })[0] })',
+      '$map(a, function($v) { $map($$.a, function($w) { $v.b & $w.b }) = 1 })',
       { a: Array(2_000).fill({ b: 'x' }) },
     ],
     ['one long text in every element', 'a.{"k": $$.b}', { a: Array(50_000).fill({}), b: 'x'.repeat(50_000) }],

@@ -57,33 +57,20 @@ const OPERATORS = ['=', '=', '=', '!=', '<', '>=', 'and', 'or', 'in', '&', '&', 
 
 /** Functions of JSONata that the inline evaluator covers, and some that it does not, with their numbers of arguments. */
 const FUNCTIONS: readonly (readonly [name: string, counts: readonly number[]])[] = [
-  ...[
-    'exists',
-    'boolean',
-    'not',
-    'type',
-    'count',
-    'string',
-    'number',
-    'abs',
-    'floor',
-    'ceil',
-    'sqrt',
-    'sum',
-    'max',
-  ].map((name) => [name, [1]] as const),
-  ...['lowercase', 'uppercase', 'trim', 'length', 'keys', 'min', 'average', 'reverse', 'distinct', 'merge'].map(
+  ...['exists', 'not', 'type', 'count', 'string', 'number', 'lowercase', 'uppercase', 'trim', 'keys', 'distinct'].map(
     (name) => [name, [1]] as const,
   ),
-  ...['toMillis', 'base64encode', 'base64url', 'spread', 'sort', 'shuffle'].map((name) => [name, [1]] as const),
-  ...['contains', 'substringBefore', 'substringAfter', 'lookup', 'append', 'power'].map((name) => [name, [2]] as const),
+  ...['distinct', 'base64encode', 'floor', 'toMillis', 'merge', 'sum', 'spread', 'sort'].map(
+    (name) => [name, [1]] as const,
+  ),
+  ...['contains', 'substringBefore', 'substringAfter', 'lookup', 'append', 'append'].map(
+    (name) => [name, [2]] as const,
+  ),
   ['round', [1, 2]],
   ['join', [1, 2]],
   ['split', [2, 2, 3]],
   ['substring', [2, 3]],
   ['replace', [3, 4]],
-  ['append', [2]],
-  ['distinct', [1]],
 ]
 
 interface Place {
@@ -128,19 +115,18 @@ function expression(place: Place, depth: number): string {
     case 8:
       return `[${Array.from({ length: draw(4) }, inner).join(', ')}]`
     case 9:
-      return assignment(place, depth)
+      return draw(4) === 0 ? otherConstruct(place, depth) : inner()
     case 10:
     case 11:
-      return higherOrder(place, depth)
     case 12:
-      return chain(place, depth)
+      return higherOrder(place, depth)
     case 13:
     case 14:
     case 15:
     case 16:
       return call(place, depth)
     case 17:
-      return `${pick(draw, ['-', ''])}(${inner()})${selections(place, depth)}`
+      return `(${inner()})${selections(place, depth)}`
     default:
       return path(place, depth)
   }
@@ -168,7 +154,7 @@ function step(place: Place, depth: number): string {
     case 2:
       return `$uppercase(${pick(draw, ['$', 'a', 'name'])})`
     case 3:
-      return pick(draw, ['*', `${name}[]`, `${name}[]`, `[${inner()}]`, `${name}^(a)`, `${name}{"k": b}`, '%', '**'])
+      return pick(draw, ['*', `${name}[]`, `[${inner()}]`, `${name}^(a)`, `${name}{"k": b}`, '%', '**'])
     default:
       return name + selections(place, depth)
   }
@@ -182,7 +168,7 @@ function selections(place: Place, depth: number): string {
       case 0:
         return '[0]'
       case 1:
-        return pick(draw, ['[-1]', '[1]', '[]', '[2]'])
+        return pick(draw, ['[-1]', '[1]', draw(4) === 0 ? '[]' : '[0]', '[2]'])
       case 2:
         return depth > 0 ? `[${expression(place, depth - 2)}]` : '[a]'
       default:
@@ -200,7 +186,7 @@ function call(place: Place, depth: number): string {
 
 function lambda(place: Place, depth: number): string {
   const { draw } = place
-  const names = pick(draw, [['v'], ['v'], ['v', 'i'], ['w']])
+  const names = pick(draw, [['v'], ['v'], ['v'], ['w'], ['v', 'i']])
   const inner = { ...place, variables: [...place.variables, ...names] }
   return `function(${names.map((name) => `$${name}`).join(', ')}) { ${expression(inner, depth - 1)} }`
 }
@@ -208,26 +194,18 @@ function lambda(place: Place, depth: number): string {
 function higherOrder(place: Place, depth: number): string {
   const { draw } = place
   const list = draw(4) === 0 ? expression(place, depth - 1) : path(place, depth - 1)
-  return `$${pick(draw, ['map', 'filter'])}(${list}, ${lambda(place, depth)})${pick(draw, ['', '', '', '[]', '[0]'])}`
+  return `$${pick(draw, ['map', 'filter'])}(${list}, ${lambda(place, depth)})${pick(draw, ['', '', '', '', '', '[]', '[0]'])}`
 }
 
-function chain(place: Place, depth: number): string {
+/** Constructs that the inline evaluator leaves to the sandbox. */
+function otherConstruct(place: Place, depth: number): string {
   const { draw } = place
-  const list = path(place, depth - 1)
-  switch (draw(4)) {
-    case 0:
-      return `(${list} ~> $${pick(draw, ['map', 'filter'])}(${lambda(place, depth)}))`
-    case 1:
-      return `(${list} ~> $${pick(draw, ['count', 'distinct', 'sum', 'keys'])})`
-    case 2:
-      return `(${list} ~> $join(", "))`
-    default:
-      return `(${list} ~> $distinct() ~> $append(${expression(place, depth - 2)}))`
-  }
-}
-
-function assignment(place: Place, depth: number): string {
-  const name = pick(place.draw, ['t', 'u'])
+  const name = pick(draw, ['t', 'u'])
   const inner = { ...place, variables: [...place.variables, name] }
-  return `($${name} := ${expression(place, depth - 1)}; ${expression(inner, depth - 1)})`
+  return pick(draw, [
+    `($${name} := ${expression(place, depth - 1)}; ${expression(inner, depth - 1)})`,
+    `(${path(place, depth - 1)} ~> $${pick(draw, ['count', 'distinct', 'keys'])})`,
+    `(${path(place, depth - 1)} ~> $map(${lambda(place, depth)}))`,
+    `-(${expression(place, depth - 1)})`,
+  ])
 }

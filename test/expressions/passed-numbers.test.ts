@@ -5,7 +5,7 @@ import { createEvaluator, type Evaluator } from '../../src/expressions/index.ts'
 import { caseCount } from '../support/case-count.ts'
 
 const inline = createEvaluator({ poolSize: 2 })
-const sandboxed = createEvaluator({ poolSize: 2, gas: 0 })
+const sandboxed = createEvaluator({ poolSize: 2, isInline: false })
 afterAll(async () => {
   for (const each of [inline, sandboxed]) await each[Symbol.asyncDispose]()
 })

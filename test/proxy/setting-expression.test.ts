@@ -114,7 +114,7 @@ describe('environment variables', () => {
       clock: systemClock,
       evaluator: {
         evaluate: async (expression, roots) => {
-          seen.set(expression, roots)
+          seen.set(String(expression), roots)
           const isAboutResponse = 'response' in roots || 'total_seen' in roots
           return isAboutResponse && !('paginationValues' in roots) ? undefined : { x: '1' }
         },

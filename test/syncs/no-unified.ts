@@ -8,7 +8,7 @@ const unused = () => {
 export const NO_UNIFIED: Pick<Parameters<typeof executeWebhookRun>[0], 'unified' | 'mappings'> = {
   unified: {
     proxy: { call: unused, pages: unused, preview: unused },
-    evaluator: { evaluate: unused, evaluateEach: unused },
+    evaluator: { evaluate: unused, evaluateAll: unused },
   },
   mappings: { find: unused },
 }

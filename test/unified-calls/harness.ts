@@ -3,7 +3,7 @@ import { findShippedMapping, findShippedModel } from '../../src/catalog/index.ts
 import { compilePlan, type Plan, resolveConfig } from '../../src/definitions/index.ts'
 import type { EgressResponse } from '../../src/egress/index.ts'
 import type { EgressRequest } from '../../src/egress/request.ts'
-import { createEvaluator, type Evaluator } from '../../src/expressions/index.ts'
+import { type CompiledExpression, createEvaluator, type Evaluator } from '../../src/expressions/index.ts'
 import { type AccountAccess, createProxy } from '../../src/proxy/index.ts'
 import {
   callUnified,
@@ -35,13 +35,14 @@ export function createInlineEvaluator(): Evaluator {
       throw new Error('a shipped mapping was evaluated in a sandbox')
     },
   })
-  const naming = <Value>(text: string, value: Promise<Value>): Promise<Value> =>
+  const naming = <Value>(expression: string | CompiledExpression, value: Promise<Value>): Promise<Value> =>
     value.catch((error: Error) => {
-      throw new Error(`${error.message}: ${text}`)
+      throw new Error(`${error.message}: ${typeof expression === 'string' ? expression : expression.text}`)
     })
   return {
-    evaluate: (text, ...rest) => naming(text, evaluator.evaluate(text, ...rest)),
-    evaluateEach: (text, ...rest) => naming(text, evaluator.evaluateEach(text, ...rest)),
+    evaluate: (expression, ...rest) => naming(expression, evaluator.evaluate(expression, ...rest)),
+    evaluateAll: async (expressions, ...rest) =>
+      (await Promise.all(expressions.map((each) => naming(each, evaluator.evaluateAll([each], ...rest))))).flat(),
     [Symbol.asyncDispose]: () => evaluator[Symbol.asyncDispose](),
   }
 }

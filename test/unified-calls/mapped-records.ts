@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
 import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../src/catalog/index.ts'
 import { listInputPaths } from '../../src/expressions/index.ts'
-import type { InputPath } from '../../src/expressions/input-paths.ts'
+import type { InputPath } from '../../src/expressions/reads.ts'
 import { type MappingPlan, mapRecords } from '../../src/unified-calls/index.ts'
 import { readFixtures } from './fixture-file.ts'
 import { type Evaluators, mappedMethods, mappingPlan, methodConfig, recordsOf, runCase } from './harness.ts'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
-import type { InputPath } from '../../src/expressions/input-paths.ts'
+import type { InputPath } from '../../src/expressions/reads.ts'
 import { caseCount } from '../support/case-count.ts'
 import { canonical, createInlineEvaluator, type Evaluators } from './harness.ts'
 import {

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import jsonata from 'jsonata'
 import { describe, expect, test } from 'vitest'
 import type { Json } from '../../src/base/index.ts'
-import { pickInputKeys, referencedInputKeys } from '../../src/expressions/input-keys.ts'
 import { parseAst } from '../../src/expressions/parse.ts'
+import { listInputPaths, pickInputKeys, referencedInputKeys } from '../../src/expressions/reads.ts'
 import { caseCount } from '../support/case-count.ts'
 import { bindingsFrom, expressionText, roots } from './expression-generator.ts'
 
@@ -17,11 +17,11 @@ function readsOf(text: string): readonly string[] | undefined {
 
 describe('the keys an expression reads', () => {
   test.each<[string, readonly string[]]>([
-    ['$match(data.items[0].title, /a/)', ['data', 'items', 'title']],
-    ['$.data.a & $$.headers."retry-after"', ['a', 'data', 'headers', 'retry-after']],
-    ['$map(data, function($x, $y) { $x.id + status })', ['data', 'id', 'status']],
-    ['$sort(a, function($l, $r) { $l.b < $r.b })^(c){d: e}', ['a', 'b', 'c', 'd', 'e']],
-    ['($x := a; $x.b)', ['a', 'b']],
+    ['$match(data.items[0].title, /a/)', ['data']],
+    ['$.data.a & $$.headers."retry-after"', ['data', 'headers']],
+    ['$map(data, function($x, $y) { $x.id + status })', ['data', 'status']],
+    ['$sort(a, function($l, $r) { $l.b < $r.b })^(c){d: e}', ['a']],
+    ['($x := a; $x.b)', ['a']],
     ['$lookup(headers, "x") ~> $string', ['headers']],
     ['$now()', []],
   ])('of %s', (text, expected) => {
@@ -70,3 +70,45 @@ async function outcome(text: string, input: Json, bindings: Record<string, unkno
     return { code: (error as { code?: string }).code }
   }
 }
+
+describe('the paths of the input that an expression reads', () => {
+  test.each<[string, string | undefined]>([
+    ['name', 'name'],
+    ['properties.email', 'properties.email'],
+    ['$.properties.email & $$.a.b', 'properties.email, a.b'],
+    ['a ?: b', 'a, b'],
+    ['"x" & $string(id)', 'id'],
+    ['emails[0].address', 'emails.address'],
+    ['emails[type = "work"].address', 'emails'],
+    ['emails[type = $$.kind].address', 'emails, kind'],
+    ['items.{"id": id, "of": $$.owner.id}', 'items, owner.id'],
+    ['$.{"id": id}', 'id'],
+    ['$map(tags, function($t) { $t.name })', 'tags'],
+    ['$map(tags, function($t) { $t.name & suffix })', 'tags, suffix'],
+    ['tags.name ~> $join(", ")', 'tags.name'],
+    ['$lookup($, "Work mail")', 'Work mail'],
+    ['$lookup($$, "Work mail")', 'Work mail'],
+    ['$lookup(properties, key)', 'properties, key'],
+    ['$ctx.zone & $query.a', ''],
+    ['items.*', 'items'],
+    ['($x := a; $x.b)', 'a'],
+    ['[a, {"k": b}]', 'a, b'],
+    ['status in ["a", "b"]', 'status'],
+    ['$', undefined],
+    ['$string($)', undefined],
+    ['$keys($$)', undefined],
+    ['*', undefined],
+    ['**.id', undefined],
+    ['$uppercase()', undefined],
+    ['a@$x.b', undefined],
+    ['a.%.b', undefined],
+    ['$each(function($v) { $v })', undefined],
+    ['a b', undefined],
+  ])('%s', (text, expected) => {
+    expect(
+      listInputPaths(text)
+        ?.map((path) => path.join('.'))
+        .join(', '),
+    ).toBe(expected)
+  })
+})
