@@ -2,12 +2,11 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
 import {
   type Availability,
-  type DecidedEnding,
   type Outcome,
   Queue,
   type QueueDeps,
   type QueuePolicy,
-  type SettledItem,
+  type SettledWork,
   type TakenLease,
   type TurnClaim,
 } from '../runs/index.ts'
@@ -62,11 +61,9 @@ export interface DeliverySettlement {
 }
 
 /** The queue of deliveries; the webhook is the concurrency key, and webhooks take turns. */
-export class DeliveryQueue extends Queue<DeliveryPayload> {
+export class DeliveryQueue extends Queue<DeliveryPayload, DeliverySettlement> {
   readonly #database: QueueDeps['database']
   readonly #policy: QueuePolicy
-  /** Results that are being settled, by lease. */
-  readonly #results = new Map<string, DeliverySettlement>()
 
   constructor({ policy = DELIVERY_POLICY, ...deps }: Omit<QueueDeps, 'policy'> & { readonly policy?: QueuePolicy }) {
     super({ ...deps, policy }, DELIVERY_QUEUE)
@@ -89,43 +86,32 @@ export class DeliveryQueue extends Queue<DeliveryPayload> {
    * @returns for each result what the delivery is now; `undefined` when its lease was lost and nothing was written
    */
   async settleResults(results: readonly DeliverySettlement[]): Promise<readonly (DeliveryState | undefined)[]> {
-    for (const result of results) this.#results.set(result.delivery.leaseId, result)
-    try {
-      const settled = await this.settle(results.map(({ delivery, outcome }) => ({ ...delivery, outcome })))
-      return settled.map((each) => (each.kind === 'settled' ? stateOf(each.status) : undefined))
-    } finally {
-      for (const { delivery } of results) this.#results.delete(delivery.leaseId)
-    }
-  }
-
-  protected override async findEndings(): Promise<ReadonlyMap<string, DecidedEnding>> {
-    return new Map()
-  }
-
-  protected override async recordSettled(tx: Db, settled: readonly (SettledItem & DeliveryPayload)[]): Promise<void> {
-    const results = settled.map((item) => ({ item, result: this.#results.get(item.leaseId) }))
-    await updateSettledDeliveries(
-      tx,
-      results.map(({ item, result }) => settledDelivery(item, result)),
+    const settled = await this.settle(
+      results.map((result) => ({ ...result.delivery, outcome: result.outcome, result })),
     )
-    const attempts = results.flatMap(({ item, result }) => storedAttempt(item, result) ?? [])
+    return settled.map((each) => (each.kind === 'settled' ? stateOf(each.status) : undefined))
+  }
+
+  protected override async recordSettled(tx: Db, settled: readonly SettledDeliveryWork[]): Promise<void> {
+    await updateSettledDeliveries(tx, settled.map(settledDelivery))
+    const attempts = settled.flatMap((item) => storedAttempt(item) ?? [])
     if (attempts.length > 0) await insertAttempts(tx, attempts)
-    const outcomes = results.flatMap(({ item, result }) => webhookOutcomeOf(item, result) ?? [])
+    const outcomes = settled.flatMap((item) => webhookOutcomeOf(item) ?? [])
     if (outcomes.length > 0) await recordWebhookOutcomes(tx, outcomes)
   }
 }
 
+type SettledDeliveryWork = SettledWork<DeliveryPayload, DeliverySettlement>
+
 /** What is stored of an attempt. Senders are asked to stop when the event is expunged, of which no answer is kept. */
-function storedAttempt(item: SettledItem, result: DeliverySettlement | undefined): NewAttempt | undefined {
+function storedAttempt({ result, isStopRequested }: SettledDeliveryWork): NewAttempt | undefined {
   const attempt = result?.attempt
-  return attempt !== undefined && item.isStopRequested
-    ? { ...attempt, responseHeaders: null, responseBody: null }
-    : attempt
+  return attempt !== undefined && isStopRequested ? { ...attempt, responseHeaders: null, responseBody: null } : attempt
 }
 
-function settledDelivery(item: SettledItem, result: DeliverySettlement | undefined): SettledDelivery {
+function settledDelivery(item: SettledDeliveryWork): SettledDelivery {
   const { environmentId, id, status, availableAt, isStopRequested } = item
-  const { attempt, discardReason, errorClass } = result ?? {}
+  const { attempt, discardReason, errorClass } = item.result ?? {}
   const whyStopped = isStopRequested && status === 'stopped' ? 'event_expunged' : undefined
   return {
     environmentId,
@@ -139,7 +125,7 @@ function settledDelivery(item: SettledItem, result: DeliverySettlement | undefin
   }
 }
 
-function webhookOutcomeOf(item: SettledItem, result: DeliverySettlement | undefined): WebhookOutcome | undefined {
+function webhookOutcomeOf({ result, ...item }: SettledDeliveryWork): WebhookOutcome | undefined {
   if (result?.attempt === undefined) return undefined
   const { status, errorClass } = result.attempt
   return {

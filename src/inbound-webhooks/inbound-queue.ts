@@ -1,12 +1,12 @@
 import { MicroBatcher } from '../base/index.ts'
 import { type Database, type Db, isDatabaseUnavailable } from '../database/index.ts'
 import {
-  type DecidedEnding,
   type Outcome,
   Queue,
   type QueueDeps,
   type QueuePolicy,
   type SettledItem,
+  type SettledWork,
   type TakenLease,
 } from '../runs/index.ts'
 import { CONTENT_EXPUNGED, failedAt, type ProcessingOutcome } from './effects.ts'
@@ -52,12 +52,10 @@ export type InboundQueueDeps = Omit<QueueDeps, 'policy'> &
  * The queue of received webhooks. The effects of an event are written in the transaction that ends the lease on it, so that
  * they happen once: a holder that has lost the lease writes nothing.
  */
-export class InboundQueue extends Queue<InboundQueuePayload> {
+export class InboundQueue extends Queue<InboundQueuePayload, ProcessedLease> {
   readonly #database: Database
   readonly #policy: QueuePolicy
   readonly #accounts: EffectDeps
-  /** By lease, what is about to be written when it ends. */
-  readonly #ending = new Map<string, ProcessedLease>()
   readonly #finishing: MicroBatcher<ProcessedLease, 'finished' | 'lost'>
 
   constructor({ accounts, policy = INBOUND_QUEUE_POLICY, ...deps }: InboundQueueDeps) {
@@ -101,25 +99,19 @@ export class InboundQueue extends Queue<InboundQueuePayload> {
     return await this.#finishing.run(processed)
   }
 
-  protected override async findEndings(): Promise<ReadonlyMap<string, DecidedEnding>> {
-    return new Map()
-  }
-
   protected override async recordSettled(
     tx: Db,
-    settled: readonly (SettledItem & InboundQueuePayload)[],
+    settled: readonly SettledWork<InboundQueuePayload, ProcessedLease>[],
   ): Promise<void> {
-    const abandoned = settled.filter(({ leaseId }) => !this.#ending.has(leaseId))
     const requests = await findStoredRequests(
       tx,
-      abandoned.map((item) => ({ ...item, id: item.id })),
+      settled.filter(({ result }) => result === undefined),
     )
     const finished = settled.flatMap((item): readonly FinishedEvent[] => {
-      const ending = this.#ending.get(item.leaseId)
-      const stored = ending === undefined ? requests.get(item.id) : ending.lease.stored
-      const outcome = item.isStopRequested ? EXPUNGED : (ending?.outcome ?? abandonedOutcome(item))
-      if (stored === undefined) return []
-      return [{ event: stored.event, isReplay: item.isReplay, outcome, isOver: item.isOver }]
+      const { result, isReplay, isOver } = item
+      const stored = result === undefined ? requests.get(item.id) : result.lease.stored
+      const outcome = item.isStopRequested ? EXPUNGED : (result?.outcome ?? abandonedOutcome(item))
+      return stored === undefined ? [] : [{ event: stored.event, isReplay, outcome, isOver }]
     })
     await storeEffects(this.#accounts, tx, finished)
   }
@@ -137,15 +129,12 @@ export class InboundQueue extends Queue<InboundQueuePayload> {
   }
 
   async #settleBatch(batch: readonly ProcessedLease[]): Promise<readonly ('finished' | 'lost')[]> {
-    for (const each of batch) this.#ending.set(each.lease.leaseId, each)
-    try {
-      const settled = await this.settle(
-        batch.map(({ lease, outcome }) => ({ ...lease, outcome: queueOutcome(outcome) })),
-      )
-      return settled.map(({ kind }) => (kind === 'lost' ? 'lost' : 'finished'))
-    } finally {
-      for (const { lease } of batch) this.#ending.delete(lease.leaseId)
-    }
+    const settlements = batch.map((result) => ({
+      ...result.lease,
+      outcome: queueOutcome(result.outcome),
+      result,
+    }))
+    return (await this.settle(settlements)).map(({ kind }) => (kind === 'lost' ? 'lost' : 'finished'))
   }
 }
 

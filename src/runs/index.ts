@@ -18,7 +18,7 @@ export {
 } from './executor.ts'
 export { completedStatusOf, isStatsOf } from './incremental.ts'
 export { HeldLease, isLeaseLost, leaseLost } from './lease.ts'
-export { type HeartbeatResult, type Outcome, Queue, type QueueDeps, type TurnClaim } from './queue.ts'
+export { type HeartbeatResult, type Outcome, Queue, type QueueDeps, type SettledWork, type TurnClaim } from './queue.ts'
 export { createQueueLeases } from './queue-leases.ts'
 export { getRun, listRuns, type RunView } from './read-runs.ts'
 export { retention } from './retention.ts'

@@ -42,11 +42,16 @@ export type HeartbeatResult =
 export type Outcome = RunOutcome | { readonly kind: 'released' }
 
 /** Ends one lease with an outcome. */
-export interface Settlement extends LeaseKey {
+export interface Settlement<Result = undefined> extends LeaseKey {
   /** The lease's attempt. */
   readonly attempt: number
   readonly outcome: Outcome
+  /** What the work has led to, which is recorded when the lease was held until then. */
+  readonly result?: Result
 }
+
+/** An item whose lease has ended, with the result of its holder; `undefined` when that has lost the lease. */
+export type SettledWork<Payload, Result = undefined> = SettledItem & Payload & { readonly result: Result | undefined }
 
 /** What settling did: the item's status now, or that the lease was lost. */
 export type Settled =
@@ -69,7 +74,7 @@ const VISITS_MAX = 8
  *
  * Each kind of work is a subclass with its tables and its records.
  */
-export abstract class Queue<Payload> {
+export abstract class Queue<Payload, Result = undefined> {
   readonly #deps: QueueDeps
   readonly #table: QueueTable
   /** By queue group, the concurrency key that was visited last. */
@@ -81,10 +86,12 @@ export abstract class Queue<Payload> {
   }
 
   /** Writes the records of settled items, and what follows from it, in the transaction that settled them. */
-  protected abstract recordSettled(tx: Db, settled: readonly (SettledItem & Payload)[]): Promise<void>
+  protected abstract recordSettled(tx: Db, settled: readonly SettledWork<Payload, Result>[]): Promise<void>
 
-  /** The endings that holders decided on and may have reported, by item. */
-  protected abstract findEndings(tx: Db, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>>
+  /** The endings that holders decided on and may have reported, by item; none where work is not reported before it ends. */
+  protected async findEndings(_tx: Db, _ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>> {
+    return new Map()
+  }
 
   /** Leases up to `limit` items, fairly between concurrency keys. */
   protected async lease(tx: Db, claim: Claim): Promise<readonly (TakenLease & Payload)[]> {
@@ -136,10 +143,11 @@ export abstract class Queue<Payload> {
   }
 
   /** Ends leases; the answer has one entry for every lease asked about, and a lost one changed nothing. */
-  async settle(settlements: readonly Settlement[]): Promise<readonly Settled[]> {
+  async settle(settlements: readonly Settlement<Result>[]): Promise<readonly Settled[]> {
     if (settlements.length === 0) return []
     const settled = await this.#deps.database.transaction(async (tx) => {
-      return await this.#settle(tx, await this.#resolve(tx, settlements))
+      const results = new Map(settlements.map(({ leaseId, result }) => [leaseId, result]))
+      return await this.#settle(tx, await this.#resolve(tx, settlements), results)
     })
     const statusOf = new Map(settled.map(({ leaseId, status }) => [leaseId, status]))
     return settlements.map(({ id, leaseId }) => {
@@ -161,12 +169,12 @@ export abstract class Queue<Payload> {
       const resolved = expired.map(({ id, leaseId, isStopRequested, ...attempts }) => {
         return { id, leaseId, ...resolveExpiry(policy, attempts, isStopRequested, endings.get(id)) }
       })
-      return (await this.#settle(tx, resolved)).length
+      return (await this.#settle(tx, resolved, new Map())).length
     })
   }
 
   /** Only failed attempts are measured against the limit, whose base the lease knows. */
-  async #resolve(tx: Db, settlements: readonly Settlement[]): Promise<readonly LeaseSettlement[]> {
+  async #resolve(tx: Db, settlements: readonly Settlement<Result>[]): Promise<readonly LeaseSettlement[]> {
     const { policy, random } = this.#deps
     const failed = settlements.filter(({ outcome }) => outcome.kind === 'retry').map(({ id }) => id)
     const bases = failed.length === 0 ? undefined : await findAttemptBases(tx, this.#table, failed)
@@ -176,9 +184,14 @@ export abstract class Queue<Payload> {
     })
   }
 
-  async #settle(tx: Db, resolved: readonly LeaseSettlement[]): Promise<readonly (SettledItem & Payload)[]> {
+  async #settle(
+    tx: Db,
+    resolved: readonly LeaseSettlement[],
+    results: ReadonlyMap<string, Result | undefined>,
+  ): Promise<readonly SettledItem[]> {
     const settled = await settleLeases<Payload>(tx, this.#table, resolved)
-    if (settled.length > 0) await this.recordSettled(tx, settled)
+    const work = settled.map((item) => ({ ...item, result: results.get(item.leaseId) }))
+    if (work.length > 0) await this.recordSettled(tx, work)
     return settled
   }
 }

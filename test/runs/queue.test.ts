@@ -47,10 +47,6 @@ class ParcelQueue extends Queue<ParcelPayload> {
     return await this.lease(database.pool, claim)
   }
 
-  protected override async findEndings() {
-    return new Map()
-  }
-
   protected override async recordSettled(tx: Db, settled: readonly SettledItem[]): Promise<void> {
     for (const { id, status, attempt, error } of settled)
       await execute(
