@@ -15,7 +15,7 @@ const READER_NAME =
 /** Modules that read untrusted input. The database module reads its own rows and page tokens. */
 const FILES = [
   ...globSync(
-    'src/{accounts,api,base,daemon-runner,definitions,egress,events,expressions,formats,inbound-webhooks,mcp,proxy,redaction,schedules,secrets,syncs,tool-servers,unified,webhooks}/**/*.ts',
+    'src/{accounts,api,base,daemon-runner,definitions,egress,events,expressions,formats,inbound-webhooks,mcp-protocol,proxy,redaction,schedules,secrets,syncs,tool-servers,unified-calls,webhooks}/**/*.ts',
     {
       cwd: ROOT,
     },
