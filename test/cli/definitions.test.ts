@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { runCommand } from '../../src/cli/index.ts'
 import { findEnvironmentIntegration } from '../../src/integrations/sql/installations.ts'
@@ -10,20 +10,11 @@ import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/
 import { insertSyncJob } from '../../src/syncs/sql.ts'
 import { createEnvironment, findOperatorTeam, listEnvironments } from '../../src/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
+import { keepPrinted } from '../support/printed-output.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'patchbay-cli-'))
 afterAll(() => rmSync(dir, { recursive: true }))
-let printed = ''
-beforeEach(() => {
-  printed = ''
-  const keep = (text: string | Uint8Array) => {
-    printed += text
-    return true
-  }
-  vi.spyOn(process.stdout, 'write').mockImplementation(keep)
-  vi.spyOn(process.stderr, 'write').mockImplementation(keep)
-  return () => vi.restoreAllMocks()
-})
+const printed = keepPrinted()
 
 /** Writes a file and returns its path. */
 function file(name: string, content: JsonObject | string): string {
@@ -57,7 +48,7 @@ describe('patchbay check', () => {
     ],
   ])('%s', async (_what, name, content, code, said) => {
     expect(await runCommand(['check', file(name, content)], {})).toBe(code)
-    expect(printed).toContain(said)
+    expect(printed.text).toContain(said)
   })
 
   test('every file, whatever the others hold', async () => {
@@ -71,7 +62,7 @@ describe('patchbay check', () => {
       file('good.json', CONFIG),
     ]
     expect(await runCommand(['check', ...files], {})).toBe(1)
-    const lines = printed.trimEnd().split('\n')
+    const lines = printed.text.trimEnd().split('\n')
     expect(
       lines.map((line) => /not JSON|no file|cannot be read|did you mean \w+|JSON object|no findings/.exec(line)?.[0]),
     ).toEqual([
@@ -89,20 +80,20 @@ describe('patchbay check', () => {
     const name = 'x\u001b[2J\u001b]0;title\u0007\n\u009b31m\u202e'
     const content = { ...CONFIG, [name]: 1, tool_tags: { [name]: ['a'] } }
     expect(await runCommand(['check', file('controls.json', content)], {})).toBe(1)
-    expect(printed).toContain('x\\u001b[2J\\u001b]0;title\\u0007\\n\\u009b31m\\u202e')
-    expect(printed).not.toMatch(/[^\P{C}\n]/u)
+    expect(printed.text).toContain('x\\u001b[2J\\u001b]0;title\\u0007\\n\\u009b31m\\u202e')
+    expect(printed.text).not.toMatch(/[^\P{C}\n]/u)
   })
 
   test('a shipped definition by its name, and a misspelt one with the one that was meant', async () => {
     expect(await runCommand(['check', 'github'], {})).toBe(0)
     expect(await runCommand(['check', 'gihub'], {})).toBe(1)
-    expect(printed).toContain('did you mean github?')
+    expect(printed.text).toContain('did you mean github?')
   })
 
   test('an override over a definition, blamed by its own path', async () => {
     const override = file('override.json', { resources: { items: { list: { pagination: { format: 'pages' } } } } })
     expect(await runCommand(['check', file('base.json', CONFIG), '--override', override], {})).toBe(1)
-    expect(printed).toContain(`${override}: resources.items.list.pagination.format must be one of page,`)
+    expect(printed.text).toContain(`${override}: resources.items.list.pagination.format must be one of page,`)
   })
 
   test('no file at all is wrong usage', async () => {
@@ -116,10 +107,10 @@ describe('patchbay install', async () => {
 
   /** Runs it and reads the ids it printed. */
   async function install(...args: string[]) {
-    printed = ''
+    printed.text = ''
     expect(await runCommand(['install', ...args], environment)).toBe(0)
-    const id = (noun: string) => new RegExp(`^${noun} +(\\S+)$`, 'm').exec(printed)?.[1] ?? ''
-    return { integrationId: id('integration'), installationId: id('environment_integration'), said: printed }
+    const id = (noun: string) => new RegExp(`^${noun} +(\\S+)$`, 'm').exec(printed.text)?.[1] ?? ''
+    return { integrationId: id('integration'), installationId: id('environment_integration'), said: printed.text }
   }
 
   test('makes the integration and installs it, and said again replaces the definition where it is', async () => {
@@ -201,18 +192,18 @@ describe('patchbay install', async () => {
 
   test('a bad name is rejected as `check` does, with every other finding', async () => {
     const path = file('misnamed.json', { name: 'Bad Name', config: { base_urll: 'x' } })
-    printed = ''
+    printed.text = ''
     expect(await runCommand(['install', path], environment)).toBe(1)
-    expect(printed).toContain('name must hold 1 to 128 of a-z')
-    expect(printed).toContain('config.base_urll')
+    expect(printed.text).toContain('name must hold 1 to 128 of a-z')
+    expect(printed.text).toContain('config.base_urll')
   })
 
   test('an invalid definition is rejected with every finding, and nothing is stored', async () => {
     const path = file('wrong.json', { name: 'wrong', config: { base_url: 'nope', pagination: { format: 'pagee' } } })
-    printed = ''
+    printed.text = ''
     expect(await runCommand(['install', path], environment)).toBe(1)
-    expect(printed).toContain('config.base_url')
-    expect(printed).toContain('config.pagination.format')
+    expect(printed.text).toContain('config.base_url')
+    expect(printed.text).toContain('config.pagination.format')
     const team = await findOperatorTeam(database.pool)
     expect(await findIntegrationByName(database.pool, team?.id ?? '', 'wrong')).toBeUndefined()
   })
@@ -220,8 +211,8 @@ describe('patchbay install', async () => {
   test('several environments are listed where one must be named', async () => {
     const team = await findOperatorTeam(database.pool)
     const made = await createEnvironment(database.pool, team?.id ?? '', { name: 'Staging' })
-    printed = ''
+    printed.text = ''
     expect(await runCommand(['install', 'github'], environment)).toBe(1)
-    expect(printed).toContain(`${made.id} (Staging)`)
+    expect(printed.text).toContain(`${made.id} (Staging)`)
   })
 })

@@ -1,29 +1,17 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { escapeControls, printError, printJson, printLine, printLines } from '../../src/cli/output.ts'
 import { renderLine } from '../../src/cli/run-format.ts'
 import { LinesDisplay } from '../../src/cli/run-lines.ts'
+import { keepPrinted } from '../support/printed-output.ts'
 
 const CONTROLS = [...Array(0xa0).keys(), 0x2028, 0x2029, 0x202a, 0x202e, 0x2066, 0x2069]
   .filter((code) => code < 0x20 || code > 0x7e)
   .map((code) => String.fromCharCode(code))
 const ALL = `a${CONTROLS.join('')}b`
 
-afterEach(() => vi.restoreAllMocks())
-
-/** What a function prints, on either stream. */
-function printedBy(print: () => void): string {
-  let printed = ''
-  const keep = (text: string | Uint8Array) => {
-    printed += text
-    return true
-  }
-  vi.spyOn(process.stdout, 'write').mockImplementation(keep)
-  vi.spyOn(process.stderr, 'write').mockImplementation(keep)
-  print()
-  return printed
-}
+const printed = keepPrinted()
 
 describe('control characters are shown as escapes', () => {
   test.each<[string, () => void, number]>([
@@ -48,9 +36,9 @@ describe('control characters are shown as escapes', () => {
       1,
     ],
   ])('in %s', (_what, print, lines) => {
-    const printed = printedBy(print)
-    expect(printed.split('\n')).toHaveLength(lines + 1)
-    expect(printed.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/u)
+    print()
+    expect(printed.text.split('\n')).toHaveLength(lines + 1)
+    expect(printed.text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028-\u202e\u2066-\u2069]/u)
   })
 
   test('and other texts stay as they are', () => {

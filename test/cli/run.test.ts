@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { newId } from '../../src/base/index.ts'
 import { runCommand } from '../../src/cli/index.ts'
 import { daemonQueueGroup, type Outcome, type ResourceStats, RunQueue } from '../../src/runs/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { keepPrinted } from '../support/printed-output.ts'
 import { createApiEnvironment, NEVER_FIRES, seedTenant } from '../support/seeded-tenant.ts'
 
 const app = await startTestApp()
@@ -27,21 +28,11 @@ const STATS: ResourceStats = {
 const DIR = mkdtempSync(join(tmpdir(), 'patchbay-run-cli-'))
 afterAll(() => rmSync(DIR, { recursive: true }))
 
-let printed = ''
-beforeEach(() => {
-  printed = ''
-  const keep = (text: string | Uint8Array) => {
-    printed += text
-    return true
-  }
-  vi.spyOn(process.stdout, 'write').mockImplementation(keep)
-  vi.spyOn(process.stderr, 'write').mockImplementation(keep)
-  return () => vi.restoreAllMocks()
-})
+const printed = keepPrinted()
 
 const patchbay = (...args: string[]) =>
   runCommand(['run', ...args], { PATCHBAY_TOKEN: world.environmentToken, PATCHBAY_PUBLIC_URL: app.url })
-const isPrinted = (text: string | RegExp) => expect.poll(() => printed).toMatch(text)
+const isPrinted = (text: string | RegExp) => expect.poll(() => printed.text).toMatch(text)
 
 /** A run, or a trigger of one, in a group of its own; and how to claim the run. */
 async function inGroup() {
@@ -67,7 +58,7 @@ describe('patchbay run TRIGGER', () => {
     const { createTrigger, claim } = await inGroup()
     expect(await patchbay(await createTrigger())).toBe(0)
     const lease = await claim()
-    expect(printed).toBe(`run ${lease.id} created\n`)
+    expect(printed.text).toBe(`run ${lease.id} created\n`)
     await queue.settle([{ ...lease, outcome: { kind: 'stopped' } }])
   })
 
@@ -78,7 +69,7 @@ describe('patchbay run TRIGGER', () => {
     const lease = await claim()
     await queue.settle([{ ...lease, outcome: { kind: 'completed' } }])
     expect(await exit).toBe(0)
-    expect(printed).toMatch(new RegExp(`run ${lease.id} completed after \\d+ s`))
+    expect(printed.text).toMatch(new RegExp(`run ${lease.id} completed after \\d+ s`))
   })
 
   it.each([['--full'], ['--full', '--follow']])('reads everything with %s %s', async (...flags) => {
@@ -100,13 +91,13 @@ describe('patchbay run TRIGGER', () => {
     ['a run', [world.syncJobRunId], 'with --follow it may be a run'],
   ])('says so when the id is that of %s', async (_, args, text) => {
     expect(await patchbay(...args)).toBe(1)
-    expect(printed).toContain(text)
+    expect(printed.text).toContain(text)
   })
 
   it('answers for a run of another environment as for an unknown one', async () => {
     const { environmentToken } = await createApiEnvironment(app, world.teamToken)
     expect(await patchbay(world.syncJobRunId, '--follow', '--token', environmentToken)).toBe(1)
-    expect(printed).toContain('there is neither a run nor a trigger')
+    expect(printed.text).toContain('there is neither a run nor a trigger')
   })
 })
 
@@ -126,7 +117,7 @@ describe('patchbay run --follow RUN', () => {
     await isPrinted(/repos: 1 300 of 2 600 read, 1 200 delivered, 3 pages\n/)
     await queue.settle([{ ...lease, outcome }])
     expect(await exit).toBe(code)
-    expect(printed).toMatch(ending)
+    expect(printed.text).toMatch(ending)
   })
 
   it('leaves the run running at Ctrl-C, and says so', async () => {
@@ -136,7 +127,7 @@ describe('patchbay run --follow RUN', () => {
     await isPrinted(/created/)
     process.emit('SIGINT')
     expect(await exit).toBe(130)
-    expect(printed).toContain(`the run continues. Follow again: patchbay run --follow ${id}`)
+    expect(printed.text).toContain(`the run continues. Follow again: patchbay run --follow ${id}`)
     expect((await claim()).id).toBe(id)
   })
 })
@@ -159,7 +150,7 @@ describe('the server that patchbay run calls', () => {
 
   it('is the one configured here, with the token of its first start', async () => {
     expect(await code([newId()], { ...bootstrap, PATCHBAY_PUBLIC_URL: app.url })).toBe(1)
-    expect(printed).toContain('there is no trigger')
+    expect(printed.text).toContain('there is no trigger')
   })
 
   it('does not get the token of the first start here when it is another server', async () => {
@@ -174,8 +165,8 @@ describe('the server that patchbay run calls', () => {
 
   it('may reject the token, or be unavailable', async () => {
     expect(await code([newId(), '--follow', '--url', app.url, '--token', 'x'], {})).toBe(1)
-    expect(printed).toContain('token is not valid')
+    expect(printed.text).toContain('token is not valid')
     expect(await code([newId(), '--follow', '--url', 'http://127.0.0.1:1', '--token', 'x'], {})).toBe(1)
-    expect(printed).toContain('the server is unavailable: connect ECONNREFUSED 127.0.0.1:1')
+    expect(printed.text).toContain('the server is unavailable: connect ECONNREFUSED 127.0.0.1:1')
   })
 })

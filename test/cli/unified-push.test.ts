@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { UnifiedModelService } from '../../gen/patchbay/v1/unified_model_service_pb.ts'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { runCommand } from '../../src/cli/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { keepPrinted } from '../support/printed-output.ts'
 import { createApiTenant, EXAMPLE_CONFIG, freshName } from '../support/seeded-tenant.ts'
 
 const app = await startTestApp()
@@ -18,17 +19,7 @@ await team.ok(IntegrationService.method.createIntegration, { name: integration, 
 const dir = mkdtempSync(join(tmpdir(), 'patchbay-push-'))
 afterAll(() => rmSync(dir, { recursive: true }))
 
-let printed = ''
-beforeEach(() => {
-  printed = ''
-  const keep = (text: string | Uint8Array) => {
-    printed += text
-    return true
-  }
-  vi.spyOn(process.stdout, 'write').mockImplementation(keep)
-  vi.spyOn(process.stderr, 'write').mockImplementation(keep)
-  return () => vi.restoreAllMocks()
-})
+const printed = keepPrinted()
 
 const MODEL: JsonObject = {
   label: 'Library',
@@ -53,9 +44,9 @@ function file(name: string, content: JsonObject): string {
 const mapping = (model: string, books: JsonObject) => file('mapping.json', { model, integration, resources: { books } })
 
 async function push(args: readonly string[], token = tenant.teamToken): Promise<readonly string[]> {
-  printed = ''
+  printed.text = ''
   const code = await runCommand(['unified', 'push', ...args], { PATCHBAY_TOKEN: token, PATCHBAY_PUBLIC_URL: app.url })
-  return [`exit ${code}`, ...printed.split('\n').filter((line) => line !== '' && !line.startsWith('  '))]
+  return [`exit ${code}`, ...printed.text.split('\n').filter((line) => line !== '' && !line.startsWith('  '))]
 }
 
 async function storedOf(model: string): Promise<readonly unknown[]> {
@@ -96,7 +87,7 @@ it('stores a model and every method of a file, and again only what has changed',
     `created   ${list}`,
     '3 created',
   ])
-  expect(printed).not.toContain('target.missing')
+  expect(printed.text).not.toContain('target.missing')
   expect(await push([path, ...options])).toContain('3 unchanged')
 
   mapping(model, { '*': { ...SHARED, enums: {} } })
@@ -119,7 +110,7 @@ it('prints the errors of a method that is rejected, and stores the others', asyn
   const lines = await push([path, '--model', file('model.json', MODEL), '--environment', tenant.environmentId])
   expect(lines[0]).toBe('exit 1')
   expect(lines.at(-1)).toBe('3 created, 1 failed')
-  expect(printed).toMatch(/failed +\S+\/books create of [^\n]*config\.method/s)
+  expect(printed.text).toMatch(/failed +\S+\/books create of [^\n]*config\.method/s)
   expect(await storedOf(model)).toHaveLength(2)
 })
 
@@ -127,10 +118,10 @@ it('warns of what the stored methods come to, and not of their order', async () 
   const model = freshName('library').replaceAll('-', '_')
   const options = ['--model', file('model.json', MODEL), '--environment', tenant.environmentId]
   await push([mapping(model, { '*': SHARED, list: { method: 'list' } }), ...options])
-  expect(printed).not.toContain('warning')
+  expect(printed.text).not.toContain('warning')
   const alone = freshName('library').replaceAll('-', '_')
   await push([mapping(alone, { '*': SHARED }), ...options])
-  expect(printed).toMatch(/books \* of \S+\n {2}warning: .*\[target\.missing\]/)
+  expect(printed.text).toMatch(/books \* of \S+\n {2}warning: .*\[target\.missing\]/)
 })
 
 describe('a dry run finds what the push finds, with the same exit code, and stores nothing', () => {
@@ -172,13 +163,13 @@ describe('a dry run finds what the push finds, with the same exit code, and stor
     const environment = ['--environment', tenant.environmentId]
     const options = [mapping(model, books), '--model', file('model.json', modelConfig), ...environment, ...args]
     const dryLines = await push([...options, '--dry-run'])
-    const dry = printed
+    const dry = printed.text
     expect(await storedOf(model)).toEqual([])
     const { reason } = await team.callError(UnifiedModelService.method.getUnifiedModel, { name: model })
     expect(reason).toBe('RESOURCE_NOT_FOUND')
     expect((await push(options))[0]).toBe(`exit ${exit}`)
     expect(dryLines[0]).toBe(`exit ${exit}`)
-    expect(dry.replace('; dry run: nothing is stored', '')).toBe(printed)
+    expect(dry.replace('; dry run: nothing is stored', '')).toBe(printed.text)
     expect(dry).toContain(said)
   })
 
@@ -196,10 +187,10 @@ describe('a dry run finds what the push finds, with the same exit code, and stor
     ]
     for (const [args, token, said] of attempts) {
       const dryLines = await push([...args, '--dry-run'], token)
-      const dry = printed
+      const dry = printed.text
       expect(await push(args, token)).toContain('exit 1')
       expect(dryLines[0]).toBe('exit 1')
-      expect(dry.replace('; dry run: nothing is stored', '')).toBe(printed)
+      expect(dry.replace('; dry run: nothing is stored', '')).toBe(printed.text)
       expect(dry).toContain(said)
     }
     expect(await storedOf(model)).toEqual(stored)
@@ -226,7 +217,7 @@ it.each<[string, readonly string[], string]>([
 ])('%s is wrong usage', async (_what, args, said) => {
   const path = mapping('crm', {})
   expect((await push(args.map((each) => (each === 'F' ? path : each)))).slice(0, 1)).toEqual(['exit 2'])
-  expect(printed).toContain(said)
+  expect(printed.text).toContain(said)
 })
 
 it('a file of another shape names what is wrong', async () => {

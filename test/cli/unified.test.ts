@@ -1,23 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import { runCommand } from '../../src/cli/index.ts'
+import { keepPrinted } from '../support/printed-output.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'patchbay-unified-'))
 afterAll(() => rmSync(dir, { recursive: true }))
-let printed = ''
-beforeEach(() => {
-  printed = ''
-  const keep = (text: string | Uint8Array) => {
-    printed += text
-    return true
-  }
-  vi.spyOn(process.stdout, 'write').mockImplementation(keep)
-  vi.spyOn(process.stderr, 'write').mockImplementation(keep)
-  return () => vi.restoreAllMocks()
-})
+const printed = keepPrinted()
 
 function file(name: string, content: JsonObject): string {
   const path = join(dir, name)
@@ -165,28 +156,28 @@ describe('patchbay unified check', () => {
     ],
   ])('reports %s', async (name, content, exitCode, text) => {
     expect(await check('checked.json', content)).toBe(exitCode)
-    expect(printed, name).toContain(text)
+    expect(printed.text, name).toContain(text)
   })
 
   test('with a fixture reports expressions without a value and values that no enum has', async () => {
     expect(await check('fixed.json', mapping(), '--fixture', FIXTURE)).toBe(0)
-    expect(printed).toContain(
+    expect(printed.text).toContain(
       'resources.contacts.*.response.fields.title has no value in any record of the fixture: job.title',
     )
-    expect(printed).toContain('[enum.not_covered]')
-    expect(printed).not.toContain('fields.name')
+    expect(printed.text).toContain('[enum.not_covered]')
+    expect(printed.text).not.toContain('fields.name')
   })
 
   test('reports the problems of all resources, whichever of them have some by themselves', async () => {
     const resources = { contacts: { get: { reponse: {} } }, accounts: { get: { resource: 'people', method: 'gt' } } }
     expect(await check('several.json', { model: 'crm', integration: 'acme', resources })).toBe(1)
-    expect(printed).toContain('resources.contacts.get.reponse')
-    expect(printed).toContain('resources.accounts.get.method')
+    expect(printed.text).toContain('resources.contacts.get.reponse')
+    expect(printed.text).toContain('resources.accounts.get.method')
   })
 
   test('prints JSON by file', async () => {
     await check('json.json', mapping({ get: { method: 'gt' } }), '--json')
-    expect(JSON.parse(printed)).toEqual({
+    expect(JSON.parse(printed.text)).toEqual({
       [join(dir, 'json.json')]: [
         expect.objectContaining({ path: 'resources.contacts.get.method', rule: 'method.unknown', severity: 'error' }),
       ],
@@ -197,7 +188,7 @@ describe('patchbay unified check', () => {
 describe('patchbay unified try', () => {
   test('shows request, answer, fields with their expressions, and warnings', async () => {
     expect(await tryOut(mapping(), '--fixture', FIXTURE)).toBe(0)
-    expect(printed.split('\n')).toEqual([
+    expect(printed.text.split('\n')).toEqual([
       'crm/contacts get of acme: get',
       '  → GET https://sample.acme.example/v1/people/7',
       '  ← 200 {"id":7,"full_name":"Ada","stage":"Client"}',
@@ -252,12 +243,12 @@ describe('patchbay unified try', () => {
     const create = { create: { method: 'create', request: { body: { full_name: 'name' } } } }
     const path = file('case.json', { contacts: { it: fixture } })
     expect(await tryOut(mapping(create), '--fixture', path), name).toBe(exitCode)
-    expect(printed).toContain(text)
+    expect(printed.text).toContain(text)
   })
 
   test('prints JSON with the whole result and every trace', async () => {
     await tryOut(mapping(), '--fixture', FIXTURE, '--json')
-    expect(JSON.parse(printed)).toEqual([
+    expect(JSON.parse(printed.text)).toEqual([
       expect.objectContaining({
         resource: 'contacts',
         case: 'get',
@@ -271,20 +262,20 @@ describe('patchbay unified try', () => {
   test('prints the findings of a file with errors instead of running its cases', async () => {
     const broken = mapping({ get: { method: 'gt' } })
     expect(await tryOut(broken, '--fixture', FIXTURE)).toBe(1)
-    expect(printed).toContain('error: resources.contacts.get.method')
-    expect(printed).not.toContain('→')
+    expect(printed.text).toContain('error: resources.contacts.get.method')
+    expect(printed.text).not.toContain('→')
   })
 
   test('leaves out the cases of resources that the file does not have', async () => {
     const path = file('more.json', { contacts: { get: GET }, accounts: { get: GET } })
     expect(await tryOut(mapping(), '--fixture', path)).toBe(0)
-    expect(printed).toContain('crm/contacts get')
-    expect(printed).not.toContain('accounts')
+    expect(printed.text).toContain('crm/contacts get')
+    expect(printed.text).not.toContain('accounts')
   })
 
   test('names the shipped mappings for an unknown one', async () => {
     expect(await runCommand(['unified', 'try', 'crm/hubspt', '--fixture', FIXTURE], {})).toBe(1)
-    expect(printed).toMatch(/did you mean crm\/hubspot\? There are crm\//)
+    expect(printed.text).toMatch(/did you mean crm\/hubspot\? There are crm\//)
   })
 
   test.each<[string, string[], number, string]>([
@@ -292,6 +283,6 @@ describe('patchbay unified try', () => {
     ['a case that does not exist', ['--fixture', FIXTURE, '--case', 'contacts/lst'], 1, 'contacts/get'],
   ])('rejects %s', async (_, more, exitCode, text) => {
     expect(await tryOut(mapping(), ...more)).toBe(exitCode)
-    expect(printed).toContain(text)
+    expect(printed.text).toContain(text)
   })
 })
