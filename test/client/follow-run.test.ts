@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Clock, Failure } from '../../src/base/index.ts'
+import { Failure } from '../../src/base/index.ts'
 import {
   type FollowedRun,
   followRun,
@@ -7,6 +7,7 @@ import {
   type RunsClient,
   ServerUnavailable,
 } from '../../src/client/index.ts'
+import { fastClock } from '../support/fast-clock.ts'
 
 const RUN: FollowedRun = {
   id: 'r',
@@ -22,55 +23,34 @@ const RUN: FollowedRun = {
 const DONE: FollowedRun = { ...RUN, status: 'completed' }
 const UNAVAILABLE = new ServerUnavailable('connection refused', 0, undefined)
 
-/** Ends every sleep at once, except that of the idle timeout. */
-class QuickClock implements Clock {
-  readonly slept: number[] = []
-  #nowMs = 0
-  readonly now = () => new Date(this.#nowMs)
-  readonly monotonicMs = () => this.#nowMs
-  /** Idle timeouts that were started. */
-  idleTimeouts = 0
-  #endIdle = () => {}
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    if (ms >= 30_000) {
-      this.idleTimeouts += 1
-      return new Promise((resolve) => {
-        this.#endIdle = resolve
-        signal?.addEventListener('abort', () => resolve())
-      })
-    }
-    this.slept.push(ms)
-    this.#nowMs += ms
-    return Promise.resolve()
-  }
-
-  expireIdle(): void {
-    this.#endIdle()
-  }
-}
+const IDLE_MS = 40_000
+/** Its sleeps take no time, except that of the idle timeout. */
+const quickClock = () => fastClock(new Date(0), IDLE_MS)
 
 /** Messages of each connection in turn; the last connection repeats. `hang` never ends. */
 type Connection = readonly (FollowedRun | undefined | Error | 'hang')[]
 
-function server(
-  ...connections: readonly Connection[]
-): Pick<RunsClient, 'watch'> & { readonly signals: AbortSignal[] } {
+function server(...connections: readonly Connection[]) {
   const signals: AbortSignal[] = []
+  const hanging = Promise.withResolvers<void>()
   return {
     signals,
-    async *watch(_id, signal) {
+    hanging: hanging.promise,
+    async *watch(_id: string, signal: AbortSignal) {
       signals.push(signal)
       for (const each of connections[signals.length - 1] ?? connections.at(-1) ?? []) {
         if (each instanceof Error) throw each
-        if (each === 'hang') await new Promise((resolve) => signal.addEventListener('abort', resolve))
-        else yield each
+        if (each !== 'hang') yield each
+        else {
+          hanging.resolve()
+          await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        }
       }
     },
   }
 }
 
-async function follow(runs: Pick<RunsClient, 'watch'>, clock = new QuickClock(), signal?: AbortSignal) {
+async function follow(runs: Pick<RunsClient, 'watch'>, clock = quickClock(), signal?: AbortSignal) {
   const events: RunEvent[] = []
   const following = followRun({ runs, clock, random: () => 0.5 }, 'r', signal ?? new AbortController().signal)
   const error = await (async () => {
@@ -79,7 +59,7 @@ async function follow(runs: Pick<RunsClient, 'watch'>, clock = new QuickClock(),
   return {
     seen: events.map((each) => (each.kind === 'run' ? each.run.status : each.message)),
     error,
-    slept: clock.slept,
+    slept: clock.sleptMs,
   }
 }
 
@@ -131,10 +111,10 @@ describe('following a run', () => {
 
   it('closes an idle connection and reconnects', async () => {
     const runs = server([RUN, 'hang'], [DONE])
-    const clock = new QuickClock()
+    const clock = quickClock()
     const following = follow(runs, clock)
-    await expect.poll(() => clock.idleTimeouts).toBe(2)
-    clock.expireIdle()
+    await runs.hanging
+    await clock.pass(IDLE_MS)
     expect((await following).seen).toEqual(['running', 'the server sends nothing any more', 'completed'])
     expect(runs.signals[0]?.aborted).toBe(true)
   })

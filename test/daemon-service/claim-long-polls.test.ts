@@ -5,46 +5,23 @@ import { touchDaemon } from '../../src/daemon-service/sql.ts'
 import { execute } from '../../src/database/database.ts'
 import { daemonQueueGroup, RunQueue } from '../../src/runs/index.ts'
 import { testDatabase } from '../support/database.ts'
+import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 
 const { database } = await testDatabase()
 const WAIT_MS = 25_000
 
-/** Sleeps that end when the test says so; those for a second are between polls. */
-class HeldClock {
-  #sleeps: { readonly ms: number; readonly wake: () => void }[] = []
-  readonly sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const sleep = { ms, wake: resolve }
-      this.#sleeps.push(sleep)
-      if (signal?.aborted) resolve()
-      signal?.addEventListener('abort', () => resolve(), { once: true })
-    })
-  /** Ends every sleep of that length. */
-  pass(ms: number): void {
-    const [over, left] = [
-      this.#sleeps.filter((sleep) => sleep.ms === ms),
-      this.#sleeps.filter((sleep) => sleep.ms !== ms),
-    ]
-    this.#sleeps = left
-    for (const { wake } of over) wake()
-  }
-  /** Lets one poll happen; resolves when the next one is scheduled, which is never when no daemon waits. */
-  async poll(): Promise<void> {
-    this.pass(1_000)
-    while (!this.#sleeps.some(({ ms }) => ms === 1_000)) await new Promise(setImmediate)
-  }
-}
+const POLL_MS = 1_000
 
 let tenant: Tenant
-let clock: HeldClock
+let clock: ManualClock
 let longPolls: ClaimLongPolls
 let polls: number
 
 beforeEach(async () => {
   await execute(database.pool, 'truncate run_queue, run_lease, daemon')
   tenant = await createTenant(database, 3)
-  clock = new HeldClock()
+  clock = manualClock()
   polls = 0
   const counted = {
     get pool() {
@@ -56,6 +33,12 @@ beforeEach(async () => {
 })
 
 afterAll(() => longPolls.close())
+
+/** Lets one poll happen; resolves when the next one is scheduled, which is never when no daemon waits. */
+async function poll(): Promise<void> {
+  await clock.pass(POLL_MS)
+  await clock.untilSleeping(POLL_MS)
+}
 
 /** Registers a daemon that waits for runs; `state.ended` is how its wait ended. */
 async function wait(groupKey = 'g', regions: readonly string[] = [], signal = new AbortController().signal) {
@@ -87,11 +70,11 @@ async function enqueue(account: number, fields: { readonly groupKey?: string; re
 describe('a long poll for runs', () => {
   it('ends for as many daemons as there are runs, in the order of their arrival', async () => {
     const waiting = [await wait(), await wait(), await wait()]
-    await clock.poll()
+    await poll()
     expect(waiting.map(({ state }) => state.ended)).toEqual([undefined, undefined, undefined])
     await enqueue(0)
     await enqueue(1)
-    await clock.poll()
+    await poll()
     expect(waiting.map(({ state }) => state.ended)).toEqual([true, true, undefined])
   })
 
@@ -112,25 +95,33 @@ describe('a long poll for runs', () => {
         leaseId: newId(),
       },
     )
-    await clock.poll()
+    await poll()
     expect(state.ended).toBe(undefined)
     await execute(database.pool, 'delete from run_lease')
-    clock.pass(1_000)
+    await clock.pass(POLL_MS)
     await over
     expect(state.ended).toBe(true)
   })
 
   it('costs one database poll for all waiting daemons, and none when there are none', async () => {
     expect(polls).toBe(0)
-    const waiting = [await wait(), await wait('other'), await wait('g', ['eu'])]
-    await clock.poll()
+    const clients = new AbortController()
+    const { signal } = clients
+    const waiting = [await wait('g', [], signal), await wait('other', [], signal), await wait('g', ['eu'], signal)]
+    await poll()
     expect(polls).toBe(1)
-    clock.pass(WAIT_MS)
+    clients.abort()
     await Promise.all(waiting.map(({ over }) => over))
-    expect(waiting.map(({ state }) => state.ended)).toEqual([false, false, false])
-    clock.pass(1_000)
+    await clock.pass(POLL_MS)
     await new Promise(setImmediate)
     expect(polls).toBe(1)
+  })
+
+  it('ends without a run when its time is up', async () => {
+    const { state, over } = await wait()
+    await clock.pass(WAIT_MS)
+    await over
+    expect(state.ended).toBe(false)
   })
 
   it('ends when the client disconnects', async () => {
@@ -147,7 +138,7 @@ describe('a long poll for runs', () => {
     await here.over
     expect(here.state.ended).toBe(false)
     await touchDaemon(database.pool, tenant.environmentId, elsewhere.daemonId, true)
-    await clock.poll()
+    await poll()
     expect([elsewhere.state.ended, other.state.ended]).toEqual([false, undefined])
   })
 
@@ -164,13 +155,13 @@ describe('a long poll for runs', () => {
   it('fails with the error of a poll, and works again when it is repeated', async () => {
     const { state, over } = await wait()
     await execute(database.pool, 'alter table run_queue rename to run_queue_away')
-    clock.pass(1_000)
+    await clock.pass(POLL_MS)
     await over
     await execute(database.pool, 'alter table run_queue_away rename to run_queue')
     expect(state.ended).toContain('run_queue')
     const again = await wait()
     await enqueue(0)
-    clock.pass(1_000)
+    await clock.pass(POLL_MS)
     await again.over
     expect(again.state.ended).toBe(true)
   })

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type Clock, newId, systemClock } from '../../src/base/index.ts'
+import { newId, systemClock } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { logLoopErrors } from '../../src/database/index.ts'
 import { type ExecuteRun, RunExecutor } from '../../src/runs/executor.ts'
@@ -17,6 +17,7 @@ import {
 import { HeldLease } from '../../src/runs/lease.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { clockedDatabase } from '../support/database.ts'
+import { manualClock } from '../support/manual-clock.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 
 const { database, clock } = await clockedDatabase()
@@ -359,38 +360,23 @@ describe('a drain', () => {
 })
 
 describe('a held run', () => {
-  /** Hands its sleeps out, to be ended by hand. */
-  class SleepingClock implements Clock {
-    readonly sleeps: (() => void)[] = []
-    now(): Date {
-      return new Date()
-    }
-    monotonicMs(): number {
-      return performance.now()
-    }
-    sleep(_: number, signal?: AbortSignal): Promise<void> {
-      return new Promise((resolve) => {
-        signal?.addEventListener('abort', () => resolve(), { once: true })
-        this.sleeps.push(resolve)
-      })
-    }
-  }
   const claimed = { id: newId(), leaseId: newId() } as ClaimedRun
 
   it('is lost here when its lease was not renewed in time', async () => {
-    const sleeping = new SleepingClock()
-    const held = new HeldLease(claimed, sleeping, 30_000, performance.now())
-    sleeping.sleeps.shift()?.()
+    const time = manualClock()
+    const held = new HeldLease(claimed, time, 30_000, performance.now())
+    time.move(30_000)
     await Promise.resolve()
     await Promise.resolve()
     expect(held.signal.reason).toMatchObject({ reason: 'LEASE_LOST' })
   })
 
   it('continues when its lease was renewed', async () => {
-    const sleeping = new SleepingClock()
-    const held = new HeldLease(claimed, sleeping, 30_000, performance.now())
+    const time = manualClock()
+    const held = new HeldLease(claimed, time, 30_000, performance.now())
+    time.move(20_000)
     held.renew(performance.now())
-    sleeping.sleeps.shift()?.()
+    time.move(20_000)
     await Promise.resolve()
     await Promise.resolve()
     expect(held.signal.aborted).toBe(false)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Clock, newId } from '../../src/base/index.ts'
+import { newId } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import {
   type CreateRunDeps,
@@ -12,6 +12,7 @@ import {
 } from '../../src/runs/index.ts'
 import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
 import { testDatabase } from '../support/database.ts'
+import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 
 const POLL_MS = 500
@@ -30,48 +31,6 @@ const { database } = await testDatabase()
 let statements: string[] = []
 database.pool.on('query', ({ sql }: { sql: string }) => statements.push(sql))
 
-/** A clock that stands still until it is moved. */
-class ManualClock implements Clock {
-  #nowMs = Date.now()
-  #sleepers = new Set<{ readonly ms: number; readonly dueMs: number; readonly wake: () => void }>()
-  #fellAsleep = Promise.withResolvers<void>()
-  readonly now = () => new Date(this.#nowMs)
-  readonly monotonicMs = () => this.#nowMs
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      if (signal?.aborted) return resolve()
-      const sleeper = { ms, dueMs: this.#nowMs + ms, wake: resolve }
-      this.#sleepers.add(sleeper)
-      signal?.addEventListener('abort', () => {
-        this.#sleepers.delete(sleeper)
-        resolve()
-      })
-      this.#fellAsleep.resolve()
-      this.#fellAsleep = Promise.withResolvers()
-    })
-  }
-
-  get sleeping(): number {
-    return this.#sleepers.size
-  }
-
-  async untilSleeping(ms: number): Promise<void> {
-    while (![...this.#sleepers].some((each) => each.ms === ms)) await this.#fellAsleep.promise
-  }
-
-  /** Waits until something sleeps for `ms`, then lets that time pass. */
-  async pass(ms: number): Promise<void> {
-    await this.untilSleeping(ms)
-    this.#nowMs += ms
-    for (const sleeper of this.#sleepers) {
-      if (sleeper.dueMs > this.#nowMs) continue
-      this.#sleepers.delete(sleeper)
-      sleeper.wake()
-    }
-  }
-}
-
 let tenant: Tenant
 let clock: ManualClock
 let watch: RunWatch
@@ -86,7 +45,7 @@ const deps: CreateRunDeps = {
 beforeEach(async () => {
   await execute(database.pool, 'truncate sync_job_run, run_queue, run_lease, run_checkpoint')
   tenant = await createTenant(database, 2)
-  clock = new ManualClock()
+  clock = manualClock(new Date())
   watch = new RunWatch({ database, clock })
   aborter = new AbortController()
   statements = []

@@ -1,25 +1,30 @@
 import type { Clock } from '../../src/base/index.ts'
+import { type ManualClock, manualClock } from './manual-clock.ts'
 
 /** A clock whose sleeps take no time: they move it and are noted. */
-export interface FastClock extends Clock {
+export interface FastClock extends Clock, Pick<ManualClock, 'pass'> {
   readonly sleptMs: readonly number[]
   advance(ms: number): void
 }
 
-/** Starts at the machine's time, because receivers' libraries compare signatures with it. */
-export function fastClock(start = new Date()): FastClock {
-  let nowMs = start.getTime()
+/**
+ * Starts at the machine's time, because receivers' libraries compare signatures with it.
+ *
+ * @param heldFromMs sleeps of at least this length last until the clock comes to their end. Absent: none
+ */
+export function fastClock(start = new Date(), heldFromMs = Number.POSITIVE_INFINITY): FastClock {
+  const clock = manualClock(start)
   const sleptMs: number[] = []
   return {
     sleptMs,
-    now: () => new Date(nowMs),
-    monotonicMs: () => nowMs,
-    advance(ms) {
-      nowMs += ms
-    },
-    async sleep(ms) {
+    now: clock.now,
+    monotonicMs: clock.monotonicMs,
+    advance: (ms) => clock.move(ms),
+    pass: (ms) => clock.pass(ms),
+    async sleep(ms, signal) {
+      if (ms >= heldFromMs) return await clock.sleep(ms, signal)
       sleptMs.push(ms)
-      nowMs += ms
+      clock.move(ms)
     },
   }
 }
