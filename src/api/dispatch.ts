@@ -1,5 +1,6 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { Failure } from '../base/index.ts'
-import type { NodeRequest, NodeResponse, ServeConnect } from './connect-server.ts'
 import { applyCors, type CorsOrigins } from './cors.ts'
 import { type Exchange, openExchange } from './exchange.ts'
 import { type HttpRouter, serveHttpRoute } from './http/routes.ts'
@@ -8,9 +9,9 @@ import type { Operation } from './operation.ts'
 import { rejectRequest, sendMethodNotAllowed, sendOptions } from './pipeline/respond.ts'
 import { serveUnary } from './pipeline/serve.ts'
 import type { ServerContext } from './pipeline/server-context.ts'
-import { isGrpcRequest, sendUnknownRpc, serveRpc, takesRpc } from './protocols/serve-rpc.ts'
 import { createRestProtocol, type RestBinding, restErrors } from './rest/rest.ts'
 import type { PathRouter } from './rest/router.ts'
+import { isGrpcRequest, type RpcServer } from './rpc/serve-rpc.ts'
 
 /** Everything a request can lead to. */
 export interface Routes {
@@ -18,12 +19,15 @@ export interface Routes {
   readonly rest: PathRouter<RestBinding>
   readonly http: HttpRouter
   readonly suggestPath: SuggestPath
-  readonly serveConnect: ServeConnect
-  /** Serves every RPC by connect-node, as without the folder `protocols/`. */
-  readonly isConnectOnly: boolean
+  readonly rpc: RpcServer
   /** Origins whose pages may call all of these. */
   readonly corsOrigins: CorsOrigins
 }
+
+/** A request as one of Node's two HTTP servers hands it out. */
+type NodeRequest = IncomingMessage | Http2ServerRequest
+/** The response that goes with a `NodeRequest`. */
+type NodeResponse = ServerResponse | Http2ServerResponse
 
 /** Takes a request of either HTTP version. */
 export type Dispatch = (request: NodeRequest, response: NodeResponse) => void
@@ -33,17 +37,15 @@ export type Dispatch = (request: NodeRequest, response: NodeResponse) => void
  * the protocol it came in.
  */
 export function createDispatch(server: ServerContext, routes: Routes): Dispatch {
-  const { operations, serveConnect, isConnectOnly, corsOrigins } = routes
+  const { operations, rpc, corsOrigins } = routes
   return (request, response) => {
     const exchange = openExchange(server, request, response, restErrors)
     const preflight = applyCors(corsOrigins, exchange)
     if (preflight !== undefined) return sendOptions(exchange, preflight)
     const [path, query] = splitUrl(request.url ?? '/')
     const operation = operations.get(path)
-    if (operation !== undefined && (isConnectOnly || (operation.kind === 'bidi_streaming' && takesRpc(exchange))))
-      serveConnect(exchange, request, response)
-    else if (operation !== undefined) serveRpc(exchange, operation, query)
-    else if (isGrpcRequest(exchange)) sendUnknownRpc(exchange, routes.suggestPath(path))
+    if (operation !== undefined) rpc.serve(exchange, operation, query)
+    else if (isGrpcRequest(exchange)) rpc.rejectUnknown(exchange, routes.suggestPath(path))
     else if (!serveHttpPath(exchange, routes, path, query)) serveRest(exchange, routes, path, query)
   }
 }

@@ -3,7 +3,7 @@
  *
  * `dispatch.ts` routes a request; `pipeline/run-operation.ts` has the steps of every one: deadline, authentication,
  * body, decoding, validation, handler, response. `services/` are Connect implementations with their converters beside them,
- * `rest/` and `protocols/` read and write messages, `http/` are the routes without a message, `messages/` is the codec,
+ * `rest/` and `rpc/` read and write messages, `http/` are the routes without a message, `messages/` is the codec,
  * `mcp-management/` offers the contract as tools. Business rules and SQL of resources never live here.
  */
 

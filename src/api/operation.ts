@@ -77,9 +77,10 @@ export interface ServerStreamingOperation extends OperationBase {
   handle(request: Message, context: HandlerContext): AsyncIterable<ResultInit>
 }
 
-/** Many requests, many answers, interleaved; served by connect-node. */
-interface BidiStreamingOperation extends OperationBase {
+/** Many requests, many answers, interleaved. */
+export interface BidiStreamingOperation extends OperationBase {
   readonly kind: 'bidi_streaming'
+  handle(messages: AsyncIterable<Message>, context: HandlerContext): AsyncIterable<ResultInit>
 }
 
 /** An RPC of any kind that is served. */

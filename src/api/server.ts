@@ -3,7 +3,6 @@ import type { DescFile } from '@bufbuild/protobuf'
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.ts'
 import { type Clock, Failure, FairSemaphore, FairSlots, Slab } from '../base/index.ts'
 import type { Logger } from '../telemetry/index.ts'
-import { createConnectServer } from './connect-server.ts'
 import type { CorsOrigins } from './cors.ts'
 import { createDispatch } from './dispatch.ts'
 import type { Exchange } from './exchange.ts'
@@ -22,6 +21,8 @@ import { type FindEndedAccounts, Reauthenticator } from './pipeline/reauthentica
 import type { Observation, ServerContext } from './pipeline/server-context.ts'
 import { TokenLookUps } from './pipeline/token-look-ups.ts'
 import { createRestRouter } from './rest/rest.ts'
+import { createConnectHandlers } from './rpc/connect-node.ts'
+import { RpcServer } from './rpc/serve-rpc.ts'
 import { type Health, healthService } from './services/health.ts'
 import { reflectionServices } from './services/reflection.ts'
 
@@ -57,8 +58,6 @@ export interface ApiServerOptions {
   readonly tls?: TlsKeys
   /** Origins whose pages may call the API from a browser; absent: none. */
   readonly corsOrigins?: CorsOrigins
-  /** Serves every RPC by connect-node instead of `protocols/`, to compare the two; false by default. */
-  readonly isConnectOnly?: boolean
 }
 
 /** A server that may be listening. */
@@ -99,8 +98,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     rest,
     http: createHttpRouter(httpRoutes),
     suggestPath: createPathSuggester(operations, rest.patterns, httpRoutes),
-    serveConnect: createConnectServer(server, services, operations),
-    isConnectOnly: options.isConnectOnly ?? false,
+    rpc: new RpcServer(createConnectHandlers(operations.values(), limits)),
     corsOrigins: options.corsOrigins ?? [],
   })
   const listener = new Listener(dispatch, server.openExchanges, limits, options.tls)

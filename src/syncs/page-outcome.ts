@@ -103,6 +103,7 @@ const EFFECTS: {
   ACCOUNT_STATUS_CONFLICT: 'failed',
   CONTEXT_OBJECT_MISSING: 'failed',
   RUN_STATE_CONFLICT: 'failed',
+  ANSWER_TOO_LARGE: 'failed',
   GROUP_FULL: 'failed',
   IDEMPOTENCY_KEY_REUSED: 'failed',
   ETAG_MISMATCH: 'failed',

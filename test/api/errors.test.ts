@@ -1,11 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fromBinary } from '@bufbuild/protobuf'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { StatusSchema } from '../../gen/google/rpc/status_pb.ts'
 import { ErrorReasonSchema } from '../../gen/patchbay/v1/error_reason_pb.ts'
 import { describeJsonError } from '../../src/api/messages/json-text.ts'
-import { callErrorFromDetails } from '../support/call-error.ts'
 import { type Harness, startHarness } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1 } from './support/http.ts'
 import { connectOutcome } from './support/protocols.ts'
@@ -27,12 +24,6 @@ type Send = (
 const post = (path: string, contentType: string, body: Uint8Array) =>
   http1(harness.baseUrl, path, { method: 'POST', headers: { ...AS_ENVIRONMENT, 'content-type': contentType }, body })
 
-const enveloped = (body: Buffer) => {
-  const head = Buffer.alloc(5)
-  head.writeUInt32BE(body.length, 1)
-  return Buffer.concat([head, body])
-}
-
 /** Every protocol that carries JSON as the client wrote it. */
 const SENDERS: Readonly<Record<string, Send>> = {
   async REST(body) {
@@ -48,14 +39,6 @@ const SENDERS: Readonly<Record<string, Send>> = {
     const outcome = connectOutcome(await post(RPC, 'application/json', body))
     if (outcome.ok) throw new Error('not refused')
     const { reason, violations, message } = outcome.error
-    return { reason, fields: violations.map(({ field }) => field), message }
-  },
-  async 'gRPC-Web'(body) {
-    const { text } = await post(RPC, 'application/grpc-web+json', enveloped(body))
-    const details = /grpc-status-details-bin: (\S+)/.exec(text)?.[1] ?? ''
-    const status = fromBinary(StatusSchema, Buffer.from(details, 'base64'))
-    const parts = status.details.map(({ typeUrl, value }) => ({ type: typeUrl.split('/').at(-1) ?? '', value }))
-    const { reason, violations, message } = callErrorFromDetails('', status.message, parts)
     return { reason, fields: violations.map(({ field }) => field), message }
   },
 }

@@ -1,9 +1,11 @@
-import { create, toBinary } from '@bufbuild/protobuf'
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integration_service_pb.ts'
-import { decodeBinary } from '../../src/api/messages/codec.ts'
+import { ListPagesResponseSchema } from '../../gen/patchbay/v1/proxy_service_pb.ts'
+import { assertFewFields, toEncodable } from '../../src/api/messages/binary.ts'
 import { parseRequestJson } from '../../src/api/messages/json-text.ts'
 import { findUnstorableFields } from '../../src/api/messages/storable.ts'
+import { valueFrom } from '../../src/api/messages/struct.ts'
 import { findTextProblems } from '../../src/api/services/values.convert.ts'
 import { findUnstorable, JSON_VALUES_MAX } from '../../src/base/index.ts'
 
@@ -23,9 +25,8 @@ describe('a request with as many values as are read', () => {
         CreateIntegrationRequestSchema,
         create(CreateIntegrationRequestSchema, { name: 'a', config: { a: Array.from({ length: count }, () => null) } }),
       )
-    const { message } = decodeBinary(CreateIntegrationRequestSchema, request(20_000))
-    expect(message).toMatchObject({ name: 'a', config: { a: { length: 20_000 } } })
-    expect(() => decodeBinary(CreateIntegrationRequestSchema, request(60_000))).toThrow(tooLarge)
+    expect(() => assertFewFields(CreateIntegrationRequestSchema, request(20_000))).not.toThrow()
+    expect(() => assertFewFields(CreateIntegrationRequestSchema, request(60_000))).toThrow(tooLarge)
   })
 
   it('is read from a field with JSON text, and a finding with more', () => {
@@ -36,10 +37,15 @@ describe('a request with as many values as are read', () => {
   })
 })
 
-it('unknown fields are left out of a binary message', () => {
-  const unknown = Buffer.from('\xf8\x07\x01'.repeat(3), 'latin1')
-  const { message } = decodeBinary(CreateIntegrationRequestSchema, unknown)
-  expect(message.$unknown).toBeUndefined()
+it('an answer in protobuf encoding has as many values, together, and no more', () => {
+  const page = (...records: number[]): MessageInitShape<typeof ListPagesResponseSchema> => {
+    const lists = records.map((count) => valueFrom(Array.from({ length: count - 1 }, () => 1)))
+    return { step: { case: 'page', value: { number: 1, stopReason: 'empty', records: lists } } }
+  }
+  expect(() => toEncodable(ListPagesResponseSchema, page(JSON_VALUES_MAX - 7, 7))).not.toThrow()
+  expect(() => toEncodable(ListPagesResponseSchema, page(JSON_VALUES_MAX - 7, 8))).toThrow(
+    expect.objectContaining({ reason: 'ANSWER_TOO_LARGE' }),
+  )
 })
 
 it('at most 100 values that cannot be stored are told', () => {

@@ -204,61 +204,6 @@ describe('gRPC-Web', () => {
   })
 })
 
-describe('gRPC-Web in base64', () => {
-  const headers = { ...AS_ENVIRONMENT, 'content-type': 'application/grpc-web-text' }
-  const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
-  const call = (harness: { readonly baseUrl: string }, method: string, body: string) =>
-    http1(harness.baseUrl, `${RPC}/${method}`, { method: 'POST', headers, body })
-  /** The envelopes of an answer, as the official client decodes it: four characters at a time. */
-  const decoded = (text: string) =>
-    Buffer.concat((text.match(/.{4}/g) ?? []).map((group) => Buffer.from(group, 'base64'))).toString('latin1')
-
-  it('carries messages and trailers as text', async () => {
-    await using harness = await startHarness()
-    const answer = await call(harness, 'Get', base64(envelope(getRequest())))
-    expect(answer.headers.get('content-type')).toBe('application/grpc-web-text')
-    expect(answer.text).toMatch(/^[A-Za-z0-9+/=]+$/)
-    expect(decoded(answer.text)).toMatch(/grpc-status: 0\r\n$/)
-  })
-
-  it('carries streams, each message encoded by itself', async () => {
-    await using harness = await startHarness()
-    const desc = message('WatchRequest')
-    const texts = [0, 1, 2].map(async (padding) => {
-      const { text } = await call(
-        harness,
-        'Watch',
-        base64(envelope(toBinary(desc, create(desc, { count: 3, padding })))),
-      )
-      expect(decoded(text)).toMatch(/grpc-status: 0\r\n$/)
-      return text
-    })
-    expect((await Promise.all(texts)).join(' ')).toMatch(/=[A-Za-z0-9]/)
-  })
-
-  it('is read in pieces that were encoded by themselves', async () => {
-    await using harness = await startHarness()
-    const bytes = envelope(getRequest())
-    const answer = await call(harness, 'Get', base64(bytes.subarray(0, 5)) + base64(bytes.subarray(5)))
-    expect(decoded(answer.text)).toContain('grpc-status: 0')
-  })
-
-  it.each(['@@@@', 'AAA', 'not base64!!'])('is rejected when it is not base64: %s', async (body) => {
-    await using harness = await startHarness()
-    expect(decoded((await call(harness, 'Get', body)).text)).toContain('grpc-status: 3')
-  })
-
-  it('may hold a message of the limit, but no more', async () => {
-    await using harness = await startHarness({ limits: { requestBytesMax: 1_000 } })
-    const sized = (bytes: number) => {
-      const desc = message('CreateRequest')
-      return base64(envelope(toBinary(desc, create(desc, { name: 'x'.repeat(bytes - 3) }))))
-    }
-    expect(decoded((await call(harness, 'Create', sized(1_000))).text)).toContain('grpc-status: 3')
-    expect(decoded((await call(harness, 'Create', sized(1_010))).text)).toContain('grpc-status: 8')
-  })
-})
-
 describe('Connect', () => {
   it('answers in plain HTTP, errors with their code as a word', async () => {
     await using harness = await startHarness()
@@ -274,7 +219,7 @@ describe('Connect', () => {
     })
   })
 
-  it.each(['text/plain', 'application/connect+json', 'application/json; charset=latin1'])(
+  it.each(['text/plain', 'application/connect+json', 'application/json; charset=latin1', 'application/grpc-web-text'])(
     'refuses the content type %s on a unary path and lists the others',
     async (contentType) => {
       await using harness = await startHarness()

@@ -1,5 +1,5 @@
 import { connect as connectHttp2 } from 'node:http2'
-import type { DescMessage, Message } from '@bufbuild/protobuf'
+import { create, type DescMessage, type Message, toBinary } from '@bufbuild/protobuf'
 import { Code, ConnectError, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import { describe, expect, it } from 'vitest'
@@ -146,17 +146,24 @@ describe('a slow reader', () => {
     await client.closed
   })
 
-  it('is cut off over HTTP/2 too', async () => {
+  const asJson = Buffer.from('{"count":100000,"padding":10000}')
+  const watchRequest = serverStream('Watch').input
+  const asProtobuf = Buffer.from(toBinary(watchRequest, create(watchRequest, { count: 100_000, padding: 10_000 })))
+  it.each([
+    ['application/connect+json', asJson],
+    ['application/connect+proto', asProtobuf],
+    ['application/grpc', asProtobuf],
+    ['application/grpc-web', asProtobuf],
+  ])('is cut off over HTTP/2 too: %s', async (contentType, message) => {
     await using harness = await startHarness({ limits: { writeTimeoutMs: 150 } })
     const session = connectHttp2(harness.baseUrl)
     const stream = session.request({
       ':path': '/widget.v1.WidgetService/Watch',
       ':method': 'POST',
-      'content-type': 'application/connect+json',
+      'content-type': contentType,
       ...AS_ENVIRONMENT,
     })
     stream.on('error', () => {})
-    const message = Buffer.from('{"count":100000,"padding":10000}')
     const prefix = Buffer.alloc(5)
     prefix.writeUInt32BE(message.length, 1)
     stream.end(Buffer.concat([prefix, message]))

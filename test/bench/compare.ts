@@ -74,7 +74,7 @@ function reportRatio(
   const bound = isCost
     ? { target: `<= ${rounded(1 / KEPT)}`, ok: median <= 1 / KEPT }
     : { target: `>= ${KEPT}`, ok: median >= KEPT }
-  const isFloor = /floor|connect-node|speed-up/.test(name)
+  const isFloor = /floor|connect-node/.test(name)
   report({
     name: `compare/${name}`,
     value: rounded(median),

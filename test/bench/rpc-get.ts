@@ -6,7 +6,7 @@ import { GetSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/sync_j
 import { overGrpcSessions, overHttp1 } from './rpc-patch.ts'
 import { jsonRequest } from './support/http1-connection.ts'
 import { type LoadResult, measureInterleaved } from './support/load.ts'
-import { reportAtLeast, reportBaseline, reportSpeedUp } from './support/report.ts'
+import { reportAtLeast, reportBaseline, reportOfConnectNode } from './support/report.ts'
 import { type BenchTarget, POOL_SIZE, type RpcBench, withRpcBench } from './support/rpc-bench.ts'
 
 const RATIO_MIN = 0.5
@@ -33,8 +33,8 @@ export async function run(): Promise<void> {
       grpcByConnectNode: () => overGrpcSessions(bench, bench.connectNode, method, message),
     })
     reportBaseline('rpc-get/floor', floor.perSecond, 'ops/s')
-    reportSpeedUp('rpc-get/connect', connect, connectByConnectNode)
-    reportSpeedUp('rpc-get/grpc', grpc, grpcByConnectNode)
+    reportOfConnectNode('rpc-get/connect', connect, connectByConnectNode)
+    reportOfConnectNode('rpc-get/grpc', grpc, grpcByConnectNode)
     for (const [protocol, result] of Object.entries({ rest, connect, grpc })) {
       reportBaseline(`rpc-get/${protocol}`, result.perSecond, 'ops/s')
       reportAtLeast(`rpc-get/${protocol}/ratio`, result.perSecond / floor.perSecond, 'x floor', RATIO_MIN)

@@ -4,7 +4,7 @@ import { UpdateSyncJobCronTriggerRequestSchema } from '../../gen/patchbay/v1/syn
 import { GrpcConnection, grpcFrame } from './support/grpc-connection.ts'
 import { Http1Connection, jsonRequest } from './support/http1-connection.ts'
 import { type LoadPlan, type LoadResult, measure, measureInterleaved, STANDARD_LOAD } from './support/load.ts'
-import { reportAtLeast, reportAtMost, reportBaseline, reportSpeedUp } from './support/report.ts'
+import { reportAtLeast, reportAtMost, reportBaseline, reportOfConnectNode } from './support/report.ts'
 import { type BenchTarget, type RpcBench, withRpcBench } from './support/rpc-bench.ts'
 
 const RATIO_MIN = 0.35
@@ -77,8 +77,8 @@ async function compare(
     grpcByConnectNode: () => overGrpcSessions(bench, bench.connectNode, patch.service, patch.message),
   })
   reportBaseline(`rpc-patch/${name}/floor`, floor.perSecond, 'ops/s')
-  reportSpeedUp(`rpc-patch/${name}/connect`, connect, connectByConnectNode)
-  reportSpeedUp(`rpc-patch/${name}/grpc`, grpc, grpcByConnectNode)
+  reportOfConnectNode(`rpc-patch/${name}/connect`, connect, connectByConnectNode)
+  reportOfConnectNode(`rpc-patch/${name}/grpc`, grpc, grpcByConnectNode)
   for (const [protocol, result] of Object.entries({ rest, connect, grpc })) {
     reportBaseline(`rpc-patch/${name}/${protocol}`, result.perSecond, 'ops/s')
     const least = name === 'account' && protocol === 'rest' ? ACCOUNT_REST_RATIO_MIN : RATIO_MIN

@@ -1,8 +1,8 @@
 import type { DescMethod } from '@bufbuild/protobuf'
 import { afterAll } from 'vitest'
 import { createServices } from '../../src/api/index.ts'
+import { decodeJsonBody } from '../../src/api/messages/codec.ts'
 import { compileOperations, type Operation } from '../../src/api/operation.ts'
-import { decodePayload } from '../../src/api/protocols/framing.ts'
 import { RequestContext } from '../../src/api/request-context.ts'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
@@ -121,7 +121,7 @@ export class InterruptedCalls {
 const MESSAGES_MAX = 3
 
 async function handle(operation: Operation, request: JsonObject, context: RequestContext): Promise<void> {
-  const { message } = await decodePayload(operation, 'json', Buffer.from(JSON.stringify(request)))
+  const { message } = await decodeJsonBody(operation.input, Buffer.from(JSON.stringify(request)))
   if (operation.kind === 'unary') return void (await operation.handle(message as never, context))
   if (operation.kind !== 'server_streaming') throw new Error(`${operation.path} is called with a stream`)
   let messages = 0

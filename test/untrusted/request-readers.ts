@@ -1,4 +1,4 @@
-import type { DescMessage } from '@bufbuild/protobuf'
+import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
 import { CreateIntegratedAccountRequestSchema } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { CreateSyncJobRequestSchema } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
@@ -6,15 +6,15 @@ import { parseProxyPath } from '../../src/api/http/proxy-path.ts'
 import { parseProxyQuery } from '../../src/api/http/proxy-query.ts'
 import { parseUnifiedPath } from '../../src/api/http/unified-path.ts'
 import { parseUnifiedQuery } from '../../src/api/http/unified-query.ts'
-import { type DecodedRequest, decodeBinary, decodeJson } from '../../src/api/messages/codec.ts'
+import { assertFewFields } from '../../src/api/messages/binary.ts'
+import { decodeJson } from '../../src/api/messages/codec.ts'
 import { parseRequestJson, parseRequestJsonInSlices } from '../../src/api/messages/json-text.ts'
 import { validateRules } from '../../src/api/messages/rules.ts'
 import { findUnstorableFields } from '../../src/api/messages/storable.ts'
 import { isJsonType } from '../../src/api/pipeline/media-type.ts'
-import { createConnectGetProtocol } from '../../src/api/protocols/connect.ts'
-import { protocolForContentType } from '../../src/api/protocols/content-types.ts'
-import { decodeSingleFrame } from '../../src/api/protocols/framing.ts'
 import { requestJson } from '../../src/api/rest/request.ts'
+import { connectJsonStream, createConnectJsonGet } from '../../src/api/rpc/connect-json.ts'
+import { formatOf } from '../../src/api/rpc/wire-format.ts'
 import { findTextProblems, parseEtag } from '../../src/api/services/values.convert.ts'
 import {
   isJsonObject,
@@ -55,8 +55,8 @@ const QUERY = 16 * KIB
 const DEFINITION = CONFIG_LENGTH_MAX
 
 /** Everything that is done to a request message before its handler sees it. */
-function inspect(desc: DescMessage, { message, findings }: DecodedRequest): number {
-  return findings.length + validateRules(desc, message).length + findUnstorableFields(desc, message).length
+function inspect(desc: DescMessage, message: Message): number {
+  return validateRules(desc, message).length + findUnstorableFields(desc, message).length
 }
 
 function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']): Reader {
@@ -69,7 +69,7 @@ function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']
       'api/messages/json-shape.ts#validateJsonShape',
       'api/messages/rules.ts#validateRules',
       'api/messages/storable.ts#findUnstorableFields',
-      'api/protocols/framing.ts#decodePayload',
+      'api/messages/codec.ts#decodeJsonBody',
     ],
     lengthMax: REQUEST,
     read: async (input) => {
@@ -115,6 +115,9 @@ function varint(value: number): string {
   return value < 128 ? String.fromCharCode(value) : String.fromCharCode((value % 128) + 128) + varint(value >> 7)
 }
 
+const OPERATION = { input: CreateIntegrationRequestSchema } as never
+const EXCHANGE = { context: { header: () => undefined } } as never
+
 const MESSAGES: readonly Reader[] = [
   messageReader(
     CreateIntegrationRequestSchema,
@@ -148,11 +151,14 @@ const MESSAGES: readonly Reader[] = [
   ),
   {
     name: 'CreateIntegrationRequest as protobuf',
-    covers: ['api/messages/codec.ts#decodeBinary'],
+    covers: [],
     lengthMax: REQUEST,
-    read: (input) =>
-      inspect(CreateIntegrationRequestSchema, decodeBinary(CreateIntegrationRequestSchema, bytes(input))),
-    rejects: withFailure,
+    // As connect-node decodes it, which throws errors of protobuf for bytes that are no message.
+    read: (input) => {
+      assertFewFields(CreateIntegrationRequestSchema, bytes(input))
+      return inspect(CreateIntegrationRequestSchema, fromBinary(CreateIntegrationRequestSchema, bytes(input)))
+    },
+    rejects: (error) => error instanceof Error,
     seeds: ['\x0a\x01a', '\x1a\x05\x0a\x03\x0a\x01a'],
     attacks: {
       names: repeated('\x0a\x01a'),
@@ -164,11 +170,11 @@ const MESSAGES: readonly Reader[] = [
   },
   {
     name: 'envelope',
-    covers: ['api/protocols/framing.ts#decodeSingleFrame'],
+    covers: [],
     lengthMax: REQUEST,
-    read: (input) => decodeSingleFrame(bytes(input), undefined, REQUEST),
+    read: (input) => connectJsonStream.decode(OPERATION, EXCHANGE, bytes(input), REQUEST),
     rejects: withFailure,
-    seeds: ['\x00\x00\x00\x00\x01a', '\x01\x00\x00\x00\x00'],
+    seeds: ['\x00\x00\x00\x00\x02{}', '\x01\x00\x00\x00\x00'],
     attacks: { zeros: repeated('\x00') },
   },
 ]
@@ -204,16 +210,10 @@ const REQUESTS: readonly Reader[] = [
     name: 'Connect GET',
     covers: [],
     lengthMax: QUERY,
-    read: (query) =>
-      createConnectGetProtocol(query).decode(
-        { input: CreateIntegrationRequestSchema } as never,
-        {} as never,
-        Buffer.alloc(0),
-        REQUEST,
-      ),
+    read: (query) => createConnectJsonGet(query).decode(OPERATION, EXCHANGE, Buffer.alloc(0), REQUEST),
     rejects: withFailure,
-    seeds: ['encoding=json&message=%7B%22name%22%3A%22a%22%7D', 'encoding=proto&base64=1&message=CgFh'],
-    attacks: { names: repeated('a&'), message: repeated('A', 'encoding=proto&base64=1&message=') },
+    seeds: ['encoding=json&message=%7B%22name%22%3A%22a%22%7D', 'encoding=json&base64=1&message=e30'],
+    attacks: { names: repeated('a&'), message: repeated('A', 'encoding=json&base64=1&message=') },
   },
   {
     name: 'query of a call',
@@ -269,7 +269,7 @@ const REQUESTS: readonly Reader[] = [
     name: 'content type of a request',
     covers: ['api/pipeline/media-type.ts#isJsonType'],
     lengthMax: QUERY,
-    read: (input) => [protocolForContentType(input), isJsonType(input)],
+    read: (input) => [formatOf(input), isJsonType(input)],
     rejects: never,
     seeds: ['application/grpc-web+proto', 'application/json; charset=utf-8'],
     attacks: { blanks: repeated(' ', 'application/json', 'x'), plus: repeated('a+', 'application/') },

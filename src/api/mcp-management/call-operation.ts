@@ -2,7 +2,7 @@ import { Failure, JSON_VALUES_MAX, type JsonObject, type StatusCode } from '../.
 import { callerOf } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
 import { decodeJson, encodeJson } from '../messages/codec.ts'
-import { hasMoreValues, tooManyValues } from '../messages/json-text.ts'
+import { countValues, tooManyValues } from '../messages/json-text.ts'
 import type { UnaryOperation } from '../operation.ts'
 import { toFailure } from '../pipeline/errors.ts'
 import { completeExchange } from '../pipeline/respond.ts'
@@ -36,7 +36,7 @@ export async function callOperation(
   try {
     const { input, output } = operation
     const decode = () => {
-      if (hasMoreValues(args, JSON_VALUES_MAX)) throw tooManyValues()
+      if (countValues(args, JSON_VALUES_MAX) > JSON_VALUES_MAX) throw tooManyValues()
       return decodeJson(input, args)
     }
     const result = await runOperation(request, operation, { decode }, (message) => operation.handle(message, context))

@@ -1,25 +1,28 @@
-import { create, type DescField, type DescMessage, fromJson, toBinary } from '@bufbuild/protobuf'
-import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
-import { ListValueSchema, StructSchema, ValueSchema } from '@bufbuild/protobuf/wkt'
-import {
-  chunkJson,
-  exceedsJsonSize,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  toDoubles,
-  yieldToEventLoop,
-} from '../../base/index.ts'
+import type { DescField, DescMessage } from '@bufbuild/protobuf'
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire'
+import { Failure, JSON_VALUES_MAX, type Json } from '../../base/index.ts'
 import type { ResultInit } from '../operation.ts'
-import { freeFormFields, freeFormItems, isFreeFormValue, withoutFields } from './free-form.ts'
+import { asDoubles, freeFormFields, freeFormItems, mapFreeForm } from './free-form.ts'
+import { countValues, tooManyValues } from './json-text.ts'
 
 /**
- * Tells whether a message in protobuf encoding has more than `fieldsMax` fields, nested ones included. Stops at the first one too
- * many: decoding takes microseconds per field.
+ * Rejects a message in protobuf encoding with more than 50 000 fields, nested ones included, before it is decoded: that takes
+ * microseconds per field, and cannot be interrupted. Bytes that are no message are left to the decoder.
  *
- * @throws Error when the bytes are no message
+ * @throws Failure REQUEST_TOO_LARGE
  */
-export function hasMoreFields(desc: DescMessage, bytes: Uint8Array, fieldsMax: number): boolean {
+export function assertFewFields(desc: DescMessage, bytes: Uint8Array): void {
+  let isMore: boolean
+  try {
+    isMore = hasMoreFields(desc, bytes, JSON_VALUES_MAX)
+  } catch {
+    return
+  }
+  if (isMore) throw tooManyValues()
+}
+
+/** Stops at the first field too many. @throws Error when the bytes are no message */
+function hasMoreFields(desc: DescMessage, bytes: Uint8Array, fieldsMax: number): boolean {
   let left = fieldsMax
   const count = (inner: DescMessage | undefined, mapValue: DescMessage | undefined, part: Uint8Array): boolean => {
     const reader = new BinaryReader(part)
@@ -50,100 +53,32 @@ function mapValueOf(field: DescField & { readonly fieldKind: 'map' }): DescMessa
   return field.mapKind === 'message' ? field.message : undefined
 }
 
-/** Characters of JSON that are encoded without a break: up to 10 ms, since protobuf makes a message of every value. */
-const PART_LENGTH = 16 * 1024
-
-/** Largest free-form field, in characters of JSON, of a message that is encoded without a break. */
-const DIRECT_LENGTH_MAX = 64 * 1024
-
-/** Parts of an encoding that are collected before they are joined. */
-const PARTS_MAX = 1_024
-
-/** Field numbers of `google.protobuf.Value`, of `Struct` and `ListValue`, and of the entry of a map. */
-const VALUE_STRING = 3
-const VALUE_STRUCT = 5
-const VALUE_LIST = 6
-const ENTRIES = 1
-const ENTRY_KEY = 1
-const ENTRY_VALUE = 2
-
-/** Encodes in steps, between which other requests run; returns the parts of the encoding. */
-type Encoding = Generator<void, readonly Uint8Array[]>
-
-/** Tells whether a message has free-form values that are too large to encode without a break. */
-export function holdsLargeJson(desc: DescMessage, init: ResultInit): boolean {
-  return freeFormFields(desc).some(({ field, inner }) => {
-    const items = freeFormItems(init, field)
-    if (inner === undefined) return exceedsJsonSize(items as readonly Json[], DIRECT_LENGTH_MAX)
-    return items.some((item) => holdsLargeJson(inner, item as ResultInit))
-  })
+/**
+ * The result of a handler as protobuf encodes it: numbers of free-form values as the nearest doubles.
+ *
+ * @throws Failure ANSWER_TOO_LARGE for more than 50 000 free-form values, whose encoding could not be interrupted
+ */
+export function toEncodable(desc: DescMessage, result: ResultInit): ResultInit {
+  const fields = freeFormFields(desc)
+  if (fields.length === 0) return result
+  if (countFreeForm(desc, result, JSON_VALUES_MAX) > JSON_VALUES_MAX) throw tooManyAnswered()
+  return mapFreeForm(fields, result, asDoubles)
 }
 
-/** `encodeBinary` without holding the event loop: large free-form values are encoded in parts. */
-export async function encodeBinaryInSlices(desc: DescMessage, init: ResultInit): Promise<Uint8Array> {
-  const encoding = encodeMessage(desc, init)
-  for (;;) {
-    const step = encoding.next()
-    if (step.done === true) return Buffer.concat(step.value)
-    await yieldToEventLoop()
-  }
-}
-
-/** Encodes free-form fields after all others: the order of fields has no meaning. */
-function* encodeMessage(desc: DescMessage, init: ResultInit): Encoding {
-  const fields = freeFormFields(desc).filter(({ field }) => field.fieldKind !== 'map')
-  const joined: Uint8Array[] = [toBinary(desc, create(desc, withoutFields(fields, init)))]
-  let parts: Uint8Array[] = []
-  for (const { field, inner } of fields)
-    for (const item of freeFormItems(init, field)) {
-      const encoded = inner === undefined ? encodeItem(field, item as Json) : encodeMessage(inner, item as ResultInit)
-      parts.push(...delimited(field.number, yield* encoded))
-      if (parts.length < PARTS_MAX) continue
-      joined.push(Buffer.concat(parts))
-      parts = []
-      yield
+function countFreeForm(desc: DescMessage, message: object, valuesMax: number): number {
+  let count = 0
+  for (const { field, inner } of freeFormFields(desc))
+    for (const item of freeFormItems(message, field)) {
+      const left = valuesMax - count
+      if (left < 0) return count
+      count += inner === undefined ? countValues(item as Json, left) : countFreeForm(inner, item as object, left)
     }
-  return [...joined, ...parts]
+  return count
 }
 
-function* encodeItem(field: DescField, json: Json): Encoding {
-  if (isFreeFormValue(field)) return yield* encodeValue(json)
-  return isJsonObject(json) ? yield* encodeEntries(json) : []
-}
-
-function* encodeValue(json: Json): Encoding {
-  // Copied once here, several times through a message.
-  if (typeof json === 'string' && json.length > PART_LENGTH) {
-    yield
-    return delimited(VALUE_STRING, [Buffer.from(json)])
-  }
-  const isDivided = (Array.isArray(json) || isJsonObject(json)) && exceedsJsonSize(json, PART_LENGTH)
-  if (!isDivided) return [toBinary(ValueSchema, fromJson(ValueSchema, toDoubles(json) as never))]
-  return delimited(Array.isArray(json) ? VALUE_LIST : VALUE_STRUCT, yield* encodeEntries(json))
-}
-
-/** The content of a `ListValue` or a `Struct`: the concatenation of the encodings of its parts. */
-function* encodeEntries(value: readonly Json[] | JsonObject): Encoding {
-  const isList = Array.isArray(value)
-  const schema = isList ? ListValueSchema : StructSchema
-  const parts: Uint8Array[] = []
-  for (const part of chunkJson(value, PART_LENGTH)) {
-    if (part.kind === 'entries')
-      parts.push(toBinary<DescMessage>(schema, fromJson<DescMessage>(schema, toDoubles(part.value as Json) as never)))
-    else {
-      const inner = yield* encodeValue(part.value)
-      const key = Buffer.from(part.key)
-      const entry = isList ? inner : [...delimited(ENTRY_KEY, [key]), ...delimited(ENTRY_VALUE, inner)]
-      parts.push(...delimited(ENTRIES, entry))
-    }
-    yield
-  }
-  return parts
-}
-
-/** A field of bytes: tag, length, content. */
-function delimited(field: number, content: readonly Uint8Array[]): Uint8Array[] {
-  const length = content.reduce((sum, part) => sum + part.length, 0)
-  const head = new BinaryWriter().tag(field, WireType.LengthDelimited).uint32(length).finish()
-  return [head, ...content]
+function tooManyAnswered(): Failure {
+  const message =
+    `the answer has more than ${JSON_VALUES_MAX} values, which protobuf encoding is not used for: ` +
+    'ask for fewer, for JSON text where the operation offers it, or by REST or Connect with JSON'
+  return new Failure('ANSWER_TOO_LARGE', message)
 }

@@ -2,28 +2,17 @@ import {
   create,
   type DescField,
   type DescMessage,
-  fromBinary,
   fromJson,
   type JsonValue,
   type Message,
   type MessageShape,
-  toBinary,
   toJson,
 } from '@bufbuild/protobuf'
-import { Failure, isJsonObject, JSON_VALUES_MAX, type Json, type JsonObject } from '../../base/index.ts'
+import { Failure, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
 import type { Finding, ResultInit } from '../operation.ts'
-import { hasMoreFields } from './binary.ts'
-import {
-  asDoubles,
-  fillJson,
-  fillMessage,
-  freeFormFields,
-  mapFreeForm,
-  placeholderOf,
-  withoutFreeForm,
-} from './free-form.ts'
+import { fillJson, fillMessage, freeFormFields, mapFreeForm, placeholderOf, withoutFreeForm } from './free-form.ts'
 import { nullChoices, validateJsonShape } from './json-shape.ts'
-import { tooManyValues } from './json-text.ts'
+import { parseRequestJsonInSlices } from './json-text.ts'
 
 /** JSON has the field names of the contract, and fields without presence also when they have their default. */
 export const JSON_WRITE_OPTIONS = { useProtoFieldName: true, alwaysEmitImplicit: true } as const
@@ -35,18 +24,12 @@ export interface DecodedRequest {
 }
 
 /**
- * Reads a binary message of at most 50 000 fields. Unknown fields are left out.
+ * Reads a message from the text of a body; a large one is parsed in slices, between which other requests run.
  *
- * @throws Failure MALFORMED_BODY, REQUEST_TOO_LARGE
+ * @throws Failure as `decodeJson` and `parseRequestJson` do
  */
-export function decodeBinary(desc: DescMessage, bytes: Uint8Array): DecodedRequest {
-  try {
-    if (hasMoreFields(desc, bytes, JSON_VALUES_MAX)) throw tooManyValues()
-    return { message: fromBinary(desc, bytes, { readUnknownFields: false }), findings: [] }
-  } catch (cause) {
-    if (cause instanceof Failure) throw cause
-    throw new Failure('MALFORMED_BODY', `the body is not a ${desc.typeName} in protobuf encoding`, { cause })
-  }
+export async function decodeJsonBody(desc: DescMessage, body: Buffer): Promise<DecodedRequest> {
+  return decodeJson(desc, await parseRequestJsonInSlices(body))
 }
 
 /**
@@ -87,12 +70,6 @@ export function readJson<Desc extends DescMessage>(desc: Desc, json: Json): Mess
   const message = fromJson(desc, withoutFreeForm(desc, json) as never)
   fillMessage(freeFormFields(desc), message, json)
   return message
-}
-
-/** The message in protobuf encoding, numbers of free-form values as the nearest doubles; `init` is what a handler returned. */
-export function encodeBinary(desc: DescMessage, init: ResultInit): Uint8Array {
-  const doubles = mapFreeForm(freeFormFields(desc), init, asDoubles)
-  return toBinary(desc, create(desc, doubles))
 }
 
 /**

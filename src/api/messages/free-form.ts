@@ -97,19 +97,6 @@ export function freeFormItems(message: object, field: DescField): readonly unkno
   return field.message !== undefined && isFreeForm(field.message) ? items.map(jsonOfField) : items
 }
 
-/** Tells whether a free-form field takes any JSON, and not only objects. */
-export function isFreeFormValue({ message }: DescField): boolean {
-  return message?.typeName === ValueSchema.typeName
-}
-
-/** A copy of a message, or of its init, without these fields. */
-export function withoutFields<Init extends object>(fields: readonly FreeFormField[], message: Init): Init {
-  const copy = { ...message } as Init & Entries
-  for (const { field } of fields)
-    if (fieldValue(message, field) !== undefined) (copy as Entries)[(field.oneof ?? field).localName] = undefined
-  return copy
-}
-
 /** Placeholder of a free-form value while protobuf writes the message around it. */
 export function placeholderOf(_value: unknown, { message }: DescField): unknown {
   return message?.typeName === ValueSchema.typeName ? NULL : {}

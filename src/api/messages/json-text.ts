@@ -81,18 +81,20 @@ function countMembers(value: Json): number {
   return count
 }
 
-/** Tells whether JSON has more than `valuesMax` members and elements; stops at the first one too many. */
-export function hasMoreValues(json: Json, valuesMax: number): boolean {
-  let left = valuesMax
-  const count = (value: Json): boolean => {
-    left -= 1
-    if (left < 0) return true
-    if (Array.isArray(value)) return (value as readonly Json[]).some(count)
-    if (!isJsonObject(value)) return false
-    for (const key in value) if (count(value[key] ?? null)) return true
-    return false
-  }
-  return count(json)
+/** Members and elements of JSON, and itself; stops counting beyond `valuesMax`. */
+export function countValues(json: Json, valuesMax: number): number {
+  let count = 1
+  if (Array.isArray(json))
+    for (const item of json as readonly Json[]) {
+      if (count > valuesMax) break
+      count += countValues(item, valuesMax - count)
+    }
+  else if (isJsonObject(json))
+    for (const key in json) {
+      if (count > valuesMax) break
+      count += countValues(json[key] ?? null, valuesMax - count)
+    }
+  return count
 }
 
 /** The failure for a message with more members and elements than are read. */

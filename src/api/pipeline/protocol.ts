@@ -1,3 +1,4 @@
+import type { Message } from '@bufbuild/protobuf'
 import type { Failure } from '../../base/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { DecodedRequest } from '../messages/codec.ts'
@@ -29,6 +30,12 @@ export interface RequestProtocol extends Protocol {
 export interface UnaryProtocol extends RequestProtocol {
   /** Encodes the message, then sends it: one that cannot be encoded can still be answered with an error. */
   sendResult(operation: Operation, exchange: Exchange, result: ResultInit): Promise<void>
+}
+
+/** A protocol that carries streams in both directions. */
+export interface DialogueProtocol extends StreamProtocol {
+  /** The messages of the request, as they come. @throws Failure COMPRESSION_UNSUPPORTED; what comes of the messages, while they are read */
+  decodeStream(exchange: Exchange): Promise<AsyncIterable<Message>>
 }
 
 /** A protocol that answers with several messages. */

@@ -52,12 +52,10 @@ export function completeExchange(
 /**
  * Writes one frame of a stream and waits for backpressure to end.
  *
- * @throws Failure CANCELLED when the client does not read within `writeTimeoutMs`, and when the request is done
+ * @throws Failure CANCELLED when the client does not read within `writeTimeoutMs`
  */
 export async function writeFrame(exchange: Exchange, frame: Uint8Array): Promise<void> {
-  const { response, context } = exchange
-  // Thrown into the loop over the handler, which closes the handler too.
-  if (context.isDone) throw new Failure('CANCELLED', 'the request is done')
+  const { response } = exchange
   if (!response.write(frame)) await withoutSlot(() => drained(exchange))
 }
 

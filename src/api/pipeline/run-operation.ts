@@ -7,7 +7,7 @@ import type { Operation } from '../operation.ts'
 import { acquireStreamSlot, inSlot } from './admission.ts'
 import { type AdmissionRule, assertWithinLimit, authenticate, limitAddress } from './authenticate.ts'
 import { startDeadline } from './deadline.ts'
-import { assertValidInSlices } from './validate.ts'
+import { assertValidInSlices, validated } from './validate.ts'
 
 /** A request as the pipeline knows it: of HTTP its exchange, of a tool no more than this. */
 export type ServiceRequest = Pick<Exchange, 'server' | 'context' | 'operationPath'>
@@ -88,6 +88,25 @@ export function runOperation<Result>(
       await assertValidInSlices(operation, decoded, received)
       return await handle(decoded.message)
     },
+  )
+}
+
+/**
+ * Runs a stream in both directions: entry, then the handler, whose messages are validated as they come. It holds no slot, since
+ * it waits for its client most of the time.
+ */
+export function runDialogue(
+  request: ServiceRequest,
+  operation: Operation,
+  receive: () => Promise<AsyncIterable<Message>>,
+  handle: (messages: AsyncIterable<Message>) => Promise<void>,
+): Promise<void> {
+  const rule = { ...ruleOf(operation, request.server.limits), takesSlot: false }
+  return runRequest(
+    request,
+    rule,
+    async () => NOTHING,
+    async () => handle(validated(operation, await receive())),
   )
 }
 

@@ -1,12 +1,18 @@
-import type { StatusCode } from '../../base/index.ts'
+import { Failure, type StatusCode } from '../../base/index.ts'
 import { readingOf } from '../access.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Operation, ServerStreamingOperation, UnaryOperation } from '../operation.ts'
+import type {
+  BidiStreamingOperation,
+  Operation,
+  ResultInit,
+  ServerStreamingOperation,
+  UnaryOperation,
+} from '../operation.ts'
 import { countUnsent, readCallerBody } from './admission.ts'
 import { chargeAnswer } from './authenticate.ts'
-import type { RequestProtocol, StreamProtocol, UnaryProtocol } from './protocol.ts'
+import type { DialogueProtocol, RequestProtocol, StreamProtocol, UnaryProtocol } from './protocol.ts'
 import { completeExchange, enforceWriteTimeout, sendError, writeFrame } from './respond.ts'
-import { type MessageSource, runOperation } from './run-operation.ts'
+import { type MessageSource, runDialogue, runOperation } from './run-operation.ts'
 
 /** A response that leaves more than this unsent gets a write timeout; below it, waiting for the client costs next to nothing. */
 const LARGE_BACKLOG_BYTES = 64 * 1024
@@ -47,26 +53,52 @@ export function serveUnary(exchange: Exchange, operation: UnaryOperation, protoc
   )
 }
 
-/** Serves one server stream: one message at a time, never faster than the client reads. Never rejects. */
-export async function serveStream(
+/** Serves one server stream. Never rejects. */
+export function serveStream(
   exchange: Exchange,
   operation: ServerStreamingOperation,
   protocol: StreamProtocol,
 ): Promise<void> {
+  const source = sourceOf(exchange, operation, protocol)
+  return serveResults(exchange, operation, protocol, (send) =>
+    runOperation(exchange, operation, source, (message) => send(operation.handle(message, exchange.context))),
+  )
+}
+
+/** Serves one stream in both directions. Never rejects. */
+export function serveDialogue(
+  exchange: Exchange,
+  operation: BidiStreamingOperation,
+  protocol: DialogueProtocol,
+): Promise<void> {
+  const receive = () => protocol.decodeStream(exchange)
+  return serveResults(exchange, operation, protocol, (send) =>
+    runDialogue(exchange, operation, receive, (messages) => send(operation.handle(messages, exchange.context))),
+  )
+}
+
+/** Sends results one at a time, never faster than the client reads. */
+async function serveResults(
+  exchange: Exchange,
+  operation: Operation,
+  protocol: StreamProtocol,
+  run: (send: (results: AsyncIterable<ResultInit>) => Promise<void>) => Promise<void>,
+): Promise<void> {
   const { server, context, response } = exchange
   openCall(exchange, operation, protocol)
   server.openStreams.add(context)
-  const source = sourceOf(exchange, operation, protocol)
+  const send = async (results: AsyncIterable<ResultInit>) => {
+    for await (const result of results) {
+      const frame = await protocol.frame(operation, result)
+      // Thrown into the loop over the handler, which closes the handler too.
+      if (context.isDone) throw new Failure('CANCELLED', 'the request is done')
+      if (!response.headersSent) protocol.open(exchange)
+      await writeFrame(exchange, frame)
+    }
+  }
   await serve(
     exchange,
-    () =>
-      runOperation(exchange, operation, source, async (message) => {
-        for await (const result of operation.handle(message, context)) {
-          const frame = await protocol.frame(operation, result)
-          if (!response.headersSent) protocol.open(exchange)
-          await writeFrame(exchange, frame)
-        }
-      }),
+    () => run(send),
     async () => {
       if (!response.headersSent) protocol.open(exchange)
       protocol.end(exchange, undefined)

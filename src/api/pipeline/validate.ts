@@ -1,3 +1,4 @@
+import type { Message } from '@bufbuild/protobuf'
 import { invalidFields, yieldToEventLoop } from '../../base/index.ts'
 import { LARGE_MESSAGE_BYTES } from '../limits.ts'
 import type { DecodedRequest } from '../messages/codec.ts'
@@ -20,6 +21,14 @@ export async function assertValidInSlices(
   await yieldToEventLoop()
 }
 
+/** The messages of a stream, each validated as it comes. @throws Failure as `assertValid` does, while they are read */
+export async function* validated(operation: Operation, messages: AsyncIterable<Message>): AsyncGenerator<Message> {
+  for await (const message of messages) {
+    assertValid(operation, { message, findings: [] })
+    yield message
+  }
+}
+
 /**
  * Validates a request and reports everything that is wrong with it in one failure: its form, the contract's rules, values
  * that cannot be stored, and the operation's own check.
@@ -29,7 +38,7 @@ export async function assertValidInSlices(
  * @param violations of the contract's rules
  * @throws Failure INVALID_FIELD, or the reason that a finding names
  */
-export function assertValid(
+function assertValid(
   operation: Operation,
   { message, findings }: DecodedRequest,
   violations = validateRules(operation.input, message),

@@ -1,10 +1,18 @@
 /**
- * The services of the product, served by connect-node alone: same handlers, authentication and validation, on the
- * database of a running `patchbay start`. Prints its port.
+ * The services of the product behind a bare connect-node server: same handlers, tokens, rules and database, and nothing else of
+ * the pipeline. On the database of a running `patchbay start`. Prints its port.
  */
 
-import { createApiServer, createServices, Health } from '../../../src/api/index.ts'
-import { systemClock } from '../../../src/base/index.ts'
+import { createServer as createServer1 } from 'node:http'
+import { createServer as createServer2 } from 'node:http2'
+import { type AddressInfo, createServer } from 'node:net'
+import { ConnectError, type Interceptor } from '@connectrpc/connect'
+import { connectNodeAdapter } from '@connectrpc/connect-node'
+import { callerKey } from '../../../src/api/caller.ts'
+import { createServices } from '../../../src/api/index.ts'
+import { validateRules } from '../../../src/api/messages/rules.ts'
+import { grpcCode } from '../../../src/api/pipeline/errors.ts'
+import { Failure, systemClock } from '../../../src/base/index.ts'
 import { readConfig } from '../../../src/config.ts'
 import { createContainer } from '../../../src/container.ts'
 import { openStorage } from '../../../src/open-storage.ts'
@@ -14,14 +22,35 @@ import { createAuthenticator } from '../../../src/tenancy/index.ts'
 const config = readConfig(process.env)
 const logger = silentLogger
 const storage = await openStorage(config, { applicationName: 'patchbay bench', isStart: false, logger })
-const server = createApiServer({
-  services: createServices(createContainer({ config, storage, logger })),
-  authenticator: createAuthenticator({ database: storage.database, clock: systemClock }),
-  clock: systemClock,
-  logger,
-  health: new Health([]),
-  limits: { rateRequestsMax: 0, rateAddressMax: 0 },
-  isConnectOnly: true,
+const services = createServices(createContainer({ config, storage, logger }))
+const authenticator = createAuthenticator({ database: storage.database, clock: systemClock })
+
+const serve: Interceptor = (next) => async (request) => {
+  try {
+    const text = request.header.get('authorization')?.replace(/^Bearer +/i, '') ?? ''
+    request.contextValues.set(callerKey, await authenticator.authenticate(authenticator.parseToken(text)))
+    if (!request.stream && validateRules(request.method.input, request.message).length > 0)
+      throw new Failure('INVALID_FIELD', 'invalid')
+    return await next(request)
+  } catch (error) {
+    throw error instanceof Failure ? new ConnectError(error.publicMessage, grpcCode(error)) : error
+  }
+}
+
+const handle = connectNodeAdapter({
+  interceptors: [serve],
+  routes(router) {
+    for (const { desc, implementation } of services) router.service(desc, implementation)
+  },
 })
-const { port } = await server.listen('127.0.0.1', 0)
-process.stdout.write(`${port}\n`)
+const http1 = createServer1(handle)
+const http2 = createServer2(handle)
+const port = createServer((socket) => {
+  socket.once('data', (head: Buffer) => {
+    socket.pause()
+    socket.unshift(head)
+    ;(head.toString('latin1', 0, 3) === 'PRI' ? http2 : http1).emit('connection', socket)
+    socket.resume()
+  })
+})
+port.listen(0, '127.0.0.1', () => process.stdout.write(`${(port.address() as AddressInfo).port}\n`))

@@ -1,8 +1,8 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createServices } from '../../../src/api/index.ts'
+import { decodeJsonBody } from '../../../src/api/messages/codec.ts'
 import { compileOperations, type UnaryOperation } from '../../../src/api/operation.ts'
-import { decodePayload } from '../../../src/api/protocols/framing.ts'
 import { RequestContext } from '../../../src/api/request-context.ts'
 import type { JsonObject } from '../../../src/base/index.ts'
 import { readConfig } from '../../../src/config.ts'
@@ -89,7 +89,7 @@ function calling(method: DescMethodUnary, request: JsonObject): Operation {
     const context = new RequestContext({ headers: {}, socket: {} })
     context.setMethod(method, 'test')
     context.setCaller(caller, undefined)
-    const { message } = await decodePayload(operation, 'json', Buffer.from(JSON.stringify(request)))
+    const { message } = await decodeJsonBody(operation.input, Buffer.from(JSON.stringify(request)))
     await operation.handle(message as never, context)
   }
 }
