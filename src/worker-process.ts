@@ -7,6 +7,7 @@ import { catchUpOf, type Modules, type ProcessDeps } from './container.ts'
 import { pruneDaemons } from './daemon-service/index.ts'
 import { logLoopErrors } from './database/index.ts'
 import { ATTEMPT_DAYS, DELIVERY_DAYS, DELIVERY_TASKS, DeliveryWorker } from './deliveries/index.ts'
+import type { Lease } from './due-work/index.ts'
 import { EVENT_DAYS } from './events/index.ts'
 import {
   createInboundWorker,
@@ -22,7 +23,7 @@ import {
 } from './integrations/index.ts'
 import { linkSessionCleaner } from './link-sessions/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
-import { type ClaimedRun, type ExecuteRun, unservedRegionMonitor } from './runs/index.ts'
+import { type ExecuteRun, type QueuedRun, unservedRegionMonitor } from './runs/index.ts'
 import { findTriggersOfResource, startHintedRuns } from './schedules/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
 import { createTaskRunner, taskCleaner } from './tasks/index.ts'
@@ -113,7 +114,7 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
 }
 
 /** Executes runs that deliver to a webhook. */
-function createRunExecution(modules: Modules, logger: Logger): ExecuteRun<ClaimedRun> {
+function createRunExecution(modules: Modules, logger: Logger): ExecuteRun<Lease<QueuedRun>> {
   const { proxy, evaluator, unifiedMappings: mappings, accounts } = modules
   const deps = {
     ...modules,

@@ -1,12 +1,13 @@
 import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { ClaimedResource, ClaimedRun as ClaimedRunMessage } from '../../gen/patchbay/v1/daemon_pb.ts'
 import { type DotPath, type JsonObject, parseDotPath, parseJson } from '../base/index.ts'
-import type { LeasedRun } from '../runs/index.ts'
+import type { Lease } from '../due-work/index.ts'
+import type { ExecutedRun } from '../runs/index.ts'
 import { DEFAULT_ID_PATH, type ExecutableRun } from '../syncs/index.ts'
 import type { RunHolder } from './store.ts'
 
 /** A claimed run as the engine, source and store need it. */
-export interface DaemonRun extends ExecutableRun, LeasedRun {
+export interface DaemonRun extends ExecutableRun, Lease<ExecutedRun> {
   readonly holder: RunHolder
   readonly integratedAccountId: string
   readonly attemptsMax: number

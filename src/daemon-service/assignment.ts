@@ -2,11 +2,13 @@ import type { SyncableAccount } from '../accounts/index.ts'
 import { formatDotPath, type JsonObject } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
 import { publicVariables } from '../definitions/index.ts'
-import type { ClaimedRun, Run } from '../runs/index.ts'
+import type { Lease } from '../due-work/index.ts'
+import type { QueuedRun, Run } from '../runs/index.ts'
 import { isUnifiedName, type MappingFinder, methodFacts, readSyncResources, unifiedRefOf } from '../syncs/index.ts'
 
 /** A claimed run with everything that a daemon needs to execute it, except records and credentials. */
-export interface Assignment extends Pick<ClaimedRun, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'attemptsMax'> {
+export interface Assignment
+  extends Pick<Lease<QueuedRun>, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'attemptsMax'> {
   readonly run: Run
   readonly tenantId: string
   readonly context: JsonObject
@@ -34,7 +36,7 @@ interface AssignedResource {
  * @param recordSchemas of the run's resources, see `findRecordSchemas`
  */
 export function createAssignment(
-  claimed: ClaimedRun,
+  claimed: Lease<QueuedRun>,
   run: Run,
   { account, definition }: SyncableAccount,
   recordSchemas: readonly (JsonObject | undefined)[],

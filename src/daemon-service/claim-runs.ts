@@ -1,6 +1,7 @@
 import { Failure, outliveRequest } from '../base/index.ts'
 import { isDatabaseUnavailable } from '../database/index.ts'
-import { type ClaimedRun, daemonQueueGroup, findRuns, LEASE_EXPIRED, type Outcome, type Run } from '../runs/index.ts'
+import type { Lease } from '../due-work/index.ts'
+import { daemonQueueGroup, findRuns, LEASE_EXPIRED, type Outcome, type QueuedRun, type Run } from '../runs/index.ts'
 import { startFailureOutcome } from '../syncs/index.ts'
 import { type Assignment, createAssignment, findRecordSchemas } from './assignment.ts'
 import { type DaemonsDeps, markDaemonSeen } from './daemon.ts'
@@ -61,12 +62,12 @@ async function claimOnce(
 
 async function assign(
   deps: ClaimDeps,
-  claimed: readonly ClaimedRun[],
+  claimed: readonly Lease<QueuedRun>[],
   signal: AbortSignal,
 ): Promise<readonly Assignment[]> {
   const runs = new Map((await findRuns(deps.database.pool, claimed)).map((run) => [run.id, run]))
-  const assigned: { readonly lease: ClaimedRun; readonly assignment: Assignment }[] = []
-  const ended: { readonly lease: ClaimedRun; readonly outcome: Outcome }[] = []
+  const assigned: { readonly lease: Lease<QueuedRun>; readonly assignment: Assignment }[] = []
+  const ended: { readonly lease: Lease<QueuedRun>; readonly outcome: Outcome }[] = []
   for (const lease of claimed) {
     const run = runs.get(lease.id)
     if (run === undefined) continue
@@ -81,7 +82,7 @@ async function assign(
 }
 
 /** The assignment, or the outcome of a run that cannot be assigned. @throws while the database is unavailable: then the leases expire */
-async function assignOrOutcome(deps: ClaimDeps, lease: ClaimedRun, run: Run): Promise<Assignment | Outcome> {
+async function assignOrOutcome(deps: ClaimDeps, lease: Lease<QueuedRun>, run: Run): Promise<Assignment | Outcome> {
   if (lease.attemptsExhausted) return { kind: 'failed', error: LEASE_EXPIRED }
   try {
     const account = await deps.loadAccount(lease.environmentId, lease.integratedAccountId)

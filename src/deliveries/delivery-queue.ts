@@ -1,13 +1,14 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import {
   type Availability,
   type Outcome,
   Queue,
   type QueueDeps,
+  type QueuedItem,
   type QueuePolicy,
   type SettledWork,
-  type TakenLease,
   type TurnClaim,
 } from '../runs/index.ts'
 import { recordWebhookOutcomes, type WebhookOutcome } from '../webhooks/index.ts'
@@ -38,7 +39,7 @@ export const DELIVERY_POLICY: QueuePolicy = {
 }
 
 /** A delivery that this process is to send. */
-export type ClaimedDelivery = TakenLease & Availability & DeliveryPayload
+export type QueuedDelivery = QueuedItem & Availability & DeliveryPayload
 
 /** Why a delivery is not sent. */
 export type DiscardReason =
@@ -50,7 +51,7 @@ export type DiscardReason =
 
 /** How the work on a claimed delivery ended. */
 export interface DeliverySettlement {
-  readonly delivery: ClaimedDelivery
+  readonly delivery: Lease<QueuedDelivery>
   /** `stopped`: it is discarded. */
   readonly outcome: Outcome
   /** The attempt that was made. */
@@ -76,7 +77,7 @@ export class DeliveryQueue extends Queue<DeliveryPayload, DeliverySettlement> {
   }
 
   /** Leases deliveries, in a statement for each visit of the webhooks. */
-  async claim(claim: TurnClaim): Promise<readonly ClaimedDelivery[]> {
+  async claim(claim: TurnClaim): Promise<readonly Lease<QueuedDelivery>[]> {
     return await this.leaseInTurns(this.#database.pool, claim)
   }
 

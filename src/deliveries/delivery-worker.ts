@@ -1,5 +1,6 @@
 import { type Clock, Failure, MicroBatcher, PollLoop, type PollLoopDeps, type Random, TtlCache } from '../base/index.ts'
 import { type Database, isDatabaseUnavailable } from '../database/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import { type EventRecord, findEventsByRefs } from '../events/index.ts'
 import { REAP_INTERVAL_MS } from '../runs/index.ts'
@@ -13,7 +14,7 @@ import {
   type WebhookRef,
 } from '../webhooks/index.ts'
 import type { DeliveryState } from './delivery.ts'
-import { type ClaimedDelivery, DeliveryQueue, type DeliverySettlement } from './delivery-queue.ts'
+import { DeliveryQueue, type DeliverySettlement, type QueuedDelivery } from './delivery-queue.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { InFlight } from './in-flight.ts'
 import { type DeliveryParts, sendDelivery } from './send.ts'
@@ -251,7 +252,9 @@ export class DeliveryWorker implements AsyncDisposable {
   }
 
   /** Webhooks and events of claimed deliveries, in two statements. */
-  async #loadParts(claimed: readonly ClaimedDelivery[]): Promise<(delivery: ClaimedDelivery) => DeliveryParts> {
+  async #loadParts(
+    claimed: readonly Lease<QueuedDelivery>[],
+  ): Promise<(delivery: Lease<QueuedDelivery>) => DeliveryParts> {
     const { pool } = this.#deps.database
     const webhooks = new Map<string, DeliveryParts['webhook']>()
     const events = new Map(claimed.map(({ environmentId, eventId }) => [eventId, { environmentId, eventId }]))
@@ -293,9 +296,9 @@ export class DeliveryWorker implements AsyncDisposable {
   }
 
   #begin(
-    delivery: ClaimedDelivery,
+    delivery: Lease<QueuedDelivery>,
     group: string,
-    parts: Promise<(delivery: ClaimedDelivery) => DeliveryParts>,
+    parts: Promise<(delivery: Lease<QueuedDelivery>) => DeliveryParts>,
     requestedMs: number,
   ): void {
     const attempt = this.#attempt(delivery, group, parts, requestedMs + this.#queue.leaseMs)
@@ -312,9 +315,9 @@ export class DeliveryWorker implements AsyncDisposable {
 
   /** Sends a delivery, leaves its slot, and settles it. */
   async #attempt(
-    delivery: ClaimedDelivery,
+    delivery: Lease<QueuedDelivery>,
     group: string,
-    parts: Promise<(delivery: ClaimedDelivery) => DeliveryParts>,
+    parts: Promise<(delivery: Lease<QueuedDelivery>) => DeliveryParts>,
     leaseEndsMs: number,
   ): Promise<void> {
     const settlement = await this.#send(delivery, parts, leaseEndsMs)
@@ -332,8 +335,8 @@ export class DeliveryWorker implements AsyncDisposable {
   }
 
   async #send(
-    delivery: ClaimedDelivery,
-    parts: Promise<(delivery: ClaimedDelivery) => DeliveryParts>,
+    delivery: Lease<QueuedDelivery>,
+    parts: Promise<(delivery: Lease<QueuedDelivery>) => DeliveryParts>,
     leaseEndsMs: number,
   ): Promise<DeliverySettlement> {
     const { signal } = this.#stop
@@ -376,7 +379,7 @@ const UNEXPECTED: DeliverySettlement['outcome'] = {
   error: { reason: 'INTERNAL', message: 'the attempt failed unexpectedly' },
 }
 
-function released(delivery: ClaimedDelivery): DeliverySettlement {
+function released(delivery: Lease<QueuedDelivery>): DeliverySettlement {
   return { delivery, outcome: { kind: 'released' } }
 }
 

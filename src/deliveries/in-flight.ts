@@ -1,6 +1,7 @@
 import { HOUR_MS } from '../base/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import type { KeyLimit } from '../runs/index.ts'
-import type { ClaimedDelivery } from './delivery-queue.ts'
+import type { QueuedDelivery } from './delivery-queue.ts'
 import { IN_FLIGHT_PER_WEBHOOK_MAX } from './sql/queue.ts'
 
 /** An attempt that takes longer leaves its slot to others: its receiver hangs. */
@@ -78,7 +79,7 @@ export class InFlight {
     return this.#promptOf.get(group) ?? 0
   }
 
-  begin({ leaseId, concurrencyKey: webhookId }: ClaimedDelivery, group: string, nowMs: number): void {
+  begin({ leaseId, concurrencyKey: webhookId }: Lease<QueuedDelivery>, group: string, nowMs: number): void {
     this.#nowMs = nowMs
     const state = this.#states.get(webhookId)
     if (state !== undefined) state.usedMs = nowMs
@@ -95,7 +96,7 @@ export class InFlight {
    *
    * @param hasKeptUp true: the receiver accepted it; false: it took too long; undefined: neither
    */
-  end({ leaseId }: ClaimedDelivery, hasKeptUp: boolean | undefined): void {
+  end({ leaseId }: Lease<QueuedDelivery>, hasKeptUp: boolean | undefined): void {
     const attempt = this.#prompt.get(leaseId) ?? this.#slow.get(leaseId)
     if (attempt === undefined) return
     const { webhookId, group } = attempt
@@ -110,7 +111,7 @@ export class InFlight {
    *
    * @returns whether its webhook had all leases it may, and now has half of them: there may be more for it in the queue
    */
-  endLease({ concurrencyKey: webhookId }: ClaimedDelivery, group: string): boolean {
+  endLease({ concurrencyKey: webhookId }: Lease<QueuedDelivery>, group: string): boolean {
     const key = `${group}/${webhookId}`
     const share = this.#shares.get(key)
     if (share === undefined) return false

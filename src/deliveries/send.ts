@@ -1,5 +1,6 @@
 import { DAY_MS, lowestIdAt, MINUTE_MS } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { EventRecord } from '../events/index.ts'
 import { takeRequest } from '../rate-limits/index.ts'
@@ -14,7 +15,7 @@ import {
   sendDeliveryRequest,
   withCurrentSecrets,
 } from '../webhooks/index.ts'
-import type { ClaimedDelivery, DeliverySettlement, DiscardReason } from './delivery-queue.ts'
+import type { DeliverySettlement, DiscardReason, QueuedDelivery } from './delivery-queue.ts'
 import type { NewAttempt } from './sql/delivery.ts'
 
 /** What sending one delivery takes. */
@@ -44,7 +45,7 @@ const UNREADABLE_MS_MAX = 3 * DAY_MS
  */
 export async function sendDelivery(
   deps: SendDeps,
-  delivery: ClaimedDelivery,
+  delivery: Lease<QueuedDelivery>,
   { webhook, event }: DeliveryParts,
   signal: AbortSignal,
 ): Promise<DeliverySettlement> {
@@ -63,14 +64,14 @@ export async function sendDelivery(
   return { delivery, ...outcomeOf(exchange), attempt: attemptRecord(delivery, signer, request, exchange) }
 }
 
-function unreadable(delivery: ClaimedDelivery, now: Date): DeliverySettlement {
+function unreadable(delivery: Lease<QueuedDelivery>, now: Date): DeliverySettlement {
   const error: RunError = { reason: 'SECRET_UNREADABLE', message: 'the secrets of the webhook cannot be decrypted' }
   const isOver = delivery.id < lowestIdAt(new Date(now.getTime() - UNREADABLE_MS_MAX))
   if (isOver) return { delivery, outcome: { kind: 'failed', error }, errorClass: 'webhook_unreadable' }
   return { delivery, outcome: { kind: 'rate_limited', afterMs: UNREADABLE_PAUSE_MS, error } }
 }
 
-function discarded(delivery: ClaimedDelivery, discardReason: DiscardReason): DeliverySettlement {
+function discarded(delivery: Lease<QueuedDelivery>, discardReason: DiscardReason): DeliverySettlement {
   return { delivery, outcome: { kind: 'stopped' }, discardReason }
 }
 
@@ -106,7 +107,7 @@ function outcomeOf({ attempt }: DeliveryExchange): Pick<DeliverySettlement, 'out
 }
 
 function attemptRecord(
-  { id, environmentId, attempt: n, availableAt }: ClaimedDelivery,
+  { id, environmentId, attempt: n, availableAt }: Lease<QueuedDelivery>,
   webhook: LoadedWebhook,
   request: DeliveryRequest,
   exchange: DeliveryExchange,

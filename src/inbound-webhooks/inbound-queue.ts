@@ -1,13 +1,14 @@
 import { MicroBatcher } from '../base/index.ts'
 import { type Database, type Db, isDatabaseUnavailable } from '../database/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import {
   type Outcome,
   Queue,
   type QueueDeps,
+  type QueuedItem,
   type QueuePolicy,
   type SettledItem,
   type SettledWork,
-  type TakenLease,
 } from '../runs/index.ts'
 import { CONTENT_EXPUNGED, failedAt, type ProcessingOutcome } from './effects.ts'
 import { findStoredRequests, type StoredRequest } from './sql/processing.ts'
@@ -15,7 +16,7 @@ import { hasWaitingEvents, INBOUND_QUEUE, INBOUND_QUEUE_GROUPS, type InboundQueu
 import { ContextRejected, type EffectDeps, type FinishedEvent, storeEffects } from './store-effects.ts'
 
 /** An event that is leased to be processed. */
-export interface LeasedEvent extends TakenLease {
+export interface QueuedEvent extends QueuedItem {
   readonly isReplay: boolean
   /** How long the lease holds from the claim on. */
   readonly leaseMs: number
@@ -27,7 +28,7 @@ export interface LeasedEvent extends TakenLease {
 
 /** What became of a leased event. */
 export interface ProcessedLease {
-  readonly lease: LeasedEvent
+  readonly lease: Lease<QueuedEvent>
   readonly outcome: ProcessingOutcome
 }
 
@@ -71,7 +72,7 @@ export class InboundQueue extends Queue<InboundQueuePayload, ProcessedLease> {
   }
 
   /** Leases up to `limit` events; the addresses take turns. Costs one look at an index while nothing waits. */
-  async claim(holder: string, limit: number): Promise<readonly LeasedEvent[]> {
+  async claim(holder: string, limit: number): Promise<readonly Lease<QueuedEvent>[]> {
     if (!(await hasWaitingEvents(this.#database.pool))) return []
     return await this.#database.transaction(async (tx) => {
       const { received, replay } = INBOUND_QUEUE_GROUPS

@@ -2,6 +2,7 @@ import { findAccountsByContext } from '../accounts/index.ts'
 import { Failure, type JsonObject } from '../base/index.ts'
 import { type Database, findDatabaseProblem } from '../database/index.ts'
 import { movesMore } from '../definitions/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import { environmentRoots } from '../expressions/index.ts'
 import { accountSecrets } from '../proxy/index.ts'
 import { Redactor } from '../redaction/index.ts'
@@ -15,7 +16,7 @@ import {
 } from './effects.ts'
 import { type ExpressionDeps, evaluateHandshake, type Handshake, handshakeFacts } from './handshake.ts'
 import type { InboundContent, InboundEventRecord } from './inbound-event.ts'
-import type { LeasedEvent } from './inbound-queue.ts'
+import type { QueuedEvent } from './inbound-queue.ts'
 import { defaultItems, type InboundItem, readItems, readLookupValues } from './mapping.ts'
 import { expressionInput, type ParsedRequest, parseRequest } from './parsed-request.ts'
 import { groupByValue, LOOKUP_ACCOUNTS_MAX, listLookupValues, type RoutingSource, routeItems } from './routing.ts'
@@ -43,7 +44,7 @@ const EVENTS_BYTES_MAX = 5 * 1024 * 1024
  *
  * Never throws. The payload that was made when the webhook was received is used; a replay makes it anew.
  */
-export async function processInboundEvent(deps: ProcessingDeps, lease: LeasedEvent): Promise<ProcessingOutcome> {
+export async function processInboundEvent(deps: ProcessingDeps, lease: Lease<QueuedEvent>): Promise<ProcessingOutcome> {
   const steps = new StepRecorder()
   const secrets: string[] = []
   const redactor = new Redactor(() => secrets)
@@ -75,7 +76,7 @@ interface Processing {
 /** @param secrets filled with the secrets of the source, as soon as they are known */
 async function runSteps(
   deps: ProcessingDeps,
-  lease: LeasedEvent,
+  lease: Lease<QueuedEvent>,
   steps: StepRecorder,
   secrets: string[],
 ): Promise<ProcessingOutcome> {
@@ -103,7 +104,7 @@ async function runSteps(
   return { kind: 'done', effects, trace: steps.trace }
 }
 
-async function load(deps: ProcessingDeps, { stored, attemptsExhausted }: LeasedEvent) {
+async function load(deps: ProcessingDeps, { stored, attemptsExhausted }: Lease<QueuedEvent>) {
   if (stored === undefined || stored.content === null)
     throw new Failure('RESOURCE_NOT_FOUND', 'the content of the webhook was deleted')
   if (attemptsExhausted)
@@ -132,7 +133,7 @@ function sourceSecrets({ plan, values }: InboundSource): readonly string[] {
 /** With the payload that was made when it was received, unless a transform changes more than that: it is not stored. */
 async function transformed(
   deps: ProcessingDeps,
-  { isReplay }: LeasedEvent,
+  { isReplay }: Lease<QueuedEvent>,
   source: InboundSource,
   { payload }: InboundContent,
   received: ParsedRequest,
@@ -220,7 +221,7 @@ function contextEffect(
 }
 
 /** Why a request may not change contexts. */
-function whyNoUpdate({ isReplay }: LeasedEvent, { signature }: InboundEventRecord): string | undefined {
+function whyNoUpdate({ isReplay }: Lease<QueuedEvent>, { signature }: InboundEventRecord): string | undefined {
   if (isReplay) return 'a replay does not change the context: it would undo later changes'
   return signature === 'valid' ? undefined : 'a request without a valid signature does not change the context'
 }

@@ -1,14 +1,15 @@
 import { backoffMs, type Clock, Failure, PollLoop, type PollLoopDeps, type Random } from '../base/index.ts'
 import { isDatabaseUnavailable } from '../database/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import { failedAt, type ProcessingOutcome } from './effects.ts'
-import type { InboundQueue, LeasedEvent } from './inbound-queue.ts'
+import type { InboundQueue, QueuedEvent } from './inbound-queue.ts'
 
 /** What processing received webhooks takes. */
 export interface InboundProcessorDeps extends PollLoopDeps {
   readonly queue: Pick<InboundQueue, 'claim' | 'finish' | 'reap'>
   /** Finds out what an event leads to, and does nothing of it. Never throws. */
-  readonly process: (lease: LeasedEvent) => Promise<ProcessingOutcome>
+  readonly process: (lease: Lease<QueuedEvent>) => Promise<ProcessingOutcome>
   readonly clock: Clock
   readonly random: Random
   readonly logger: Pick<Logger, 'warn' | 'error'>
@@ -88,7 +89,7 @@ export class InboundProcessor implements AsyncDisposable {
     await this.#reaper[Symbol.asyncDispose]()
   }
 
-  #begin(lease: LeasedEvent, claimedMs: number): void {
+  #begin(lease: Lease<QueuedEvent>, claimedMs: number): void {
     const work = this.#process(lease, claimedMs).finally(() => {
       this.#running.delete(work)
       this.#claims.wake()
@@ -96,7 +97,7 @@ export class InboundProcessor implements AsyncDisposable {
     this.#running.add(work)
   }
 
-  async #process(lease: LeasedEvent, claimedMs: number): Promise<void> {
+  async #process(lease: Lease<QueuedEvent>, claimedMs: number): Promise<void> {
     const outcome = await this.#deps.process(lease)
     try {
       await this.#finish(lease, outcome, claimedMs)
@@ -106,7 +107,7 @@ export class InboundProcessor implements AsyncDisposable {
   }
 
   /** Repeats the transaction through an outage for as long as the lease holds; an error of the data fails the event. */
-  async #finish(lease: LeasedEvent, outcome: ProcessingOutcome, claimedMs: number): Promise<void> {
+  async #finish(lease: Lease<QueuedEvent>, outcome: ProcessingOutcome, claimedMs: number): Promise<void> {
     const { queue, clock, random } = this.#deps
     const leaseMs = lease.leaseMs
     for (let failures = 1; clock.monotonicMs() - claimedMs < leaseMs; failures++) {
@@ -120,7 +121,7 @@ export class InboundProcessor implements AsyncDisposable {
     }
   }
 
-  #report({ environmentId, stored }: LeasedEvent, outcome: ProcessingOutcome): void {
+  #report({ environmentId, stored }: Lease<QueuedEvent>, outcome: ProcessingOutcome): void {
     const { onProcessed, onStored } = this.#deps
     onStored?.()
     if (onProcessed === undefined || stored === undefined || outcome.kind !== 'done') return
@@ -128,7 +129,7 @@ export class InboundProcessor implements AsyncDisposable {
     for (const id of new Set(accounts)) onProcessed({ environmentId, id }, stored.event.receivedAt)
   }
 
-  async #giveUp(lease: LeasedEvent, { trace }: ProcessingOutcome, error: unknown): Promise<void> {
+  async #giveUp(lease: Lease<QueuedEvent>, { trace }: ProcessingOutcome, error: unknown): Promise<void> {
     const { logger, queue } = this.#deps
     logger.error({ inbound_event_id: lease.id, ...describeError(error) }, 'what a webhook leads to was not stored')
     const failure = error instanceof Failure ? error : new Failure('INTERNAL', 'the effects could not be stored')

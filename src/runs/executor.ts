@@ -1,13 +1,13 @@
 import { type Clock, type JsonObject, PollLoop, type PollLoopDeps } from '../base/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import { HeldLease, isLeaseLost } from './lease.ts'
 import type { HeartbeatResult, Outcome } from './queue.ts'
 import type { DecidedEnding, ResourceStats, RunOutcome, RunProgress } from './run.ts'
 
 /** What the executor reads of a run it holds. */
-export interface LeasedRun {
+export interface ExecutedRun {
   readonly id: string
-  readonly leaseId: string
   /** From 1. */
   readonly attempt: number
   /** Counters of earlier attempts, which count nothing here. */
@@ -22,7 +22,7 @@ export interface SavedProgress {
 }
 
 /** Where runs are leased: the queue of the database for a worker, the API of the service for a daemon. */
-export interface RunLeases<Run extends LeasedRun> {
+export interface RunLeases<Run extends Lease<ExecutedRun>> {
   /** Leases are renewed this often. */
   readonly heartbeatIntervalMs: number
   /** Progress is saved after a page, but no oftener; the last one in any case. */
@@ -73,7 +73,7 @@ export type ExecuteRun<Run extends { readonly id: string }> = (
 ) => Promise<RunOutcome>
 
 /** What an executor needs. */
-export interface RunExecutorDeps<Run extends LeasedRun> extends PollLoopDeps {
+export interface RunExecutorDeps<Run extends Lease<ExecutedRun>> extends PollLoopDeps {
   readonly leases: RunLeases<Run>
   readonly executeRun: ExecuteRun<Run>
   readonly clock: Clock
@@ -113,7 +113,7 @@ const SLOW_CLAIM_SHARE = 0.1
  * At-least-once: a process that dies leaves its leases to expire, and another one resumes the runs at their last checkpoint.
  * Everything written for a run names its lease, so a process that was suspended meanwhile writes nothing.
  */
-export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
+export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposable {
   readonly #deps: RunExecutorDeps<Run>
   readonly #claims: PollLoop
   readonly #heartbeats: PollLoop
@@ -296,15 +296,15 @@ export class RunExecutor<Run extends LeasedRun> implements AsyncDisposable {
   }
 }
 
-type WriteDeps<Run extends LeasedRun> = Pick<RunExecutorDeps<Run>, 'leases' | 'clock' | 'logger'>
+type WriteDeps<Run extends Lease<ExecutedRun>> = Pick<RunExecutorDeps<Run>, 'leases' | 'clock' | 'logger'>
 
 /** Saves progress after a page, at most once per `saveIntervalMs`. What is not saved is done again by the next holder. */
-class ProgressWriter<Run extends LeasedRun> implements RunProgress {
+class ProgressWriter<Run extends Lease<ExecutedRun>> implements RunProgress {
   readonly #deps: WriteDeps<Run>
   readonly #held: HeldLease<Run>
   readonly #draining: AbortSignal
   readonly #onSaved: (added: { readonly pages: number; readonly records: number }) => void
-  #savedStats: LeasedRun['resourceStats']
+  #savedStats: ExecutedRun['resourceStats']
   #savedMs = Number.NEGATIVE_INFINITY
   #unsaved: SavedProgress | undefined
   /** The last write of `showWait`; never rejects. */
@@ -367,7 +367,7 @@ class ProgressWriter<Run extends LeasedRun> implements RunProgress {
  *
  * @throws Failure LEASE_LOST
  */
-async function retryWhileHeld<Run extends LeasedRun, Result>(
+async function retryWhileHeld<Run extends Lease<ExecutedRun>, Result>(
   { leases, clock }: WriteDeps<Run>,
   held: HeldLease<Run>,
   write: () => Promise<Result>,
@@ -386,7 +386,7 @@ async function retryWhileHeld<Run extends LeasedRun, Result>(
   }
 }
 
-function sumOf(stats: LeasedRun['resourceStats'], name: 'pages' | 'delivered'): number {
+function sumOf(stats: ExecutedRun['resourceStats'], name: 'pages' | 'delivered'): number {
   return stats.reduce((sum, each) => sum + each[name], 0)
 }
 

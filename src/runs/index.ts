@@ -7,10 +7,10 @@
 
 export {
   type ClaimedRuns,
+  type ExecutedRun,
   type ExecuteRun,
   type HeartbeatState,
   type LeaseAnswer,
-  type LeasedRun,
   RunExecutor,
   type RunExecutorStats,
   type RunLeases,
@@ -30,13 +30,13 @@ export {
   REAP_INTERVAL_MS,
 } from './retry-policy.ts'
 export {
-  type ClaimedRun,
   type CompletedStatus,
   type DecidedEnding,
   daemonQueueGroup,
   type ErrorHandling,
   type ParentRef,
   QUEUE_DEPTH_MAX,
+  type QueuedRun,
   queueGroupOf,
   type ResourceStats,
   type Run,
@@ -70,9 +70,9 @@ export { RUN_DAY_TABLES } from './sql/days.ts'
 export {
   insertWaitingSql,
   type LeaseKey,
+  type QueuedItem,
   type QueueTable,
   type SettledItem,
-  type TakenLease,
 } from './sql/queue.ts'
 export type { Availability, KeyLimit } from './sql/round-robin-claim.ts'
 export {

@@ -1,9 +1,10 @@
 import { MicroBatcher } from '../base/index.ts'
 import { isDatabaseUnavailable } from '../database/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import type { RunLeases } from './executor.ts'
 import type { Settled, Settlement } from './queue.ts'
 import { HEARTBEAT_INTERVAL_MS, QUEUE_POLICY } from './retry-policy.ts'
-import { type ClaimedRun, WEBHOOK_QUEUE_GROUP } from './run.ts'
+import { type QueuedRun, WEBHOOK_QUEUE_GROUP } from './run.ts'
 import type { RunQueue } from './run-queue.ts'
 
 /** Which runs a worker claims, and as whom. */
@@ -23,7 +24,7 @@ const UNAVAILABLE_PAUSE_MS = 250
 export function createQueueLeases(
   queue: Pick<RunQueue, 'claim' | 'save' | 'showWait' | 'heartbeat' | 'settle'>,
   { holder, regions }: QueueLeasesOptions,
-): RunLeases<ClaimedRun> {
+): RunLeases<Lease<QueuedRun>> {
   const settlements = new MicroBatcher<Settlement, Settled>({
     concurrencyMax: 1,
     batchMax: SETTLEMENTS_PER_TRANSACTION_MAX,

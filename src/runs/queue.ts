@@ -1,5 +1,6 @@
 import { newId, type Random } from '../base/index.ts'
 import type { Database, Db } from '../database/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import { type QueuePolicy, REAP_BATCH, resolveExpiry, resolveOutcome } from './retry-policy.ts'
 import type { DecidedEnding, RunOutcome } from './run.ts'
 import {
@@ -8,11 +9,11 @@ import {
   type LeaseKey,
   type LeaseSettlement,
   lockExpiredLeases,
+  type QueuedItem,
   type QueueTable,
   renewLeases,
   type SettledItem,
   settleLeases,
-  type TakenLease,
 } from './sql/queue.ts'
 import { type Availability, claimRoundRobin, type KeyLimit } from './sql/round-robin-claim.ts'
 
@@ -94,7 +95,7 @@ export abstract class Queue<Payload, Result = undefined> {
   }
 
   /** Leases up to `limit` items, fairly between concurrency keys. */
-  protected async lease(tx: Db, claim: Claim): Promise<readonly (TakenLease & Payload)[]> {
+  protected async lease(tx: Db, claim: Claim): Promise<readonly Lease<QueuedItem & Payload>[]> {
     return await claimItems(tx, this.#table, {
       group: claim.group,
       holder: claim.holder,
@@ -109,9 +110,12 @@ export abstract class Queue<Payload, Result = undefined> {
    * Leases up to `limit` items of a table with `leasesPerKey`; the keys take turns. Every key has had its turn when fewer are
    * returned, unless there are more than `VISITS_MAX` times those of one visit.
    */
-  protected async leaseInTurns(tx: Db, claim: TurnClaim): Promise<readonly (TakenLease & Availability & Payload)[]> {
+  protected async leaseInTurns(
+    tx: Db,
+    claim: TurnClaim,
+  ): Promise<readonly Lease<QueuedItem & Availability & Payload>[]> {
     const { group, holder, limit, keyLimits = [] } = claim
-    const leases: (TakenLease & Availability & Payload)[] = []
+    const leases: Lease<QueuedItem & Availability & Payload>[] = []
     let isOver = false
     for (let visits = 0; visits < VISITS_MAX && leases.length < limit && !isOver; visits++) {
       const visit = await claimRoundRobin<Payload>(tx, this.#table, {

@@ -99,7 +99,7 @@ const LEASE_LOST_RESULT: FinalResult = { status: 'failed', error: LEASE_EXPIRED 
  * Retry policy: what becomes of an item whose lease has expired. It is available again immediately, since the lease was
  * delay enough; the attempt counts, or work that kills its worker would kill one worker after another.
  *
- * When the attempts are exhausted the item is leased once more (`ClaimedRun.attemptsExhausted`), to report the failure to its
+ * When the attempts are exhausted the item is leased once more (`QueuedRun.attemptsExhausted`), to report the failure to its
  * destination; the expiry of that lease fails it without a report.
  *
  * @param ending how the item was to end: its holder may have reported that to the destination, so that it ends in no other way

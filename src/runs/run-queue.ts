@@ -1,14 +1,15 @@
 import type { JsonObject } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import { areFullyDelivered, resourceKeys } from './incremental.ts'
 import { leaseLost } from './lease.ts'
 import { type Claim, Queue, type QueueDeps } from './queue.ts'
 import { attemptsMaxOf, QUEUE_POLICY, type QueuePolicy } from './retry-policy.ts'
 import {
-  type ClaimedRun,
   DAEMON_QUEUE_GROUP_PREFIX,
   type DecidedEnding,
   QUEUE_DEPTH_MAX,
+  type QueuedRun,
   queueGroupOf,
   type ResourceStats,
   type RunDestination,
@@ -17,7 +18,7 @@ import {
 import { STATUS_EVENTS } from './run-event-types.ts'
 import { recordRunEvents } from './run-events.ts'
 import { advancePreviousRuns, findPreviousRunDates } from './sql/previous-run.ts'
-import { countWaiting, insertWaiting, type LeaseKey, type SettledItem, type TakenLease } from './sql/queue.ts'
+import { countWaiting, insertWaiting, type LeaseKey, type QueuedItem, type SettledItem } from './sql/queue.ts'
 import type { RunChange } from './sql/run-events.ts'
 import {
   findRunEndings,
@@ -87,7 +88,7 @@ export class RunQueue extends Queue<RunPayload> {
    * Lease and record are one durable commit before the holder knows of them: after a crash of the database no holder is
    * without a lease, and every leased run is marked running.
    */
-  async claim(claim: Claim): Promise<readonly ClaimedRun[]> {
+  async claim(claim: Claim): Promise<readonly Lease<QueuedRun>[]> {
     return await this.#database.transaction(async (tx) => {
       const leases = await this.lease(tx, claim)
       if (leases.length === 0) return []
@@ -168,10 +169,11 @@ function tickEvents({ id, scheduledFor, skipReason }: TickRun): readonly RunChan
 }
 
 /** A leased run with the dates from which its incremental syncs read. */
-type DatedRunWork = Omit<RunWork, 'ignorePreviousRun' | 'isFirst' | 'isAsked'> & Pick<ClaimedRun, 'previousRunDates'>
+type DatedRunWork = Omit<RunWork, 'ignorePreviousRun' | 'isFirst' | 'isAsked'> &
+  Pick<Lease<QueuedRun>, 'previousRunDates'>
 
 /** Marks leased runs running and loads their work, in two statements. */
-async function loadWork(tx: Db, leases: readonly (TakenLease & RunPayload)[]): Promise<readonly DatedRunWork[]> {
+async function loadWork(tx: Db, leases: readonly Lease<QueuedItem & RunPayload>[]): Promise<readonly DatedRunWork[]> {
   const runs = await markRunsRunning(tx, leases)
   await recordRunEvents(tx, runs.filter(({ isAsked }) => isAsked).map(claimEvent))
   const keys = runs.map((run) =>
@@ -184,7 +186,7 @@ async function loadWork(tx: Db, leases: readonly (TakenLease & RunPayload)[]): P
   }))
 }
 
-function claimedRunFrom(policy: QueuePolicy, lease: TakenLease, work: DatedRunWork): ClaimedRun {
+function claimedRunFrom(policy: QueuePolicy, lease: Lease<QueuedItem>, work: DatedRunWork): Lease<QueuedRun> {
   const { attempt, leaseId, expiresAt: leaseExpiresAt } = lease
   const attemptsMax = attemptsMaxOf(policy, lease)
   return { ...work, attempt, attemptsMax, attemptsExhausted: attempt > attemptsMax, leaseId, leaseExpiresAt }

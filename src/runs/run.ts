@@ -140,8 +140,8 @@ export interface Run {
   readonly version: number
 }
 
-/** A leased run, with everything that its execution needs. */
-export interface ClaimedRun {
+/** A run as its queue hands it out, with everything that its execution needs. */
+export interface QueuedRun {
   readonly id: string
   readonly environmentId: string
   readonly syncJobId: string
@@ -174,7 +174,6 @@ export interface ClaimedRun {
    * settles the run as failed with LEASE_EXPIRED.
    */
   readonly attemptsExhausted: boolean
-  readonly leaseId: string
   readonly leaseExpiresAt: Date
 }
 

@@ -1,7 +1,8 @@
 import { type Clock, Failure, type JsonObject } from '../base/index.ts'
 import { publicVariables } from '../definitions/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import type { AccountValues } from '../expressions/index.ts'
-import { type ClaimedRun, completedStatusOf, type RunError, type RunOutcome, type RunProgress } from '../runs/index.ts'
+import { completedStatusOf, type QueuedRun, type RunError, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import { prefetchOne } from './async-iterators.ts'
 import { type Checkpoint, readCheckpoint, type TraversalPosition } from './checkpoint.ts'
 import { PageFetcher } from './listing.ts'
@@ -45,7 +46,7 @@ export interface SyncRunDeps {
 
 /** The fields of a claimed run that execution reads. */
 export type ExecutableRun = Pick<
-  ClaimedRun,
+  Lease<QueuedRun>,
   'resources' | 'args' | 'errorHandling' | 'previousRunDates' | 'checkpoint' | 'attempt'
 >
 

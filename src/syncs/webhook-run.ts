@@ -1,6 +1,7 @@
 import { findIntegratedAccount, type ResolvedAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
-import { type ClaimedRun, LEASE_EXPIRED, type RunOutcome, type RunProgress } from '../runs/index.ts'
+import type { Lease } from '../due-work/index.ts'
+import { LEASE_EXPIRED, type QueuedRun, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import type { UnifiedMethodRef } from '../unified-models/index.ts'
 import {
   type DeliverDeps,
@@ -41,7 +42,7 @@ export interface WebhookRunDeps extends DeliverDeps {
  */
 export async function executeWebhookRun(
   deps: WebhookRunDeps,
-  run: ClaimedRun,
+  run: Lease<QueuedRun>,
   progress: RunProgress,
   signal: AbortSignal,
 ): Promise<RunOutcome> {
@@ -82,14 +83,14 @@ function sourceOf({ proxy, unified, mappings, database }: WebhookRunDeps, resolv
 }
 
 /** The account of a run, or the outcome of the run without it; a run whose attempts are exhausted fails. */
-async function loadAccount(deps: WebhookRunDeps, run: ClaimedRun): Promise<ResolvedAccount | RunOutcome> {
+async function loadAccount(deps: WebhookRunDeps, run: Lease<QueuedRun>): Promise<ResolvedAccount | RunOutcome> {
   if (run.attemptsExhausted) return { kind: 'failed', error: LEASE_EXPIRED }
   return await catchOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
 }
 
 async function endingDeps(
   { database, ...deps }: WebhookRunDeps,
-  run: ClaimedRun,
+  run: Lease<QueuedRun>,
   target: LoadedWebhook,
   progress: RunProgress,
   signal: AbortSignal,
@@ -116,7 +117,7 @@ function secretsOf(deps: WebhookRunDeps, target: LoadedWebhook): () => Promise<r
 
 async function loadWebhookTarget(
   deps: WebhookRunDeps,
-  { environmentId, destination }: ClaimedRun,
+  { environmentId, destination }: Lease<QueuedRun>,
 ): Promise<LoadedWebhook> {
   if (destination.kind !== 'webhook') throw new Error('a run for daemons was claimed as a run to a webhook')
   const found = await findWebhookTarget(deps, deps.database.pool, environmentId, destination.webhookId)

@@ -1,10 +1,11 @@
 import { type Clock, PollLoop, type PollLoopSpec, type Random } from '../base/index.ts'
 import { type Database, logLoopErrors } from '../database/index.ts'
+import type { Lease } from '../due-work/index.ts'
 import {
-  type ClaimedRun,
   createQueueLeases,
   deleteWorker,
   type ExecuteRun,
+  type QueuedRun,
   RunExecutor,
   type RunExecutorStats,
   type RunQueue,
@@ -26,7 +27,7 @@ import {
 export interface WorkerDeps {
   readonly database: Database
   readonly queue: RunQueue
-  readonly executeRun: ExecuteRun<ClaimedRun>
+  readonly executeRun: ExecuteRun<Lease<QueuedRun>>
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger

@@ -2,8 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import type { Db } from '../../src/database/index.ts'
-import { type ClaimedDelivery, DeliveryQueue } from '../../src/deliveries/delivery-queue.ts'
+import { DeliveryQueue, type QueuedDelivery } from '../../src/deliveries/delivery-queue.ts'
 import { DELIVERY_QUEUE, IN_FLIGHT_PER_WEBHOOK_MAX } from '../../src/deliveries/sql/queue.ts'
+import type { Lease } from '../../src/due-work/index.ts'
 import { claimRoundRobin } from '../../src/runs/sql/round-robin-claim.ts'
 import { testDatabase } from '../support/database.ts'
 
@@ -47,7 +48,7 @@ async function claim(limit: number, rest: { group?: string; limits?: Readonly<Re
 }
 
 /** How many were claimed of each webhook. */
-function countsOf(claimed: readonly ClaimedDelivery[]): readonly number[] {
+function countsOf(claimed: readonly Lease<QueuedDelivery>[]): readonly number[] {
   return WEBHOOKS.map((id) => claimed.filter(({ concurrencyKey }) => concurrencyKey === id).length)
 }
 

@@ -1,16 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import type { ClaimedDelivery } from '../../src/deliveries/delivery-queue.ts'
+import type { QueuedDelivery } from '../../src/deliveries/delivery-queue.ts'
 import { InFlight } from '../../src/deliveries/in-flight.ts'
+import type { Lease } from '../../src/due-work/index.ts'
 
 const SLOTS = 8
 let leases = 0
 
 /** A claimed delivery, as far as slots are concerned. */
-function delivery(webhook = 'a'): ClaimedDelivery {
-  return { leaseId: String(leases++), concurrencyKey: webhook } as ClaimedDelivery
+function delivery(webhook = 'a'): Lease<QueuedDelivery> {
+  return { leaseId: String(leases++), concurrencyKey: webhook } as Lease<QueuedDelivery>
 }
 
-function begun(inFlight: InFlight, webhook: string, nowMs: number, count = 1): ClaimedDelivery[] {
+function begun(inFlight: InFlight, webhook: string, nowMs: number, count = 1): Lease<QueuedDelivery>[] {
   return Array.from({ length: count }, () => {
     const each = delivery(webhook)
     inFlight.begin(each, 'first', nowMs)

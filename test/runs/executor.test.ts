@@ -2,12 +2,13 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { newId, systemClock } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { logLoopErrors } from '../../src/database/index.ts'
+import type { Lease } from '../../src/due-work/index.ts'
 import { type ExecuteRun, RunExecutor } from '../../src/runs/executor.ts'
 import {
-  type ClaimedRun,
   createQueueLeases,
   createRun,
   getRun,
+  type QueuedRun,
   type Run,
   type RunOutcome,
   type RunProgress,
@@ -38,7 +39,7 @@ interface ExecutorOptions {
   readonly regions?: readonly string[]
 }
 
-function executorOf(executeRun: ExecuteRun<ClaimedRun>, { queue: given = queue, regions }: ExecutorOptions = {}) {
+function executorOf(executeRun: ExecuteRun<Lease<QueuedRun>>, { queue: given = queue, regions }: ExecutorOptions = {}) {
   return new RunExecutor({
     leases: createQueueLeases(given, { holder: newId(), regions }),
     executeRun,
@@ -325,7 +326,7 @@ describe('a drain', () => {
     await drained
     expect(await read(id)).toMatchObject({ status: 'created', attempt: 0 })
 
-    let resumed: ClaimedRun | undefined
+    let resumed: Lease<QueuedRun> | undefined
     const second = executorOf(async (run) => {
       resumed = run
       return { kind: 'completed' }
@@ -360,7 +361,7 @@ describe('a drain', () => {
 })
 
 describe('a held run', () => {
-  const claimed = { id: newId(), leaseId: newId() } as ClaimedRun
+  const claimed = { id: newId(), leaseId: newId() } as Lease<QueuedRun>
 
   it('is lost here when its lease was not renewed in time', async () => {
     const time = manualClock()

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { execute, query } from '../../src/database/database.ts'
+import type { Lease } from '../../src/due-work/index.ts'
 import {
-  type ClaimedRun,
   createRun,
   type Outcome,
+  type QueuedRun,
   queueGroupOf,
   type RunDestination,
   RunQueue,
@@ -79,7 +80,7 @@ const step = fc.oneof(
 /** A queue and the model of it, under one clock. */
 class Bench {
   readonly model = new QueueModel()
-  readonly leases: ClaimedRun[] = []
+  readonly leases: Lease<QueuedRun>[] = []
   readonly #queue = new RunQueue({ database, random: () => 0.5 })
   readonly #tenant: Tenant
 
@@ -175,7 +176,7 @@ class Bench {
     if (hadOne) expect(claims.flat().length).toBeGreaterThan(0)
   }
 
-  #noteTaken(taken: readonly ClaimedRun[], group: string): void {
+  #noteTaken(taken: readonly Lease<QueuedRun>[], group: string): void {
     for (const lease of taken) this.model.taken(lease, group, this.nowMs)
     this.leases.push(...taken)
   }
@@ -192,7 +193,7 @@ class Bench {
     expect(answers).toEqual(expected)
   }
 
-  async #save(lease: ClaimedRun | undefined, isProgress: boolean): Promise<void> {
+  async #save(lease: Lease<QueuedRun> | undefined, isProgress: boolean): Promise<void> {
     if (lease === undefined) return
     const isStopRequested = this.model.renew(lease, this.nowMs)
     if (isProgress) this.model.progress(lease)
@@ -201,20 +202,20 @@ class Bench {
     expect(saved).toEqual(isStopRequested === undefined ? 'LEASE_LOST' : { isStopRequested })
   }
 
-  async #settle(lease: ClaimedRun | undefined, ended: Outcome): Promise<void> {
+  async #settle(lease: Lease<QueuedRun> | undefined, ended: Outcome): Promise<void> {
     if (lease === undefined) return
     const expected = this.model.settle(lease, ended, this.nowMs)
     expect(await this.#queue.settle([{ ...lease, outcome: ended }])).toEqual([expected])
   }
 
-  async #crash(lease: ClaimedRun | undefined, ended: Outcome): Promise<void> {
+  async #crash(lease: Lease<QueuedRun> | undefined, ended: Outcome): Promise<void> {
     if (lease === undefined) return
     const dies = beforeCommit(database, () => Promise.reject(new Error('killed before the commit')))
     const dying = new RunQueue({ database: dies, random: () => 0.5 })
     await dying.settle([{ ...lease, outcome: ended }]).catch(() => undefined)
   }
 
-  async #settleWhileReaping(lease: ClaimedRun | undefined, ended: Outcome): Promise<void> {
+  async #settleWhileReaping(lease: Lease<QueuedRun> | undefined, ended: Outcome): Promise<void> {
     if (lease === undefined) return
     const [[settled], reaped] = await Promise.all([
       this.#queue.settle([{ ...lease, outcome: ended }]),

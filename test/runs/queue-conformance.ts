@@ -1,15 +1,16 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import type { Database } from '../../src/database/index.ts'
+import type { Lease } from '../../src/due-work/index.ts'
 import type { Outcome } from '../../src/runs/index.ts'
 import type { Claim, Queue } from '../../src/runs/queue.ts'
-import type { TakenLease } from '../../src/runs/sql/queue.ts'
+import type { QueuedItem } from '../../src/runs/sql/queue.ts'
 import type { DatabaseClock } from '../support/database-clock.ts'
 
 /** One implementation under test, on an empty queue. */
 export interface QueueUnderTest {
   readonly queue: Pick<Queue<unknown>, 'heartbeat' | 'settle' | 'reap'> & {
-    claim(request: Claim): Promise<readonly TakenLease[]>
+    claim(request: Claim): Promise<readonly Lease<QueuedItem>[]>
   }
   readonly database: Database
   readonly clock: DatabaseClock
@@ -43,12 +44,13 @@ export function describeQueue(name: string, open: () => Promise<QueueUnderTest>,
 
     const claim = (limit: number, more: Partial<Claim> = {}) =>
       at.queue.claim({ group: GROUP, holder: HOLDER, limit, ...more })
-    const claimOne = async (): Promise<TakenLease> => {
+    const claimOne = async (): Promise<Lease<QueuedItem>> => {
       const [lease] = await claim(1)
       if (lease === undefined) throw new Error('nothing to claim')
       return lease
     }
-    const settle = async (lease: TakenLease, outcome: Outcome) => (await at.queue.settle([{ ...lease, outcome }]))[0]
+    const settle = async (lease: Lease<QueuedItem>, outcome: Outcome) =>
+      (await at.queue.settle([{ ...lease, outcome }]))[0]
     const keys = (count: number) => Array.from({ length: count }, (_, key) => ({ key }))
 
     describe('a claim', () => {

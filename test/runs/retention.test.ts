@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { execute, query } from '../../src/database/database.ts'
 import { ensureDayPartitions } from '../../src/database/day-partition.ts'
-import { type ClaimedRun, createRun, getRun, retryRun } from '../../src/runs/index.ts'
+import type { Lease } from '../../src/due-work/index.ts'
+import { createRun, getRun, type QueuedRun, retryRun } from '../../src/runs/index.ts'
 import { retention } from '../../src/runs/retention.ts'
 import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
 import { RUN_DAY_TABLES } from '../../src/runs/sql/days.ts'
@@ -46,7 +47,7 @@ async function keptDays(table: 'sync_job_run' | 'missed_ticks', count: number): 
 const forget = (days = 30) => retention({ database, clock, logger: silentLogger }, days).runOnce()
 const daysLater = (days: number) => clock.set(new Date(Date.parse(`${FIRST_DAY}T12:00:00Z`) + days * DAY_MS))
 /** Ends a run that has read everything. */
-async function complete(run: ClaimedRun) {
+async function complete(run: Lease<QueuedRun>) {
   const counters = { pages: 1, fetched: 0, delivered: 0, failed: 0, complete: true }
   const stats = run.resources.map(({ resource, method }) => {
     return { resource: String(resource), method: String(method), ...counters }

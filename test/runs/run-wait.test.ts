@@ -2,13 +2,14 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { registerDaemon } from '../../src/daemon-service/index.ts'
 import { touchDaemon } from '../../src/daemon-service/sql.ts'
 import { execute } from '../../src/database/database.ts'
+import type { Lease } from '../../src/due-work/index.ts'
 import {
-  type ClaimedRun,
   createRun,
   deleteWorker,
   getRun,
   listRuns,
   type Outcome,
+  type QueuedRun,
   queueGroupOf,
   type Run,
   type RunDestination,
@@ -43,13 +44,13 @@ async function create(account = 0, destination?: RunDestination): Promise<Run> {
   )
 }
 
-async function claimOne(group = WEBHOOK_QUEUE_GROUP): Promise<ClaimedRun> {
+async function claimOne(group = WEBHOOK_QUEUE_GROUP): Promise<Lease<QueuedRun>> {
   const [run] = await queue.claim({ group, holder: 'worker-1', limit: 1 })
   if (run === undefined) throw new Error('nothing to claim')
   return run
 }
 
-async function settle(run: ClaimedRun, outcome: Outcome): Promise<void> {
+async function settle(run: Lease<QueuedRun>, outcome: Outcome): Promise<void> {
   await queue.settle([{ ...run, outcome }])
 }
 

@@ -2,13 +2,14 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
 import { execute, jsonb } from '../../src/database/database.ts'
 import { type DayTable, ensureDayPartitions } from '../../src/database/day-partition.ts'
+import type { Lease } from '../../src/due-work/index.ts'
 import {
-  type ClaimedRun,
   type CreateRunDeps,
   createRun,
   getRun,
   listRuns,
   type Outcome,
+  type QueuedRun,
   queueGroupOf,
   type ResourceStats,
   type Run,
@@ -197,7 +198,11 @@ describe('an incremental sync', () => {
     return await claimOne()
   }
   /** Ends a run of which some resources, by index, are complete. */
-  const finish = async (lease: ClaimedRun, complete: readonly number[], outcome: Outcome = { kind: 'completed' }) => {
+  const finish = async (
+    lease: Lease<QueuedRun>,
+    complete: readonly number[],
+    outcome: Outcome = { kind: 'completed' },
+  ) => {
     const stats = lease.resources.map(({ resource, method }, index) => ({
       resource: String(resource),
       method: String(method),

@@ -1,7 +1,8 @@
 import { type Clock, newId } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
 import type { Database } from '../../src/database/index.ts'
-import { type ClaimedRun, type Run, RunQueue } from '../../src/runs/index.ts'
+import type { Lease } from '../../src/due-work/index.ts'
+import { type QueuedRun, type Run, RunQueue } from '../../src/runs/index.ts'
 import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
 import { fireDue, type PassReport } from '../../src/schedules/fire-due.ts'
 import {
@@ -111,7 +112,7 @@ export class TriggerFixture {
     return found
   }
 
-  async claim(limit = 1): Promise<readonly ClaimedRun[]> {
+  async claim(limit = 1): Promise<readonly Lease<QueuedRun>[]> {
     return await this.queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: newId(), limit })
   }
 

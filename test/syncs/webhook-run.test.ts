@@ -4,12 +4,13 @@ import type { ResolvedAccount } from '../../src/accounts/index.ts'
 import { Failure, type JsonObject } from '../../src/base/index.ts'
 import { execute, jsonb } from '../../src/database/database.ts'
 import { compilePlan } from '../../src/definitions/index.ts'
+import type { Lease } from '../../src/due-work/index.ts'
 import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
 import type { PageStep } from '../../src/proxy/index.ts'
 import {
-  type ClaimedRun,
   createRun,
   getRun,
+  type QueuedRun,
   type RunOutcome,
   type RunProgress,
   RunQueue,
@@ -95,7 +96,7 @@ async function create(node: JsonObject = { resource: 'repos', method: 'list', pe
 async function work(
   deps: Partial<WebhookRunDeps> = {},
   isLost = false,
-): Promise<{ run: ClaimedRun; outcome: RunOutcome }> {
+): Promise<{ run: Lease<QueuedRun>; outcome: RunOutcome }> {
   const [run] = await queue.claim({ group: WEBHOOK_QUEUE_GROUP, holder: 'worker', limit: 1 })
   if (run === undefined) throw new Error('nothing waits')
   const progress: RunProgress = {

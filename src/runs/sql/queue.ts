@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../base/index.ts'
 import { type Db, execute, jsonb, query } from '../../database/index.ts'
+import type { Lease } from '../../due-work/index.ts'
 
 /**
  * The two tables in which one kind of work queues: what waits, and what is leased. Both have the columns `environment_id`,
@@ -47,11 +48,8 @@ export interface QueueTable {
   readonly retryGroup?: string
 }
 
-/** Names a lease; the lease id is the fence. */
-export interface LeaseKey {
-  readonly id: string
-  readonly leaseId: string
-}
+/** Names a lease. */
+export type LeaseKey = Lease<{ readonly id: string }>
 
 /** What a holder asks for. */
 export interface LeaseRequest {
@@ -66,8 +64,9 @@ export interface LeaseRequest {
   readonly leaseMs: number
 }
 
-/** A lease just taken. */
-export interface TakenLease extends LeaseKey {
+/** An item as its queue hands it out. */
+export interface QueuedItem {
+  readonly id: string
   readonly environmentId: string
   readonly concurrencyKey: string
   /** From 1. */
@@ -177,7 +176,7 @@ export async function claimItems<Payload>(
   tx: Db,
   table: QueueTable,
   request: LeaseRequest,
-): Promise<readonly (TakenLease & Payload)[]> {
+): Promise<readonly Lease<QueuedItem & Payload>[]> {
   const { group, regions, leaseIds, heldMax, holder, leaseMs } = request
   const { waiting, lease, id, key, payloadFields } = table
   return await query(

@@ -1,5 +1,6 @@
 import { type Db, query } from '../../database/index.ts'
-import { itemColumns, type LeaseRequest, type QueueTable, type TakenLease } from './queue.ts'
+import type { Lease } from '../../due-work/index.ts'
+import { itemColumns, type LeaseRequest, type QueuedItem, type QueueTable } from './queue.ts'
 
 /** Leases of a concurrency key that may have other than `leasesPerKey` of them. */
 export interface KeyLimit {
@@ -59,10 +60,10 @@ export async function claimRoundRobin<Payload>(
   tx: Db,
   table: QueueTable,
   request: RoundRobinRequest,
-): Promise<RoundRobinClaim<TakenLease & Availability & Payload>> {
+): Promise<RoundRobinClaim<Lease<QueuedItem & Availability & Payload>>> {
   const { waiting, lease, id, key, payloadFields, leasesPerKey = 1, hasVolatileClaims = false } = table
   const { group, holder, leaseIds, leaseMs, afterKey, keyLimits } = request
-  const rows = await query<TakenLease & Availability & Payload & Progress>(
+  const rows = await query<Lease<QueuedItem & Availability & Payload> & Progress>(
     tx,
     `with recursive ${hasVolatileClaims ? VOLATILE_COMMIT : ''} visit as (
        select (select coalesce(:afterKey::uuid, '${NIL_ID}')) as of_key, 0 as n, false as is_wrapped,

@@ -1,6 +1,7 @@
 import { DAY_MS, type Json, type JsonObject } from '../../base/index.ts'
 import { type Db, jsonb, query, queryOne } from '../../database/index.ts'
-import type { ClaimedRun, DecidedEnding, ResourceStats, RunDestination, RunStatus } from '../run.ts'
+import type { Lease } from '../../due-work/index.ts'
+import type { DecidedEnding, QueuedRun, ResourceStats, RunDestination, RunStatus } from '../run.ts'
 import { STATUS_EVENTS } from '../run-event-types.ts'
 import type { LeaseKey } from './queue.ts'
 import { type DestinationColumns, withDestination } from './run.ts'
@@ -9,7 +10,7 @@ import { asksForSql } from './run-events.ts'
 /** A leased run, without its lease and the dates of its incremental syncs. */
 export interface RunWork
   extends Omit<
-    ClaimedRun,
+    Lease<QueuedRun>,
     'leaseId' | 'leaseExpiresAt' | 'attempt' | 'attemptsMax' | 'attemptsExhausted' | 'previousRunDates'
   > {
   readonly ignorePreviousRun: boolean
