@@ -80,6 +80,7 @@ export { Slab } from './slab.ts'
 export { slidingCount, type WindowCounts, windowsUntilAllowed } from './sliding-window.ts'
 export { type TransitionTable, transitionsOf } from './state-machine.ts'
 export {
+  camelCase,
   createSuggester,
   findNear,
   foldText,

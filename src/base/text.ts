@@ -13,6 +13,11 @@ const CANDIDATES_MAX = 500
 /** Most suggestions of one `createSuggester`. */
 const SUGGESTIONS_MAX = 100
 
+/** A name in snake_case as fields of records have it: `createdAt` of `created_at`. */
+export function camelCase(name: string): string {
+  return name.includes('_') ? name.replace(/_([a-z0-9])/g, (_, first: string) => first.toUpperCase()) : name
+}
+
 /** `suggest` for the words of one document, which makes no suggestion after the first 100: bounds the cost of garbage. */
 export function createSuggester(): typeof suggest {
   let left = SUGGESTIONS_MAX

@@ -1,7 +1,7 @@
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { type Json, parseJson, toJsonbText } from '../base/index.ts'
-import { describeOnce } from './describe-once.ts'
+import { describeOnce, nameColumnsInCamelCase } from './describe-once.ts'
 import { isCachedPlanInvalid, isRetryable } from './errors.ts'
 import { bindParameters, type SqlParameters, StatementCache } from './prepared-statements.ts'
 import { stopWithRequest } from './stop-with-request.ts'
@@ -65,6 +65,7 @@ export class Database {
         idleTimeoutMillis: POOL_IDLE_MS,
         afterCreate: (connection: object, done: (error: null, connection: object) => void) => {
           this.#generations.set(connection, this.#generation)
+          nameColumnsInCamelCase(connection)
           describeOnce(connection)
           stopWithRequest(connection)
           done(null, connection)

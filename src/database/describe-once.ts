@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { camelCase } from '../base/index.ts'
 
 /** A named statement, with each value as text, bytes or null. */
 interface NamedStatement {
@@ -54,6 +55,24 @@ export function describeOnce(raw: object): void {
     callback === undefined && isNamed(statement)
       ? new Promise((resolve, reject) => send(new PreparedCall(statement, { shapes, resolve, reject })))
       : send(statement, callback)
+}
+
+/** The driver's connection to the server; its declared types do not have its events. */
+interface DriverClient {
+  readonly connection: {
+    prependListener(event: 'rowDescription', listener: (message: { readonly fields: { name: string }[] }) => void): void
+  }
+}
+
+/**
+ * Names the columns of results as records name their fields: `created_at` is read as `createdAt`. The names are changed where the
+ * server describes the rows, once for a prepared statement of a connection, so that a row costs nothing.
+ */
+export function nameColumnsInCamelCase(raw: object): void {
+  const { connection } = raw as DriverClient
+  connection.prependListener('rowDescription', ({ fields }) => {
+    for (const field of fields) field.name = camelCase(field.name)
+  })
 }
 
 function isNamed(statement: unknown): statement is NamedStatement {

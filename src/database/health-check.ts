@@ -181,11 +181,11 @@ export class DatabaseHealthCheck implements AsyncDisposable {
     const { clock } = this.#options
     const { pool } = this.#database
     const startedMs = clock.monotonicMs()
-    const found = await queryOne<{ readonly is_read_only: boolean; readonly now: Date }>(pool, STATE_SQL)
+    const found = await queryOne<{ readonly isReadOnly: boolean; readonly now: Date }>(pool, STATE_SQL)
     const tookMs = clock.monotonicMs() - startedMs
     const localMs = clock.now().getTime() - tookMs / 2
     return {
-      isReadOnly: found?.is_read_only ?? false,
+      isReadOnly: found?.isReadOnly ?? false,
       clockOffsetMs: localMs - (found?.now.getTime() ?? localMs),
     }
   }

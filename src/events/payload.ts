@@ -1,5 +1,5 @@
 import { PAYLOAD_FIELDS } from '../../gen/payload-fields.ts'
-import type { Json, JsonObject } from '../base/index.ts'
+import { camelCase, type Json, type JsonObject } from '../base/index.ts'
 
 type Messages = typeof PAYLOAD_FIELDS
 type PayloadName = keyof Messages
@@ -75,7 +75,7 @@ function compileFields(name: PayloadName, leftOut: readonly string[] = []): read
       const one = kind.replace('[]', '')
       return {
         name: field,
-        localName: field.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+        localName: camelCase(field),
         isTime: one === 'time',
         inner: isPayloadName(one) ? compileFields(one) : undefined,
       }

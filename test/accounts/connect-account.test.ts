@@ -61,7 +61,7 @@ describe('an account connected in a link session', () => {
       context: { subdomain: 'acme', realm: '77', region: 'x', api_domain: 'eu' },
     })
     expect(JSON.stringify(await secretsOf(account.id))).toContain('first-refresh')
-    expect(await tokenRow(account.id)).toMatchObject({ version: 1, due_at: expect.any(Date) })
+    expect(await tokenRow(account.id)).toMatchObject({ version: 1, dueAt: expect.any(Date) })
   })
 
   it.each([
@@ -101,7 +101,7 @@ describe('an account connected again in a link session', () => {
     const input = { id, credential: 'api_key', fields: { api_key: 'the-key' }, context: {} } as const
     expect(await reconnectByLink(input)).toMatchObject({ credential: 'api_key', status: 'connecting' })
     expect(await secretsOf(id)).toEqual({ api_key: '"the-key"' })
-    expect(await tokenRow(id)).toMatchObject({ due_at: null, expires_at: null })
+    expect(await tokenRow(id)).toMatchObject({ dueAt: null, expiresAt: null })
   })
 
   it.each<[string, JsonObject, JsonObject, boolean]>([

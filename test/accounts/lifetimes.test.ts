@@ -54,7 +54,7 @@ describe('a refresh token with an idle limit', () => {
     ['of a year', 365 * 24 * HOUR_SECONDS, 68],
   ])('is used before, with an access token %s', async (_, expiresIn, days) => {
     const { id } = await connect({ refresh_token_idle_days: 90 }, granted(expiresIn === undefined ? {} : { expiresIn }))
-    expect(daysFromNow((await tokenRow(id))?.due_at)).toBe(days)
+    expect(daysFromNow((await tokenRow(id))?.dueAt)).toBe(days)
   })
 
   it('is due again after each use', async () => {
@@ -63,12 +63,12 @@ describe('a refresh token with an idle limit', () => {
     server.answer({ access_token: 'second-token' })
     await refreshDueTokens(tokenDeps)
     expect(server.asked).toMatchObject([{ refresh_token: 'first-refresh' }])
-    expect(daysFromNow((await tokenRow(id))?.due_at)).toBe(68)
+    expect(daysFromNow((await tokenRow(id))?.dueAt)).toBe(68)
   })
 
   it('is left alone without a limit', async () => {
     const { id } = await connect(undefined, granted({}))
-    expect(await tokenRow(id)).toMatchObject({ due_at: null })
+    expect(await tokenRow(id)).toMatchObject({ dueAt: null })
   })
 })
 
@@ -93,7 +93,7 @@ describe('the date by which the customer has to connect an account again', () =>
   ])('is announced once, of %d days after %d', async (maxDays, warningDays) => {
     const { id } = await connect({ refresh_token_max_days: maxDays }, granted({}))
     const row = () => tx('integrated_account').where({ id }).first()
-    expect(daysFromNow((await row()).reauthorization_warning_at)).toBe(warningDays)
+    expect(daysFromNow((await row()).reauthorizationWarningAt)).toBe(warningDays)
     await warn()
     expect(await namesOf(id)).toEqual(['created'])
     await letWarningsPass()
@@ -101,7 +101,7 @@ describe('the date by which the customer has to connect an account again', () =>
     await warn()
     expect(await namesOf(id)).toEqual(['created', 'reauthorization_due'])
     const { payload } = (await eventsOf(id)).at(-1) ?? {}
-    expect(payload).toMatchObject({ id, reauthorization_due_at: (await row()).reauthorization_due_at.toISOString() })
+    expect(payload).toMatchObject({ id, reauthorization_due_at: (await row()).reauthorizationDueAt.toISOString() })
   })
 
   it('is not announced for an account that needs the customer already', async () => {

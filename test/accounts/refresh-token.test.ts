@@ -227,7 +227,7 @@ describe('a response that was lost with its process', () => {
     const id = await interrupted()
     server.answer({ ...SECOND, expires_in: 1 }, errorResponse(400, { error: 'invalid_grant' }))
     await process().load(id)
-    expect(await tokenRow(id)).toMatchObject({ version: 2, interrupted_at: null })
+    expect(await tokenRow(id)).toMatchObject({ version: 2, interruptedAt: null })
     pass(HOUR)
     await expect(process().load(id)).rejects.toMatchObject({ publicMessage: expect.not.stringMatching('interrupted') })
   })
@@ -313,7 +313,7 @@ describe('one request per account', () => {
     open()
     expect(await tokenOf(next)).toMatchObject({ token: SECOND })
     expect(await tokenOf(late)).toMatchObject({ token: SECOND })
-    expect(await tokenRow(id)).toMatchObject({ version: 1, lease_id: null })
+    expect(await tokenRow(id)).toMatchObject({ version: 1, leaseId: null })
     expect(JSON.stringify(await secretsOf(id))).not.toContain('too-late')
   })
 

@@ -61,7 +61,7 @@ describe('what a refresh is answered', () => {
     server.answer(answer)
     await expect(process().load(id)).rejects.toMatchObject({ reason, metadata: { cause: kind } })
     expect(await statusOf(id)).toMatchObject({ status })
-    expect(await tokenRow(id)).toMatchObject({ version: 1, failures: 1, lease_id: null, error: { kind } })
+    expect(await tokenRow(id)).toMatchObject({ version: 1, failures: 1, leaseId: null, error: { kind } })
     const failure = await process()
       .load(id)
       .catch((error) => error)
@@ -114,7 +114,7 @@ describe('a token error', () => {
     await expect(process().load(id)).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
     await alterToken(id, 'retry_at = now()')
     await process().load(id)
-    expect(await tokenRow(id)).toMatchObject({ failures: 0, error: null, retry_at: null, version: 2 })
+    expect(await tokenRow(id)).toMatchObject({ failures: 0, error: null, retryAt: null, version: 2 })
   })
 
   it("is the account's matter when the client is the account's own", async () => {

@@ -163,12 +163,12 @@ export async function tokensFixture() {
     },
     installed,
     statusOf: async (id: string) => {
-      const found = await queryOne<{ status: AccountStatus; last_error: string }>(
+      const found = await queryOne<{ status: AccountStatus; lastError: string }>(
         tx,
         'select status, last_error from integrated_account where id = :id',
         { id },
       )
-      return { status: found?.status, lastError: found?.last_error }
+      return { status: found?.status, lastError: found?.lastError }
     },
     contextOf: async (id: string) =>
       (await queryOne<{ context: JsonObject }>(tx, 'select context from integrated_account where id = :id', { id }))

@@ -37,8 +37,8 @@ async function addWithToken(...input: Parameters<typeof addClient>): Promise<str
 
 /** How long before its token ends an account is due. */
 async function earlyMs(id: string): Promise<number> {
-  const { due_at, expires_at } = (await tokenRow(id)) as { due_at: Date; expires_at: Date }
-  return expires_at.getTime() - due_at.getTime()
+  const { dueAt, expiresAt } = (await tokenRow(id)) as { dueAt: Date; expiresAt: Date }
+  return expiresAt.getTime() - dueAt.getTime()
 }
 
 describe('the background', () => {
@@ -54,7 +54,7 @@ describe('the background', () => {
     const [due, fresh] = [await addWithToken(), await addWithToken()]
     await alterToken(due, DUE)
     expect(await worker().runOnce()).toBe(false)
-    expect(await tokenRow(due)).toMatchObject({ version: 2, lease_id: null })
+    expect(await tokenRow(due)).toMatchObject({ version: 2, leaseId: null })
     expect(await tokenRow(fresh)).toMatchObject({ version: 1 })
     expect(server.asked).toHaveLength(1)
     expect((await process().load(due)).access.credentials.oauth).toMatchObject({ token: SECOND })
@@ -125,7 +125,7 @@ describe('the background', () => {
 
   it('does not come for tokens that cannot be refreshed', async () => {
     const id = await addConsent({ access_token: 'first-token', expires_in: 3600 })
-    expect(await tokenRow(id)).toMatchObject({ due_at: null, version: 1 })
+    expect(await tokenRow(id)).toMatchObject({ dueAt: null, version: 1 })
   })
 
   it('backs off where the definition no longer describes how to request a token', async () => {

@@ -101,7 +101,7 @@ describe('new credentials', () => {
       credentials: { oauth: { token: { access_token: 'second-token' } } },
       credentialVersion: 2,
     })
-    expect(await tokenRow(id)).toMatchObject({ version: 2, due_at: null })
+    expect(await tokenRow(id)).toMatchObject({ version: 2, dueAt: null })
     expect(JSON.stringify(await secretsOf(id))).not.toContain('first-refresh')
   })
 })

@@ -15,14 +15,14 @@ const EVENT_TYPE = 'link_token:completed'
 /** A delivery as stored. */
 export interface StoredDelivery {
   readonly id: string
-  readonly event_id: string
-  readonly webhook_id: string
+  readonly eventId: string
+  readonly webhookId: string
   readonly state: string
   readonly attempts: number
-  readonly last_status: number | null
-  readonly last_error_class: string | null
-  readonly next_attempt_at: Date | null
-  readonly finished_at: Date | null
+  readonly lastStatus: number | null
+  readonly lastErrorClass: string | null
+  readonly nextAttemptAt: Date | null
+  readonly finishedAt: Date | null
 }
 
 /** A delivery worker on a test database, and what tests do with it. */

@@ -33,7 +33,7 @@ describe('an event', () => {
     const eventId = await bench.event({ payload: { ...PAYLOAD, tenant_id: 'Größe' }, exceptWebhookId: except.id })
     const other = await bench.event({ exceptWebhookId: except.id })
     await bench.run()
-    const webhooksOf = async (id: string) => (await bench.deliveries(id)).map(({ webhook_id }) => webhook_id)
+    const webhooksOf = async (id: string) => (await bench.deliveries(id)).map(({ webhookId }) => webhookId)
     expect(await webhooksOf(eventId)).toEqual([all.id, some.id, filtered.id])
     expect(await webhooksOf(other)).toEqual([all.id, some.id])
     const secrets = [all.secret, some.secret, filtered.secret, all.secret, some.secret]
@@ -55,7 +55,7 @@ describe('an event', () => {
     await bench.webhook(receiver.url)
     const ids = await Promise.all(Array.from({ length: 40 }, () => bench.event()))
     await Promise.all(Array.from({ length: 6 }, () => bench.worker.dispatchOnce()))
-    expect((await bench.deliveries()).map(({ event_id }) => event_id).sort()).toEqual([...ids].sort())
+    expect((await bench.deliveries()).map(({ eventId }) => eventId).sort()).toEqual([...ids].sort())
   })
 })
 
@@ -82,9 +82,9 @@ describe('an attempt', () => {
     expect(delivery).toMatchObject({
       state: 'delivered',
       attempts: 1,
-      last_status: 201,
-      last_error_class: null,
-      next_attempt_at: null,
+      lastStatus: 201,
+      lastErrorClass: null,
+      nextAttemptAt: null,
     })
     const attempts = await query<Record<string, unknown>>(
       database.pool,
@@ -95,16 +95,16 @@ describe('an attempt', () => {
       expect.objectContaining({
         n: 1,
         status: 201,
-        error_class: null,
-        connect_ms: expect.any(Number),
-        first_byte_ms: expect.any(Number),
-        total_ms: expect.any(Number),
-        remote_address: '127.0.0.1',
-        response_body: 'fine\ufffd',
-        response_headers: expect.arrayContaining([['x-a', 'b']]),
-        request_headers: expect.arrayContaining([
+        errorClass: null,
+        connectMs: expect.any(Number),
+        firstByteMs: expect.any(Number),
+        totalMs: expect.any(Number),
+        remoteAddress: '127.0.0.1',
+        responseBody: 'fine\ufffd',
+        responseHeaders: expect.arrayContaining([['x-a', 'b']]),
+        requestHeaders: expect.arrayContaining([
           ['x-api-key', '***'],
-          ['webhook-id', delivery?.event_id],
+          ['webhook-id', delivery?.eventId],
           ['webhook-signature', expect.stringMatching(/^v1,/)],
         ]),
       }),
@@ -160,8 +160,8 @@ describe('an attempt', () => {
     await bench.event()
     await bench.run()
     const [delivery] = await bench.deliveries()
-    expect(delivery).toMatchObject({ state, attempts: 1, last_error_class: error })
-    const waitMs = delivery?.next_attempt_at ? delivery.next_attempt_at.getTime() - clocked.clock.now().getTime() : null
+    expect(delivery).toMatchObject({ state, attempts: 1, lastErrorClass: error })
+    const waitMs = delivery?.nextAttemptAt ? delivery.nextAttemptAt.getTime() - clocked.clock.now().getTime() : null
     expect(waitMs).toBe(retriesAfterMs)
   })
 })
@@ -177,8 +177,8 @@ describe('a receiver that fails', () => {
     const waits: number[] = []
     for (;;) {
       const [delivery] = await bench.deliveries()
-      if (!delivery?.next_attempt_at) break
-      const waitMs = delivery.next_attempt_at.getTime() - clocked.clock.now().getTime()
+      if (!delivery?.nextAttemptAt) break
+      const waitMs = delivery.nextAttemptAt.getTime() - clocked.clock.now().getTime()
       waits.push(waitMs / 1_000)
       await clocked.clock.advance(waitMs - 1)
       await bench.send()
@@ -187,7 +187,7 @@ describe('a receiver that fails', () => {
       await bench.send()
     }
     expect(waits).toEqual([5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400])
-    expect(await bench.deliveries()).toMatchObject([{ state: 'failed', attempts: 10, last_status: 500 }])
+    expect(await bench.deliveries()).toMatchObject([{ state: 'failed', attempts: 10, lastStatus: 500 }])
     expect(new Set(receiver.received.map(({ headers, body }) => `${headers['webhook-id']} ${body}`)).size).toBe(1)
     for (const { headers, body } of receiver.received)
       new Webhook(secret).verify(body, headers as Record<string, string>)
@@ -204,7 +204,7 @@ describe('a receiver that fails', () => {
       await clocked.clock.advance(ms)
       await bench.send()
     }
-    expect(await bench.deliveries()).toMatchObject([{ state: 'delivered', attempts: 3, last_status: 204 }])
+    expect(await bench.deliveries()).toMatchObject([{ state: 'delivered', attempts: 3, lastStatus: 204 }])
   })
 })
 
@@ -223,7 +223,7 @@ describe('a delivery', () => {
     await execute(database.pool, change, { id })
     await bench.send()
     expect(await bench.deliveries()).toMatchObject([
-      { state: 'discarded', attempts: 0, last_error_class: reason, next_attempt_at: null },
+      { state: 'discarded', attempts: 0, lastErrorClass: reason, nextAttemptAt: null },
     ])
     expect(receiver.received).toHaveLength(0)
   })
@@ -307,8 +307,8 @@ describe('the slots of a worker', () => {
       { environmentId },
     )
     expect(groups).toEqual([
-      { queue_group: 'first', count: 4 },
-      { queue_group: 'retry', count: 4 },
+      { queueGroup: 'first', count: 4 },
+      { queueGroup: 'retry', count: 4 },
     ])
     while (bench.worker.stats.inFlight > 0) {
       for (const answer of held.splice(0)) answer()

@@ -41,7 +41,7 @@ describe('all events of the catalog', () => {
     while ((await dispatcher.runOnce()).hasMore);
     const deliveries = await bench.deliveries()
     for (const { id, eventTypes, expected } of webhooks) {
-      const sent = deliveries.filter(({ webhook_id }) => webhook_id === id).map(({ event_id }) => typeOf.get(event_id))
+      const sent = deliveries.filter(({ webhookId }) => webhookId === id).map(({ eventId }) => typeOf.get(eventId))
       expect(sent.sort(), `event_types ${eventTypes}`).toEqual([...expected].sort())
     }
   })
@@ -78,7 +78,7 @@ async function seedFanOut(webhooks: number, events: number): Promise<string> {
 
 const deliveriesOf = async (environmentId: string) => {
   const sql = 'select event_id, webhook_id from delivery where environment_id = :environmentId'
-  return await query<{ readonly event_id: string; readonly webhook_id: string }>(database.pool, sql, { environmentId })
+  return await query<{ readonly eventId: string; readonly webhookId: string }>(database.pool, sql, { environmentId })
 }
 const countWaiting = async () => (await query(database.pool, 'select from event_dispatch')).length
 
@@ -100,7 +100,7 @@ describe('the rounds of dispatch', () => {
       expect(await countWaiting()).toBe(0)
       for (const [index, [webhooks, events]] of given.entries()) {
         const made = await deliveriesOf(ids[index] ?? '')
-        expect(new Set(made.map(({ event_id, webhook_id }) => `${event_id} ${webhook_id}`)).size).toBe(made.length)
+        expect(new Set(made.map(({ eventId, webhookId }) => `${eventId} ${webhookId}`)).size).toBe(made.length)
         expect(made).toHaveLength(webhooks * events)
       }
     })
@@ -113,7 +113,7 @@ describe('the rounds of dispatch', () => {
     expect(await dispatcher.runOnce()).toEqual({ events: 5, deliveries: DELIVERIES_PER_ROUND_MAX, hasMore: true })
     expect(await dispatcher.runOnce()).toMatchObject({ events: 3, deliveries: 3_000 })
     const made = await deliveriesOf(environmentId)
-    expect(new Set(made.map(({ event_id, webhook_id }) => `${event_id} ${webhook_id}`)).size).toBe(8_000)
+    expect(new Set(made.map(({ eventId, webhookId }) => `${eventId} ${webhookId}`)).size).toBe(8_000)
   })
 
   it('halve when they fail, until they pass, and another environment has its turn meanwhile', async () => {

@@ -33,14 +33,14 @@ it('creates a delivery with the fields of its event, queued by its trigger', asy
     { environmentId },
   )
   const common = {
-    event_type: 'integrated_account:active',
-    integrated_account_id: integratedAccountId,
+    eventType: 'integrated_account:active',
+    integratedAccountId,
     state: 'pending',
-    webhook_id: webhookId,
+    webhookId,
     attempt: 0,
   }
   expect(stored).toEqual([
-    { ...common, id: ids[0], queue_group: 'first' },
-    { ...common, id: ids[1], queue_group: 'retry' },
+    { ...common, id: ids[0], queueGroup: 'first' },
+    { ...common, id: ids[1], queueGroup: 'retry' },
   ])
 })

@@ -79,7 +79,7 @@ it.each<[string, Outcome]>([
     async check(_, results) {
       expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
       const attempts = await query<object>(tx, 'select response_headers, response_body from delivery_attempt')
-      for (const attempt of attempts) expect(attempt).toEqual({ response_headers: null, response_body: null })
+      for (const attempt of attempts) expect(attempt).toEqual({ responseHeaders: null, responseBody: null })
       expect(JSON.stringify(await query(tx, 'select * from delivery'))).not.toContain(CONTENT)
       expect(await query(tx, 'select from delivery_lease')).toEqual([])
     },

@@ -149,11 +149,11 @@ describe('authentication', () => {
     clock.move(59_999)
     await authenticateText(authenticator, token)
     await authenticator[Symbol.asyncDispose]()
-    expect(await usedAt(apiToken.id)).toEqual({ last_used_at: start, version: 1 })
+    expect(await usedAt(apiToken.id)).toEqual({ lastUsedAt: start, version: 1 })
     clock.move(1)
     await authenticateText(authenticator, token)
     await authenticator[Symbol.asyncDispose]()
-    expect(await usedAt(apiToken.id)).toEqual({ last_used_at: clock.now(), version: 1 })
+    expect(await usedAt(apiToken.id)).toEqual({ lastUsedAt: clock.now(), version: 1 })
   })
 
   it('accepts a token also when last_used_at cannot be written, and reports that', async () => {

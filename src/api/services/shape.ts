@@ -89,8 +89,10 @@ function compileShape(desc: DescMessage, exceptions: UntypedExceptions = {}): (r
     const each: Convert = isList ? (items) => (items as readonly unknown[]).map(convert) : convert
     return { name, read: (record: object) => mapGiven(read(record), each) }
   })
+  const empty = Object.fromEntries(fields.map(({ name }) => [name, undefined]))
   return (record) => {
-    const init: Record<string, unknown> = {}
+    // A copy has all fields in their order: adding them one by one takes half as long again.
+    const init: Record<string, unknown> = { ...empty }
     for (const { name, read } of fields) init[name] = read(record) ?? undefined
     return init
   }

@@ -255,17 +255,17 @@ export async function showNextInstallation(
   of: InstallationsOwner,
 ): Promise<(EnvironmentIntegrationRecord & { readonly wasHidden: boolean }) | undefined> {
   const next = tx('environment_integration').where(of).orderBy(['environment_id', 'id']).forUpdate()
-  const found = await next.first<{ readonly environment_id: string; readonly id: string; readonly is_hidden: boolean }>(
+  const found = await next.first<{ readonly environmentId: string; readonly id: string; readonly isHidden: boolean }>(
     'environment_id',
     'id',
     'is_hidden',
   )
   if (found === undefined) return undefined
   const [installation] = await tx('environment_integration')
-    .where({ environment_id: found.environment_id, id: found.id })
+    .where({ environment_id: found.environmentId, id: found.id })
     .update({ is_hidden: false })
     .returning(COLUMNS)
-  return { ...installation, wasHidden: found.is_hidden }
+  return { ...installation, wasHidden: found.isHidden }
 }
 
 /** Hides installations of owners that are deleted, like `hideInstallation`; returns those that were not hidden before. */

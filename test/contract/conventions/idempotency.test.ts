@@ -131,13 +131,13 @@ describe('a request_id', () => {
       'select *, length(sealed_answer) > 0 as is_sealed from idempotency_key where request_id = :request_id',
       { request_id: request.request_id },
     )
-    const { sealed_answer: _, ...plain } = stored ?? {}
+    const { sealedAnswer: _, ...plain } = stored ?? {}
     expect(plain).toEqual({
-      owner_id: world.environmentId,
-      request_id: request.request_id,
+      ownerId: world.environmentId,
+      requestId: request.request_id,
       method: 'patchbay.v1.WebhookService/CreateWebhook',
-      created_at: expect.anything(),
-      is_sealed: true,
+      createdAt: expect.anything(),
+      isSealed: true,
     })
   })
 
