@@ -3,25 +3,26 @@ import type { HandlerContext } from '@connectrpc/connect'
 import { Failure, isJsonObject, type JsonObject, parseJson, type Sealer } from '../../base/index.ts'
 import { callerOf, holderOf } from '../caller.ts'
 import type { ServiceDefinition } from '../operation.ts'
+import { withBoundedPages } from './bounded-pages.ts'
 
 /** Seals its own tokens, which the connect page gets too. */
 const SEALS_ITSELF = ['ListFormOptions']
 
 type Handler = (
-  request: { pageToken: string },
+  request: { pageSize: number; pageToken: string },
   context: HandlerContext,
 ) => Promise<{ readonly nextPageToken?: string | undefined }>
 
 /**
  * The service with sealed page tokens, for every operation of the contract that has them: a client neither reads nor makes the
- * position of a page, and a token is valid for its operation, and for tokens like that of its caller.
+ * position of a page, and a token is valid for its operation, and for tokens like that of its caller. Pages are bounded in bytes.
  */
 export function withSealedPages(sealer: Sealer, service: ServiceDefinition): ServiceDefinition {
   const { desc, implementation } = service
   const sealed = desc.methods.filter(hasPageToken).map((method) => {
     // The descriptor says that request and answer have these fields; the types of `ServiceImpl` know the service alone.
     const handler = Reflect.get(implementation, method.localName) as Handler
-    return [method.localName, sealedHandler(sealer, method, handler)] as const
+    return [method.localName, sealedHandler(sealer, method, withBoundedPages(method, handler))] as const
   })
   const served = { ...implementation, ...Object.fromEntries(sealed) } as typeof implementation
   return { ...service, implementation: served }
