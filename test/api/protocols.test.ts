@@ -121,6 +121,19 @@ describe('gRPC', () => {
     }
   })
 
+  const many = { name: 'a', attributes: { list: Array.from({ length: 50_001 }, () => null) } }
+  const manyInProtobuf = toBinary(message('CreateRequest'), create(message('CreateRequest'), many))
+  it.each([
+    ['in protobuf', 'application/grpc', envelope(manyInProtobuf)],
+    ['in protobuf, compressed', 'application/grpc', envelope(gzipSync(manyInProtobuf), 1)],
+    ['in JSON', 'application/grpc+json', envelope(Buffer.from(JSON.stringify(many)))],
+  ])('rejects more values than are decoded in one turn, and names the limit: %s', async (_, contentType, body) => {
+    await using harness = await startHarness()
+    const headers = { 'content-type': contentType, 'grpc-encoding': 'gzip' }
+    const { trailers } = await rawGrpc(harness.baseUrl, `${RPC}/Create`, body, headers)
+    expect([trailers['grpc-status'], trailers['grpc-message']]).toEqual(['8', expect.stringContaining('50000 values')])
+  })
+
   it('names the compressions it accepts', async () => {
     await using harness = await startHarness()
     const headers = { 'grpc-encoding': 'snappy' }
@@ -230,6 +243,18 @@ describe('Connect', () => {
       expect(answer.headers.get('accept-post')).not.toContain('connect+json')
     },
   )
+
+  it.each([
+    ['plain', (bytes: Uint8Array) => bytes, ''],
+    ['compressed', (bytes: Uint8Array) => gzipSync(bytes), '&compression=gzip'],
+  ])('takes a binary message by GET: %s', async (_, coded, compression) => {
+    await using harness = await startHarness()
+    const text = Buffer.from(coded(getRequest())).toString('base64url')
+    const path = `${RPC}/Get?encoding=proto&base64=1&message=${text}${compression}`
+    const { status, headers, text: body } = await http1(harness.baseUrl, path, { headers: AS_ENVIRONMENT })
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/proto'])
+    expect(body).toContain(WIDGET_ID)
+  })
 
   it('takes its content type with a charset', async () => {
     await using harness = await startHarness()

@@ -100,8 +100,7 @@ const TEXT_LENGTH_MAX = 300
 export function failureOf({ code, rawMessage }: ConnectError): Failure {
   const text = rawMessage.slice(0, TEXT_LENGTH_MAX).toWellFormed()
   if (code === Code.ResourceExhausted) return new Failure('REQUEST_TOO_LARGE', text)
-  if (code === Code.Unimplemented)
-    return new Failure('REQUEST_CARDINALITY', 'the request has to carry exactly one message')
+  if (code === Code.Unimplemented) return new Failure('COMPRESSION_UNSUPPORTED', text)
   return new Failure('MALFORMED_BODY', `the message cannot be read: ${text}`)
 }
 

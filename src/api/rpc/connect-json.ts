@@ -45,19 +45,27 @@ function connectErrorJson(failure: Failure): Record<string, unknown> {
  * @param query the text after `?`
  */
 export function createConnectJsonGet(query: string): UnaryProtocol {
-  const findings: Finding[] = []
-  const parameters = new Map(readQuery(query, findings))
   return {
     ...connectJson,
-    async decode({ input }, _exchange, _body, bytesMax) {
-      if (findings.length > 0) throw invalidFields(findings)
-      const message = parameters.get('message')
-      if (message === undefined || parameters.get('encoding') !== 'json')
-        throw new Failure('MALFORMED_BODY', 'the query needs "encoding" (json or proto) and "message"')
-      const bytes = Buffer.from(message, parameters.get('base64') === '1' ? 'base64url' : 'utf8')
-      return await decodeJsonBody(input, await decompress(bytes, codingOf(parameters.get('compression')), bytesMax))
-    },
+    decode: async ({ input }, _exchange, _body, bytesMax) =>
+      await decodeJsonBody(input, await messageOfQuery(query, bytesMax)),
   }
+}
+
+/**
+ * The message in the query of a GET.
+ *
+ * @throws Failure INVALID_FIELD, MALFORMED_BODY, COMPRESSION_UNSUPPORTED, REQUEST_TOO_LARGE
+ */
+export function messageOfQuery(query: string, bytesMax: number): Buffer | Promise<Buffer> {
+  const findings: Finding[] = []
+  const parameters = new Map(readQuery(query, findings))
+  if (findings.length > 0) throw invalidFields(findings)
+  const message = parameters.get('message')
+  if (message === undefined || !/^(proto|json)$/.test(parameters.get('encoding') ?? ''))
+    throw new Failure('MALFORMED_BODY', 'the query needs "encoding" (json or proto) and "message"')
+  const bytes = Buffer.from(message, parameters.get('base64') === '1' ? 'base64url' : 'utf8')
+  return decompress(bytes, codingOf(parameters.get('compression')), bytesMax)
 }
 
 /** Flags and length before each message of a stream. */
@@ -95,7 +103,8 @@ export const connectJsonStream: StreamProtocol = {
   },
 }
 
-function envelope(flags: number, payload: Uint8Array): Buffer {
+/** A message, or the end of a stream, as a stream carries it. */
+export function envelope(flags: number, payload: Uint8Array): Buffer {
   const head = Buffer.alloc(ENVELOPE_BYTES)
   head[0] = flags
   head.writeUInt32BE(payload.length, 1)
@@ -109,22 +118,18 @@ function envelope(flags: number, payload: Uint8Array): Buffer {
  * @throws Failure REQUEST_CARDINALITY for none or several messages, MALFORMED_BODY, COMPRESSION_UNSUPPORTED,
  *   COMPRESSION_UNDECLARED, REQUEST_TOO_LARGE
  */
-function openEnvelope(body: Buffer, encoding: string | undefined, bytesMax: number): Buffer | Promise<Buffer> {
+export function openEnvelope(body: Buffer, encoding: string | undefined, bytesMax: number): Buffer | Promise<Buffer> {
   const coding = codingOf(encoding)
   const flags = body[0]
   if (flags === undefined) throw new Failure('REQUEST_CARDINALITY', 'the request carries no message')
   if (body.length < ENVELOPE_BYTES || body.length < ENVELOPE_BYTES + body.readUInt32BE(1))
     throw new Failure('MALFORMED_BODY', 'the message is cut off')
-  assertFlags(flags, coding)
+  if ((flags & ~FLAG_COMPRESSED) !== 0) throw new Failure('MALFORMED_BODY', 'the message has unknown flags')
   if (body.length > ENVELOPE_BYTES + body.readUInt32BE(1))
     throw new Failure('REQUEST_CARDINALITY', 'the request carries more than one message')
   const payload = body.subarray(ENVELOPE_BYTES)
-  return (flags & FLAG_COMPRESSED) === 0 ? payload : decompress(payload, coding, bytesMax)
-}
-
-/** @throws Failure MALFORMED_BODY, COMPRESSION_UNDECLARED (gRPC, compression.md) */
-export function assertFlags(flags: number, coding: string | undefined): void {
-  if ((flags & ~FLAG_COMPRESSED) !== 0) throw new Failure('MALFORMED_BODY', 'the message has unknown flags')
-  if ((flags & FLAG_COMPRESSED) !== 0 && coding === undefined)
+  if ((flags & FLAG_COMPRESSED) === 0) return payload
+  if (coding === undefined)
     throw new Failure('COMPRESSION_UNDECLARED', 'the message is marked as compressed, and no header says how')
+  return decompress(payload, coding, bytesMax)
 }

@@ -2,13 +2,14 @@ import type { Message } from '@bufbuild/protobuf'
 import {
   Code,
   ConnectError,
+  type ContextValues,
   createConnectRouter,
   createContextKey,
   createContextValues,
   type HandlerContext,
   type MethodImpl,
 } from '@connectrpc/connect'
-import type { Compression, UniversalHandlerFn } from '@connectrpc/connect/protocol'
+import type { UniversalHandlerFn } from '@connectrpc/connect/protocol'
 import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node'
 import { ACCEPTED_ENCODINGS, codingOf, decompress, Failure } from '../../base/index.ts'
 import { messageBytesMax } from '../access.ts'
@@ -16,12 +17,13 @@ import type { Exchange } from '../exchange.ts'
 import type { ApiLimits } from '../limits.ts'
 import { assertFewFields, toEncodable } from '../messages/binary.ts'
 import { type DecodedRequest, JSON_WRITE_OPTIONS } from '../messages/codec.ts'
+import { assertFewValues } from '../messages/json-text.ts'
 import type { Operation, ResultInit } from '../operation.ts'
 import { connectStatus, grpcCode, rpcDetails } from '../pipeline/errors.ts'
 import type { DialogueProtocol, UnaryProtocol } from '../pipeline/protocol.ts'
 import { abortConnection } from '../pipeline/respond.ts'
 import { ConnectAnswer, type EncodedAnswer, failureOf } from './connect-answer.ts'
-import { assertFlags, ENVELOPE_BYTES } from './connect-json.ts'
+import { ENVELOPE_BYTES, envelope, messageOfQuery, openEnvelope } from './connect-json.ts'
 import type { WireFormat } from './wire-format.ts'
 
 /** Longest message of an error, and limit of its details, in trailers: some clients accept at most 8 KiB of them. */
@@ -41,6 +43,7 @@ export type ConnectHandlers = ReadonlyMap<string, UniversalHandlerFn>
  */
 export function createConnectHandlers(operations: Iterable<Operation>, limits: ApiLimits): ConnectHandlers {
   const router = createConnectRouter({
+    acceptCompression: [compressionGzip, compressionBrotli],
     jsonOptions: { ...JSON_WRITE_OPTIONS, ignoreUnknownFields: false },
     binaryOptions: { readUnknownFields: false },
     requestGate({ values }) {
@@ -51,7 +54,6 @@ export function createConnectHandlers(operations: Iterable<Operation>, limits: A
   for (const operation of operations)
     router.rpc(operation.method, implementationOf(operation), {
       readMaxBytes: messageBytesMax(operation.access, limits),
-      acceptCompression: compressionsOf(operation),
     })
   return new Map(router.handlers.map((handler) => [handler.requestPath, handler]))
 }
@@ -71,29 +73,12 @@ function callIn({ values }: HandlerContext): ConnectCall {
   return call
 }
 
-/** The compressions of requests; answers are not compressed. */
-function compressionsOf({ input }: Operation): Compression[] {
-  const of = (name: string, { compress }: Compression): Compression => ({
-    name,
-    compress,
-    async decompress(bytes, bytesMax) {
-      try {
-        const message = await decompress(Buffer.from(bytes), codingOf(name), bytesMax)
-        assertFewFields(input, message)
-        return new Uint8Array(message)
-      } catch (error) {
-        throw error instanceof Failure ? new ConnectError(error.message, grpcCode(error)) : error
-      }
-    },
-  })
-  return [of('gzip', compressionGzip), of('br', compressionBrotli), of('deflate', compressionGzip)]
-}
-
 /** One call in one of the formats that connect serves. */
 export class ConnectCall implements UnaryProtocol, DialogueProtocol {
   readonly name: WireFormat['protocol']
   readonly #handler: UniversalHandlerFn
   readonly #format: WireFormat
+  readonly #query: string | undefined
   readonly #received = Promise.withResolvers<Message | AsyncIterable<Message>>()
   #isReceived = false
   #answer: Promise<ConnectAnswer> | undefined
@@ -101,8 +86,10 @@ export class ConnectCall implements UnaryProtocol, DialogueProtocol {
   readonly #results: (ResultInit | ConnectError | undefined)[] = []
   #wake: (() => void) | undefined
 
-  constructor(handler: UniversalHandlerFn, format: WireFormat) {
+  /** @param query of a GET, which has the message */
+  constructor(handler: UniversalHandlerFn, format: WireFormat, query?: string) {
     this.#handler = handler
+    this.#query = query
     this.#format = format
     this.name = format.protocol
   }
@@ -111,19 +98,19 @@ export class ConnectCall implements UnaryProtocol, DialogueProtocol {
     return this.#format.isEnveloped ? bytesMax + ENVELOPE_BYTES : bytesMax
   }
 
-  async decode(operation: Operation, exchange: Exchange, body: Buffer): Promise<DecodedRequest> {
-    const coding = codingOf(exchange.context.header(this.#format.encodingHeader))
-    if (this.#format.isEnveloped) assertFlags(body[0] ?? 0, coding)
-    if (coding === undefined && this.#format.isBinary)
-      assertFewFields(operation.input, this.#format.isEnveloped ? body.subarray(ENVELOPE_BYTES) : body)
-    const message = await this.#start(exchange, coding, oneChunk(body))
+  /** Counts what the message holds before connect decodes it, which cannot be interrupted. */
+  async decode({ input }: Operation, exchange: Exchange, body: Buffer, bytesMax: number): Promise<DecodedRequest> {
+    const { isBinary, isEnveloped } = this.#format
+    const payload = await this.#open(exchange, body, bytesMax)
+    if (isBinary) assertFewFields(input, payload)
+    else assertFewValues(payload)
+    const message = await this.#start(oneChunk(isEnveloped ? envelope(0, payload) : payload), undefined)
     return { message: message as Message, findings: [] }
   }
 
   async decodeStream(exchange: Exchange): Promise<AsyncIterable<Message>> {
     const coding = codingOf(exchange.context.header(this.#format.encodingHeader))
-    const messages = (await this.#start(exchange, coding, exchange.request)) as AsyncIterable<Message>
-    return withFailures(messages)
+    return withFailures((await this.#start(exchange.request, coding)) as AsyncIterable<Message>)
   }
 
   async sendResult({ output }: Operation, exchange: Exchange, result: ResultInit): Promise<void> {
@@ -135,7 +122,7 @@ export class ConnectCall implements UnaryProtocol, DialogueProtocol {
   sendError(exchange: Exchange, failure: Failure): void {
     this.#put(this.#errorOf(failure))
     const values = createContextValues().set(errorKey, this.#errorOf(failure))
-    this.#serve(exchange, values, undefined, oneChunk(Buffer.alloc(0)))
+    this.#serve(values, oneChunk(Buffer.alloc(0)), undefined)
       .then((answer) => answer.readRest())
       .then((whole) => {
         const { response, context } = exchange
@@ -194,12 +181,8 @@ export class ConnectCall implements UnaryProtocol, DialogueProtocol {
   }
 
   /** What connect decodes. @throws Failure when it rejects the request instead */
-  async #start(
-    exchange: Exchange,
-    coding: string | undefined,
-    body: AsyncIterable<Uint8Array>,
-  ): Promise<Message | AsyncIterable<Message>> {
-    const answer = this.#serve(exchange, createContextValues().set(callKey, this), coding, body)
+  async #start(body: AsyncIterable<Uint8Array>, coding: string | undefined): Promise<Message | AsyncIterable<Message>> {
+    const answer = this.#serve(createContextValues().set(callKey, this), body, coding)
     this.#answer = answer
     const rejected = answer.then(
       async (unasked) => {
@@ -212,24 +195,25 @@ export class ConnectCall implements UnaryProtocol, DialogueProtocol {
     return await Promise.race([this.#received.promise, rejected])
   }
 
+  /** The message of the request without its envelope or query, decompressed. */
+  #open({ context }: Exchange, body: Buffer, bytesMax: number): Buffer | Promise<Buffer> {
+    const encoding = context.header(this.#format.encodingHeader)
+    if (this.#query !== undefined) return messageOfQuery(this.#query, bytesMax)
+    return this.#format.isEnveloped
+      ? openEnvelope(body, encoding, bytesMax)
+      : decompress(body, codingOf(encoding), bytesMax)
+  }
+
   /** Deadline, authentication and compression of answers are not connect's concern: their headers are left out. */
   async #serve(
-    { request }: Exchange,
-    contextValues: ReturnType<typeof createContextValues>,
-    coding: string | undefined,
+    contextValues: ContextValues,
     body: AsyncIterable<Uint8Array>,
+    coding: string | undefined,
   ): Promise<ConnectAnswer> {
     const header = new Headers({ 'content-type': this.#format.contentType })
     if (coding !== undefined) header.set(this.#format.encodingHeader, coding)
-    const answer = await this.#handler({
-      httpVersion: `${request.httpVersionMajor}.0`,
-      method: request.method === 'HEAD' ? 'GET' : (request.method ?? ''),
-      url: `http://localhost${request.url}`,
-      header,
-      body,
-      signal: new AbortController().signal,
-      contextValues,
-    })
+    const request = { httpVersion: '2.0', method: 'POST', url: 'http://localhost/', header, body, contextValues }
+    const answer = await this.#handler({ ...request, signal: new AbortController().signal })
     return new ConnectAnswer(this.#format, answer)
   }
 

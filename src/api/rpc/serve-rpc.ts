@@ -54,14 +54,14 @@ export class RpcServer {
   #serveGet(exchange: Exchange, operation: Operation & { readonly kind: 'unary' }, query: string): void {
     const isBinary = readQuery(query, []).some(([name, value]) => name === 'encoding' && value === 'proto')
     const format = isBinary ? formatOf('application/proto') : undefined
-    const protocol = format === undefined ? createConnectJsonGet(query) : this.#callOf(operation, format)
+    const protocol = format === undefined ? createConnectJsonGet(query) : this.#callOf(operation, format, query)
     void serveUnary(exchange, operation, protocol)
   }
 
-  #callOf({ path }: Operation, format: WireFormat): ConnectCall {
+  #callOf({ path }: Operation, format: WireFormat, query?: string): ConnectCall {
     const handler = this.#handlers.get(path)
     if (handler === undefined) throw new Error(`${path} is no operation`)
-    return new ConnectCall(handler, format)
+    return new ConnectCall(handler, format, query)
   }
 }
 
