@@ -33,8 +33,8 @@ const IS_DUE = `(attempted_at is null
 export async function findLogo(tx: Db, hash: Buffer): Promise<StoredLogo | undefined> {
   return await queryOne(
     tx,
-    `select url, content_type as "contentType", body,
-       ${IS_DUE} as "isDue"
+    `select url, content_type, body,
+       ${IS_DUE} as is_due
      from connect_logo where hash = :hash`,
     { hash },
   )

@@ -52,7 +52,7 @@ export async function touchDaemon(
     tx,
     `update daemon set last_seen_at = now(), is_draining = coalesce(:isDraining, is_draining)
      where environment_id = :environmentId and id = :id
-     returning id, group_key as "groupKey", regions, is_draining as "isDraining"`,
+     returning id, group_key, regions, is_draining`,
     { environmentId, id, isDraining },
   )
 }
@@ -87,9 +87,9 @@ export async function selectDaemons(
   return await query(
     tx,
     `with held as (select holder, count(*) as leases from run_lease where environment_id = :environmentId group by holder)
-     select d.id, d.environment_id as "environmentId", d.label, d.group_key as "groupKey", d.regions, d.version,
-       d.is_draining as "isDraining", d.registered_at as "registeredAt", d.last_seen_at as "lastSeenAt",
-       d.last_seen_at < now() - make_interval(secs => :lostAfterSeconds) as "isLost", coalesce(held.leases, 0) as "runningCount"
+     select d.id, d.environment_id, d.label, d.group_key, d.regions, d.version,
+       d.is_draining, d.registered_at, d.last_seen_at,
+       d.last_seen_at < now() - make_interval(secs => :lostAfterSeconds) as is_lost, coalesce(held.leases, 0) as running_count
      from daemon d left join held on held.holder = d.id::text
      where d.environment_id = :environmentId and (:groupKey::text is null or d.group_key = :groupKey)
        and (:before::uuid is null or d.id < :before)
@@ -122,7 +122,7 @@ export async function findActiveLeases(
 ): Promise<readonly ActiveLease[]> {
   return await query(
     tx,
-    `select l.run_id as id, l.lease_id as "leaseId", l.attempt, l.integrated_account_id as "integratedAccountId"
+    `select l.run_id as id, l.lease_id, l.attempt, l.integrated_account_id
      from run_lease l
      where l.run_id = any(:ids::uuid[]) and l.lease_id = any(:leaseIds::uuid[]) and l.environment_id = :environmentId`,
     { environmentId, ids: leases.map(({ id }) => id), leaseIds: leases.map(({ leaseId }) => leaseId) },
@@ -197,8 +197,8 @@ export async function selectDaemonGroups(
        select group_key, :prefix::text || group_key as name from known
        where :after::text is null or group_key collate "C" > :after order by group_key collate "C" limit :limit
      )
-     select p.group_key as "groupKey", coalesce(a.daemons, 0) as "daemonCount", coalesce(h.leases, 0) as "runningCount",
-       q.waiting as "waitingCount", q.oldest_due_at as "oldestDueAt"
+     select p.group_key, coalesce(a.daemons, 0) as daemon_count, coalesce(h.leases, 0) as running_count,
+       q.waiting as waiting_count, q.oldest_due_at
      from page p left join alive a on a.group_key = p.group_key left join held h on h.name = p.name
        cross join lateral (
          select count(*) as waiting, min(available_at) filter (where available_at <= now()) as oldest_due_at

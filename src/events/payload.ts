@@ -46,7 +46,7 @@ export function payloadOf<Name extends PayloadName, LeftOut extends keyof Messag
 }
 
 /**
- * SQL: the payload that `payloadOf` makes, of a row whose columns have the local names of the fields; those of a message within it have
+ * SQL: the payload that `payloadOf` makes, of a row whose columns have the names of the fields; those of a message within it have
  * the name of its field before their own.
  *
  * @param expressions SQL of fields whose columns do not hold them as the payload does
@@ -107,9 +107,9 @@ function objectSql(
   prefix: string,
   expressions: Readonly<Record<string, string | undefined>>,
 ): string {
-  const members = fields.map(({ name, localName, isTime, inner }) => {
-    const column = prefix === '' ? localName : `${prefix}${localName.charAt(0).toUpperCase()}${localName.slice(1)}`
-    const value = isTime ? timeSql(`"${column}"`) : inner === undefined ? `"${column}"` : objectSql(inner, column, {})
+  const members = fields.map(({ name, isTime, inner }) => {
+    const column = `${prefix}${name}`
+    const value = isTime ? timeSql(column) : inner === undefined ? column : objectSql(inner, `${column}_`, {})
     return `'${name}', ${expressions[name] ?? value}`
   })
   return `jsonb_build_object(${members.join(', ')})`

@@ -43,14 +43,14 @@ export interface EventFilter {
 
 const COLUMNS = [
   'id',
-  'environment_id as environmentId',
+  'environment_id',
   'type',
-  'subject_id as subjectId',
-  'integrated_account_id as integratedAccountId',
+  'subject_id',
+  'integrated_account_id',
   'payload',
-  'is_test as isTest',
-  'created_at as createdAt',
-  'expunged_at as expungedAt',
+  'is_test',
+  'created_at',
+  'expunged_at',
 ]
 
 /** The table, partitioned by the day in the id, a UUIDv7. */
@@ -208,8 +208,8 @@ export async function lockUndispatchedEvents(
 ): Promise<readonly UndispatchedEvent[]> {
   return await query(
     tx,
-    `select d.environment_id as "environmentId", d.event_id as "eventId", d.except_webhook_id as "exceptWebhookId",
-       d.after_webhook_id as "afterWebhookId", e.type
+    `select d.environment_id, d.event_id, d.except_webhook_id,
+       d.after_webhook_id, e.type
      from unnest(:environmentIds::uuid[]) as wanted (environment_id)
      cross join lateral (
        select * from event_dispatch waiting where waiting.environment_id = wanted.environment_id
@@ -249,8 +249,8 @@ export async function continueDispatchAfter(
 export async function findEventsByRefs(tx: Db, refs: readonly EventRef[]): Promise<readonly EventRecord[]> {
   return await query(
     tx,
-    `select e.id, e.environment_id as "environmentId", e.type, e.subject_id as "subjectId",
-       e.integrated_account_id as "integratedAccountId", e.payload, e.created_at as "createdAt"
+    `select e.id, e.environment_id, e.type, e.subject_id,
+       e.integrated_account_id, e.payload, e.created_at
      from unnest((select :environmentIds::uuid[]), (select :ids::uuid[])) as v (environment_id, id)
      join event e on e.environment_id = v.environment_id and e.id = v.id and e.expunged_at is null`,
     { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ eventId }) => eventId) },

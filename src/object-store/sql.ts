@@ -18,7 +18,7 @@ export interface ContextObjectRecord {
   readonly content: Uint8Array | null
 }
 
-const COLUMNS = `object.environment_id as "environmentId", object.id, integrated_account_id as "integratedAccountId", key,
+const COLUMNS = `object.environment_id, object.id, integrated_account_id, key,
   bytes, content`
 
 /** The values of the accounts, of any environments, in one statement. Uses context_object_of_account. */
@@ -122,7 +122,7 @@ export async function claimExpiredObjects(
        order by delete_at limit :limit for update skip locked
      ) due
      where object.environment_id = due.environment_id and object.id = due.id
-     returning object.environment_id as "environmentId", object.id`,
+     returning object.environment_id, object.id`,
     { limit, retryMs },
   )
 }

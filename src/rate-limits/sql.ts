@@ -61,7 +61,7 @@ export async function findWindowState(
     tx,
     `select ${USED} as used, ${PREVIOUS} as previous,
        (excluded.at - excluded.window_number)::float8 as elapsed,
-       greatest(0, coalesce(extract(epoch from b.blocked_until - clock_timestamp()) * 1000, 0))::float8 as "blockedMs"
+       greatest(0, coalesce(extract(epoch from b.blocked_until - clock_timestamp()) * 1000, 0))::float8 as blocked_ms
      from request_budget b,
        (select ${CLOCK_MS} / :windowMs as at, floor(${CLOCK_MS} / :windowMs)::bigint as window_number) as excluded
      where b.environment_id = :environmentId and b.subject = :subject`,

@@ -28,7 +28,7 @@ export function secretFromRow({ ciphertext, ...rest }: EncodedSecret): Encrypted
 export async function listSecrets(tx: Db, ref: SecretRef): Promise<readonly EncryptedSecret[]> {
   return await query(
     tx,
-    `select name, data_key_id as "dataKeyId", sealed as ciphertext from secret
+    `select name, data_key_id, sealed as ciphertext from secret
      where owner_id = :ownerId and subject_type = :subjectType and subject_id = :subjectId`,
     { ...ref },
   )
@@ -70,7 +70,7 @@ export interface DataKeyRecord {
   readonly wrapped: Uint8Array
 }
 
-const DATA_KEY = ['id', 'key_encryption_key_id as keyEncryptionKeyId', 'wrapped_key as wrapped']
+const DATA_KEY = ['id', 'key_encryption_key_id', 'wrapped_key as wrapped']
 
 /** The key that encrypts new values of the owner. Uses data_key_current. */
 export async function findCurrentDataKey(tx: Db, ownerId: string): Promise<DataKeyRecord | undefined> {
@@ -87,7 +87,7 @@ export async function listDataKeySamples(tx: Db): Promise<readonly (DataKeyRecor
   return await tx('data_key')
     .distinctOn('key_encryption_key_id')
     .orderBy(['key_encryption_key_id', 'id'])
-    .select(...DATA_KEY, 'owner_id as ownerId')
+    .select(...DATA_KEY, 'owner_id')
 }
 
 /** Stores a first key; of two simultaneous first keys one is stored (unique index data_key_current) and the other dropped. */

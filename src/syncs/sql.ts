@@ -36,15 +36,15 @@ export interface SyncJobChange {
 
 const COLUMNS = [
   'id',
-  'environment_id as environmentId',
+  'environment_id',
   'label',
-  'integration_name as integrationName',
+  'integration_name',
   'resources',
-  'args_schema as argsSchema',
-  'args_validation as argsValidation',
-  'error_handling as errorHandling',
-  'created_at as createdAt',
-  'updated_at as updatedAt',
+  'args_schema',
+  'args_validation',
+  'error_handling',
+  'created_at',
+  'updated_at',
   'version',
 ]
 

@@ -29,14 +29,7 @@ export interface StatusTransition {
 /** Entries of one account; beyond them the oldest are deleted. */
 export const ACCOUNT_HISTORY_MAX = 200
 
-const COLUMNS = [
-  'id',
-  'from_status as fromStatus',
-  'to_status as toStatus',
-  'cause',
-  'last_error as lastError',
-  'occurred_at as occurredAt',
-]
+const COLUMNS = ['id', 'from_status', 'to_status', 'cause', 'last_error', 'occurred_at']
 
 /**
  * The SQL of a history entry's id: the version of the account after the change. The lock on the account's row orders versions, which

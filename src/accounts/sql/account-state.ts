@@ -72,7 +72,7 @@ export async function markUnauthorized(
        update integrated_account set unauthorized_since = :now from present
        where environment_id = :environmentId and id = :id and is_first
      )
-     select coalesce(is_counted, false) as "isCounted" from present`,
+     select coalesce(is_counted, false) as is_counted from present`,
     { ...times, environmentId, id },
   )
   return found?.isCounted === true
@@ -136,7 +136,7 @@ export async function claimReauthorizationWarnings(
        where account.environment_id = due.environment_id and account.id = due.id
        returning account.environment_id, account.id, account.status, account.environment_integration_id
      )
-     select taken.environment_id as "environmentId", taken.id, taken.status from taken
+     select taken.environment_id, taken.id, taken.status from taken
      join environment_integration installation on installation.environment_id = taken.environment_id
        and installation.id = taken.environment_integration_id and not installation.is_hidden`,
     { regions: regions ?? REGIONS, limit },
@@ -159,7 +159,7 @@ export async function findEnabledAccounts(
     readonly isEnabled: boolean
   }>(
     tx,
-    `select account.id, installation.id as "environmentIntegrationId", installation.is_enabled as "isEnabled"
+    `select account.id, installation.id as environment_integration_id, installation.is_enabled
      from unnest(:environmentIds::uuid[], :ids::uuid[]) as wanted (environment_id, id)
      join integrated_account account on account.environment_id = wanted.environment_id and account.id = wanted.id
      join environment_integration installation

@@ -24,8 +24,8 @@ export async function findAccountsByContext(
 ): Promise<readonly AccountOfValue[]> {
   return await query(
     tx,
-    `select wanted.value, account.id, account.tenant_id as "tenantId",
-       coalesce(account.external_id = wanted.value, false) as "isConfirmed"
+    `select wanted.value, account.id, account.tenant_id,
+       coalesce(account.external_id = wanted.value, false) as is_confirmed
      from unnest(:values::text[]) as wanted (value)
      join integrated_account account
        on context_lookup_keys(account.environment_integration_id, account.context)

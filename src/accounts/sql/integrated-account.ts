@@ -112,29 +112,24 @@ export interface ContextPatch {
 export const ACCOUNT_DETAIL_FIELDS = ['truncated_fields', 'webhook_subscription'] as const
 
 /** SQL: the columns of an `IntegratedAccountRecord`, of `account`. */
-export const COLUMNS = `account.id, account.environment_id as "environmentId",
-  account.environment_integration_id as "environmentIntegrationId", account.tenant_id as "tenantId",
-  account.authentication_method as "authenticationMethod",
+export const COLUMNS = `account.id, account.environment_id,
+  account.environment_integration_id, account.tenant_id, account.authentication_method,
   coalesce(account.credential, account.authentication_method) as credential, account.context, account.status,
-  account.last_error as "lastError", account.unauthorized_since as "unauthorizedSince",
-  account.last_action_result as "lastActionResult",
-  account.last_forbidden_error as "lastForbiddenError",
+  account.last_error, account.unauthorized_since, account.last_action_result, account.last_forbidden_error,
   case when account.status = 'connecting' and account.connecting_lease_id is null
-    then account.connecting_due_at end as "nextAttemptAt",
-  account.external_id as "externalId", account.reauthorization_due_at as "reauthorizationDueAt",
-  account.terms_url as "termsUrl", account.terms_accepted_at as "termsAcceptedAt",
-  account.is_sandbox as "isSandbox", account.region,
-  account.object_store_context_fields as "objectStoreContextFields", account.entered_version as "enteredVersion",
-  account.created_at as "createdAt", account.updated_at as "updatedAt", account.version`
+    then account.connecting_due_at end as next_attempt_at,
+  account.external_id, account.reauthorization_due_at, account.terms_url, account.terms_accepted_at,
+  account.is_sandbox, account.region, account.object_store_context_fields, account.entered_version,
+  account.created_at, account.updated_at, account.version`
 /** SQL: those of its `DefinitionVersions`, of `INSTALLATION`. */
-export const VERSIONS = `integration.id as "integrationId", integration.name as "integrationName",
-  integration.version as "integrationVersion", installation.version as "installationVersion",
-  installation.is_enabled as "isEnabled"`
+export const VERSIONS = `integration.id as integration_id, integration.name as integration_name,
+  integration.version as integration_version, installation.version as installation_version,
+  installation.is_enabled`
 /** SQL: `hasWebhooks` of `account`. Few accounts have any: to look costs a tenth of a statement that reads them. */
 export const HAS_WEBHOOKS = `exists (select from webhook_subscription subscription
     where subscription.environment_id = account.environment_id and subscription.integrated_account_id = account.id)
   or exists (select from webhook_activity activity
-    where activity.environment_id = account.environment_id and activity.integrated_account_id = account.id) as "hasWebhooks"`
+    where activity.environment_id = account.environment_id and activity.integrated_account_id = account.id) as has_webhooks`
 /** SQL: the installations with their integrations. */
 export const INSTALLATION =
   'environment_integration installation join integration on integration.id = installation.integration_id'
@@ -315,7 +310,7 @@ export async function lockAccountCredentials(tx: Db, { environmentId, id }: Acco
   const [locked] = await tx('integrated_account')
     .where({ environment_id: environmentId, id })
     .forUpdate()
-    .select('entered_version as enteredVersion')
+    .select('entered_version')
   return locked?.enteredVersion
 }
 
@@ -362,7 +357,7 @@ export async function listMovedAccounts(
   const accounts = tx('integrated_account')
     .where({ environment_id: environmentId, environment_integration_id: environmentIntegrationId })
     .andWhere('entered_version', '<', version)
-  return await accounts.modify(newestFirst, { before, limit }).select('environment_id as environmentId', 'id', 'region')
+  return await accounts.modify(newestFirst, { before, limit }).select('environment_id', 'id', 'region')
 }
 
 /** An installation at one of its versions. */

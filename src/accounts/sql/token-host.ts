@@ -34,9 +34,9 @@ export async function reserveHostTurn(
            <= now() + :waitMaxMs * interval '1 millisecond'
        returning next_at - :intervalMs * interval '1 millisecond' as turn_at, blocked_until
      )
-     select reserved.turn_at is not null as "isReserved", extract(epoch from greatest(
+     select reserved.turn_at is not null as is_reserved, extract(epoch from greatest(
          coalesce(reserved.turn_at, known.next_at) - :burstMs * interval '1 millisecond',
-         coalesce(reserved.blocked_until, known.blocked_until)) - now()) * 1000 as "waitMs"
+         coalesce(reserved.blocked_until, known.blocked_until)) - now()) * 1000 as wait_ms
      from (values (1)) one left join reserved on true
      left join token_host known on known.environment_id = :environmentId and known.host = :host`,
     { environmentId, host, intervalMs, burstMs, waitMaxMs },

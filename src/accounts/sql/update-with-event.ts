@@ -22,7 +22,7 @@ const TYPE: EventType = 'integrated_account:updated'
 
 /** SQL: `accountEventPayload` of a row of `changed`. */
 const PAYLOAD = payloadSql('IntegratedAccountEventPayload', ACCOUNT_DETAIL_FIELDS, {
-  last_forbidden_error: '"lastForbiddenError"',
+  last_forbidden_error: 'last_forbidden_error',
 })
 
 const UPDATE_WITH_EVENT = `with changed as (
@@ -41,7 +41,7 @@ const UPDATE_WITH_EVENT = `with changed as (
            and subject_type = 'integrated_account' and subject_id = account.id and secret.name = any(:keyNames))
        returning ${COLUMNS}, ${VERSIONS}, ${HAS_WEBHOOKS}
      ), change_event as (
-       select "environmentId" as environment_id, :eventId::uuid as id, '${TYPE}' as type, id as subject_id,
+       select environment_id, :eventId::uuid as id, '${TYPE}' as type, id as subject_id,
          id as integrated_account_id, null::uuid as except_webhook_id, false as is_test, ${PAYLOAD} as payload
        from changed
      ), ${recordEventsSql('change_event')}

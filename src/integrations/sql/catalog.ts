@@ -34,10 +34,10 @@ export async function selectCatalogRows(
 ): Promise<readonly CatalogRow[]> {
   return await query(
     tx,
-    `select installation.id, installation.environment_id as "environmentId", integration.id as "integrationId",
-       integration.name as "integrationName", integration.category, integration.is_beta as "isBeta",
-       integration.version as "integrationVersion", installation.version as "installationVersion",
-       team.name as "teamName", team.is_verified as "isTeamVerified", team.tos_link as "teamTosLink"
+    `select installation.id, installation.environment_id, integration.id as integration_id,
+       integration.name as integration_name, integration.category, integration.is_beta,
+       integration.version as integration_version, installation.version as installation_version,
+       team.name as team_name, team.is_verified as is_team_verified, team.tos_link as team_tos_link
      from environment_integration installation
        join integration on integration.id = installation.integration_id
        join team on team.id = integration.team_id

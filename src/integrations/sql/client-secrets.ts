@@ -17,7 +17,7 @@ export async function listInstallationsWithSecretExpiry(
 ): Promise<readonly InstallationRef[]> {
   return await query(
     tx,
-    `select installation.environment_id as "environmentId", installation.id
+    `select installation.environment_id, installation.id
      from environment_integration installation join integration on integration.id = installation.integration_id
      where (installation.environment_id, installation.id) > (:environmentId::uuid, :id::uuid)
        and not installation.is_hidden and (installation.client_secret_expires_at is not null

@@ -46,15 +46,15 @@ const INSTALLED_ENVIRONMENTS_MAX = 1_000
 
 const COLUMNS = [
   'id',
-  'environment_id as environmentId',
-  'integration_id as integrationId',
-  'show_in_catalog as showInCatalog',
-  'is_enabled as isEnabled',
+  'environment_id',
+  'integration_id',
+  'show_in_catalog',
+  'is_enabled',
   'override',
-  'client_secret_expires_at as clientSecretExpiresAt',
-  'reauthorization_version as reauthorizationVersion',
-  'created_at as createdAt',
-  'updated_at as updatedAt',
+  'client_secret_expires_at',
+  'reauthorization_version',
+  'created_at',
+  'updated_at',
   'version',
 ]
 
@@ -115,9 +115,8 @@ export async function findDefinitionVersions(
 ): Promise<DefinitionVersions | undefined> {
   return await queryOne(
     tx,
-    `select integration.id as "integrationId", integration.name as "integrationName",
-       integration.version as "integrationVersion", installation.version as "installationVersion",
-       is_enabled as "isEnabled"
+    `select integration.id as integration_id, integration.name as integration_name,
+       integration.version as integration_version, installation.version as installation_version, is_enabled
      from environment_integration installation join integration on integration.id = integration_id
      where installation.environment_id = :environmentId and installation.id = :id and not is_hidden`,
     { environmentId, id },
@@ -144,10 +143,10 @@ export async function listInstallationChoices(
 ): Promise<readonly InstallationChoice[]> {
   return await query(
     tx,
-    `select installation.environment_id as "environmentId", installation.id as "environmentIntegrationId",
-       integration.id as "integrationId", integration.name as "integrationName", integration.category,
-       integration.is_beta as "isBeta", integration.version as "integrationVersion", installation.version as "installationVersion",
-       is_enabled as "isEnabled", show_in_catalog as "showInCatalog"
+    `select installation.environment_id, installation.id as environment_integration_id,
+       integration.id as integration_id, integration.name as integration_name, integration.category,
+       integration.is_beta, integration.version as integration_version, installation.version as installation_version,
+       is_enabled, show_in_catalog
      from environment_integration installation join integration on integration.id = integration_id
      where installation.environment_id = :environmentId and not is_hidden
        and (:ids::uuid[] is null or installation.id = any(:ids))
@@ -289,8 +288,8 @@ export async function listInstalledEnvironments(
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const found = await query<{ integrationId: string; environmentIds: readonly string[] }>(
     tx,
-    `select integration_id as "integrationId",
-       (array_agg(environment_id order by installation.id))[1:${INSTALLED_ENVIRONMENTS_MAX}] as "environmentIds"
+    `select integration_id,
+       (array_agg(environment_id order by installation.id))[1:${INSTALLED_ENVIRONMENTS_MAX}] as environment_ids
      from environment_integration installation join environment on environment.id = environment_id
      where integration_id = any(:integrationIds) and team_id = :teamId and not is_hidden group by integration_id`,
     { integrationIds, teamId },

@@ -27,17 +27,7 @@ export type IntegrationFields = Pick<IntegrationRecord, 'name' | 'category' | 'i
 /** The unique index on (team, name). */
 export const INTEGRATION_NAME_CONSTRAINT = 'integration_name'
 
-const BASIC = [
-  'id',
-  'team_id as teamId',
-  'name',
-  'category',
-  'is_beta as isBeta',
-  'sharing',
-  'created_at as createdAt',
-  'updated_at as updatedAt',
-  'version',
-]
+const BASIC = ['id', 'team_id', 'name', 'category', 'is_beta', 'sharing', 'created_at', 'updated_at', 'version']
 const FULL = [...BASIC, 'config']
 
 /** Stores an integration, or `undefined` when the team has one of that name. */
@@ -189,7 +179,7 @@ export interface GrantCursor {
   readonly teamId: string
 }
 
-const GRANT = ['integration_id as integrationId', 'team_id as teamId', 'created_at as createdAt']
+const GRANT = ['integration_id', 'team_id', 'created_at']
 
 /** Stores a grant unless it is there. */
 export async function insertIntegrationGrant(tx: Db, integrationId: string, teamId: string): Promise<void> {

@@ -191,8 +191,8 @@ export async function listLinkTransitions(
 ): Promise<ReadonlyMap<string, readonly LinkTransition[]>> {
   const found = await query<LinkTransition & { readonly id: string }>(
     tx,
-    `select link_session_id as id, from_status as "fromStatus", to_status as "toStatus", cause,
-       error_code as "errorCode", message, occurred_at as "occurredAt"
+    `select link_session_id as id, from_status, to_status, cause,
+       error_code, message, occurred_at
      from link_session_transition where environment_id = :environmentId and link_session_id = any(:ids)
      order by link_session_id, version`,
     { environmentId, ids },

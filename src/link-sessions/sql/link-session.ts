@@ -81,23 +81,18 @@ export const IS_EXCHANGE_LOST = `(session.status = 'exchanging'
 export const IS_OVERDUE = `(session.status in ('created', 'opened', 'form', 'redirected', 'pending', 'post_connect_form')
   and session.expires_at <= now())`
 
-export const SESSION_COLUMNS = `session.id, session.environment_id as "environmentId", session.token_hash as "tokenHash", session.status,
-  session.tenant_id as "tenantId", session.is_reconnect as "isReconnect",
-  session.integrated_account_id as "integratedAccountId", session.allowed_installation_ids as "allowedInstallationIds",
-  session.allowed_credentials as "allowedCredentials", session.scopes, session.context, session.region, session.is_sandbox as "isSandbox",
-  session.object_store_context_fields as "objectStoreContextFields", session.redirect_uri as "redirectUri",
-  session.origins, session.locale, session.persist_previous_context as "persistPreviousContext",
-  session.skip_post_connect_form as "skipPostConnectForm", session.expires_at as "expiresAt",
-  session.environment_integration_id as "environmentIntegrationId", integration.name as "integrationName",
-  session.authentication_method as "authenticationMethod",
-  coalesce(session.credential, session.authentication_method) as credential, session.form_values as "formValues",
-  session.terms_url as "termsUrl", session.terms_accepted_at as "termsAcceptedAt", session.attempts,
-  session.browser_key_hash as "browserKeyHash", session.callback_uri as "callbackUri",
-  session.granted_scopes as "grantedScopes",
-  session.missing_scopes as "missingScopes", session.sealed_values as "sealedValues", session.is_popup as "isPopup",
-  session.error_code as "errorCode", session.error_message as "errorMessage", session.created_at as "createdAt",
-  session.updated_at as "updatedAt", session.version, ${IS_OVERDUE} as "isOverdue",
-  coalesce(session.state_expires_at <= now(), true) as "isStateExpired", ${IS_EXCHANGE_LOST} as "isExchangeLost"`
+export const SESSION_COLUMNS = `session.id, session.environment_id, session.token_hash, session.status,
+  session.tenant_id, session.is_reconnect, session.integrated_account_id, session.allowed_installation_ids,
+  session.allowed_credentials, session.scopes, session.context, session.region, session.is_sandbox,
+  session.object_store_context_fields, session.redirect_uri, session.origins, session.locale,
+  session.persist_previous_context, session.skip_post_connect_form, session.expires_at,
+  session.environment_integration_id, integration.name as integration_name, session.authentication_method,
+  coalesce(session.credential, session.authentication_method) as credential, session.form_values,
+  session.terms_url, session.terms_accepted_at, session.attempts, session.browser_key_hash, session.callback_uri,
+  session.granted_scopes, session.missing_scopes, session.sealed_values, session.is_popup, session.error_code,
+  session.error_message, session.created_at,
+  session.updated_at, session.version, ${IS_OVERDUE} as is_overdue,
+  coalesce(session.state_expires_at <= now(), true) as is_state_expired, ${IS_EXCHANGE_LOST} as is_exchange_lost`
 export const INTEGRATION_JOIN = `join environment on environment.id = session.environment_id and environment.deleted_at is null
   left join environment_integration installation
     on installation.environment_id = session.environment_id and installation.id = session.environment_integration_id

@@ -11,7 +11,7 @@ export interface RedeemedTicket extends LinkSessionKey {
 export async function findTicket(tx: Db, ticketHash: Uint8Array): Promise<RedeemedTicket | undefined> {
   return await queryOne(
     tx,
-    `select environment_id as "environmentId", id, sealed_ticket as "sealedTicket", expires_at as "expiresAt"
+    `select environment_id, id, sealed_ticket, expires_at
      from link_session where ticket_hash = :ticketHash and ticket_expires_at > now()`,
     { ticketHash },
   )
@@ -27,8 +27,8 @@ export async function takeTicket(tx: Db, ticketHash: Uint8Array): Promise<Redeem
      )
      update link_session session set is_popup = true, ticket_hash = null, ticket_expires_at = null, sealed_ticket = null
      from held where session.environment_id = held.environment_id and session.id = held.id
-     returning session.environment_id as "environmentId", session.id, held.sealed_ticket as "sealedTicket",
-       session.expires_at as "expiresAt"`,
+     returning session.environment_id, session.id, held.sealed_ticket,
+       session.expires_at`,
     { ticketHash },
   )
 }

@@ -36,13 +36,12 @@ export interface DueTrigger {
 type DueRow = Omit<DueTrigger, 'destination'> & DestinationColumns
 
 /** Columns of a due trigger; `due` is a CTE of locked trigger_schedule rows. */
-const DUE_COLUMNS = `due.trigger_id as "triggerId", due.environment_id as "environmentId", due.region,
-  due.cron_expression as "cronExpression", due.next_fire_at as "nextFireAt",
-  t.integrated_account_id as "integratedAccountId", t.daemon_group_key as "groupKey", t.webhook_id as "webhookId",
-  a.status as "accountStatus", e.is_enabled as "isIntegrationEnabled", e.is_hidden as "isBeingDeleted",
+const DUE_COLUMNS = `due.trigger_id, due.environment_id, due.region,
+  due.cron_expression, due.next_fire_at, t.integrated_account_id, t.daemon_group_key as group_key, t.webhook_id,
+  a.status as account_status, e.is_enabled as is_integration_enabled, e.is_hidden as is_being_deleted,
   (select count(*) from run_queue q where q.integrated_account_id = t.integrated_account_id and q.trigger_id = t.id)
   + (select count(*) from run_lease l where l.integrated_account_id = t.integrated_account_id and l.trigger_id = t.id)
-    as "activeRuns"`
+    as active_runs`
 const DUE_JOINS = `due
   join sync_job_cron_trigger t on t.environment_id = due.environment_id and t.id = due.trigger_id
   join integrated_account a on a.environment_id = t.environment_id and a.id = t.integrated_account_id
@@ -61,7 +60,7 @@ export async function findNextDue(
   const low = [...cursors.values()]
   return await query(
     tx,
-    `select v.shard, head.next_fire_at as "nextFireAt", clock_timestamp()::timestamptz(3) as now
+    `select v.shard, head.next_fire_at, clock_timestamp()::timestamptz(3) as now
      from unnest(:shards::smallint[], :lowAt::timestamptz[], :lowIds::uuid[]) as v (shard, low_at, low_id)
      left join lateral (
        select s.next_fire_at from trigger_schedule s

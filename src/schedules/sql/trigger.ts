@@ -61,16 +61,14 @@ export interface TriggerFilter {
 }
 
 /** Columns of a trigger `t` and its schedule `s`; the lease on its last run alone tells whether that is running. */
-const COLUMNS = `t.id, t.environment_id as "environmentId", t.sync_job_id as "syncJobId",
-  t.integrated_account_id as "integratedAccountId", t.cron_expression as "cronExpression",
-  t.daemon_group_key as "groupKey", t.webhook_id as "webhookId", t.args,
+const COLUMNS = `t.id, t.environment_id, t.sync_job_id,
+  t.integrated_account_id, t.cron_expression, t.daemon_group_key as group_key, t.webhook_id, t.args,
   coalesce(t.resources,
     (select j.resources from sync_job j where j.environment_id = t.environment_id and j.id = t.sync_job_id)) as resources,
-  t.resources is null as "areResourcesInherited",
-  t.error_handling as "errorHandling", t.created_at as "createdAt",
-  t.updated_at as "updatedAt", t.version, s.is_paused as "isPaused", s.next_fire_at as "nextRunAt",
-  s.last_scheduled_for as "lastRunAt", s.error,
-  coalesce((select 'running' from run_lease l where l.run_id = s.last_run_id), s.last_run_status) as "lastRunStatus"`
+  t.resources is null as are_resources_inherited,
+  t.error_handling, t.created_at, t.updated_at, t.version, s.is_paused, s.next_fire_at as next_run_at,
+  s.last_scheduled_for as last_run_at, s.error,
+  coalesce((select 'running' from run_lease l where l.run_id = s.last_run_id), s.last_run_status) as last_run_status`
 
 type TriggerRow = Omit<TriggerRecord, 'destination'> & DestinationColumns
 
@@ -245,7 +243,7 @@ export async function lockSchedule(tx: Db, triggerId: string): Promise<LockedSch
     `with locked as (
        select is_paused, error, next_fire_at from trigger_schedule where trigger_id = :triggerId for update
      )
-     select is_paused as "isPaused", error, next_fire_at as "nextFireAt",
+     select is_paused, error, next_fire_at,
        clock_timestamp()::timestamptz(3) as now from locked`,
     { triggerId },
   )
@@ -303,7 +301,7 @@ export async function suspendSchedule(
     tx,
     `update trigger_schedule s set next_fire_at = null, error = :error from sync_job_cron_trigger t
      where s.trigger_id = :triggerId and s.next_fire_at = :dueAt and t.environment_id = s.environment_id and t.id = s.trigger_id
-     returning t.environment_id as "environmentId", t.sync_job_id as "syncJobId", t.integrated_account_id as "integratedAccountId"`,
+     returning t.environment_id, t.sync_job_id, t.integrated_account_id`,
     { triggerId, dueAt, error },
   )
 }

@@ -51,15 +51,15 @@ export interface ActiveToken {
 const COLUMNS = [
   'id',
   'kind',
-  'team_id as teamId',
-  'environment_id as environmentId',
+  'team_id',
+  'environment_id',
   'name',
   'hint',
-  'expires_at as expiresAt',
-  'revoked_at as revokedAt',
-  'last_used_at as lastUsedAt',
-  'created_at as createdAt',
-  'updated_at as updatedAt',
+  'expires_at',
+  'revoked_at',
+  'last_used_at',
+  'created_at',
+  'updated_at',
   'version',
 ]
 
@@ -85,8 +85,8 @@ export async function insertApiToken(tx: Db, token: NewApiToken): Promise<ApiTok
 export async function findActiveToken(tx: Db, hash: Uint8Array): Promise<ActiveToken | undefined> {
   return await queryOne(
     tx,
-    `select api_token.id as "tokenId", kind, team_id as "teamId", environment_id as "environmentId",
-       is_operator as "isOperator", expires_at as "expiresAt"
+    `select api_token.id as token_id, kind, team_id, environment_id,
+       is_operator, expires_at
      from api_token join team on team.id = team_id where token_hash = :hash and revoked_at is null`,
     { hash },
   )

@@ -43,13 +43,13 @@ export const ENVIRONMENT_NAME_CONSTRAINT = 'environment_team_id_name_key'
 
 const COLUMNS = [
   'id',
-  'team_id as teamId',
+  'team_id',
   'name',
   'branding_display_name as displayName',
   'branding_logo_url as logoUrl',
   'branding_accent_color as accentColor',
-  'created_at as createdAt',
-  'updated_at as updatedAt',
+  'created_at',
+  'updated_at',
   'version',
 ]
 
@@ -79,7 +79,7 @@ export async function insertEnvironment(
 
 /** The team of an environment, also of one whose deletion goes on. Uses the primary key. */
 export async function findTeamOfEnvironment(tx: Db, id: string): Promise<string | undefined> {
-  const sql = 'select team_id as "teamId" from environment where id = :id'
+  const sql = 'select team_id from environment where id = :id'
   return (await queryOne<{ readonly teamId: string }>(tx, sql, { id }))?.teamId
 }
 
@@ -87,8 +87,8 @@ export async function findTeamOfEnvironment(tx: Db, id: string): Promise<string 
 export async function findEnvironment(tx: Db, id: string): Promise<EnvironmentRecord | undefined> {
   return await queryOne(
     tx,
-    `select id, team_id as "teamId", name, branding_display_name as "displayName", branding_logo_url as "logoUrl",
-       branding_accent_color as "accentColor", created_at as "createdAt", updated_at as "updatedAt", version
+    `select id, team_id, name, branding_display_name as display_name, branding_logo_url as logo_url,
+       branding_accent_color as accent_color, created_at, updated_at, version
      from environment where id = :id and deleted_at is null`,
     { id },
   )

@@ -15,7 +15,7 @@ export async function findIdempotencyKey(
 ): Promise<IdempotencyKeyRecord | undefined> {
   return await tx('idempotency_key')
     .where({ owner_id: ownerId, request_id: requestId })
-    .first(['method', 'sealed_answer as sealedAnswer'])
+    .first(['method', 'sealed_answer'])
 }
 
 /**

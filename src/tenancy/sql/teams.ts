@@ -35,13 +35,13 @@ const COLUMNS = [
   'name',
   'domain',
   'logo',
-  'is_verified as isVerified',
-  'is_white_label as isWhiteLabel',
-  'tos_link as tosLink',
-  'allow_impersonation as allowImpersonation',
-  'is_operator as isOperator',
-  'created_at as createdAt',
-  'updated_at as updatedAt',
+  'is_verified',
+  'is_white_label',
+  'tos_link',
+  'allow_impersonation',
+  'is_operator',
+  'created_at',
+  'updated_at',
   'version',
 ]
 
@@ -115,7 +115,7 @@ export async function setTeamVerified(tx: Db, id: string, isVerified: boolean): 
 export async function findTermsOfEnvironment(tx: Db, environmentId: string): Promise<string> {
   const found = await queryOne<{ readonly tosLink: string }>(
     tx,
-    'select tos_link as "tosLink" from environment join team on team.id = team_id where environment.id = :environmentId',
+    'select tos_link from environment join team on team.id = team_id where environment.id = :environmentId',
     { environmentId },
   )
   return found?.tosLink ?? ''

@@ -76,11 +76,10 @@ export async function selectToolAccounts(
          ) stored
        ) layers
      )
-     select found.scope::int, found.id, found.environment_id as "environmentId",
-       found.environment_integration_id as "environmentIntegrationId", found.status,
-       found.integration_id as "integrationId", found.integration_name as "integrationName",
-       found.integration_version as "integrationVersion", found.installation_version as "installationVersion",
-       found.is_enabled as "isEnabled", md5(nullif(concat_ws(';', shared.versions, own.versions), '')) as mappings
+     select found.scope::int, found.id, found.environment_id,
+       found.environment_integration_id, found.status, found.integration_id, found.integration_name,
+       found.integration_version, found.installation_version,
+       found.is_enabled, md5(nullif(concat_ws(';', shared.versions, own.versions), '')) as mappings
      from found
      join shared on shared.environment_id = found.environment_id and shared.integration_name = found.integration_name
      cross join lateral (

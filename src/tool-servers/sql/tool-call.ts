@@ -73,9 +73,8 @@ export async function listToolCalls(
   const conditions = outcome === undefined ? Object.values(OUTCOMES) : [OUTCOMES[outcome]]
   return await queryForValues(
     tx,
-    `select id, environment_id as "environmentId", tool_server_id as "toolServerId", tool,
-       integrated_account_id as "integratedAccountId", token_hint as "tokenHint", error_type as "errorType",
-       duration_ms as "durationMs", result_bytes as "resultBytes", is_dry_run as "isDryRun", created_at as "createdAt"
+    `select id, environment_id, tool_server_id, tool,
+       integrated_account_id, token_hint, error_type, duration_ms, result_bytes, is_dry_run, created_at
      from (${conditions.map(newest).join(' union all ')}) calls order by id desc limit :limit`,
     { environmentId, toolServerId, before: before ?? null, limit },
   )

@@ -31,7 +31,7 @@ export async function selectModelsByIntegration(
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const found = await query<{ readonly integrationName: string; readonly models: readonly string[] }>(
     tx,
-    `select mapping.integration_name as "integrationName", array_agg(distinct mapping.model) as models from (
+    `select mapping.integration_name, array_agg(distinct mapping.model) as models from (
        select base.integration_name, base.model
          from environment join unified_mapping base on base.team_id = environment.team_id
          where environment.id = :environmentId and base.environment_id is null and base.integration_name = any(:integrationNames)

@@ -49,16 +49,16 @@ export type MappingScopeName = 'base' | 'environment' | 'account'
 
 const COLUMNS = [
   'id',
-  'team_id as teamId',
-  'environment_id as environmentId',
-  'integrated_account_id as integratedAccountId',
+  'team_id',
+  'environment_id',
+  'integrated_account_id',
   'model',
   'resource',
-  'integration_name as integrationName',
+  'integration_name',
   'method',
   'config',
-  'created_at as createdAt',
-  'updated_at as updatedAt',
+  'created_at',
+  'updated_at',
   'version',
 ]
 
@@ -213,7 +213,7 @@ export async function measureMappings(
     tx.raw(
       `coalesce(sum(length(config::text)) filter (where model = :model and integration_name = :integrationName
          and integrated_account_id is not distinct from :integratedAccountId
-         and id is distinct from :id), 0)::int as "charactersOfModel"`,
+         and id is distinct from :id), 0)::int as characters_of_model`,
       { model, integrationName, integratedAccountId, id },
     ),
   )

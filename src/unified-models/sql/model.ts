@@ -13,15 +13,7 @@ export interface StoredModel {
   readonly version: number
 }
 
-const COLUMNS = [
-  'id',
-  'team_id as teamId',
-  'name',
-  'config',
-  'created_at as createdAt',
-  'updated_at as updatedAt',
-  'version',
-]
+const COLUMNS = ['id', 'team_id', 'name', 'config', 'created_at', 'updated_at', 'version']
 
 /** Stores a model, or `undefined` when the team has one of that name. */
 export async function insertModel(

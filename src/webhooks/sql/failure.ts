@@ -30,7 +30,7 @@ export async function deleteFailures(tx: Db, refs: readonly WebhookRef[]): Promi
        where failure.environment_id = wanted.environment_id and failure.webhook_id = wanted.id
        returning failure.environment_id, failure.webhook_id, failure.is_announced
      )
-     select environment_id as "environmentId", webhook_id as "webhookId" from removed where is_announced`,
+     select environment_id, webhook_id from removed where is_announced`,
     refColumns(refs),
   )
 }
@@ -50,9 +50,9 @@ export async function upsertFailures(tx: Db, failed: readonly FailedAttempts[]):
      for key share of webhook
      on conflict (environment_id, webhook_id) do update set attempts = failure.attempts + excluded.attempts,
        failing_since = case when failure.attempts = 0 then now() else failure.failing_since end
-     returning environment_id as "environmentId", webhook_id as "webhookId", failing_since as "failingSince", attempts,
-       failing_since <= now() - :disabledAfter::float8 * interval '1 day' as "isDue",
-       not is_failing_announced and failing_since <= now() - :announcedAfter::float8 * interval '1 day' as "isAnnouncementDue"`,
+     returning environment_id, webhook_id, failing_since, attempts,
+       failing_since <= now() - :disabledAfter::float8 * interval '1 day' as is_due,
+       not is_failing_announced and failing_since <= now() - :announcedAfter::float8 * interval '1 day' as is_announcement_due`,
     {
       ...refColumns(failed),
       attempts: failed.map(({ attempts }) => attempts),

@@ -31,9 +31,9 @@ export interface LoadedWebhookRow extends WebhookRef, StoredWebhookState {
 export async function selectWebhooks(tx: Db, wanted: readonly WebhookRef[]): Promise<readonly LoadedWebhookRow[]> {
   const rows = await query<Omit<LoadedWebhookRow, 'secrets'> & { readonly secrets: readonly EncodedSecret[] | null }>(
     tx,
-    `select webhook.environment_id as "environmentId", webhook.id as "webhookId", target_url as url, envelope, compatibility,
-       rate_limit_requests as "rateLimitRequests", rate_limit_seconds as "rateLimitSeconds", is_active as "isActive",
-       disabled_reason as "disabledReason", coalesce(failure.attempts, 0) as "failedAttempts", held.secrets
+    `select webhook.environment_id, webhook.id as webhook_id, target_url as url, envelope, compatibility,
+       rate_limit_requests, rate_limit_seconds, is_active,
+       disabled_reason, coalesce(failure.attempts, 0) as failed_attempts, held.secrets
      from unnest(:environmentIds::uuid[], :ids::uuid[]) as wanted (environment_id, id)
      join webhook on webhook.environment_id = wanted.environment_id and webhook.id = wanted.id
      left join webhook_failure failure on failure.environment_id = webhook.environment_id and failure.webhook_id = webhook.id
@@ -50,7 +50,7 @@ export async function selectWebhooks(tx: Db, wanted: readonly WebhookRef[]): Pro
 export async function selectSubscribers(tx: Db, environmentIds: readonly string[]): Promise<readonly SubscriberRow[]> {
   return await query(
     tx,
-    `select environment_id as "environmentId", id as "webhookId", event_types as "eventTypes", filter
+    `select environment_id, id as webhook_id, event_types, filter
      from webhook where environment_id = any(:environmentIds::uuid[]) and is_active order by environment_id, id`,
     { environmentIds: [...environmentIds] },
   )

@@ -44,12 +44,11 @@ const OF_WEBHOOK =
   'from webhook_failure failure where failure.environment_id = webhook.environment_id and failure.webhook_id = webhook.id'
 
 /** What a statement about "webhook" selects or returns. */
-const COLUMNS = `webhook.id, webhook.environment_id as "environmentId", target_url as "targetUrl", description,
-  event_types as "eventTypes", filter, header_names as "headerNames", envelope, compatibility,
-  rate_limit_requests as "rateLimitRequests", rate_limit_seconds as "rateLimitSeconds", is_active as "isActive",
-  disabled_reason as "disabledReason", coalesce((select attempts ${OF_WEBHOOK}), 0) as "failedAttempts",
-  (select failing_since ${OF_WEBHOOK} and attempts > 0) as "failingSince",
-  created_at as "createdAt", updated_at as "updatedAt", version`
+const COLUMNS = `webhook.id, webhook.environment_id, target_url, description,
+  event_types, filter, header_names, envelope, compatibility, rate_limit_requests, rate_limit_seconds, is_active,
+  disabled_reason, coalesce((select attempts ${OF_WEBHOOK}), 0) as failed_attempts,
+  (select failing_since ${OF_WEBHOOK} and attempts > 0) as failing_since,
+  created_at, updated_at, version`
 
 export async function insertWebhook(tx: Db, webhook: NewWebhook): Promise<WebhookRecord> {
   const { id, environmentId, ...columns } = webhook
