@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { execute, newestFirst, nextVersion, whereVersion } from '../../src/database/index.ts'
+import { execute, newestFirst, nextVersion, query, queryForValues, whereVersion } from '../../src/database/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -9,6 +9,19 @@ await execute(
   `create table note (id int, text text, version int default 0, updated_at timestamptz default 'epoch')`,
 )
 await tx('note').insert([1, 2, 3].map((id) => ({ id })))
+
+describe('a column', () => {
+  const sql = 'select id, updated_at, id as some_other_id from note where id = :id'
+  const named = { id: 1, updatedAt: new Date(0), someOtherId: 1 }
+
+  it.each([
+    ['a prepared statement', () => query(tx, sql, { id: 1 })],
+    ['a statement planned for its values', () => queryForValues(tx, sql, { id: 1 })],
+    ['the query builder', () => tx('note').where({ id: 1 }).select('id', 'updated_at', 'id as some_other_id')],
+  ])('has the name of a field in a result of %s', async (_, read) => {
+    expect([await read(), await read()]).toEqual([[named], [named]])
+  })
+})
 
 describe('a list', () => {
   it.each<[{ before?: string; limit: number }, number[]]>([
