@@ -19,7 +19,7 @@ export interface DueTable<Work extends object> {
   readonly key: readonly (keyof Work & string)[]
   /** When a row comes due. While it is leased, when the lease expires, unless that has a column of its own. */
   readonly due: string
-  /** Column with the id of the lease. Absent: the number of attempts is the fence. */
+  /** Column with the id of the lease. Absent: the number of attempts is the fence, which nothing may reduce then. */
   readonly leaseId?: string
   /** Column with the end of the lease. */
   readonly leaseEnd?: string
