@@ -13,7 +13,6 @@ const SOURCES = globSync('src/**/*.ts', { cwd: ROOT })
  */
 const BOUNDS: Readonly<Record<string, string>> = {
   'accounts/refresh-token.ts inFlight': 'token requests under way',
-  'accounts/token-http.ts hosts': 'hosts with requests under way or waiting',
   'api/listener/listener.ts #sessions': 'open HTTP/2 sessions',
   'api/listener/listener.ts #sockets': 'open sockets',
   'api/listener/protocol-detection.ts undecided': 'open sockets',
@@ -28,6 +27,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'api/request-context.ts #held': 'one request',
   'api/services/health.ts #problems': 'services of the contract',
   'api/services/integrated-account.ts NO_CONTEXT_ERRORS': 'nothing is added',
+  'api/services/shape.ts conversions': 'messages of the contract',
   'base/fair-queue.ts #lines': 'owners with something that waits',
   'base/fair-slots.ts #held': 'owners with work under way',
   'base/fair-semaphore.ts #held': 'owners with work under way',
