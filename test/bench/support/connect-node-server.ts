@@ -46,11 +46,12 @@ const handle = connectNodeAdapter({
 const http1 = createServer1(handle)
 const http2 = createServer2(handle)
 const port = createServer((socket) => {
-  socket.once('data', (head: Buffer) => {
-    socket.pause()
+  socket.once('readable', () => {
+    const head: Buffer | null = socket.read()
+    if (head === null) return
     socket.unshift(head)
-    ;(head.toString('latin1', 0, 3) === 'PRI' ? http2 : http1).emit('connection', socket)
-    socket.resume()
+    const server = head.toString('latin1', 0, 3) === 'PRI' ? http2 : http1
+    server.emit('connection', socket)
   })
 })
 port.listen(0, '127.0.0.1', () => process.stdout.write(`${(port.address() as AddressInfo).port}\n`))
