@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'

@@ -1,5 +1,5 @@
 import { assertNever, type BackoffPolicy, backoffMs, Failure, type JsonObject } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { type DueResult, type DueWorkDeps, type Lease, runDue } from '../due-work/index.ts'
 import { type EnvironmentRef, getIntegratedAccount, type IntegratedAccount } from './account.ts'
 import type { ActivationError, ActivationPhase, PhaseOutcome } from './activation-outcome.ts'
@@ -128,8 +128,7 @@ export class AccountActivator {
 }
 
 /**
- * Repeats the steps of an account after they failed: it is `connecting` from then on, and every step runs again. `tx` is a
- * transaction.
+ * Repeats the steps of an account after they failed: it is `connecting` from then on, and every step runs again.
  *
  * @param input.isIdentityChangeConfirmed the account may be another one at the third party than before
  *
@@ -138,7 +137,7 @@ export class AccountActivator {
  */
 export async function runAccountActions(
   deps: Pick<AccountDependencies, 'integrations'>,
-  tx: Db,
+  tx: Tx,
   scope: EnvironmentRef,
   { id, isIdentityChangeConfirmed = false }: { readonly id: string; readonly isIdentityChangeConfirmed?: boolean },
 ): Promise<IntegratedAccount> {

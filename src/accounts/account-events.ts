@@ -1,5 +1,5 @@
 import { exceedsJsonSize, type JsonObject, notFound } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { appendEvents, type EventType, payloadOf } from '../events/index.ts'
 import {
   ACCOUNT_DETAIL_FIELDS,
@@ -23,7 +23,7 @@ export type AccountEventName =
  * @throws Failure RESOURCE_NOT_FOUND
  */
 export async function appendAccountEvent(
-  tx: Db,
+  tx: Tx,
   { environmentId, id }: AccountRef,
   name: Exclude<AccountEventName, 'deleted'>,
   details: JsonObject = {},
@@ -35,7 +35,7 @@ export async function appendAccountEvent(
 
 /** Records an event about an account as it was just read; of a deleted one before. `tx` is the transaction of the change. */
 export async function appendEventOf(
-  tx: Db,
+  tx: Tx,
   account: AccountWithDefinition,
   name: AccountEventName,
   details: JsonObject = {},

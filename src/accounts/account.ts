@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
-import { type Database, type Db, mapForeignKeyToInUse } from '../database/index.ts'
+import { type Database, type Db, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import {
   type AccountCascade,
   type AccountPresence,
@@ -175,14 +175,14 @@ async function changeAtOnce(
 }
 
 /**
- * Changes tenant and context; nothing given changes nothing. Status and credentials are untouched. `tx` is a transaction.
+ * Changes tenant and context; nothing given changes nothing. Status and credentials are untouched.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, CONTEXT_KEY_RESERVED for a key that the runtime owns or that is the name
  * of one of the account's credentials, INVALID_FIELD as `assertContextRules`
  */
 export async function updateIntegratedAccount(
   deps: UpdateDependencies,
-  tx: Db,
+  tx: Tx,
   scope: WriterScope,
   change: IntegratedAccountChange,
 ): Promise<IntegratedAccount> {
@@ -284,13 +284,13 @@ type DeleteDependencies = Pick<
 
 /**
  * Deletes an account and its credentials, with `force` its triggers too. Its subscriptions are deleted at the third party and
- * then its grant is revoked there, after the transaction, by a worker. `tx` is a transaction.
+ * then its grant is revoked there, after the transaction, by a worker.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it has triggers and `force` is not set
  */
 export async function deleteIntegratedAccount(
   deps: DeleteDependencies,
-  tx: Db,
+  tx: Tx,
   scope: EnvironmentRef,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
@@ -320,14 +320,14 @@ export function installationAccounts(deps: DeleteDependencies): AccountCascade &
 }
 
 /**
- * Deletes accounts of an installation with their triggers. `tx` is a transaction.
+ * Deletes accounts of an installation with their triggers.
  *
  * @param limit how many at most; absent: all
  * @returns how many
  */
 export async function deleteAccountsByInstallation(
   deps: DeleteDependencies,
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   environmentIntegrationId: string,
   limit = Number.POSITIVE_INFINITY,

@@ -1,5 +1,5 @@
 import { invalidFields, type JsonObject, parseJson } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { Plan } from '../definitions/index.ts'
 import type { TokenSet } from '../formats/index.ts'
 import type { EnvironmentRef, IntegratedAccount } from './account.ts'
@@ -43,7 +43,7 @@ export interface ConnectAccountInput
 }
 
 /**
- * Connects an account in a link session. `tx` is a transaction.
+ * Connects an account in a link session.
  *
  * The account is `connecting` until a worker has run its activation steps (`linkSessions.recordActivation` reports each), or
  * `active` immediately when there is nothing to do: then nothing is reported.
@@ -53,7 +53,7 @@ export interface ConnectAccountInput
  */
 export async function connectAccount(
   deps: CreateDependencies,
-  tx: Db,
+  tx: Tx,
   scope: EnvironmentRef,
   input: ConnectAccountInput,
 ): Promise<IntegratedAccount> {
@@ -89,15 +89,14 @@ export interface ReconnectAccountInput {
 }
 
 /**
- * Connects an account again in a link session: it is `connecting` from then on, and every activation step runs again. `tx` is a
- * transaction.
+ * Connects an account again in a link session: it is `connecting` from then on, and every activation step runs again.
  *
  * @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, CREDENTIALS_INVALID and SECRET_MASKED with every finding under
  * `credentials` or `credential`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
  */
 export async function reconnectAccount(
   deps: ReplaceDependencies,
-  tx: Db,
+  tx: Tx,
   { environmentId }: EnvironmentRef,
   input: ReconnectAccountInput,
 ): Promise<IntegratedAccount> {

@@ -1,5 +1,5 @@
 import { Failure, isJsonObject, type JsonObject, newId, notFound, type Region } from '../base/index.ts'
-import { type Db, isForeignKeyViolation } from '../database/index.ts'
+import { type Db, isForeignKeyViolation, type Tx } from '../database/index.ts'
 import { type AuthenticationMethod, importedToken, type TokenSet } from '../formats/index.ts'
 import type { EffectiveDefinition, InstalledDefinition } from '../integrations/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegrations } from './account.ts'
@@ -43,7 +43,7 @@ export interface IntegratedAccountInput {
 }
 
 /**
- * Connects an account with given credentials. `tx` is a transaction.
+ * Connects an account with given credentials.
  *
  * It is `active` immediately when the definition has no activation steps, else `connecting` until they have passed. Fields that
  * are not secret become context keys.
@@ -53,7 +53,7 @@ export interface IntegratedAccountInput {
  */
 export async function createIntegratedAccount(
   deps: CreateDependencies,
-  tx: Db,
+  tx: Tx,
   scope: EnvironmentRef,
   input: IntegratedAccountInput,
 ): Promise<IntegratedAccount> {
@@ -102,10 +102,10 @@ export interface CollectedAccount
   readonly enteredVersion?: number | undefined
 }
 
-/** Stores a new account with credentials, token, history and events. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND */
+/** Stores a new account with credentials, token, history and events. @throws Failure RESOURCE_NOT_FOUND */
 export async function storeNewAccount(
   deps: CreateDependencies,
-  tx: Db,
+  tx: Tx,
   { environmentId }: EnvironmentRef,
   definition: InstalledDefinition,
   input: CollectedAccount,

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   MINUTE_MS,
 } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import type { AccountAccess, AccountReporter, AccountSignal, CredentialRefresher } from '../proxy/index.ts'
 import { assertWrite, type IntegratedAccount, withIntegration } from './account.ts'
 import { appendAccountEvent, appendEventOf } from './account-events.ts'
@@ -84,7 +84,7 @@ async function refreshUnlessNewer(
 /** A change that leaves everything as it is writes nothing: a step of a sync may repeat it for every page. */
 async function storeContext(
   deps: Pick<AccountDependencies, 'contextValues' | 'definitions'>,
-  tx: Db,
+  tx: Tx,
   account: AccountRef,
   context: JsonObject,
   writer: ContextWriter,
@@ -138,7 +138,7 @@ async function storeSignal(
  */
 async function hasCurrentCredentials(
   deps: RefresherDependencies,
-  tx: Db,
+  tx: Tx,
   account: AccountRef,
   { credentials }: AccountAccess,
 ): Promise<boolean> {

@@ -1,5 +1,5 @@
 import type { Clock, Json, Random } from '../base/index.ts'
-import type { Database, Db } from '../database/index.ts'
+import type { Database, Db, Tx } from '../database/index.ts'
 import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts'
 import type { ContextValueStore } from '../object-store/index.ts'
 import type { ApiProxy, ExpressionEvaluator } from '../proxy/index.ts'
@@ -59,7 +59,7 @@ export interface TokenProvider {
 /** The link sessions of accounts, which belong to a module above this one. */
 export interface LinkSessionPort {
   /** Records a change of an account's activation at its link session, if there is one; in the transaction of the change. */
-  recordActivation(tx: Db, account: AccountRef, change: ActivationChange): Promise<void>
+  recordActivation(tx: Tx, account: AccountRef, change: ActivationChange): Promise<void>
 }
 
 /** What happened in an activation. */
@@ -96,7 +96,7 @@ export interface AccountSubscriptions {
    * Has the subscriptions of an account created or checked by a worker, where its definition orders webhooks: the account has
    * just become active, or something casts doubt on them. In the transaction of that change.
    */
-  schedule(tx: Db, account: AccountRef): Promise<void>
+  schedule(tx: Tx, account: AccountRef): Promise<void>
   /** Those that exist at the third party. */
   list(tx: Db, account: AccountRef): Promise<readonly NamedSubscription[]>
   /**
@@ -113,7 +113,7 @@ export interface AccountSubscriptions {
 /** Deletes triggers, which belong to a module above this one. */
 interface AccountTriggers {
   /** Deletes every trigger of the account with its schedule, and stops its runs. */
-  deleteByAccount(tx: Db, environmentId: string, integratedAccountId: string): Promise<void>
+  deleteByAccount(tx: Tx, environmentId: string, integratedAccountId: string): Promise<void>
   /** Stops the runs of all accounts of an installation. */
-  stopByInstallations(tx: Db, environmentIntegrationIds: readonly string[]): Promise<void>
+  stopByInstallations(tx: Tx, environmentIntegrationIds: readonly string[]): Promise<void>
 }

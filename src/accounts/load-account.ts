@@ -1,5 +1,5 @@
 import { accountNotActive, assertNever, Failure, MicroBatcher, notFound } from '../base/index.ts'
-import type { Database, Db } from '../database/index.ts'
+import type { Database, Db, Tx } from '../database/index.ts'
 import type { EffectiveDefinition } from '../integrations/index.ts'
 import { createRedaction } from '../proxy/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
@@ -127,11 +127,11 @@ export async function getResolvedAccount(
 
 /**
  * An account whose credentials stay as they are until the transaction ends, except by this transaction: what is given is merged
- * with what is stored, so that concurrent changes of different fields are both kept. `tx` is a transaction.
+ * with what is stored, so that concurrent changes of different fields are both kept.
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function lockAccount(tx: Db, ref: AccountRef): Promise<AccountWithDefinition> {
+export async function lockAccount(tx: Tx, ref: AccountRef): Promise<AccountWithDefinition> {
   await lockAccountCredentials(tx, ref)
   const account = await findIntegratedAccount(tx, ref.environmentId, ref.id)
   if (account === undefined) throw notFound('integrated_account', ref.id)

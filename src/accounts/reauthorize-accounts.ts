@@ -1,4 +1,4 @@
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { REAUTHORIZATION_KIND } from '../integrations/index.ts'
 import type { TaskKind } from '../tasks/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
@@ -41,7 +41,7 @@ export function reauthorizationTask(deps: Pick<AccountDependencies, 'secrets'>):
 /** A token request or activation step that is under way stores nothing more. */
 async function reauthorize(
   { secrets }: Pick<AccountDependencies, 'secrets'>,
-  tx: Db,
+  tx: Tx,
   account: MovedAccount,
   version: number,
 ): Promise<void> {

@@ -8,7 +8,7 @@ import {
   outliveRequest,
   withoutSlot,
 } from '../base/index.ts'
-import { type Db, isDatabaseUnavailable, isForeignKeyViolation } from '../database/index.ts'
+import { isDatabaseUnavailable, isForeignKeyViolation, type Tx } from '../database/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import { type Lease, settleDue } from '../due-work/index.ts'
 import type { TokenError, TokenRules, TokenSet } from '../formats/index.ts'
@@ -205,7 +205,7 @@ async function revokeIfDeleted(deps: RefreshDependencies, resolved: ResolvedAcco
 
 async function storeToken(
   deps: RefreshDependencies,
-  tx: Db,
+  tx: Tx,
   resolved: ResolvedAccount,
   granted: { readonly rules: TokenRules<MethodPlan>; readonly lease: Lease<TokenRefresh>; readonly token: TokenSet },
 ): Promise<ResolvedAccount | undefined> {

@@ -1,5 +1,5 @@
 import { canonicalJson, etagMismatch, type JsonObject, notFound, parseJson } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import { importedToken, isSecretField, type TokenSet } from '../formats/index.ts'
 import { type EnvironmentRef, type IntegratedAccount, withIntegration } from './account.ts'
@@ -39,14 +39,14 @@ export type ReplaceDependencies = Pick<
 
 /**
  * Replaces an account's credentials: it is `connecting` from then on and activated again, with a token of its new credentials.
- * A token request under way with the old ones is discarded. `tx` is a transaction.
+ * A token request under way with the old ones is discarded.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, CREDENTIALS_INVALID and SECRET_MASKED with every finding under
  * `credentials`, DEFINITION_INVALID
  */
 export async function updateCredentials(
   deps: ReplaceDependencies,
-  tx: Db,
+  tx: Tx,
   { environmentId }: EnvironmentRef,
   { id, ...replacement }: CredentialsChange,
 ): Promise<IntegratedAccount> {
@@ -78,14 +78,14 @@ export interface CredentialsReplacement {
 }
 
 /**
- * The one way in which credentials are replaced. `tx` is a transaction.
+ * The one way in which credentials are replaced.
  *
  * @param account as `lockAccount` returned it
  * @throws Failure as `updateCredentials`
  */
 export async function replaceCredentials(
   deps: ReplaceDependencies,
-  tx: Db,
+  tx: Tx,
   account: AccountWithDefinition,
   given: CredentialsReplacement,
 ): Promise<IntegratedAccount> {
@@ -187,7 +187,7 @@ const NEVER = { dueAt: null, warningAt: null }
 /** Discards a token that is no longer the account's, or stores the one that replaces it. */
 async function replaceToken(
   deps: ReplaceDependencies,
-  tx: Db,
+  tx: Tx,
   account: AccountWithDefinition,
   { plan, isSame, collected: { connect, importedToken: imported }, token: granted }: CollectedReplacement,
 ): Promise<void> {
@@ -203,7 +203,7 @@ async function replaceToken(
 
 async function replaceFields(
   deps: ReplaceDependencies,
-  tx: Db,
+  tx: Tx,
   account: AccountWithDefinition,
   { collected, stored, context, version, wasMoved, enteredVersion }: CollectedReplacement,
 ): Promise<void> {

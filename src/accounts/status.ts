@@ -1,5 +1,5 @@
 import { notFound, type TransitionTable, transitionsOf } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { type AccountEventName, appendAccountEvent } from './account-events.ts'
 import { type AccountState, transitionAccountStatus } from './sql/account-history.ts'
 import type { AccountRef, AccountStatus } from './sql/integrated-account.ts'
@@ -90,13 +90,13 @@ export type StatusChange =
 
 /**
  * Makes the transition of a cause and writes one row of history, in one statement: of two concurrent callers one makes it, and
- * for the other it is impossible from the new status. The event of the cause is recorded with it. `tx` is a transaction.
+ * for the other it is impossible from the new status. The event of the cause is recorded with it.
  *
  * @param lastError what the account shows from now on; empty clears it
  * @throws Failure RESOURCE_NOT_FOUND
  */
 export async function changeAccountStatus(
-  tx: Db,
+  tx: Tx,
   account: AccountRef,
   cause: Exclude<StatusCause, 'created'>,
   lastError = '',

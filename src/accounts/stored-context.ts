@@ -1,5 +1,5 @@
 import { exceedsJsonSize, type Failure, invalidFields, JSON_DEPTH_MAX, type JsonObject } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import type { StoredContextValues } from '../object-store/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import {
@@ -20,7 +20,7 @@ export const CONTEXT_LENGTH_MAX = 1024 * 1024
 type AccountContext = Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'context' | 'objectStoreContextFields'>
 
 /**
- * Changes an account: its row, and the context keys that live in the object store. `tx` is a transaction; the lock of the row
+ * Changes an account: its row, and the context keys that live in the object store. The lock of the row
  * orders concurrent changes. An account without such keys costs the one statement.
  *
  * @returns `undefined` as `updateIntegratedAccountRow`
@@ -28,7 +28,7 @@ type AccountContext = Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'co
  */
 export async function updateAccount(
   { contextValues }: ContextDependencies,
-  tx: Db,
+  tx: Tx,
   { environmentId, id }: AccountRef,
   patch: AccountPatch,
 ): Promise<AccountWithDefinition | undefined> {

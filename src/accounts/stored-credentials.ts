@@ -1,5 +1,5 @@
 import { type Clock, DAY_MS, type Json, type JsonObject, parseJson, type Random } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import type { Lifetimes, TokenSet } from '../formats/index.ts'
 import type { SecretRef, SecretStore } from '../secrets/index.ts'
@@ -158,14 +158,14 @@ function marginMs({ obtainedAt }: Pick<StoredToken, 'obtainedAt'>, expiresAt: Da
   return Math.min(MARGIN_MS_MAX, MARGIN_SHARE * (expiresAt.getTime() - obtainedAt.getTime()))
 }
 
-/** Stores a token that was granted by the customer's consent; it replaces the account's token. `tx` is a transaction. */
+/** Stores a token that was granted by the customer's consent; it replaces the account's token. */
 export async function storeGrantedToken(
   {
     secrets,
     clock,
     random,
   }: { readonly secrets: Pick<SecretStore, 'put'>; readonly clock: Clock; readonly random: Random },
-  tx: Db,
+  tx: Tx,
   account: Pick<IntegratedAccountRecord, 'id' | 'environmentId' | 'region'>,
   policy: TokenPolicy,
   token: TokenSet,

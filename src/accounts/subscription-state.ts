@@ -1,5 +1,5 @@
 import { type Json, type JsonObject, parseJson } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import type { AccountRef } from './sql/integrated-account.ts'
 import { accountSecretRef, SUBSCRIPTION_SECRET, type SubscriptionState } from './stored-credentials.ts'
@@ -15,12 +15,12 @@ export async function readSubscriptionState(
 }
 
 /**
- * Changes what placeholders read of an account's subscriptions; what is undefined stays. `tx` is a transaction whose caller
+ * Changes what placeholders read of an account's subscriptions; what is undefined stays. The caller
  * holds a lock that orders concurrent changes.
  */
 export async function updateSubscriptionState(
   deps: Pick<AccountDependencies, 'secrets'>,
-  tx: Db,
+  tx: Tx,
   account: AccountRef,
   change: { readonly secret?: Json | undefined; readonly ids?: JsonObject | undefined },
 ): Promise<void> {

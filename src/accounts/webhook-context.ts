@@ -8,7 +8,7 @@ import {
   type JsonObject,
   notFound,
 } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { assertWrite } from './account.ts'
 import { appendEventOf } from './account-events.ts'
 import { assertNoReservedKeys, contextPatchFrom } from './context.ts'
@@ -37,8 +37,7 @@ export interface WebhookContextChange {
 
 /**
  * Merges what an authenticated webhook says into the context of its account. Keys that a request received later has set stay as
- * they are. Values that are stored already change nothing, so that a webhook that repeats itself causes no further events. `tx`
- * is a transaction.
+ * they are. Values that are stored already change nothing, so that a webhook that repeats itself causes no further events.
  *
  * @returns whether anything changed
  * @throws Failure RESOURCE_NOT_FOUND, CONTEXT_KEY_RESERVED as `updateIntegratedAccount`, INVALID_FIELD for values that are too
@@ -46,7 +45,7 @@ export interface WebhookContextChange {
  */
 export async function updateContextFromWebhook(
   deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>,
-  tx: Db,
+  tx: Tx,
   ref: AccountRef,
   { values, secretKeys, inboundEventId }: WebhookContextChange,
 ): Promise<boolean> {
@@ -89,7 +88,7 @@ async function storeSecrets(
 
 async function storeContext(
   deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'contextValues'>,
-  tx: Db,
+  tx: Tx,
   account: AccountWithDefinition,
   values: JsonObject,
 ): Promise<boolean> {

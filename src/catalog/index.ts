@@ -2,7 +2,6 @@
  * The integration definitions that ship with the product, as data: one file per API, with the body of the
  * request that creates an integration; and the unified models with the mappings to them. Nothing here has behaviour, and no code elsewhere knows an API by name.
  */
-
 import { readdirSync, readFileSync } from 'node:fs'
 import type { JsonObject } from '../base/index.ts'
 

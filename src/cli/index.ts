@@ -2,7 +2,6 @@
  * The command line: `patchbay <command>`. `commands.ts` is the table of commands; each one has its own file, loaded when it
  * runs, so that `--help` loads nothing. Never here: what a command does to the product, which belongs to the modules.
  */
-
 import { CommanderError } from 'commander'
 import { Failure } from '../base/index.ts'
 import { ConfigError } from '../config.ts'

@@ -40,7 +40,7 @@ export const runTokenList: RunCommand = ({ environment }) =>
 export const runTokenRevoke: RunCommand = ({ operands: [id = ''], environment }) => {
   if (!isUuid(id)) throw new UsageError('token revoke takes the id of a token, as token list shows it')
   return asOperator(environment, COMMAND, async ({ database }, { teamId }) => {
-    await revokeApiToken(database.pool, teamId, id)
+    await database.transaction((tx) => revokeApiToken(tx, teamId, id))
     printLine(`${id} is revoked`)
   })
 }

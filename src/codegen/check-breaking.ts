@@ -2,7 +2,6 @@
  * Fails on changes that break callers of the contract on the branch `main` (or the branch given as argument), by the
  * rules of `buf.yaml`. Exits 0 with a note when that branch does not exist here or has no contract yet.
  */
-
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 

@@ -2,7 +2,6 @@
  * Tells whether `gen/` is what `buf generate` makes of `proto/`: generates into a temporary directory, compares, and
  * leaves both as they were. Prints one line per stale file and exits 1; prints nothing and exits 0 when fresh.
  */
-
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

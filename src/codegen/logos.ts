@@ -3,7 +3,6 @@
  * domain (CC0): in colour from `@iconify-json/logos`, else as the one-coloured mark of `@iconify-json/simple-icons`. The packages
  * are needed here alone. A definition that neither has is without a logo, and pages show its initials.
  */
-
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

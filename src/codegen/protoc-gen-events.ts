@@ -4,7 +4,6 @@
  * `gen/events.json`, the JSON Schema of every event, and `gen/asyncapi.json`, the AsyncAPI document of deliveries; and what makes
  * the payloads: `gen/payload-fields.ts`. Runs with `strategy: all`, because one document describes all events.
  */
-
 import { createEcmaScriptPlugin, runNodeJs } from '@bufbuild/protoplugin'
 import { asyncApiDocument } from './events/asyncapi.ts'
 import { readEventContract } from './events/event-contract.ts'

@@ -4,7 +4,6 @@
  * descriptors alone. What it says of paths, bodies, limits and texts is what the server transcodes, validates and the
  * `.proto` files explain, so it cannot drift. Runs with `strategy: all`, because one document describes all services.
  */
-
 import { createEcmaScriptPlugin, runNodeJs } from '@bufbuild/protoplugin'
 import { openApiDocument } from './openapi/document.ts'
 

@@ -40,23 +40,30 @@ const ACQUIRE_TIMEOUT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 8_000
 const TRANSACTION_ATTEMPTS_MAX = 4
 
+/** Marks what a Knex instance is; there at compile time alone. */
+declare const KIND: unique symbol
+
 /**
- * What a statement runs on: the pool, where each statement is its own transaction, or one open transaction.
+ * What a statement runs on: the pool or an open transaction. Of a function that works with either.
  *
  * Only the SQL files of a module (`sql.ts`, `sql/`) build and run statements; other files hand it through.
  */
-export type Db = Knex
+export type Db = Knex & { readonly [KIND]: 'pool' | 'transaction' }
+/** An open transaction: of a function whose statements are committed together, or whose locks last until its caller commits. */
+export type Tx = Knex & { readonly [KIND]: 'transaction' }
+/** Each statement is its own transaction: of a function that must not be called in one, as it waits for a third party. */
+export type Pool = Knex & { readonly [KIND]: 'pool' }
 
 /** The connection pool of one process. */
 export class Database {
   /** Runs each statement in its own transaction. */
-  readonly pool: Db
+  readonly pool: Pool
   /** The generation in which each connection was opened; the pool closes those of earlier ones. */
   readonly #generations = new WeakMap<object, number>()
   #generation = 0
 
   constructor(options: DatabaseOptions) {
-    this.pool = knex({
+    const pool = knex({
       client: 'pg',
       connection: toConnectionConfig(options),
       pool: {
@@ -79,7 +86,8 @@ export class Database {
       log: { debug() {}, warn() {}, error() {}, deprecate() {} },
     })
     // Knex hands these on to the transactions of the pool.
-    this.pool.userParams.statements = new StatementCache()
+    pool.userParams.statements = new StatementCache()
+    this.pool = pool as Knex as Pool
   }
 
   /** Calls back with the error of every statement that fails, also within transactions, and of every connection that cannot be opened. */
@@ -99,10 +107,10 @@ export class Database {
    * After a deadlock or serialization failure it runs again from the start, so `work` must have no effects outside the
    * database.
    */
-  async transaction<Result>(work: (tx: Db) => Promise<Result>): Promise<Result> {
+  async transaction<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.pool.transaction(work)
+        return await this.pool.transaction((tx) => work(tx as Knex as Tx))
       } catch (error) {
         if (attempt === TRANSACTION_ATTEMPTS_MAX || !isRetryable(error)) throw error
       }
@@ -110,7 +118,7 @@ export class Database {
   }
 
   /** Runs `work` as `transaction` does, and rolls back what it did: its result is that of a dry run. */
-  async rolledBack<Result>(work: (tx: Db) => Promise<Result>): Promise<Result> {
+  async rolledBack<Result>(work: (tx: Tx) => Promise<Result>): Promise<Result> {
     try {
       return await this.transaction(async (tx) => {
         throw new Undone(await work(tx))
@@ -210,7 +218,8 @@ async function run<Result>(tx: Db, sql: string, parameters: SqlParameters, isPre
 
 /** @throws Error when the transaction has ended: its connection may be another's by now */
 function assertOpen(tx: Db): void {
-  if (tx.isTransaction === true && (tx as Knex.Transaction).isCompleted()) throw new Error('the transaction has ended')
+  if (tx.isTransaction === true && (tx as Knex as Knex.Transaction).isCompleted())
+    throw new Error('the transaction has ended')
 }
 
 function toConnectionConfig({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {

@@ -13,9 +13,11 @@ export {
   type Db,
   execute,
   jsonb,
+  type Pool,
   query,
   queryForValues,
   queryOne,
+  type Tx,
 } from './database.ts'
 export type { DayTable } from './day-partition.ts'
 export { createComingDays, type DayRetentionDeps, dropOldDays } from './day-retention.ts'

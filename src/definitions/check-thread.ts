@@ -1,5 +1,4 @@
 /** Entry point of the worker thread of `checkConfigAsync` and `checkOverrideAsync`: a thread needs a file of its own. */
-
 import { parentPort } from 'node:worker_threads'
 import { type JsonObject, parseJson, type Violation } from '../base/index.ts'
 import { type CheckTask, checkConfig, checkOverride } from './check.ts'

@@ -1,5 +1,5 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { Lease } from '../due-work/index.ts'
 import {
   type Availability,
@@ -93,7 +93,7 @@ export class DeliveryQueue extends Queue<DeliveryPayload, DeliverySettlement> {
     return settled.map((each) => (each.kind === 'settled' ? stateOf(each.status) : undefined))
   }
 
-  protected override async recordSettled(tx: Db, settled: readonly SettledDeliveryWork[]): Promise<void> {
+  protected override async recordSettled(tx: Tx, settled: readonly SettledDeliveryWork[]): Promise<void> {
     await updateSettledDeliveries(tx, settled.map(settledDelivery))
     const attempts = settled.flatMap((item) => storedAttempt(item) ?? [])
     if (attempts.length > 0) await insertAttempts(tx, attempts)

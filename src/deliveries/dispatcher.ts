@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { Database, Db } from '../database/index.ts'
+import type { Database, Db, Tx } from '../database/index.ts'
 import {
   continueDispatchAfter,
   findEventsByRefs,
@@ -70,7 +70,7 @@ export class Dispatcher {
   }
 }
 
-async function dispatchRound(tx: Db, environmentIds: readonly string[], size: number): Promise<DispatchRound> {
+async function dispatchRound(tx: Tx, environmentIds: readonly string[], size: number): Promise<DispatchRound> {
   const eventsMax = Math.ceil(Math.min(EVENTS_PER_ROUND_MAX, size) / environmentIds.length)
   const events = await lockUndispatchedEvents(tx, environmentIds, eventsMax)
   if (events.length === 0) return { events: 0, deliveries: 0, hasMore: false }

@@ -1,5 +1,5 @@
 import { newId } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { NewDelivery } from './delivery.ts'
 import { insertDeliveries } from './sql/delivery.ts'
 
@@ -11,7 +11,7 @@ import { insertDeliveries } from './sql/delivery.ts'
  *
  * @returns the ids of the new deliveries, UUIDv7 in the order given; an event that no longer exists gets none
  */
-export async function enqueueDeliveries(tx: Db, items: readonly NewDelivery[]): Promise<readonly string[]> {
+export async function enqueueDeliveries(tx: Tx, items: readonly NewDelivery[]): Promise<readonly string[]> {
   if (items.length === 0) return []
   return await insertDeliveries(
     tx,

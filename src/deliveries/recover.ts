@@ -1,5 +1,5 @@
 import { Failure, type Json, lowestIdAt } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { findEvents, isAskedFor } from '../events/index.ts'
 import type { TaskKind, TaskRecord, TaskStep } from '../tasks/index.ts'
 import { listSubscribers, type WebhookSubscriber } from '../webhooks/index.ts'
@@ -102,7 +102,7 @@ async function getSubscriber(tx: Db, environmentId: string, webhookId: string): 
 
 /** @returns how many deliveries were made: none of an event that no longer exists */
 async function enqueue(
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   webhookId: string,
   eventIds: readonly string[],

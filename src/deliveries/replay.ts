@@ -1,5 +1,5 @@
 import { type Clock, Failure, notFound } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { startTask, type TaskRecord } from '../tasks/index.ts'
 import { getWebhook, type WebhookRecord } from '../webhooks/index.ts'
 import type { DeliveryRecord } from './delivery.ts'
@@ -12,7 +12,7 @@ import { MISSING_KIND, RECOVER_KIND } from './recover.ts'
  *
  * @throws Failure RESOURCE_NOT_FOUND also when the event or the webhook is gone, WEBHOOK_INACTIVE
  */
-export async function replayDelivery(tx: Db, environmentId: string, id: string): Promise<DeliveryRecord> {
+export async function replayDelivery(tx: Tx, environmentId: string, id: string): Promise<DeliveryRecord> {
   const { eventId, webhookId, trigger: first } = await getDeliveryRecord(tx, environmentId, id)
   await getActiveWebhook(tx, environmentId, webhookId)
   // A test stays one: its envelope says so.
@@ -36,7 +36,7 @@ export interface RecoveryRange {
  */
 export async function startRecovery(
   { clock }: { readonly clock: Pick<Clock, 'now'> },
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   webhookId: string,
   what: 'recover' | 'missing',

@@ -1,5 +1,5 @@
 import { invalidFields, newId, suggest } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { appendEvents, EVENT_TYPES, type EventType, examplePayload, findEventType } from '../events/index.ts'
 import type { DeliveryRecord } from './delivery.ts'
 import { enqueueDeliveries } from './enqueue.ts'
@@ -15,7 +15,7 @@ const EVENT_TYPE_DEFAULT: EventType = 'integrated_account:created'
  * @throws Failure RESOURCE_NOT_FOUND, WEBHOOK_INACTIVE, INVALID_FIELD
  */
 export async function testWebhook(
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   webhookId: string,
   eventType: string,

@@ -1,5 +1,5 @@
 import { type JsonObject, newId } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { EventType } from './catalog.ts'
 import { limitPayload } from './limit-payload.ts'
 import { insertEvents } from './sql.ts'
@@ -29,7 +29,7 @@ export interface NewEvent {
  * Records events in the outbox and marks them for dispatch to webhooks, in one statement. `tx` is the transaction of the
  * change that they are about, so that an event exists exactly when its change does. Ids are UUIDv7 in the order given.
  */
-export async function appendEvents(tx: Db, events: readonly NewEvent[]): Promise<void> {
+export async function appendEvents(tx: Tx, events: readonly NewEvent[]): Promise<void> {
   if (events.length > 0)
     await insertEvents(
       tx,

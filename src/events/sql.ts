@@ -7,6 +7,7 @@ import {
   jsonb,
   newestFirst,
   query,
+  type Tx,
 } from '../database/index.ts'
 import type { NewEvent } from './append-events.ts'
 
@@ -202,7 +203,7 @@ export async function listDispatchTurns(tx: Db, after: string | null, limit: num
  * deliveries: events that another transaction has locked are passed over. Uses the primary keys.
  */
 export async function lockUndispatchedEvents(
-  tx: Db,
+  tx: Tx,
   environmentIds: readonly string[],
   limit: number,
 ): Promise<readonly UndispatchedEvent[]> {

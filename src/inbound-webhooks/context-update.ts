@@ -1,6 +1,6 @@
 import { type AccountDependencies, updateContextFromWebhook } from '../accounts/index.ts'
 import { canonicalJson, Failure, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import type { Database, Db } from '../database/index.ts'
+import type { Database, Db, Tx } from '../database/index.ts'
 import { hasSecret } from '../formats/index.ts'
 import { type InboundSource, installationSecretRef, type SourceReader, scopeOf } from './source.ts'
 
@@ -72,13 +72,13 @@ async function findProblem(
 
 /**
  * Merges keys into the context of the source's account, those of `secret_context` encrypted. An installation has no context: all
- * its keys are kept encrypted, as `{{connection.webhook.<key>}}`. `tx` is a transaction.
+ * its keys are kept encrypted, as `{{connection.webhook.<key>}}`.
  *
  * @throws Failure CONTEXT_KEY_RESERVED, INVALID_FIELD; RESOURCE_NOT_FOUND when the account has been deleted
  */
 async function applyContextUpdate(
   { accounts }: Pick<ContextUpdateDeps, 'accounts'>,
-  tx: Db,
+  tx: Tx,
   { environmentId, id, integratedAccountId, webhook }: InboundSource,
   update: JsonObject,
   inboundEventId: string,

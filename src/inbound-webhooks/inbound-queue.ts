@@ -1,5 +1,5 @@
 import { MicroBatcher } from '../base/index.ts'
-import { type Database, type Db, isDatabaseUnavailable } from '../database/index.ts'
+import { type Database, isDatabaseUnavailable, type Tx } from '../database/index.ts'
 import type { Lease } from '../due-work/index.ts'
 import {
   type Outcome,
@@ -101,7 +101,7 @@ export class InboundQueue extends Queue<InboundQueuePayload, ProcessedLease> {
   }
 
   protected override async recordSettled(
-    tx: Db,
+    tx: Tx,
     settled: readonly SettledWork<InboundQueuePayload, ProcessedLease>[],
   ): Promise<void> {
     const requests = await findStoredRequests(

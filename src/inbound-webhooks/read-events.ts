@@ -1,5 +1,5 @@
 import { notFound } from '../base/index.ts'
-import { type Db, type ListPage, type ListPageRequest, listQuery, pageByIdWithin } from '../database/index.ts'
+import { type Db, type ListPage, type ListPageRequest, listQuery, pageByIdWithin, type Tx } from '../database/index.ts'
 import { CONTENT_EXPUNGED } from './effects.ts'
 import type { InboundContent, InboundEventRecord, InboundItemRecord } from './inbound-event.ts'
 import {
@@ -62,7 +62,7 @@ export async function getInboundEvent(tx: Db, environmentId: string, id: string)
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function expungeInboundEvent(tx: Db, environmentId: string, id: string): Promise<InboundEventDetail> {
+export async function expungeInboundEvent(tx: Tx, environmentId: string, id: string): Promise<InboundEventDetail> {
   if (!(await expungeContent(tx, environmentId, id, CONTENT_EXPUNGED))) throw notFound('inbound_event', id)
   return await getInboundEvent(tx, environmentId, id)
 }

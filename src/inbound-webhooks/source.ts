@@ -1,7 +1,7 @@
 import type { AccountDependencies, ResolvedAccount } from '../accounts/index.ts'
 import { getResolvedAccount, loadAccountForDryRun, webhookPath } from '../accounts/index.ts'
 import { type Clock, Failure, isUuid, type JsonObject, MicroBatcher, parseJson, TtlCache } from '../base/index.ts'
-import type { Database, Db } from '../database/index.ts'
+import type { Database, Db, Tx } from '../database/index.ts'
 import type { Plan, WebhookPlan } from '../definitions/index.ts'
 import type { AccountValues, TemplateScope } from '../expressions/index.ts'
 import type { SecretRef } from '../secrets/index.ts'
@@ -52,7 +52,7 @@ export interface SourceReader {
    *
    * @throws Failure as `find`
    */
-  lock(tx: Db, source: InboundSource): Promise<InboundSource | undefined>
+  lock(tx: Tx, source: InboundSource): Promise<InboundSource | undefined>
 }
 
 const KNOWN_MAX = 100_000

@@ -1,7 +1,7 @@
 import type { AccountDependencies } from '../accounts/index.ts'
 import { updateContextFromWebhook } from '../accounts/index.ts'
 import { catchFailure, Failure, type JsonObject, newId } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { appendEvents, type NewEvent, payloadOf } from '../events/index.ts'
 import type { InboundEffects, ProcessingOutcome, RoutedItem } from './effects.ts'
 import type { InboundEventRecord, InboundState } from './inbound-event.ts'
@@ -46,7 +46,7 @@ export class ContextRejected extends Error {
  *
  * @throws ContextRejected
  */
-export async function storeEffects(deps: EffectDeps, tx: Db, finished: readonly FinishedEvent[]): Promise<void> {
+export async function storeEffects(deps: EffectDeps, tx: Tx, finished: readonly FinishedEvent[]): Promise<void> {
   await storeContexts(deps, tx, finished)
   const again = finished
     .filter(({ isReplay, outcome }) => isReplay && outcome.kind === 'done')
@@ -72,7 +72,7 @@ export async function storeEffects(deps: EffectDeps, tx: Db, finished: readonly 
 }
 
 /** In the order of the accounts, so that two transactions never deadlock. */
-async function storeContexts(deps: EffectDeps, tx: Db, finished: readonly FinishedEvent[]): Promise<void> {
+async function storeContexts(deps: EffectDeps, tx: Tx, finished: readonly FinishedEvent[]): Promise<void> {
   const changes = finished.flatMap(({ event, outcome }) => {
     if (outcome.kind !== 'done' || outcome.effects.context === undefined) return []
     const { accountIds, ...change } = outcome.effects.context

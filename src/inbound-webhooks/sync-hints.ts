@@ -1,5 +1,5 @@
 import { Failure, type PollLoopSpec } from '../base/index.ts'
-import { type Database, type Db, isDatabaseUnavailable } from '../database/index.ts'
+import { type Database, type Db, isDatabaseUnavailable, type Tx } from '../database/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import {
   type DueHint,
@@ -23,7 +23,7 @@ export interface HintedSyncs {
    * @returns what became of each
    * @throws Failure GROUP_FULL and other errors that pass
    */
-  startRuns(tx: Db, hint: HintedTarget): Promise<readonly StartedSync[]>
+  startRuns(tx: Tx, hint: HintedTarget): Promise<readonly StartedSync[]>
 }
 
 /** What became of one trigger. */

@@ -1,5 +1,5 @@
 import { etagMismatch, notFound } from '../base/index.ts'
-import { type Db, mapForeignKeyToInUse } from '../database/index.ts'
+import { type Db, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import { startTask, type TaskKind } from '../tasks/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
@@ -33,9 +33,9 @@ export interface AccountCascade {
    * @param limit how many at most; absent: all
    * @returns how many
    */
-  deleteByInstallation(tx: Db, environmentId: string, environmentIntegrationId: string, limit?: number): Promise<number>
+  deleteByInstallation(tx: Tx, environmentId: string, environmentIntegrationId: string, limit?: number): Promise<number>
   /** Stops the runs of all accounts of the installations at their next page. */
-  stopByInstallations(tx: Db, environmentIntegrationIds: readonly string[]): Promise<void>
+  stopByInstallations(tx: Tx, environmentIntegrationIds: readonly string[]): Promise<void>
 }
 
 /** What deleting installations needs. */
@@ -46,15 +46,14 @@ export interface InstallationDeleteDeps {
 
 /**
  * Deletes an installation with its secrets, and with `force` its accounts: the first of them now, where there are more the others
- * by a task. From the commit on nothing finds it or an account of it, and the integration may be installed again. `tx` is a
- * transaction.
+ * by a task. From the commit on nothing finds it or an account of it, and the integration may be installed again.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it has accounts and `force` is not set; RATE_LIMITED as
  * `startTask`
  */
 export async function deleteEnvironmentIntegration(
   deps: InstallationDeleteDeps,
-  tx: Db,
+  tx: Tx,
   { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
@@ -74,7 +73,7 @@ export async function deleteEnvironmentIntegration(
 /** @throws Failure RESOURCE_IN_USE while it has accounts */
 async function deleteWithoutAccounts(
   deps: InstallationDeleteDeps,
-  tx: Db,
+  tx: Tx,
   stored: EnvironmentIntegrationRecord,
 ): Promise<void> {
   await deleteRowAndSecrets(deps, tx, stored)
@@ -118,7 +117,7 @@ export function installationDeletionTask(deps: InstallationDeleteDeps): TaskKind
  */
 export async function deleteSomeInstallations(
   deps: InstallationDeleteDeps,
-  tx: Db,
+  tx: Tx,
   of: InstallationsOwner,
 ): Promise<boolean> {
   let left = DELETED_AT_ONCE
@@ -139,7 +138,7 @@ export async function deleteSomeInstallations(
 /** Hides the installations of environments or integrations that are deleted, and stops the runs of their accounts. */
 export async function hideInstallations(
   deps: InstallationDeleteDeps,
-  tx: Db,
+  tx: Tx,
   column: 'environment_id' | 'integration_id',
   ownerIds: readonly string[],
 ): Promise<readonly EnvironmentIntegrationRecord[]> {

@@ -1,5 +1,5 @@
 import { etagMismatch, Failure, notFound } from '../base/index.ts'
-import { type Db, mapForeignKeyToInUse } from '../database/index.ts'
+import { type Db, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { startServiceTask, type TaskKind } from '../tasks/index.ts'
 import type { DeletionKind } from '../tenancy/index.ts'
 import { deleteSomeInstallations, hideInstallations, type InstallationDeleteDeps } from './delete-installation.ts'
@@ -22,14 +22,14 @@ const INTEGRATIONS_PER_STEP = 20
 /**
  * Deletes an integration of the team with its grants and secrets, and with `force` its installations in the team's
  * environments with their accounts: where there are many, most of them by a task. From the commit on nothing finds it, and its
- * name is free. `tx` is a transaction.
+ * name is free.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it is installed and `force` is not set, and
  * even with `force` while another team has it installed, because their accounts are not the owner's to delete
  */
 export async function deleteIntegration(
   deps: InstallationDeleteDeps,
-  tx: Db,
+  tx: Tx,
   teamId: string,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
@@ -59,7 +59,7 @@ async function deleteEmptied(
 }
 
 /** Deletes a part of a deleted integration's installations, and at last its row; returns whether it is gone. */
-export async function continueIntegrationDeletion(deps: InstallationDeleteDeps, tx: Db, id: string): Promise<boolean> {
+export async function continueIntegrationDeletion(deps: InstallationDeleteDeps, tx: Tx, id: string): Promise<boolean> {
   const stored = await findDefinitionOf(tx, id)
   if (stored === undefined) return true
   if (!(await deleteSomeInstallations(deps, tx, { integration_id: id }))) return false
@@ -68,19 +68,19 @@ export async function continueIntegrationDeletion(deps: InstallationDeleteDeps, 
 }
 
 /** Deletes some integrations of a team by force; returns whether there are no more. */
-export async function deleteIntegrationsOfTeam(deps: InstallationDeleteDeps, tx: Db, teamId: string): Promise<boolean> {
+export async function deleteIntegrationsOfTeam(deps: InstallationDeleteDeps, tx: Tx, teamId: string): Promise<boolean> {
   const ids = await listIntegrationIdsOfTeam(tx, teamId, INTEGRATIONS_PER_STEP)
   for (const id of ids) if (!(await continueIntegrationDeletion(deps, tx, id))) return false
   return ids.length < INTEGRATIONS_PER_STEP
 }
 
 /** Hides all integrations of a team that is deleted; their installations are hidden with its environments. */
-export async function hideIntegrationsOfTeam(tx: Db, teamId: string): Promise<void> {
+export async function hideIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void> {
   await hideIntegrations(tx, { team_id: teamId })
 }
 
 /** Locks the integrations of a team that is to be deleted. @throws Failure RESOURCE_IN_USE when another team has one installed */
-export async function assertIntegrationsDeletable(tx: Db, teamId: string): Promise<void> {
+export async function assertIntegrationsDeletable(tx: Tx, teamId: string): Promise<void> {
   await lockIntegrationsOfTeam(tx, teamId)
   await assertNotInstalledElsewhere(tx, teamId, null)
 }
@@ -94,12 +94,12 @@ async function assertNotInstalledElsewhere(tx: Db, teamId: string, integrationId
 }
 
 /** Starts the task that finishes the deletion of a team, environment or integration. */
-export async function startDeletion(tx: Db, kind: DeletionKind, id: string): Promise<void> {
+export async function startDeletion(tx: Tx, kind: DeletionKind, id: string): Promise<void> {
   await startServiceTask(tx, { ownerId: id, kind, params: { id } })
 }
 
 /** A task that finishes a deletion. @param continueDeletion deletes a part; returns whether that was the last */
-export function deletionTask(kind: DeletionKind, continueDeletion: (tx: Db, id: string) => Promise<boolean>): TaskKind {
+export function deletionTask(kind: DeletionKind, continueDeletion: (tx: Tx, id: string) => Promise<boolean>): TaskKind {
   return {
     kind,
     async step(tx, { params }) {

@@ -1,4 +1,4 @@
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { appendEvents, type EventType, payloadOf } from '../events/index.ts'
 import type { OverrideDifference } from './moved-hosts.ts'
 import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
@@ -9,7 +9,7 @@ import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
  * again for that.
  */
 export async function recordInstallationEvent(
-  tx: Db,
+  tx: Tx,
   type: Extract<EventType, `environment_integration:${string}`>,
   installation: EnvironmentIntegrationRecord,
   { paths, hostsAdded, hostsRemoved }: OverrideDifference = NO_CHANGE,

@@ -1,5 +1,5 @@
 import { canonicalJson, deepMerge, etagMismatch, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { checkOverrideAsync, type ResolvedConfig, resolveConfig } from '../definitions/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
 import { findMissingSecrets } from './diverted-secrets.ts'
@@ -54,7 +54,6 @@ export interface EnvironmentIntegrationInput {
 
 /**
  * Installs an integration in an environment, or returns the installation that is there when the input asks for nothing else.
- * `tx` is a transaction.
  *
  * A team may install its own integrations, those shared with all, and those shared on request (`ask`) that it has a grant for.
  * Two overrides are the same when their values are, in any order of keys, secrets included; the mask stands for the stored
@@ -66,7 +65,7 @@ export interface EnvironmentIntegrationInput {
  */
 export async function createEnvironmentIntegration(
   deps: IntegrationDeps,
-  tx: Db,
+  tx: Tx,
   scope: InstallerScope,
   input: EnvironmentIntegrationInput,
 ): Promise<EnvironmentIntegration> {
@@ -154,7 +153,7 @@ export interface EnvironmentIntegrationChange {
 }
 
 /**
- * Changes an installation; nothing given changes nothing. `tx` is a transaction: an override is read, merged and written
+ * Changes an installation; nothing given changes nothing. An override is read, merged and written
  * under the lock of its row.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every
@@ -162,7 +161,7 @@ export interface EnvironmentIntegrationChange {
  */
 export async function updateEnvironmentIntegration(
   deps: IntegrationDeps,
-  tx: Db,
+  tx: Tx,
   scope: InstallerScope,
   change: EnvironmentIntegrationChange,
 ): Promise<EnvironmentIntegration> {
@@ -230,7 +229,7 @@ async function prepareOverride(
 
 async function mergeOverride(
   deps: IntegrationDeps,
-  tx: Db,
+  tx: Tx,
   scope: InstallerScope,
   { id, version, replaceOverride = false, reauthorizeAccounts = false }: EnvironmentIntegrationChange,
   given: JsonObject,

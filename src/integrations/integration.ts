@@ -8,7 +8,7 @@ import {
   type TaskOwner,
   type Violation,
 } from '../base/index.ts'
-import { type Db, isUniqueViolation } from '../database/index.ts'
+import { type Db, isUniqueViolation, type Tx } from '../database/index.ts'
 import { type ConfigKind, checkConfigAsync } from '../definitions/index.ts'
 import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
 import {
@@ -102,14 +102,14 @@ export interface IntegrationChange {
 }
 
 /**
- * Changes an integration of the team; nothing given changes nothing. `tx` is a transaction when `config` is given.
+ * Changes an integration of the team; nothing given changes nothing.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_REQUIRED, ETAG_MISMATCH, NAME_TAKEN; DEFINITION_INVALID, URL_NOT_ALLOWED,
  * SECRET_MASKED for the config that would result
  */
 export async function updateIntegration(
   deps: IntegrationDeps,
-  tx: Db,
+  tx: Tx,
   teamId: string,
   change: IntegrationChange,
 ): Promise<Integration> {

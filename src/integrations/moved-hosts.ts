@@ -1,5 +1,5 @@
 import { type DotPath, Failure, formatDotPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { hostsOf, resolveConfig } from '../definitions/index.ts'
 import { startTask } from '../tasks/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
@@ -114,7 +114,7 @@ export const REAUTHORIZATION_KIND = 'reauthorize_accounts'
  * @throws Failure RATE_LIMITED as `startTask`
  */
 export async function startReauthorization(
-  tx: Db,
+  tx: Tx,
   { environmentId, id, reauthorizationVersion }: EnvironmentIntegrationRecord,
 ): Promise<void> {
   const params = { environment_integration_id: id, version: reauthorizationVersion }

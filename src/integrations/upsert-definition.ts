@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
 import {
   createEnvironmentIntegration,
@@ -32,14 +32,14 @@ export interface UpsertedDefinition {
 
 /**
  * Creates or replaces the team's integration of that name and installs it in the environment; idempotent. An existing
- * installation stays, with its accounts. `tx` is a transaction.
+ * installation stays, with its accounts.
  *
  * @throws Failure as `createIntegration` and `createEnvironmentIntegration` do; ETAG_MISMATCH when another call changes
  * the same integration concurrently
  */
 export async function upsertDefinition(
   deps: IntegrationDeps,
-  tx: Db,
+  tx: Tx,
   scope: EnvironmentScope,
   { override, replaceOverride = false, reauthorizeAccounts = false, showInCatalog, ...input }: UpsertDefinitionInput,
 ): Promise<UpsertedDefinition> {
@@ -60,7 +60,7 @@ export async function upsertDefinition(
 
 async function upsertInstallation(
   deps: IntegrationDeps,
-  tx: Db,
+  tx: Tx,
   scope: EnvironmentScope,
   given: Required<
     Pick<UpsertDefinitionInput, 'override' | 'replaceOverride' | 'reauthorizeAccounts' | 'showInCatalog'>

@@ -1,6 +1,6 @@
 import type { AccountDependencies, ActivationChange, LinkSessionPort } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import type { Plan } from '../definitions/index.ts'
 import { causeOfError, changeLinkStatus, linkError } from './change-status.ts'
 import { hasSettings } from './post-connect-form.ts'
@@ -27,7 +27,7 @@ export function createLinkSessionPort({ definitions }: Pick<AccountDependencies,
 
 async function recordInSession(
   { definitions }: Pick<AccountDependencies, 'definitions'>,
-  tx: Db,
+  tx: Tx,
   session: LinkSessionRecord,
   change: ActivationChange,
 ): Promise<void> {

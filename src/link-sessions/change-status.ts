@@ -1,5 +1,5 @@
 import { transitionsOf } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { appendEvents, type EventType, payloadOf } from '../events/index.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import { LINK_ERRORS, type LinkError, type LinkErrorCode } from './error-codes.ts'
@@ -41,13 +41,13 @@ const ENDS_AUTHORIZATION: ReadonlySet<LinkCause> = new Set<LinkCause>([
 const NO_SECRETS = { sealedValues: null, ticketHash: null, sealedTicket: null } as const
 
 /**
- * Makes the transition of a cause, with one row of history and the event that belongs to it. `tx` is a transaction. The secrets
+ * Makes the transition of a cause, with one row of history and the event that belongs to it. The secrets
  * of an attempt are deleted with the change that ends it.
  *
  * @returns the session after it; `undefined` when there is no transition from its present status, or the guard does not hold
  */
 export async function changeLinkStatus(
-  tx: Db,
+  tx: Tx,
   key: LinkSessionKey,
   cause: LinkCause,
   { patch = {}, guard = {}, error }: StatusChangeInput = {},

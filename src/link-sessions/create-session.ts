@@ -12,7 +12,7 @@ import {
   suggest,
   type Violation,
 } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { collectFields, isSecretField } from '../formats/index.ts'
 import { type InstallationChoice, listInstallationChoices } from '../integrations/index.ts'
 import type { EnvironmentScope } from '../tenancy/index.ts'
@@ -63,7 +63,7 @@ const LIFETIME_MS_MAX = 7 * DAY_MS
 type LinkCreateDependencies = Pick<LinkDependencies, 'accounts' | 'publicUrl'>
 
 /**
- * Creates a link session. `tx` is a transaction.
+ * Creates a link session.
  *
  * @throws Failure INVALID_FIELD with every finding, RESOURCE_NOT_FOUND for an unknown account or integration,
  * INTEGRATION_DISABLED, CONTEXT_KEY_RESERVED for a key that the runtime owns or that is credential material of an integration
@@ -71,7 +71,7 @@ type LinkCreateDependencies = Pick<LinkDependencies, 'accounts' | 'publicUrl'>
  */
 export async function createLinkSession(
   deps: LinkCreateDependencies,
-  tx: Db,
+  tx: Tx,
   { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   input: LinkSessionInput,
 ): Promise<CreatedLinkSession> {

@@ -7,7 +7,7 @@ import {
   updateIntegratedAccount,
 } from '../accounts/index.ts'
 import { Failure, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { FORM_ACTION, type FormFieldPlan, labelKeyOf, type Plan } from '../definitions/index.ts'
 import { environmentRoots } from '../expressions/index.ts'
 import { collectFields, type FieldsSource, type FormField, isTruthy, listFormFields } from '../formats/index.ts'
@@ -178,14 +178,14 @@ function labelsOf(given: Json): ReadonlyMap<string, string> {
 }
 
 /**
- * Stores checked values in the account's context, with the event `integrated_account:post_connect_form_submitted`. `tx` is a
- * transaction. Repeated with the same values it changes nothing but the account's version.
+ * Stores checked values in the account's context, with the event `integrated_account:post_connect_form_submitted`. Repeated with
+ * the same values it changes nothing but the account's version.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, CONTEXT_KEY_RESERVED
  */
 export async function storePostConnectForm(
   deps: Pick<AccountDependencies, 'secrets' | 'definitions' | 'integrations' | 'contextValues'>,
-  tx: Db,
+  tx: Tx,
   { environmentId, id }: FormAccountRef,
   { context, version }: { readonly context: JsonObject; readonly version?: number | undefined },
 ): Promise<IntegratedAccount> {

@@ -6,7 +6,7 @@ import {
   reconnectAccount,
 } from '../accounts/index.ts'
 import { Failure, type JsonObject } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { causeOfActive } from './activation.ts'
 import { causeOfError, changeLinkStatus, commitLinkStatus, linkError } from './change-status.ts'
 import type { ConnectTarget } from './choices.ts'
@@ -76,7 +76,7 @@ class ExchangeEnded extends Error {}
 
 async function connectInTransaction(
   deps: LinkDependencies,
-  tx: Db,
+  tx: Tx,
   session: LinkSessionRecord,
   exchangeId: string,
   connection: ConnectionInput,
@@ -96,7 +96,7 @@ async function connectInTransaction(
 
 async function writeAccount(
   { accounts }: LinkDependencies,
-  tx: Db,
+  tx: Tx,
   session: LinkSessionRecord,
   { target, fields, grant }: ConnectionInput,
 ) {

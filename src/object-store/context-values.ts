@@ -9,7 +9,7 @@ import {
   stringifyJson,
   type Violation,
 } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import type { ObjectStore } from './object-store.ts'
 import {
@@ -48,9 +48,9 @@ export interface ContextValueStore {
    *
    * @throws Failure INVALID_FIELD with every value that is larger than 1 MiB
    */
-  put(tx: Db, owner: ContextOwner, values: JsonObject): Promise<void>
+  put(tx: Tx, owner: ContextOwner, values: JsonObject): Promise<void>
   /** Removes values, in the transaction that changes or deletes the account. @param keys absent: all */
-  remove(tx: Db, owner: ContextOwner, keys?: readonly string[]): Promise<void>
+  remove(tx: Tx, owner: ContextOwner, keys?: readonly string[]): Promise<void>
   /** The values of accounts by account id; accounts without any are absent. A value that cannot be read is an error of its key. */
   read(tx: Db, owners: readonly ContextOwner[]): Promise<ReadonlyMap<string, StoredContextValues>>
 }

@@ -1,5 +1,5 @@
 import { Failure, type JsonObject, newId } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { getRunRecord, type RunView, withWaitState } from './read-runs.ts'
 import {
   type ErrorHandling,
@@ -72,7 +72,7 @@ export interface RunInput {
  * @throws Failure RESOURCE_NOT_FOUND, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED, DESTINATION_REQUIRED, WEBHOOK_NOT_FOUND,
  * INVALID_FIELD, RESOURCES_INVALID, ARGS_INVALID, GROUP_FULL; nothing is stored then
  */
-export async function createRun(deps: CreateRunDeps, tx: Db, environmentId: string, input: RunInput): Promise<RunView> {
+export async function createRun(deps: CreateRunDeps, tx: Tx, environmentId: string, input: RunInput): Promise<RunView> {
   const { syncJobId, integratedAccountId, destination } = input
   if (destination === undefined) throw destinationRequired()
   const references = await loadRunReferences(tx, environmentId, { syncJobId, integratedAccountId, destination })
@@ -95,7 +95,7 @@ export async function createRun(deps: CreateRunDeps, tx: Db, environmentId: stri
 }
 
 /** Stores a manual run and puts it into the queue. Needs a transaction. @throws Failure GROUP_FULL */
-export async function enqueueNewRun(deps: RunActionDeps, tx: Db, input: Omit<NewRun, 'id'>): Promise<RunView> {
+export async function enqueueNewRun(deps: RunActionDeps, tx: Tx, input: Omit<NewRun, 'id'>): Promise<RunView> {
   await assertCapacity(deps, tx, input.environmentId, input.destination)
   const run = await insertManualRun(tx, { ...input, id: newId() })
   await deps.queue.enqueue(tx, [run])
@@ -126,7 +126,7 @@ const STOP_ATTEMPTS_MAX = 5
  *
  * @throws Failure RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT when it completed (partially), failed or was skipped
  */
-export async function stopRun(tx: Db, environmentId: string, id: string): Promise<Run> {
+export async function stopRun(tx: Tx, environmentId: string, id: string): Promise<Run> {
   for (let attempt = 1; attempt <= STOP_ATTEMPTS_MAX; attempt++) {
     const found = await requestStop(tx, environmentId, id)
     if (found !== undefined && found.scheduledFor !== null) {
@@ -156,7 +156,7 @@ const RETRY_ADVICE: Readonly<Partial<Record<RunRecord['status'], string>>> = {
  * @throws Failure RESOURCE_NOT_FOUND, RUN_STATE_CONFLICT in any other status, ACCOUNT_NOT_ACTIVE, INTEGRATION_DISABLED,
  * GROUP_FULL
  */
-export async function retryRun(deps: RunActionDeps, tx: Db, environmentId: string, id: string): Promise<RunView> {
+export async function retryRun(deps: RunActionDeps, tx: Tx, environmentId: string, id: string): Promise<RunView> {
   const run = await getRunRecord(tx, environmentId, id)
   const state = await findAccountState(tx, environmentId, run.integratedAccountId)
   if (state === undefined) throw stateConflict(run, 'its account is gone')

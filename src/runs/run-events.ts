@@ -1,4 +1,4 @@
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { appendEvents, type NewEvent } from '../events/index.ts'
 import { DESTINATION_EVENTS, type RunEventType } from './run-event-types.ts'
 import { failedTriggerPayload, runPayload } from './run-payload.ts'
@@ -9,7 +9,7 @@ import { type AskedRun, findAskedRuns, type RunChange } from './sql/run-events.t
  * for them: the run is a record of its own, and a million ticks a minute leave no time for events that nothing receives. The
  * destination of a run gets no delivery of what the run itself sends it.
  */
-export async function recordRunEvents(tx: Db, changes: readonly RunChange[]): Promise<void> {
+export async function recordRunEvents(tx: Tx, changes: readonly RunChange[]): Promise<void> {
   if (changes.length === 0) return
   const asked = await findAskedRuns(tx, changes)
   await appendEvents(tx, asked.map(newEvent))

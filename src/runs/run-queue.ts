@@ -1,5 +1,5 @@
 import type { JsonObject } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import type { Lease } from '../due-work/index.ts'
 import { areFullyDelivered, resourceKeys } from './incremental.ts'
 import { leaseLost } from './lease.ts'
@@ -56,7 +56,7 @@ export class RunQueue extends Queue<RunPayload> {
   }
 
   /** Puts stored runs into the queue, in the transaction that stored them. */
-  async enqueue(tx: Db, runs: readonly RunToQueue[]): Promise<void> {
+  async enqueue(tx: Tx, runs: readonly RunToQueue[]): Promise<void> {
     const items = runs.map((run) => ({
       run_id: run.id,
       environment_id: run.environmentId,
@@ -76,7 +76,7 @@ export class RunQueue extends Queue<RunPayload> {
    *
    * @throws a unique violation when a tick has its run already
    */
-  async enqueueTicks(tx: Db, triggers: readonly TriggerTicks[]): Promise<void> {
+  async enqueueTicks(tx: Tx, triggers: readonly TriggerTicks[]): Promise<void> {
     const groups = { webhook: WEBHOOK_QUEUE_GROUP, daemonPrefix: DAEMON_QUEUE_GROUP_PREFIX }
     await recordRunEvents(tx, (await insertTicks(tx, triggers, groups)).flatMap(tickEvents))
   }
@@ -133,11 +133,11 @@ export class RunQueue extends Queue<RunPayload> {
     return new Map(counts.map(({ environmentId, group, waiting }) => [queueGroupKey(environmentId, group), waiting]))
   }
 
-  protected override async findEndings(tx: Db, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>> {
+  protected override async findEndings(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, DecidedEnding>> {
     return await findRunEndings(tx, ids)
   }
 
-  protected override async recordSettled(tx: Db, settled: readonly (SettledItem & RunPayload)[]): Promise<void> {
+  protected override async recordSettled(tx: Tx, settled: readonly (SettledItem & RunPayload)[]): Promise<void> {
     const { completed, asked } = await updateSettledRuns(tx, settled)
     const delivered = completed.flatMap(({ resources, resourceStats, args, destination, ...run }) => {
       const isDelivered = areFullyDelivered(resources, resourceStats)
@@ -173,7 +173,7 @@ type DatedRunWork = Omit<RunWork, 'ignorePreviousRun' | 'isFirst' | 'isAsked'> &
   Pick<Lease<QueuedRun>, 'previousRunDates'>
 
 /** Marks leased runs running and loads their work, in two statements. */
-async function loadWork(tx: Db, leases: readonly Lease<QueuedItem & RunPayload>[]): Promise<readonly DatedRunWork[]> {
+async function loadWork(tx: Tx, leases: readonly Lease<QueuedItem & RunPayload>[]): Promise<readonly DatedRunWork[]> {
   const runs = await markRunsRunning(tx, leases)
   await recordRunEvents(tx, runs.filter(({ isAsked }) => isAsked).map(claimEvent))
   const keys = runs.map((run) =>

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { findTicksWithRun, insertMissedTicks, type NewTick, type RunQueue } from '../runs/index.ts'
 import { type CatchUpPlan, type CatchUpPolicy, catchUpTicks } from './catch-up.ts'
 import { cronExpression } from './cron-expression.ts'
@@ -51,7 +51,7 @@ const TICKS_MAX = 2_000
  */
 export async function fireTicks(
   deps: FireDeps,
-  tx: Db,
+  tx: Tx,
   due: readonly DueTrigger[],
   now: Date,
   isNew: boolean,

@@ -1,5 +1,5 @@
 import { catchFailure, Failure, isTransient } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { TriggerDeps } from './create-trigger.ts'
 import { findTriggersOfResource, type HintedResource, hasUnstartedRun } from './sql/hinted-trigger.ts'
 import { runTriggerNow } from './trigger-actions.ts'
@@ -17,7 +17,7 @@ export type HintedRun = { readonly triggerId: string } & (
  *
  * @throws Failure GROUP_FULL and other errors that pass; nothing is to be kept of the transaction then
  */
-export async function startHintedRuns(deps: TriggerDeps, tx: Db, hint: HintedResource): Promise<readonly HintedRun[]> {
+export async function startHintedRuns(deps: TriggerDeps, tx: Tx, hint: HintedResource): Promise<readonly HintedRun[]> {
   const runs: HintedRun[] = []
   for (const triggerId of await findTriggersOfResource(tx, hint))
     runs.push(await startHintedRun(deps, tx, hint, triggerId))
@@ -26,7 +26,7 @@ export async function startHintedRuns(deps: TriggerDeps, tx: Db, hint: HintedRes
 
 async function startHintedRun(
   deps: TriggerDeps,
-  tx: Db,
+  tx: Tx,
   { environmentId, integratedAccountId }: HintedResource,
   triggerId: string,
 ): Promise<HintedRun> {

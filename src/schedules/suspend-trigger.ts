@@ -1,16 +1,16 @@
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { appendEvents } from '../events/index.ts'
 import { failedTriggerPayload } from '../runs/index.ts'
 import type { DueTrigger } from './sql/due-trigger.ts'
 import { suspendSchedule } from './sql/trigger.ts'
 
 /**
- * Suspends the schedule of a due trigger with the reason, and records `sync_job_cron_trigger:failed`; `tx` is a transaction.
+ * Suspends the schedule of a due trigger with the reason, and records `sync_job_cron_trigger:failed`.
  *
  * @returns whether it was suspended; not when it has changed since the tick was read
  */
 export async function suspendTrigger(
-  tx: Db,
+  tx: Tx,
   { triggerId, nextFireAt }: Pick<DueTrigger, 'triggerId' | 'nextFireAt'>,
   error: string,
 ): Promise<boolean> {

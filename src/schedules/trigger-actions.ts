@@ -1,4 +1,4 @@
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { assertRunnable, enqueueNewRun, loadRunReferences, type RunView } from '../runs/index.ts'
 import type { TriggerDeps } from './create-trigger.ts'
 import { getTrigger } from './read-triggers.ts'
@@ -13,7 +13,7 @@ import { assertVersion, changeSchedule, getLockedTrigger } from './trigger-sched
  */
 export async function pauseTrigger(
   deps: TriggerDeps,
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<TriggerRecord> {
@@ -31,7 +31,7 @@ export async function pauseTrigger(
  */
 export async function resumeTrigger(
   deps: TriggerDeps,
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<TriggerRecord> {
@@ -67,7 +67,7 @@ export async function deleteTrigger(
  */
 export async function runTriggerNow(
   deps: TriggerDeps,
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   id: string,
   { ignorePreviousRun = false }: { readonly ignorePreviousRun?: boolean } = {},

@@ -1,5 +1,5 @@
 import { etagMismatch, notFound, type Violation } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { CATCH_UP } from './catch-up.ts'
 import { checkCronExpression } from './check-cron-expression.ts'
 import type { TriggerDeps } from './create-trigger.ts'
@@ -28,7 +28,7 @@ export function firstTick(expression: string, after: Date): Date {
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH
  */
 export async function getLockedTrigger(
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   id: string,
   version?: number,
@@ -47,7 +47,7 @@ export async function getLockedTrigger(
  */
 export async function changeSchedule(
   deps: TriggerDeps,
-  tx: Db,
+  tx: Tx,
   trigger: TriggerRecord,
   change: { readonly cronExpression?: string; readonly isPaused?: boolean },
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { canonicalJson, invalidFields, type JsonObject } from '../base/index.ts'
-import type { Database, Db } from '../database/index.ts'
+import type { Database, Db, Tx } from '../database/index.ts'
 import {
   type ErrorHandling,
   hasWebhook,
@@ -92,7 +92,7 @@ function areSame(one: readonly JsonObject[], other: readonly JsonObject[]): bool
 
 async function changeSettings(
   deps: TriggerDeps,
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   id: string,
   change: TriggerChange,

@@ -9,7 +9,7 @@ import {
   suggest,
   type Violation,
 } from '../base/index.ts'
-import { type Db, mapForeignKeyToInUse } from '../database/index.ts'
+import { type Db, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { resolveConfig } from '../definitions/index.ts'
 import { validateExpression } from '../expressions/index.ts'
 import { deleteTriggersOf, type ErrorHandling } from '../runs/index.ts'
@@ -97,7 +97,7 @@ export async function listSyncJobs(
  */
 export async function updateSyncJob(
   { mappings }: { readonly mappings: MappingFinder },
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   input: Omit<SyncJobChange, 'resources'> & {
     readonly id: string

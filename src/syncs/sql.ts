@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../base/index.ts'
-import { type Db, execute, jsonb, newestFirst, nextVersion, whereVersion } from '../database/index.ts'
+import { type Db, execute, jsonb, newestFirst, nextVersion, type Tx, whereVersion } from '../database/index.ts'
 import type { ErrorHandling } from '../runs/index.ts'
 
 /** A sync job as it is stored. */
@@ -72,7 +72,7 @@ export async function findSyncJob(tx: Db, environmentId: string, id: string): Pr
 }
 
 /** Finds a job and locks its row until the transaction ends. Uses the primary key. */
-export async function lockSyncJob(tx: Db, environmentId: string, id: string): Promise<SyncJobRecord | undefined> {
+export async function lockSyncJob(tx: Tx, environmentId: string, id: string): Promise<SyncJobRecord | undefined> {
   return await tx('sync_job')
     .where({ environment_id: environmentId, id })
     .forUpdate()

@@ -1,5 +1,5 @@
 import { type BackoffPolicy, backoffMs, Failure, type Json, type PollLoopSpec, type Random } from '../base/index.ts'
-import { type Database, type Db, isDatabaseUnavailable } from '../database/index.ts'
+import { type Database, isDatabaseUnavailable, type Tx } from '../database/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import {
   deleteEndedTasks,
@@ -32,7 +32,7 @@ export interface TaskKind {
    *
    * @throws Failure that fails the task; other errors are tried again
    */
-  step(tx: Db, task: TaskRecord): Promise<TaskStep>
+  step(tx: Tx, task: TaskRecord): Promise<TaskStep>
 }
 
 /** What running tasks takes. */

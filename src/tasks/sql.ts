@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../base/index.ts'
-import { type Db, execute, jsonb, newestFirst, query, queryOne } from '../database/index.ts'
+import { type Db, execute, jsonb, newestFirst, query, queryOne, type Tx } from '../database/index.ts'
 
 /** `queued` before the first step; the last three are final. */
 export const TASK_STATES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const
@@ -104,7 +104,7 @@ export async function countUnfinishedTasks(tx: Db, environmentId: string): Promi
  * Locks the task of these kinds that is due for the longest, passing over those that other processes lock; the lock ends with
  * the transaction. Uses task_due.
  */
-export async function lockDueTask(tx: Db, kinds: readonly string[]): Promise<TaskRecord | undefined> {
+export async function lockDueTask(tx: Tx, kinds: readonly string[]): Promise<TaskRecord | undefined> {
   const found = await query<TaskRecord>(
     tx,
     `select id, environment_id as "environmentId", kind, params, state, done, total, cursor, result, error, failures,

@@ -1,5 +1,5 @@
 import { Failure, newId, notFound } from '../base/index.ts'
-import { type Db, type ListPage, type ListPageRequest, listQuery, pageById } from '../database/index.ts'
+import { type Db, type ListPage, type ListPageRequest, listQuery, pageById, type Tx } from '../database/index.ts'
 import {
   countUnfinishedTasks,
   findTask,
@@ -20,7 +20,7 @@ const RETRY_AFTER_SECONDS = 30
  *
  * @throws Failure RATE_LIMITED when UNFINISHED_MAX tasks of the environment have not ended
  */
-export async function startTask(tx: Db, task: Omit<NewTask, 'id'>): Promise<TaskRecord> {
+export async function startTask(tx: Tx, task: Omit<NewTask, 'id'>): Promise<TaskRecord> {
   if ((await countUnfinishedTasks(tx, task.environmentId)) >= UNFINISHED_MAX) {
     const message = `${UNFINISHED_MAX} tasks of the environment have not ended: wait for one, or cancel it`
     throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: RETRY_AFTER_SECONDS })

@@ -1,4 +1,4 @@
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import { appendEvents, payloadOf } from '../events/index.ts'
 import type { ApiTokenRecord } from './sql/api-tokens.ts'
 
@@ -7,7 +7,7 @@ import type { ApiTokenRecord } from './sql/api-tokens.ts'
  * no event.
  */
 export async function recordApiTokenEvent(
-  tx: Db,
+  tx: Tx,
   type: 'api_token:created' | 'api_token:deleted',
   token: ApiTokenRecord,
 ): Promise<void> {

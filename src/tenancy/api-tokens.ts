@@ -1,5 +1,5 @@
 import { etagMismatch, newId, notFound } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { recordApiTokenEvent } from './api-token-events.ts'
 import { assertOperator, type TeamActor } from './authenticate.ts'
 import { getEnvironment } from './environments.ts'
@@ -35,12 +35,12 @@ export interface ApiTokenWithSecret {
 }
 
 /**
- * Creates a token. `tx` is a transaction.
+ * Creates a token.
  *
  * @throws Failure OPERATOR_TEAM_REQUIRED for another team than the caller's; RESOURCE_NOT_FOUND for an unknown team or
  * environment
  */
-export async function createApiToken(tx: Db, actor: TeamActor, input: ApiTokenInput): Promise<ApiTokenWithSecret> {
+export async function createApiToken(tx: Tx, actor: TeamActor, input: ApiTokenInput): Promise<ApiTokenWithSecret> {
   const subject = await subjectOf(tx, actor, input)
   const { token, hash, hint } = mintToken(input.kind)
   const { kind, name, expiresAt } = input
@@ -82,18 +82,18 @@ export async function updateApiToken(
 }
 
 /**
- * Revokes a token: within a second no process accepts it. Repeated, it keeps the first time. `tx` is a transaction.
+ * Revokes a token: within a second no process accepts it. Repeated, it keeps the first time.
  *
  * @throws Failure RESOURCE_NOT_FOUND
  */
-export async function revokeApiToken(tx: Db, teamId: string, id: string): Promise<ApiTokenRecord> {
+export async function revokeApiToken(tx: Tx, teamId: string, id: string): Promise<ApiTokenRecord> {
   await revokeApiTokenRow(tx, teamId, id)
   return await getApiToken(tx, teamId, id)
 }
 
-/** Deletes a token, which revokes it. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH */
+/** Deletes a token, which revokes it. @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH */
 export async function deleteApiToken(
-  tx: Db,
+  tx: Tx,
   teamId: string,
   input: { readonly id: string; readonly version?: number | undefined },
 ): Promise<void> {

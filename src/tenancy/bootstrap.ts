@@ -1,5 +1,5 @@
 import { newId } from '../base/index.ts'
-import type { Database, Db } from '../database/index.ts'
+import type { Database, Tx } from '../database/index.ts'
 import { recordApiTokenEvent } from './api-token-events.ts'
 import { insertApiToken, type NewApiToken } from './sql/api-tokens.ts'
 import { insertEnvironment } from './sql/environments.ts'
@@ -52,7 +52,7 @@ export async function bootstrap(
   })
 }
 
-async function createFirstTeam(tx: Db, forTeam: MintedToken): Promise<FirstStart | undefined> {
+async function createFirstTeam(tx: Tx, forTeam: MintedToken): Promise<FirstStart | undefined> {
   const teamId = newId()
   if (!(await insertOperatorTeam(tx, teamId, TEAM_NAME))) return undefined
   const environmentId = newId()
@@ -64,7 +64,7 @@ async function createFirstTeam(tx: Db, forTeam: MintedToken): Promise<FirstStart
 }
 
 async function insertBootstrapToken(
-  tx: Db,
+  tx: Tx,
   { hash, hint }: MintedToken,
   subject: Pick<NewApiToken, 'kind' | 'teamId' | 'environmentId'>,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
-import { type Db, isUniqueViolation, mapForeignKeyToInUse } from '../database/index.ts'
+import { type Db, isUniqueViolation, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import {
   type BrandingChange,
   deleteEnvironmentRow,
@@ -69,13 +69,13 @@ const BRANDING_FIELDS = ['displayName', 'logoUrl', 'accentColor'] as const
 
 /**
  * Deletes an environment with its tokens, and with `force` everything in it: where there is much, most of it by a task. From the
- * commit on nothing finds it, and its name is free. `tx` is a transaction.
+ * commit on nothing finds it, and its name is free.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE when it holds anything and `force` is not set
  */
 export async function deleteEnvironment(
   deps: { readonly contents: CascadeDelete },
-  tx: Db,
+  tx: Tx,
   teamId: string,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
@@ -92,7 +92,7 @@ export async function deleteEnvironment(
 
 async function deleteEmptied(
   { contents }: { readonly contents: CascadeDelete },
-  tx: Db,
+  tx: Tx,
   teamId: string,
   id: string,
 ): Promise<void> {
@@ -105,7 +105,7 @@ async function deleteEmptied(
 /** Deletes a part of what a deleted environment holds, and at last its row; returns whether it is gone. */
 export async function continueEnvironmentDeletion(
   deps: { readonly contents: CascadeDelete },
-  tx: Db,
+  tx: Tx,
   id: string,
 ): Promise<boolean> {
   const teamId = await findTeamOfEnvironment(tx, id)
@@ -140,17 +140,17 @@ export type DeletionKind = 'delete_team' | 'delete_environment' | 'delete_integr
  */
 export interface CascadeDelete {
   /** Deletes some of everything in the environment but its tokens. */
-  deleteByEnvironment(tx: Db, environmentId: string): Promise<boolean>
+  deleteByEnvironment(tx: Tx, environmentId: string): Promise<boolean>
   /** Hides what acts or is found without a token of the environments: installations, webhooks, tasks. Stops runs. */
-  hideByEnvironments(tx: Db, environmentIds: readonly string[]): Promise<void>
+  hideByEnvironments(tx: Tx, environmentIds: readonly string[]): Promise<void>
   /** Deletes some of the team's integrations. */
-  deleteIntegrationsOfTeam(tx: Db, teamId: string): Promise<boolean>
+  deleteIntegrationsOfTeam(tx: Tx, teamId: string): Promise<boolean>
   /** Hides the team's integrations. */
-  hideIntegrationsOfTeam(tx: Db, teamId: string): Promise<void>
+  hideIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void>
   /** Locks the team's integrations. @throws Failure RESOURCE_IN_USE when another team has installed one */
-  assertIntegrationsDeletable(tx: Db, teamId: string): Promise<void>
+  assertIntegrationsDeletable(tx: Tx, teamId: string): Promise<void>
   /** Starts the task that deletes what is left, and the row itself. */
-  startDeletion(tx: Db, kind: DeletionKind, id: string): Promise<void>
+  startDeletion(tx: Tx, kind: DeletionKind, id: string): Promise<void>
   /** Makes every remaining secret of the owner, an environment or a team, unreadable for good. */
-  destroyKeys(tx: Db, ownerId: string): Promise<void>
+  destroyKeys(tx: Tx, ownerId: string): Promise<void>
 }

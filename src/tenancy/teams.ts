@@ -1,5 +1,5 @@
 import { etagMismatch, Failure, newId, notFound } from '../base/index.ts'
-import { type Db, type IdPage, mapForeignKeyToInUse } from '../database/index.ts'
+import { type Db, type IdPage, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { assertOperator, type TeamActor } from './authenticate.ts'
 import { type CascadeDelete, continueEnvironmentDeletion } from './environments.ts'
 import { hideEnvironments, listEnvironmentIdsOfTeam } from './sql/environments.ts'
@@ -70,7 +70,7 @@ export async function updateTeam(
 
 /**
  * Deletes a team with its tokens, and with `force` its environments and integrations with everything in them: where there is
- * much, most of it by a task. From the commit on nothing finds the team. `tx` is a transaction.
+ * much, most of it by a task. From the commit on nothing finds the team.
  *
  * @throws Failure OPERATOR_TEAM_REQUIRED, RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE when it owns environments or
  * integrations and `force` is not set, when another team has installed one of its integrations, and always for the
@@ -78,7 +78,7 @@ export async function updateTeam(
  */
 export async function deleteTeam(
   deps: { readonly contents: CascadeDelete },
-  tx: Db,
+  tx: Tx,
   actor: TeamActor,
   input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
 ): Promise<void> {
@@ -100,20 +100,20 @@ export async function deleteTeam(
   await deleteEmptied(deps, tx, id)
 }
 
-async function deleteEmptied({ contents }: { readonly contents: CascadeDelete }, tx: Db, id: string): Promise<void> {
+async function deleteEmptied({ contents }: { readonly contents: CascadeDelete }, tx: Tx, id: string): Promise<void> {
   const why = 'the team owns environments or integrations: delete them first, or set force to delete them with it'
   await mapForeignKeyToInUse({ type: 'team', id, why }, () => deleteTeamRow(tx, id))
   await contents.destroyKeys(tx, id)
 }
 
 /** Deletes a part of what a team owns; returns whether that was all. */
-async function deleteContents(deps: { readonly contents: CascadeDelete }, tx: Db, id: string): Promise<boolean> {
+async function deleteContents(deps: { readonly contents: CascadeDelete }, tx: Tx, id: string): Promise<boolean> {
   const environmentIds = await listEnvironmentIdsOfTeam(tx, id, ENVIRONMENTS_PER_STEP)
   for (const each of environmentIds) if (!(await continueEnvironmentDeletion(deps, tx, each))) return false
   return environmentIds.length < ENVIRONMENTS_PER_STEP && (await deps.contents.deleteIntegrationsOfTeam(tx, id))
 }
 
-async function hideWithContents({ contents }: { readonly contents: CascadeDelete }, tx: Db, id: string): Promise<void> {
+async function hideWithContents({ contents }: { readonly contents: CascadeDelete }, tx: Tx, id: string): Promise<void> {
   await hideTeam(tx, id)
   const environmentIds = await listEnvironmentIdsOfTeam(tx, id)
   await hideEnvironments(tx, environmentIds)
@@ -124,7 +124,7 @@ async function hideWithContents({ contents }: { readonly contents: CascadeDelete
 /** Deletes a part of what a deleted team owns, and at last its row; returns whether it is gone. */
 export async function continueTeamDeletion(
   deps: { readonly contents: CascadeDelete },
-  tx: Db,
+  tx: Tx,
   id: string,
 ): Promise<boolean> {
   if (!(await deleteContents(deps, tx, id))) return false

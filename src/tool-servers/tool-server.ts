@@ -1,5 +1,5 @@
 import { type Clock, etagMismatch, Failure, invalidFields, newId, notFound, type Violation } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import type { LoadedTools, ToolLoader, ToolScope } from './load-tools.ts'
 import {
   deleteToolServerRow,
@@ -119,14 +119,14 @@ export async function getToolServer(tx: Db, environmentId: string, id: string): 
 }
 
 /**
- * Changes the given fields; none given changes nothing. `tx` is a transaction.
+ * Changes the given fields; none given changes nothing.
  *
  * @param input.version the version the caller read; absent: any
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, INVALID_FIELD
  */
 export async function updateToolServer(
   deps: ToolServerAdminDeps,
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   input: ToolServerChange & { readonly id: string; readonly version?: number | undefined },
 ): Promise<ToolServerRecord> {
@@ -153,8 +153,8 @@ export async function deleteToolServer(
   throw etagMismatch('tool_server', id)
 }
 
-/** Replaces the token: within a second no process accepts the one before. `tx` is a transaction. @throws Failure RESOURCE_NOT_FOUND */
-export async function rotateToolServerToken(tx: Db, environmentId: string, id: string): Promise<ToolServerWithToken> {
+/** Replaces the token: within a second no process accepts the one before. @throws Failure RESOURCE_NOT_FOUND */
+export async function rotateToolServerToken(tx: Tx, environmentId: string, id: string): Promise<ToolServerWithToken> {
   const stored = (await lockToolServer(tx, environmentId, id)) ?? throwNotFound(id)
   const { token, ...columns } = mintToolToken()
   return { server: await updateToolServerRow(tx, environmentId, stored.id, columns), token }

@@ -1,6 +1,5 @@
 import type { Json, JsonObject } from '../base/index.ts'
 import type { Plan } from '../definitions/index.ts'
-
 import type {
   AccountAccess,
   ApiProxy,

@@ -1,5 +1,5 @@
 import { deepMerge, etagMismatch, exceedsJsonSize, Failure, type JsonObject, newId, notFound } from '../base/index.ts'
-import { type Db, isForeignKeyViolation } from '../database/index.ts'
+import { type Db, isForeignKeyViolation, type Tx } from '../database/index.ts'
 import type { MappingFinding } from '../unified-calls/index.ts'
 import { assertNoErrors, checkLayer, type LayerToCheck } from './check-layer.ts'
 import {
@@ -35,12 +35,12 @@ interface WrittenMapping {
 }
 
 /**
- * Stores a mapping after checking what it comes to. `tx` is a transaction.
+ * Stores a mapping after checking what it comes to.
  *
  * @throws Failure TEAM_TOKEN_REQUIRED for a base mapping, DEFINITION_INVALID with every error, NAME_TAKEN, LIMIT_REACHED,
  * RESOURCE_NOT_FOUND for an account that is deleted meanwhile
  */
-export async function createMapping(tx: Db, writer: MappingWriter, layer: LayerToCheck): Promise<WrittenMapping> {
+export async function createMapping(tx: Tx, writer: MappingWriter, layer: LayerToCheck): Promise<WrittenMapping> {
   const place = {
     teamId: layer.teamId,
     environmentId: layer.environmentId ?? null,
@@ -80,11 +80,11 @@ export interface MappingChange {
 }
 
 /**
- * Changes the config of a mapping. `tx` is a transaction: it is read, merged and written under the lock of its row.
+ * Changes the config of a mapping. It is read, merged and written under the lock of its row.
  *
  * @throws Failure RESOURCE_NOT_FOUND, TEAM_TOKEN_REQUIRED, ETAG_MISMATCH, DEFINITION_INVALID with every error, LIMIT_REACHED
  */
-export async function updateMapping(tx: Db, writer: MappingWriter, change: MappingChange): Promise<WrittenMapping> {
+export async function updateMapping(tx: Tx, writer: MappingWriter, change: MappingChange): Promise<WrittenMapping> {
   const { id, version } = change
   const stored = await lockMapping(tx, writer, id)
   if (stored === undefined) throw notFound('unified_mapping', id)
@@ -129,7 +129,7 @@ function assertWritable(
 
 /** @throws Failure LIMIT_REACHED when the scope would have too many mappings, or too long ones */
 async function assertRoom(
-  tx: Db,
+  tx: Tx,
   place: Parameters<typeof measureMappings>[1],
   config: JsonObject,
   added: number,

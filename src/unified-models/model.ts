@@ -10,7 +10,7 @@ import {
   type Violation,
 } from '../base/index.ts'
 import { findShippedModel, SHIPPED_MODEL_NAMES } from '../catalog/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { checkModel } from '../unified-calls/index.ts'
 import {
   countModels,
@@ -41,12 +41,12 @@ export interface ModelView {
 }
 
 /**
- * Stores a model, or an extension of the shipped model of that name. `tx` is a transaction.
+ * Stores a model, or an extension of the shipped model of that name.
  *
  * @throws Failure DEFINITION_INVALID with every finding about the model that would result, NAME_TAKEN, LIMIT_REACHED
  */
 export async function createModel(
-  tx: Db,
+  tx: Tx,
   teamId: string,
   input: { readonly name: string; readonly config: JsonObject },
 ): Promise<ModelView> {
@@ -91,11 +91,11 @@ export interface ModelChange {
 }
 
 /**
- * Changes what the team stored of a model. `tx` is a transaction.
+ * Changes what the team stored of a model.
  *
  * @throws Failure RESOURCE_NOT_FOUND also for a shipped model that is not extended, ETAG_MISMATCH, DEFINITION_INVALID
  */
-export async function updateModel(tx: Db, teamId: string, change: ModelChange): Promise<ModelView> {
+export async function updateModel(tx: Tx, teamId: string, change: ModelChange): Promise<ModelView> {
   const { name, version } = change
   await lockOwner(tx, 'team', teamId)
   const stored = await findStored(tx, teamId, name)
@@ -109,12 +109,12 @@ export async function updateModel(tx: Db, teamId: string, change: ModelChange): 
 }
 
 /**
- * Deletes what the team stored of a model; a shipped one is as it ships then. `tx` is a transaction.
+ * Deletes what the team stored of a model; a shipped one is as it ships then.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE when it is not shipped, has mappings and `force` is not set
  */
 export async function deleteModel(
-  tx: Db,
+  tx: Tx,
   teamId: string,
   input: { readonly name: string; readonly version: number | undefined; readonly force: boolean },
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { canonicalJson, catchFailure, Failure, type JsonObject, toDoubles } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { MappingFinding } from '../unified-calls/index.ts'
 import { checkLayer, type LayerToCheck } from './check-layer.ts'
 import { ANY_METHOD } from './layers.ts'
@@ -40,14 +40,14 @@ export interface PushResult {
 }
 
 /**
- * Stores models, then mappings of one scope; one with errors is left out. `tx` is a transaction: rolled back, it has stored nothing
+ * Stores models, then mappings of one scope; one with errors is left out. Rolled back, it has stored nothing
  * and found the same.
  *
  * @throws Failure TEAM_TOKEN_REQUIRED for models and base mappings, DEFINITION_INVALID for a model with errors, LIMIT_REACHED,
  * RESOURCE_NOT_FOUND for an account that is deleted meanwhile
  */
 export async function pushMappings(
-  tx: Db,
+  tx: Tx,
   writer: MappingWriter,
   models: readonly ModelToPush[],
   layers: readonly LayerToCheck[],
@@ -59,7 +59,7 @@ export async function pushMappings(
   return { models: pushed, mappings: await pushLayers(tx, writer, layers) }
 }
 
-async function pushModel(tx: Db, teamId: string, model: ModelToPush, at: number): Promise<PushedModel> {
+async function pushModel(tx: Tx, teamId: string, model: ModelToPush, at: number): Promise<PushedModel> {
   const { name } = model
   const stored = await findModel(tx, teamId, name)
   if (stored !== undefined && isSame(stored.config, model.config)) return { name, state: 'unchanged' }
@@ -82,7 +82,7 @@ function atModel(failure: Failure, at: number): Failure {
 }
 
 async function pushLayers(
-  tx: Db,
+  tx: Tx,
   writer: MappingWriter,
   layers: readonly LayerToCheck[],
 ): Promise<readonly PushedMapping[]> {
@@ -116,7 +116,7 @@ async function pushLayers(
 
 /** @returns what became of it, or its errors */
 async function pushLayer(
-  tx: Db,
+  tx: Tx,
   writer: MappingWriter,
   layer: LayerToCheck,
   stored: StoredMapping | undefined,

@@ -8,7 +8,7 @@ import {
   updateSubscriptionState,
 } from '../accounts/index.ts'
 import { type BackoffPolicy, backoffMs, canonicalJson, catchFailure, Failure, type Json } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { SubscriptionPlan } from '../definitions/index.ts'
 import { type DueResult, type DueWorkDeps, type Lease, runDue, settleDue } from '../due-work/index.ts'
 import { createRedaction } from '../proxy/index.ts'
@@ -270,7 +270,7 @@ function accountOf({ environmentId, integratedAccountId: id }: DueSubscription) 
   return { environmentId, id }
 }
 
-async function appendError(tx: Db, lease: DueSubscription, { error }: FailedRequest): Promise<void> {
+async function appendError(tx: Tx, lease: DueSubscription, { error }: FailedRequest): Promise<void> {
   const details = { webhook_subscription: { event: lease.event, last_error: error } }
   await appendAccountEvent(tx, accountOf(lease), 'webhook_error', details)
 }

@@ -6,7 +6,7 @@ import {
   type ResolvedAccount,
 } from '../accounts/index.ts'
 import { Failure, newId, notFound } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Tx } from '../database/index.ts'
 import type { SubscriptionPlan } from '../definitions/index.ts'
 import { endSubscription, type SubscriptionDependencies } from './request.ts'
 import { listSubscriptions, scheduleSubscriptions } from './sql/subscription.ts'
@@ -51,13 +51,13 @@ function mayOrder({ actions }: SubscriptionPlan, { isSandbox }: ResolvedAccount[
 }
 
 /**
- * Makes workers create the subscriptions of an account anew, also those that work. `tx` is a transaction.
+ * Makes workers create the subscriptions of an account anew, also those that work.
  *
  * @throws Failure RESOURCE_NOT_FOUND, METHOD_NOT_DEFINED when the definition orders no webhooks, SANDBOX_ACCOUNT_READ_ONLY, DEFINITION_INVALID
  */
 export async function recreateSubscriptions(
   { definitions }: Pick<AccountDependencies, 'definitions'>,
-  tx: Db,
+  tx: Tx,
   { environmentId, id }: AccountRef,
 ): Promise<void> {
   const account = await findIntegratedAccount(tx, environmentId, id)

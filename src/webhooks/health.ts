@@ -1,4 +1,4 @@
-import type { Db } from '../database/index.ts'
+import type { Db, Tx } from '../database/index.ts'
 import { appendEvents, type EventType, payloadOf } from '../events/index.ts'
 import {
   deleteFailures,
@@ -34,7 +34,7 @@ const GONE_STATUS = 410
  *
  * For healthy webhooks it is one statement that writes nothing.
  */
-export async function recordWebhookOutcomes(tx: Db, outcomes: readonly WebhookOutcome[]): Promise<void> {
+export async function recordWebhookOutcomes(tx: Tx, outcomes: readonly WebhookOutcome[]): Promise<void> {
   const byWebhook = Map.groupBy(outcomes, ({ environmentId, webhookId }) => `${environmentId}/${webhookId}`)
   const groups = [...byWebhook.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, group]) => group)
   const gone = groups.filter((group) => group.some(({ status }) => status === GONE_STATUS))
@@ -57,7 +57,7 @@ function refOf([first]: readonly WebhookOutcome[]): readonly WebhookRef[] {
   return first === undefined ? [] : [{ environmentId: first.environmentId, webhookId: first.webhookId }]
 }
 
-async function recordSuccesses(tx: Db, refs: readonly WebhookRef[]): Promise<void> {
+async function recordSuccesses(tx: Tx, refs: readonly WebhookRef[]): Promise<void> {
   if (refs.length === 0) return
   const recovered = await deleteFailures(tx, refs)
   await appendEvents(
@@ -77,13 +77,13 @@ async function recordFailures(
   return new Map((await upsertFailures(tx, attempts)).map((row) => [row.webhookId, row]))
 }
 
-async function disable(tx: Db, ref: WebhookRef, reason: WebhookDisabledReason, failure: FailureRow | undefined) {
+async function disable(tx: Tx, ref: WebhookRef, reason: WebhookDisabledReason, failure: FailureRow | undefined) {
   if (!(await disableWebhookRow(tx, ref, reason))) return
   await markFailureAnnounced(tx, ref, 'disabled')
   await appendEvents(tx, [webhookEvent('webhook:disabled', ref, failure, reason)])
 }
 
-async function announceFailing(tx: Db, failure: FailureRow): Promise<void> {
+async function announceFailing(tx: Tx, failure: FailureRow): Promise<void> {
   await markFailureAnnounced(tx, failure, 'failing')
   await appendEvents(tx, [webhookEvent('webhook:failing', failure, failure)])
 }

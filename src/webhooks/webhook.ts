@@ -8,7 +8,7 @@ import {
   notFound,
   type Violation,
 } from '../base/index.ts'
-import { type Db, mapForeignKeyToInUse } from '../database/index.ts'
+import { type Db, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { checkAskedEventTypes } from '../events/index.ts'
 import { deleteTriggersOf } from '../runs/index.ts'
 import type { SecretRef } from '../secrets/index.ts'
@@ -130,7 +130,7 @@ export async function getWebhook(tx: Db, environmentId: string, id: string): Pro
  */
 export async function updateWebhook(
   deps: WebhookDeps,
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   input: WebhookChange & { readonly id: string; readonly version?: number | undefined },
 ): Promise<WebhookRecord> {
@@ -176,7 +176,7 @@ export async function deleteWebhook(
  */
 export async function rotateWebhookSecret(
   deps: WebhookDeps,
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<WebhookWithSecret> {

@@ -54,7 +54,7 @@ describe('listIntegratedAccounts', () => {
     const { id: environmentIntegrationId } = await addInstallation(undefined, scope)
     const one = await connect({ environmentIntegrationId, tenantId: 'one', region: 'eu' }, scope)
     const two = await connect({ tenantId: 'two', isSandbox: true }, scope)
-    await changeAccountStatus(tx, two, 'refresh_failed')
+    await database.transaction((tx) => changeAccountStatus(tx, two, 'refresh_failed'))
     const ids = async (filter: AccountFilter) =>
       (await listIntegratedAccounts(tx, scope, filter, { ...FIRST_PAGE, view: 'basic' })).map(({ id }) => id)
     expect((await ids({})).toSorted()).toEqual([one.id, two.id].toSorted())
@@ -223,7 +223,9 @@ describe('updateIntegratedAccount', () => {
 describe('changeAccountStatus', () => {
   it('makes a step of the table with one row of history and one version', async () => {
     const account = await connect()
-    const change = await changeAccountStatus(tx, account, 'refresh_failed', 'invalid_grant')
+    const change = await database.transaction((tx) =>
+      changeAccountStatus(tx, account, 'refresh_failed', 'invalid_grant'),
+    )
     expect(change).toEqual({ kind: 'changed', from: 'active', to: 'needs_reauth' })
     expect(await get(account.id)).toMatchObject({ status: 'needs_reauth', lastError: 'invalid_grant', version: 2 })
     const [newest] = await listIntegratedAccountHistory(tx, own, account.id, FIRST_PAGE)
@@ -237,14 +239,20 @@ describe('changeAccountStatus', () => {
 
   it('says that a step is impossible, and writes nothing', async () => {
     const account = await connect()
-    expect(await changeAccountStatus(tx, account, 'steps_repeated')).toEqual({ kind: 'impossible', from: 'active' })
+    expect(await database.transaction((tx) => changeAccountStatus(tx, account, 'steps_repeated'))).toEqual({
+      kind: 'impossible',
+      from: 'active',
+    })
     expect(await get(account.id)).toEqual(account)
     expect(await listIntegratedAccountHistory(tx, own, account.id, FIRST_PAGE)).toHaveLength(2)
   })
 
   it('records once what several report at once', async () => {
     const account = await connect()
-    const reports = Array.from({ length: 4 }, () => () => changeAccountStatus(tx, account, 'unauthorized'))
+    const reports = Array.from(
+      { length: 4 },
+      () => () => database.transaction((tx) => changeAccountStatus(tx, account, 'unauthorized')),
+    )
     const changes = await contendForRows(database, 'integrated_account', [account.id], reports)
     const kinds = changes.map((change) => change.status === 'fulfilled' && change.value.kind)
     expect(kinds.toSorted()).toEqual(['changed', 'impossible', 'impossible', 'impossible'])
@@ -253,7 +261,9 @@ describe('changeAccountStatus', () => {
 
   it('does not find an account of another environment', async () => {
     const { id } = await connect()
-    const change = changeAccountStatus(tx, { id, environmentId: other.environmentId }, 'unauthorized')
+    const change = database.transaction((tx) =>
+      changeAccountStatus(tx, { id, environmentId: other.environmentId }, 'unauthorized'),
+    )
     await expect(change).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 })
@@ -364,7 +374,9 @@ describe('loadAccountForCall', () => {
   it('refuses a disabled installation at once', async () => {
     const account = await connect()
     await load(account.id)
-    await updateEnvironmentIntegration(deps, tx, own, { id: account.environmentIntegrationId, isEnabled: false })
+    await database.transaction((tx) =>
+      updateEnvironmentIntegration(deps, tx, own, { id: account.environmentIntegrationId, isEnabled: false }),
+    )
     await expect(load(account.id)).rejects.toMatchObject({ reason: 'INTEGRATION_DISABLED' })
   })
 

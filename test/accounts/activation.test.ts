@@ -327,7 +327,7 @@ describe('workers', () => {
     script({ request: 'GET /me', answer: OK })
     const reconnected = engineThat(async (...call) => {
       const run = await proxy.runAction(...call)
-      await changeAccountStatus(tx, account, 'reconnected')
+      await database.transaction((tx) => changeAccountStatus(tx, account, 'reconnected'))
       return run
     })
     await worker({ proxy: reconnected }).runOnce()

@@ -201,7 +201,7 @@ describe('createIntegratedAccount', () => {
 
   it('fails while the installation is disabled', async () => {
     const { id } = await addInstallation()
-    await updateEnvironmentIntegration(deps, tx, own, { id, isEnabled: false })
+    await database.transaction((tx) => updateEnvironmentIntegration(deps, tx, own, { id, isEnabled: false }))
     const attempt = connect({ environmentIntegrationId: id })
     await expect(attempt).rejects.toMatchObject({ reason: 'INTEGRATION_DISABLED' })
   })

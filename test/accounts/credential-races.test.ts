@@ -12,7 +12,7 @@ import {
 import { refreshDueTokens } from '../../src/accounts/token-refresher.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/index.ts'
+import type { Tx } from '../../src/database/index.ts'
 import { createProxy } from '../../src/proxy/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { caseCount } from '../support/case-count.ts'
@@ -102,7 +102,7 @@ function processOf({ database, clock, step }: Lane, { thirdParty }: State) {
 type Given = (state: State) => Operation
 
 /** An operation that is one transaction. */
-function transaction(work: (deps: ReturnType<typeof processOf>, tx: Db, state: State) => Promise<unknown>): Given {
+function transaction(work: (deps: ReturnType<typeof processOf>, tx: Tx, state: State) => Promise<unknown>): Given {
   return (state) => (lane) => lane.database.transaction((tx) => work(processOf(lane, state), tx, state))
 }
 

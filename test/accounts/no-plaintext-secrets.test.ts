@@ -56,14 +56,16 @@ it('stores no plain text of any secret in any column of any table', async () => 
   const { id: environmentIntegrationId } = await addInstallation()
   const credentials = { ...CREDENTIALS, api_key: canaries.account }
   const { id } = await connect({ environmentIntegrationId, credentials, context: { marker: 'not-a-secret' } })
-  const overheard = updateIntegratedAccount(accountDeps, tx, own, { id, context: { api_key: canaries.account } })
+  const overheard = database.transaction((tx) =>
+    updateIntegratedAccount(accountDeps, tx, own, { id, context: { api_key: canaries.account } }),
+  )
   await expect(overheard).rejects.toMatchObject({ reason: 'CONTEXT_KEY_RESERVED' })
   await addConsent({ access_token: canaries.imported })
   const consenting = await addConsent({ access_token: 'old', refresh_token: canaries.refresh, expires_in: 0 })
   server.answer({ access_token: canaries.obtained, api_domain: canaries.obtained, user: { id: canaries.refresh } })
   await process().load(consenting)
   const operator = { teamId: own.teamId, isOperator: true }
-  const { token } = await createApiToken(tx, operator, { kind: 'team', name: 'canary' })
+  const { token } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'canary' }))
 
   const stored = await everythingStored()
   expect(stored, 'the scan sees what is not secret').toContain('not-a-secret')

@@ -330,6 +330,6 @@ describe('accounts without such keys', () => {
     const contextValues = { put: fail, remove: fail, read: fail }
     expect(await withWholeContexts({ contextValues }, tx, [account, account])).toHaveLength(2)
     const failing = { ...accountDeps, contextValues }
-    await updateIntegratedAccount(failing, tx, own, { id, context: { a: 1, b: null } })
+    await database.transaction((tx) => updateIntegratedAccount(failing, tx, own, { id, context: { a: 1, b: null } }))
   })
 })

@@ -24,7 +24,8 @@ const { expungeEvent: expunge, getEvent } = EventService.method
 
 const app = await startTestApp()
 const clients = app.clients()
-const pool = app.database.pool
+const { database } = app
+const { pool } = database
 
 /** An environment with two webhooks, whose deliveries a test makes. */
 async function freshEnvironment() {
@@ -48,9 +49,9 @@ async function deliver({ environmentId, webhookId }: Environment, given: Given =
   const { type = 'integrated_account:active', accountId, state = 'pending' } = given
   const eventId = newId()
   const event = { environmentId, id: eventId, type, payload: examplePayload(type), integratedAccountId: accountId }
-  await appendEvents(pool, [event])
+  await database.transaction((tx) => appendEvents(tx, [event]))
   const item = { environmentId, webhookId: given.webhookId ?? webhookId, eventId, trigger: 'automatic' as const }
-  const [id = ''] = await enqueueDeliveries(pool, [item])
+  const [id = ''] = await database.transaction((tx) => enqueueDeliveries(tx, [item]))
   if (state !== 'pending') {
     await execute(pool, 'delete from delivery_queue where delivery_id = :id', { id })
     const ended = `update delivery set state = :state, attempts = 1, finished_at = now(), next_attempt_at = null

@@ -30,7 +30,9 @@ const SINCE = '2020-01-01T00:00:00Z'
 /** Records an event, which the worker dispatches. */
 async function record(): Promise<string> {
   const id = newId()
-  await appendEvents(app.database.pool, [{ environmentId, id, type: TYPE, payload: examplePayload(TYPE) }])
+  await app.database.transaction((tx) =>
+    appendEvents(tx, [{ environmentId, id, type: TYPE, payload: examplePayload(TYPE) }]),
+  )
   return id
 }
 

@@ -34,7 +34,7 @@ const SOON = new Date(Date.now() + 3_600_000)
 /** Claims of what waits for an account, by the file of the statement. */
 const CLAIMS: Readonly<Record<string, () => Promise<readonly unknown[]>>> = {
   'accounts/sql/account-state.ts': () => claimReauthorizationWarnings(tx, { regions: undefined, limit: 16 }),
-  'webhook-subscriptions/sql/activity.ts': () => markSilent(tx, 16),
+  'webhook-subscriptions/sql/activity.ts': () => database.transaction((tx) => markSilent(tx, 16)),
   'schedules/sql/due-trigger.ts': async () =>
     (await claimDueTriggers(tx, 0, WHOLE_SHARD, SOON, null, 16)).filter(({ isBeingDeleted }) => !isBeingDeleted),
   ...Object.fromEntries(Object.entries(DUE_TABLES).map(([path, table]) => [path, () => claimOf(tx, table)])),

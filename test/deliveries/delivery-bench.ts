@@ -70,9 +70,11 @@ export class DeliveryBench implements AsyncDisposable {
   async event(event: Partial<NewEvent> = {}): Promise<string> {
     const id = newId()
     const { database } = this
-    await appendEvents(database.pool, [
-      { environmentId: this.#environmentId, id, type: EVENT_TYPE, payload: examplePayload(EVENT_TYPE), ...event },
-    ])
+    await database.transaction((tx) =>
+      appendEvents(tx, [
+        { environmentId: this.#environmentId, id, type: EVENT_TYPE, payload: examplePayload(EVENT_TYPE), ...event },
+      ]),
+    )
     return id
   }
 

@@ -295,9 +295,11 @@ describe('the slots of a worker', () => {
     )
     const { id: webhookId } = await bench.webhook(receiver.url)
     const eventIds = await Promise.all(Array.from({ length: 20 }, () => bench.event()))
-    await enqueueDeliveries(
-      quiet.database.pool,
-      eventIds.map((eventId) => ({ environmentId, webhookId, eventId, trigger: 'recovery' as const })),
+    await quiet.database.transaction((tx) =>
+      enqueueDeliveries(
+        tx,
+        eventIds.map((eventId) => ({ environmentId, webhookId, eventId, trigger: 'recovery' as const })),
+      ),
     )
     await bench.worker.dispatchOnce()
     await bench.worker.sendOnce()

@@ -11,21 +11,25 @@ const { database } = await testDatabase()
 it('creates a delivery with the fields of its event, queued by its trigger', async () => {
   const { environmentId, webhookId, accountIds } = await createTenant(database)
   const [eventId, integratedAccountId] = [newId(), accountIds[0]]
-  await appendEvents(database.pool, [
-    {
-      environmentId,
-      id: eventId,
-      type: 'integrated_account:active',
-      payload: examplePayload('integrated_account:active'),
-      integratedAccountId,
-    },
-  ])
+  await database.transaction((tx) =>
+    appendEvents(tx, [
+      {
+        environmentId,
+        id: eventId,
+        type: 'integrated_account:active',
+        payload: examplePayload('integrated_account:active'),
+        integratedAccountId,
+      },
+    ]),
+  )
   const item = { environmentId, webhookId, eventId }
-  const ids = await enqueueDeliveries(database.pool, [
-    { ...item, trigger: 'automatic' },
-    { ...item, trigger: 'recovery' },
-    { ...item, eventId: newId(), trigger: 'automatic' },
-  ])
+  const ids = await database.transaction((tx) =>
+    enqueueDeliveries(tx, [
+      { ...item, trigger: 'automatic' },
+      { ...item, trigger: 'recovery' },
+      { ...item, eventId: newId(), trigger: 'automatic' },
+    ]),
+  )
   const stored = await query(
     database.pool,
     `select d.id, d.event_type, d.integrated_account_id, d.state, q.queue_group, q.webhook_id, q.attempt

@@ -33,7 +33,9 @@ async function arrange(): Promise<string> {
       subjectId: undefined,
     },
   ])
-  await enqueueDeliveries(tx, [{ environmentId, webhookId: newId(), eventId, trigger: 'automatic' }])
+  await database.transaction((tx) =>
+    enqueueDeliveries(tx, [{ environmentId, webhookId: newId(), eventId, trigger: 'automatic' }]),
+  )
   return eventId
 }
 

@@ -33,7 +33,9 @@ async function eventOf(
   given: { type?: EventType; id?: string; except?: string; isTest?: boolean } = {},
 ) {
   const { type = 'integrated_account:active', id = newId(), except: exceptWebhookId, isTest } = given
-  await appendEvents(pool, [{ environmentId, id, type, payload: examplePayload(type), exceptWebhookId, isTest }])
+  await database.transaction((tx) =>
+    appendEvents(tx, [{ environmentId, id, type, payload: examplePayload(type), exceptWebhookId, isTest }]),
+  )
   await execute(pool, 'delete from event_dispatch where event_id = :id', { id })
   return id
 }
@@ -45,7 +47,9 @@ async function deliver(
   state: DeliveryState,
   trigger: DeliveryTrigger = 'automatic',
 ): Promise<string> {
-  const [id = ''] = await enqueueDeliveries(pool, [{ environmentId, webhookId, eventId, trigger }])
+  const [id = ''] = await database.transaction((tx) =>
+    enqueueDeliveries(tx, [{ environmentId, webhookId, eventId, trigger }]),
+  )
   if (state === 'pending') return id
   await execute(pool, 'delete from delivery_queue where delivery_id = :id', { id })
   const sql = 'update delivery set state = :state, finished_at = now(), next_attempt_at = null where id = :id'
@@ -60,7 +64,9 @@ async function recover(
   since = LONG_AGO,
   until?: Date,
 ) {
-  const { id } = await startRecovery({ clock }, pool, environmentId, webhookId, what, { since, until })
+  const { id } = await database.transaction((tx) =>
+    startRecovery({ clock }, tx, environmentId, webhookId, what, { since, until }),
+  )
   while (await runner.runOnce());
   const task = await getTask(pool, environmentId, id)
   const made = await query<{ readonly eventId: string }>(
@@ -126,7 +132,9 @@ describe('recovering what a webhook did not get', () => {
     const id = await deliver(tenant, await eventOf(tenant, { isTest: true }), 'failed', 'test')
     await nextMillisecond()
     expect((await recover(tenant, 'recover')).eventIds).toEqual([])
-    expect(await replayDelivery(pool, tenant.environmentId, id)).toMatchObject({ trigger: 'test' })
+    expect(await database.transaction((tx) => replayDelivery(tx, tenant.environmentId, id))).toMatchObject({
+      trigger: 'test',
+    })
     const other = { ...tenant, webhookId: newId() }
     await execute(
       pool,
@@ -142,13 +150,17 @@ describe('recovering what a webhook did not get', () => {
     const ids = Array.from({ length: 2_500 }, () => newId())
     const { environmentId, webhookId } = tenant
     const type = 'integrated_account:active'
-    await appendEvents(
-      pool,
-      ids.map((id) => ({ environmentId, id, type, payload: examplePayload(type) })),
+    await database.transaction((tx) =>
+      appendEvents(
+        tx,
+        ids.map((id) => ({ environmentId, id, type, payload: examplePayload(type) })),
+      ),
     )
-    await enqueueDeliveries(
-      pool,
-      ids.map((eventId) => ({ environmentId, webhookId, eventId, trigger: 'automatic' })),
+    await database.transaction((tx) =>
+      enqueueDeliveries(
+        tx,
+        ids.map((eventId) => ({ environmentId, webhookId, eventId, trigger: 'automatic' })),
+      ),
     )
     await execute(
       pool,
@@ -187,7 +199,7 @@ describe('sending what a webhook was never sent', () => {
     const tenant = await createTenant(database)
     const { environmentId, webhookId } = tenant
     const type = 'sync_job_run:completed'
-    await appendEvents(pool, [{ environmentId, type, payload: examplePayload(type) }])
+    await database.transaction((tx) => appendEvents(tx, [{ environmentId, type, payload: examplePayload(type) }]))
     await eventOf(tenant, { type, except: webhookId })
     await expungeEvent(pool, environmentId, await eventOf(tenant, { type }))
     const missing = await eventOf(tenant, { type, except: newId() })
@@ -200,14 +212,16 @@ describe('sending what a webhook was never sent', () => {
   it('fails when the webhook is turned off meanwhile, and is not started then', async () => {
     const { environmentId, webhookId } = await createTenant(database)
     const range = { since: LONG_AGO }
-    const { id } = await startRecovery({ clock }, pool, environmentId, webhookId, 'missing', range)
+    const { id } = await database.transaction((tx) =>
+      startRecovery({ clock }, tx, environmentId, webhookId, 'missing', range),
+    )
     await execute(pool, 'update webhook set is_active = false where id = :webhookId', { webhookId })
     while (await runner.runOnce());
     expect(await getTask(pool, environmentId, id)).toMatchObject({
       state: 'failed',
       error: expect.stringContaining('off'),
     })
-    const again = startRecovery({ clock }, pool, environmentId, webhookId, 'missing', range)
+    const again = database.transaction((tx) => startRecovery({ clock }, tx, environmentId, webhookId, 'missing', range))
     await expect(again).rejects.toMatchObject({ reason: 'WEBHOOK_INACTIVE' })
   })
 })

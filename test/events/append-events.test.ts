@@ -18,9 +18,11 @@ async function markedTypes(environmentId: string): Promise<readonly string[]> {
 /** Records one event of each type of the catalog. */
 async function appendAllTypes(environmentId: string, given: Partial<NewEvent> = {}): Promise<void> {
   const all = (EVENT_TYPES as readonly EventType[]).map((type) => ({ type, payload: examplePayload(type) }))
-  await appendEvents(
-    database.pool,
-    all.map((event) => ({ environmentId, ...event, ...given })),
+  await database.transaction((tx) =>
+    appendEvents(
+      tx,
+      all.map((event) => ({ environmentId, ...event, ...given })),
+    ),
   )
 }
 
@@ -138,7 +140,7 @@ describe('marking events for dispatch', () => {
   it('is done for the next event after a webhook was created or turned on, and for none before', async () => {
     const environmentId = await seedEnvironment(database)
     const append = (type: EventType) =>
-      appendEvents(database.pool, [{ environmentId, type, payload: examplePayload(type) }])
+      database.transaction((tx) => appendEvents(tx, [{ environmentId, type, payload: examplePayload(type) }]))
     await append('integrated_account:created')
     const id = await seedWebhook(database, environmentId)
     await append('integrated_account:active')

@@ -90,7 +90,7 @@ async function recordEvents(): Promise<readonly string[]> {
   const ids: string[] = []
   while (ids.length < EVENTS) {
     const batch = Array.from({ length: EVENTS_PER_STATEMENT }, () => newId())
-    await untilDone(() => appendEvents(database.pool, batch.map(eventOf)))
+    await untilDone(() => database.transaction((tx) => appendEvents(tx, batch.map(eventOf))))
     ids.push(...batch)
     await sleep(EVENT_PAUSE_MS)
   }

@@ -8,7 +8,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { execute, query, queryOne } from '../../src/database/database.ts'
+import { execute, query, queryOne, type Tx } from '../../src/database/database.ts'
 import { reportAtLeast, reportAtMost, reportBaseline } from '../bench/support/report.ts'
 import type { RunningProduct } from '../support/product.ts'
 import { RefreshCluster } from './support/refresh-cluster.ts'
@@ -108,7 +108,7 @@ async function killInCommit(
   const held = isHeld ? await cluster.database.pool.transaction() : undefined
   provider.beforeAnswer = async () => {
     const sql = 'select 1 from account_token where integrated_account_id = :accountId for update'
-    if (held !== undefined) await query(held, sql, { accountId })
+    if (held !== undefined) await query(held as unknown as Tx, sql, { accountId })
   }
   provider.afterAnswer = () => {
     const ready = isHeld ? untilWaiting(cluster) : sleep(Math.random() * KILL_AFTER_MS_MAX)

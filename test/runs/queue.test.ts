@@ -44,7 +44,7 @@ interface ParcelPayload {
 
 class ParcelQueue extends Queue<ParcelPayload> {
   async claim(claim: Claim) {
-    return await this.lease(database.pool, claim)
+    return await database.transaction((tx) => this.lease(tx, claim))
   }
 
   protected override async recordSettled(tx: Db, settled: readonly SettledItem[]): Promise<void> {

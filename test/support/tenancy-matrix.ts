@@ -36,9 +36,12 @@ export interface History {
 }
 
 /** Makes a delivery of an event of the tenant, as the dispatcher does, and a request of a third party. */
-export async function addHistory({ pool }: Database, tenant: SeededTenant): Promise<History> {
+export async function addHistory(database: Database, tenant: SeededTenant): Promise<History> {
+  const { pool } = database
   const { environmentId, webhookId, eventId } = tenant
-  const [deliveryId] = await enqueueDeliveries(pool, [{ environmentId, webhookId, eventId, trigger: 'automatic' }])
+  const [deliveryId] = await database.transaction((tx) =>
+    enqueueDeliveries(tx, [{ environmentId, webhookId, eventId, trigger: 'automatic' }]),
+  )
   if (deliveryId === undefined) throw new Error('the event is gone')
   const inboundEventId = newId()
   await execute(

@@ -49,7 +49,7 @@ async function runToEnd(runner: ReturnType<typeof runnerOf>): Promise<number> {
 
 async function start(kind: string, items = 5) {
   const environmentId = await seedEnvironment(database)
-  const { id } = await startTask(database.pool, { environmentId, kind, params: { items } })
+  const { id } = await database.transaction((tx) => startTask(tx, { environmentId, kind, params: { items } }))
   return { id, read: () => getTask(database.pool, environmentId, id), environmentId }
 }
 
@@ -119,7 +119,7 @@ describe('a task', () => {
 
   it('is rejected while 20 of the environment have not ended', async () => {
     const environmentId = await seedEnvironment(database)
-    const ask = () => startTask(database.pool, { environmentId, kind: 'f', params: {} })
+    const ask = () => database.transaction((tx) => startTask(tx, { environmentId, kind: 'f', params: {} }))
     const [first] = await Promise.all(Array.from({ length: 20 }, ask))
     await expect(ask()).rejects.toMatchObject({ reason: 'RATE_LIMITED' })
     await cancelTask(database.pool, environmentId, first?.id ?? '')

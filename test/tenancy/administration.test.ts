@@ -142,7 +142,7 @@ describe('updateTeam', () => {
 describe('deleteTeam', () => {
   it('deletes an empty team with its tokens and makes its secrets unreadable', async () => {
     const { team } = await newTeam()
-    await createApiToken(tx, operator, { kind: 'team', teamId: team.id, name: 't' })
+    await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', teamId: team.id, name: 't' }))
     const { calls, deps } = recordingContents()
     await database.transaction((each) => deleteTeam(deps, each, operator, { id: team.id }))
     await expect(getTeam(tx, operator, team.id)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
@@ -176,13 +176,15 @@ describe('deleteTeam', () => {
 
   it('rejects another version', async () => {
     const { team } = await newTeam()
-    const remove = deleteTeam(recordingContents().deps, tx, operator, { id: team.id, version: 2 })
+    const remove = database.transaction((tx) =>
+      deleteTeam(recordingContents().deps, tx, operator, { id: team.id, version: 2 }),
+    )
     await expect(remove).rejects.toMatchObject({ reason: 'ETAG_MISMATCH' })
   })
 
   it('is for the operator alone', async () => {
     const { team, actor } = await newTeam()
-    const remove = deleteTeam(recordingContents().deps, tx, actor, { id: team.id })
+    const remove = database.transaction((tx) => deleteTeam(recordingContents().deps, tx, actor, { id: team.id }))
     await expect(remove).rejects.toMatchObject({ reason: 'OPERATOR_TEAM_REQUIRED' })
   })
 })
@@ -286,21 +288,27 @@ describe('deleteEnvironment', () => {
   ])('does not find %s', async (_, reason, input) => {
     const { team } = await newTeam()
     const { calls, deps } = recordingContents()
-    await expect(deleteEnvironment(deps, tx, team.id, { ...input(), force: true })).rejects.toMatchObject({ reason })
+    await expect(
+      database.transaction((tx) => deleteEnvironment(deps, tx, team.id, { ...input(), force: true })),
+    ).rejects.toMatchObject({ reason })
     expect(calls).toEqual([])
   })
 
   it('rejects another version', async () => {
     const { team } = await newTeam()
     const { id } = await createEnvironment(tx, team.id, { name: 'a' })
-    const remove = deleteEnvironment(recordingContents().deps, tx, team.id, { id, version: 2 })
+    const remove = database.transaction((tx) =>
+      deleteEnvironment(recordingContents().deps, tx, team.id, { id, version: 2 }),
+    )
     await expect(remove).rejects.toMatchObject({ reason: 'ETAG_MISMATCH' })
   })
 })
 
 describe('createApiToken', () => {
   it('shows the token once and keeps only its end', async () => {
-    const { apiToken, token } = await createApiToken(tx, operator, { kind: 'team', name: 'ci' })
+    const { apiToken, token } = await database.transaction((tx) =>
+      createApiToken(tx, operator, { kind: 'team', name: 'ci' }),
+    )
     expect(token).toMatch(/^pbt_/)
     expect(JSON.stringify(await getApiToken(tx, first.teamId, apiToken.id))).not.toContain(token.slice(4, -4))
     expect(apiToken).toMatchObject({ kind: 'team', teamId: first.teamId, environmentId: null, hint: token.slice(-4) })
@@ -308,14 +316,16 @@ describe('createApiToken', () => {
 
   it('binds an environment token to an environment of the team', async () => {
     const input = { kind: 'environment', environmentId: first.environmentId, name: 'app' } as const
-    const { apiToken, token } = await createApiToken(tx, operator, input)
+    const { apiToken, token } = await database.transaction((tx) => createApiToken(tx, operator, input))
     expect(token).toMatch(/^pbe_/)
     expect(apiToken).toMatchObject({ kind: 'environment', environmentId: first.environmentId })
   })
 
   it('lets the operator make one for another team', async () => {
     const { team } = await newTeam()
-    const { apiToken } = await createApiToken(tx, operator, { kind: 'team', teamId: team.id, name: 'first' })
+    const { apiToken } = await database.transaction((tx) =>
+      createApiToken(tx, operator, { kind: 'team', teamId: team.id, name: 'first' }),
+    )
     expect(apiToken.teamId).toBe(team.id)
   })
 
@@ -324,7 +334,7 @@ describe('createApiToken', () => {
     const make = (
       who: typeof actor,
       what: { kind: 'team'; teamId: string } | { kind: 'environment'; environmentId: string },
-    ) => createApiToken(tx, who, { ...what, name: 'x' })
+    ) => database.transaction((tx) => createApiToken(tx, who, { ...what, name: 'x' }))
     const reasonOf = (promise: Promise<unknown>) => promise.then(String, (failure) => failure.reason)
     expect(await reasonOf(make(actor, { kind: 'team', teamId: first.teamId }))).toBe('OPERATOR_TEAM_REQUIRED')
     expect(await reasonOf(make(operator, { kind: 'team', teamId: newId() }))).toBe('RESOURCE_NOT_FOUND')
@@ -336,8 +346,8 @@ describe('createApiToken', () => {
 describe('listApiTokens', () => {
   it("lists the team's, revoked ones included, and no other's", async () => {
     const { team, actor } = await newTeam()
-    const { apiToken } = await createApiToken(tx, actor, { kind: 'team', name: 'a' })
-    const revoked = await revokeApiToken(tx, team.id, apiToken.id)
+    const { apiToken } = await database.transaction((tx) => createApiToken(tx, actor, { kind: 'team', name: 'a' }))
+    const revoked = await database.transaction((tx) => revokeApiToken(tx, team.id, apiToken.id))
     expect(await listApiTokens(tx, team.id, page)).toEqual([revoked])
     expect(await listApiTokens(tx, team.id, { before: apiToken.id, limit: 9 })).toEqual([])
   })
@@ -345,7 +355,7 @@ describe('listApiTokens', () => {
 
 describe('updateApiToken', () => {
   it('renames and moves the expiry, and changes nothing when nothing is given', async () => {
-    const { apiToken } = await createApiToken(tx, operator, { kind: 'team', name: 'a' })
+    const { apiToken } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'a' }))
     const { id } = apiToken
     expect(await updateApiToken(tx, first.teamId, { id })).toEqual(apiToken)
     const expiresAt = new Date('2030-01-01T00:00:00Z')
@@ -354,7 +364,7 @@ describe('updateApiToken', () => {
   })
 
   it('rejects another version and does not find one of another team', async () => {
-    const { apiToken } = await createApiToken(tx, operator, { kind: 'team', name: 'a' })
+    const { apiToken } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'a' }))
     const { team } = await newTeam()
     const { id } = apiToken
     const stale = updateApiToken(tx, first.teamId, { id, name: 'b', version: 9 })
@@ -366,28 +376,32 @@ describe('updateApiToken', () => {
 
 describe('revokeApiToken', () => {
   it('keeps the first moment when repeated', async () => {
-    const { apiToken } = await createApiToken(tx, operator, { kind: 'team', name: 'a' })
-    const once = await revokeApiToken(tx, first.teamId, apiToken.id)
+    const { apiToken } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'a' }))
+    const once = await database.transaction((tx) => revokeApiToken(tx, first.teamId, apiToken.id))
     expect(once).toMatchObject({ revokedAt: expect.any(Date), version: 2 })
-    expect(await revokeApiToken(tx, first.teamId, apiToken.id)).toEqual(once)
+    expect(await database.transaction((tx) => revokeApiToken(tx, first.teamId, apiToken.id))).toEqual(once)
   })
 
   it('does not find one of another team', async () => {
-    const { apiToken } = await createApiToken(tx, operator, { kind: 'team', name: 'a' })
+    const { apiToken } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'a' }))
     const { team } = await newTeam()
-    const foreign = revokeApiToken(tx, team.id, apiToken.id)
+    const foreign = database.transaction((tx) => revokeApiToken(tx, team.id, apiToken.id))
     await expect(foreign).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 })
 
 describe('deleteApiToken', () => {
   it('forgets it', async () => {
-    const { apiToken } = await createApiToken(tx, operator, { kind: 'team', name: 'a' })
+    const { apiToken } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'a' }))
     const input = { id: apiToken.id }
-    await expect(deleteApiToken(tx, first.teamId, { ...input, version: 2 })).rejects.toMatchObject({
+    await expect(
+      database.transaction((tx) => deleteApiToken(tx, first.teamId, { ...input, version: 2 })),
+    ).rejects.toMatchObject({
       reason: 'ETAG_MISMATCH',
     })
-    await deleteApiToken(tx, first.teamId, { ...input, version: 1 })
-    await expect(deleteApiToken(tx, first.teamId, input)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    await database.transaction((tx) => deleteApiToken(tx, first.teamId, { ...input, version: 1 }))
+    await expect(database.transaction((tx) => deleteApiToken(tx, first.teamId, input))).rejects.toMatchObject({
+      reason: 'RESOURCE_NOT_FOUND',
+    })
   })
 })

@@ -23,7 +23,8 @@ const other = await createTeam(tx, operator, { name: 'other' })
 const otherEnvironment = await createEnvironment(tx, other.id, { name: 'theirs' })
 const second = await createEnvironment(tx, first.teamId, { name: 'second' })
 
-const teamToken = (expiresAt?: Date) => createApiToken(tx, operator, { kind: 'team', name: 't', expiresAt })
+const teamToken = (expiresAt?: Date) =>
+  database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 't', expiresAt }))
 
 describe('authentication', () => {
   it.each([
@@ -45,7 +46,7 @@ describe('authentication', () => {
     const clock = manualClock()
     await using authenticator = createAuthenticator({ database, clock })
     await authenticateText(authenticator, token)
-    await revokeApiToken(tx, first.teamId, apiToken.id)
+    await database.transaction((tx) => revokeApiToken(tx, first.teamId, apiToken.id))
     clock.move(499)
     expect(await authenticateText(authenticator, token)).toMatchObject({ tokenId: apiToken.id })
     clock.move(1)
@@ -66,7 +67,7 @@ describe('authentication', () => {
     const clock = manualClock()
     await using authenticator = createAuthenticator({ database, clock })
     await authenticateText(authenticator, token)
-    await deleteApiToken(tx, first.teamId, { id: apiToken.id })
+    await database.transaction((tx) => deleteApiToken(tx, first.teamId, { id: apiToken.id }))
     clock.move(-3_600_000)
     clock.move(500)
     await expect(authenticateText(authenticator, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
@@ -80,7 +81,7 @@ describe('authentication', () => {
     await authenticateText(authenticator, token)
     clock.move(60_000)
     expect(authenticator.parseToken(token)?.knownId).toBe(apiToken.id)
-    await revokeApiToken(tx, first.teamId, apiToken.id)
+    await database.transaction((tx) => revokeApiToken(tx, first.teamId, apiToken.id))
     await expect(authenticateText(authenticator, token)).rejects.toMatchObject({ reason: 'TOKEN_INVALID' })
     expect(authenticator.parseToken(token)?.knownId).toBeUndefined()
   })
@@ -177,7 +178,7 @@ describe('authentication', () => {
 
 async function revokedToken(): Promise<string> {
   const { apiToken, token } = await teamToken()
-  await revokeApiToken(tx, first.teamId, apiToken.id)
+  await database.transaction((tx) => revokeApiToken(tx, first.teamId, apiToken.id))
   return token
 }
 

@@ -10,7 +10,7 @@ import { insertMapping } from '../../src/unified-models/sql/mapping.ts'
 import { integrationsFixture } from '../integrations/fixture.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
-const { tx, own, other } = await integrationsFixture()
+const { database, tx, own, other } = await integrationsFixture()
 const INTEGRATION = listMappedIntegrations('ats')[0] ?? ''
 const CANDIDATES = { model: 'ats', resource: 'candidates', method: 'get' }
 
@@ -206,7 +206,9 @@ describe('the effective mapping', () => {
     expect(await expanded('credited_to', { username: 7 })).toEqual({ username: '7' })
 
     const sensitive = { properties: { username: { 'x-sensitive': true } } }
-    await createModel(tx, own.teamId, { name: 'directory', config: { resources: { users: { schema: sensitive } } } })
+    await database.transaction((tx) =>
+      createModel(tx, own.teamId, { name: 'directory', config: { resources: { users: { schema: sensitive } } } }),
+    )
     clock.move(501)
     expect(await expanded('credited_to', { username: 7 })).toEqual({})
   })

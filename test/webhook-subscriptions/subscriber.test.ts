@@ -351,7 +351,7 @@ describe('subscriptions of an account', () => {
     const { id } = await subscribeTo({ ...EXPIRING, renew: RENEW })
     upstream.script(created('a'))
     await work()
-    await fixture.deps.subscriptions.schedule(fixture.tx, fixture.refOf(id))
+    await fixture.database.transaction((tx) => fixture.deps.subscriptions.schedule(tx, fixture.refOf(id)))
     upstream.script(answered('POST /hooks/a/renew', 200, { id: 'a' }))
     await work()
     expect(await only(id)).toMatchObject({ status: 'active' })

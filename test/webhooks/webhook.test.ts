@@ -111,21 +111,27 @@ describe('reading webhooks', () => {
 describe('changing a webhook', () => {
   it('changes the given fields alone and counts the version', async () => {
     const { webhook } = await create({ eventTypes: ['record:*'] })
-    const changed = await updateWebhook(deps, database.pool, environmentId, { id: webhook.id, isActive: false })
+    const changed = await database.transaction((tx) =>
+      updateWebhook(deps, tx, environmentId, { id: webhook.id, isActive: false }),
+    )
     expect(changed).toMatchObject({ targetUrl: TARGET, eventTypes: ['record:*'], isActive: false, version: 2 })
     expect(await targetOf(webhook.id)).toEqual({ kind: 'inactive' })
-    const again = await updateWebhook(deps, database.pool, environmentId, {
-      id: webhook.id,
-      targetUrl: 'https://example.org/',
-      eventTypes: [],
-      version: 2,
-    })
+    const again = await database.transaction((tx) =>
+      updateWebhook(deps, tx, environmentId, {
+        id: webhook.id,
+        targetUrl: 'https://example.org/',
+        eventTypes: [],
+        version: 2,
+      }),
+    )
     expect(again).toMatchObject({ targetUrl: 'https://example.org/', eventTypes: [], isActive: false, version: 3 })
   })
 
   it('with nothing given changes nothing', async () => {
     const { webhook } = await create()
-    expect(await updateWebhook(deps, database.pool, environmentId, { id: webhook.id })).toEqual(webhook)
+    expect(await database.transaction((tx) => updateWebhook(deps, tx, environmentId, { id: webhook.id }))).toEqual(
+      webhook,
+    )
   })
 
   it.each([
@@ -136,7 +142,7 @@ describe('changing a webhook', () => {
   ])('is rejected with $name', async ({ change, reason }) => {
     const { webhook } = await create()
     const rejection = await rejectionOf(
-      updateWebhook(deps, database.pool, environmentId, { id: webhook.id, ...change }),
+      database.transaction((tx) => updateWebhook(deps, tx, environmentId, { id: webhook.id, ...change })),
     )
     expect(rejection.reason).toBe(reason)
     expect(await getWebhook(database.pool, environmentId, webhook.id)).toEqual(webhook)
@@ -144,7 +150,9 @@ describe('changing a webhook', () => {
 
   it('of another environment is not found', async () => {
     const { webhook } = await create()
-    const change = updateWebhook(deps, database.pool, otherTenant, { id: webhook.id, isActive: false })
+    const change = database.transaction((tx) =>
+      updateWebhook(deps, tx, otherTenant, { id: webhook.id, isActive: false }),
+    )
     expect((await rejectionOf(change)).reason).toBe('RESOURCE_NOT_FOUND')
   })
 })
@@ -158,7 +166,7 @@ describe('an address of another origin', () => {
   ])('is rejected with %s of a webhook with headers', async (_, given, fields) => {
     const { webhook } = await create({ headers })
     const change = { id: webhook.id, targetUrl: 'https://example.org/hook', headers: given }
-    expect(await rejectionOf(updateWebhook(deps, database.pool, environmentId, change))).toEqual({
+    expect(await rejectionOf(database.transaction((tx) => updateWebhook(deps, tx, environmentId, change)))).toEqual({
       reason: 'INVALID_FIELD',
       fields,
     })
@@ -168,13 +176,15 @@ describe('an address of another origin', () => {
   it('takes every header again, or removes it', async () => {
     const { webhook } = await create({ headers })
     const change = { targetUrl: 'https://example.org/hook', headers: { 'x-api-key': 'new key', 'x-team': '' } }
-    await updateWebhook(deps, database.pool, environmentId, { id: webhook.id, ...change })
+    await database.transaction((tx) => updateWebhook(deps, tx, environmentId, { id: webhook.id, ...change }))
     expect(await targetOf(webhook.id)).toMatchObject({ target: { headers: { 'x-api-key': 'new key' } } })
   })
 
   it('is not needed for another path of the same origin', async () => {
     const { webhook } = await create({ headers })
-    await updateWebhook(deps, database.pool, environmentId, { id: webhook.id, targetUrl: `${TARGET}/2` })
+    await database.transaction((tx) =>
+      updateWebhook(deps, tx, environmentId, { id: webhook.id, targetUrl: `${TARGET}/2` }),
+    )
     expect(await targetOf(webhook.id)).toMatchObject({ target: { url: `${TARGET}/2` } })
   })
 })

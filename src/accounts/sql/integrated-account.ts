@@ -1,5 +1,5 @@
 import type { JsonObject, Region } from '../../base/index.ts'
-import { type Db, jsonb, newestFirst, query, queryOne, whereVersion } from '../../database/index.ts'
+import { type Db, jsonb, newestFirst, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
@@ -302,7 +302,7 @@ export async function updateIntegratedAccountRow(
  *
  * @returns the version of the installation with which they were entered; `undefined` when there is no such account
  */
-export async function lockAccountCredentials(tx: Db, { environmentId, id }: AccountRef): Promise<number | undefined> {
+export async function lockAccountCredentials(tx: Tx, { environmentId, id }: AccountRef): Promise<number | undefined> {
   await tx('account_token')
     .where({ environment_id: environmentId, integrated_account_id: id })
     .forUpdate()

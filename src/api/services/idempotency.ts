@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import { canonicalJson, Failure, type Json, parseJson } from '../../base/index.ts'
-import type { Db } from '../../database/index.ts'
+import type { Db, Tx } from '../../database/index.ts'
 import { findIdempotencyKey, insertIdempotencyKey, storeIdempotentResponse } from '../../tenancy/index.ts'
 import { encodeJson, readJson } from '../messages/codec.ts'
 import type { IdempotencyDeps } from './deps.ts'
@@ -26,7 +26,7 @@ export async function runIdempotent<Input extends DescMessage, Output extends De
   ownerId: string,
   method: DescMethodUnary<Input, Output>,
   request: MessageShape<Input> & { readonly requestId?: string | undefined },
-  work: (tx: Db) => Promise<MessageInitShape<Output>>,
+  work: (tx: Tx) => Promise<MessageInitShape<Output>>,
 ): Promise<MessageInitShape<Output>> {
   const { database, secrets } = deps
   // A uuid may be in upper case, and the encrypted answer is bound to the text.

@@ -2,7 +2,7 @@ import type { HandlerContext } from '@connectrpc/connect'
 import { UnifiedMappingService } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { getIntegratedAccount } from '../../accounts/index.ts'
 import { Failure, invalidFields, type JsonObject } from '../../base/index.ts'
-import type { Db } from '../../database/index.ts'
+import type { Db, Tx } from '../../database/index.ts'
 import {
   checkLayer,
   createMapping,
@@ -92,7 +92,7 @@ export function unifiedMappingService(deps: MappingServiceDeps): ServiceDefiniti
         const writer = writerOf(context)
         // Models belong to the team: they alone need no environment.
         if (request.models.length === 0 && mappingScopeOf(request) !== 'base') environmentOf(writer)
-        const push = async (tx: Db) => {
+        const push = async (tx: Tx) => {
           // Also where no mapping asks for it.
           if (request.integratedAccountId !== undefined)
             await getIntegratedAccount(

@@ -5,7 +5,6 @@
  *
  * It exits when its input ends, which is when its parent exits.
  */
-
 import { evaluate } from './evaluate.ts'
 import { type EvaluationRequest, encodeResponse, LineReader, type SandboxResponse } from './protocol.ts'
 

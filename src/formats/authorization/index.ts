@@ -3,7 +3,6 @@
  *
  * @module
  */
-
 import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
 import { type AuthorizationFormat, type Authorize, none } from './authorization.ts'
 import { awsSigv4 } from './aws-sigv4.ts'

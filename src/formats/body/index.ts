@@ -3,7 +3,6 @@
  *
  * @module
  */
-
 import { z } from 'zod'
 import { getFormat } from '../format.ts'
 import { type BodyFormat, form, json, raw } from './body.ts'

@@ -6,7 +6,6 @@
  *
  * @module
  */
-
 import { z } from 'zod'
 import { isJsonObject, type Json, suggestOneOf } from '../../base/index.ts'
 import { type FormatChoice, formatUnion, getFormat } from '../format.ts'

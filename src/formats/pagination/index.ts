@@ -5,7 +5,6 @@
  *
  * @module
  */
-
 import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
 import type { Pagination, PaginationFormat } from './paginator.ts'
 import { INNER_PAGINATION_FORMATS, window } from './window.ts'

@@ -1,5 +1,4 @@
 /** Entry point of the worker thread of `decodeLarge`: parsers of libraries cannot yield to the event loop. */
-
 import { parentPort } from 'node:worker_threads'
 import { JsonTextError } from '../../base/index.ts'
 import { CharsetError } from './charset.ts'

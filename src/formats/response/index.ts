@@ -3,7 +3,6 @@
  *
  * @module
  */
-
 import { z } from 'zod'
 import { getFormat } from '../format.ts'
 import { csv } from './csv.ts'

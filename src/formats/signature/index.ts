@@ -3,7 +3,6 @@
  *
  * @module
  */
-
 import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
 import { refineWith } from '../schema-types.ts'
 import { allOf, anyOf, findInsecure, SINGLE_SIGNATURE_FORMATS } from './combination.ts'

@@ -1,5 +1,5 @@
 import { type JsonObject, lowestIdAt } from '../../base/index.ts'
-import { type Db, execute, jsonb, query, queryForValues } from '../../database/index.ts'
+import { type Db, execute, jsonb, query, queryForValues, type Tx } from '../../database/index.ts'
 import type { InboundEventRecord, InboundItemRecord, InboundState } from '../inbound-event.ts'
 import { INBOUND_EVENT_COLUMNS } from './inbound-event.ts'
 
@@ -135,9 +135,9 @@ export async function listInboundItems(
 
 /**
  * Deletes the content of an event; one that waits is taken from the queue and fails with `error`, and the process that works on
- * one is asked to stop. `tx` is a transaction. False when there is no event of that id. Uses primary keys.
+ * one is asked to stop. False when there is no event of that id. Uses primary keys.
  */
-export async function expungeContent(tx: Db, environmentId: string, id: string, error: JsonObject): Promise<boolean> {
+export async function expungeContent(tx: Tx, environmentId: string, id: string, error: JsonObject): Promise<boolean> {
   const expunged = await execute(
     tx,
     `with content as (delete from inbound_content where environment_id = :environmentId and id = :id),

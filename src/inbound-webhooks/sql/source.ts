@@ -1,4 +1,4 @@
-import { type Db, query, queryOne } from '../../database/index.ts'
+import { type Db, query, queryOne, type Tx } from '../../database/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
 import type { SourceKind } from '../inbound-event.ts'
@@ -24,7 +24,7 @@ export async function findEnvironmentsOfSources(
 
 /** Locks the row of an account or installation until `tx` ends. @returns whether there is one. Uses primary keys. */
 export async function lockSource(
-  tx: Db,
+  tx: Tx,
   { kind, environmentId, id }: { readonly kind: SourceKind; readonly environmentId: string; readonly id: string },
 ): Promise<boolean> {
   const sql = `select from ${kind} where environment_id = :environmentId and id = :id for no key update`

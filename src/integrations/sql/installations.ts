@@ -1,5 +1,14 @@
 import type { JsonObject } from '../../base/index.ts'
-import { type Db, jsonb, newestFirst, nextVersion, query, queryOne, whereVersion } from '../../database/index.ts'
+import {
+  type Db,
+  jsonb,
+  newestFirst,
+  nextVersion,
+  query,
+  queryOne,
+  type Tx,
+  whereVersion,
+} from '../../database/index.ts'
 
 /** An integration installed in an environment, as it is stored. */
 export interface EnvironmentIntegrationRecord {
@@ -86,7 +95,7 @@ export async function findEnvironmentIntegration(
 
 /** Like `findEnvironmentIntegration`, and locks the row until the transaction ends, so that a merge loses no update. */
 export async function lockEnvironmentIntegration(
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   id: string,
 ): Promise<EnvironmentIntegrationRecord | undefined> {

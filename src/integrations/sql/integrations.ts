@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { type Db, jsonb, newestFirst, nextVersion, query, whereVersion } from '../../database/index.ts'
+import { type Db, jsonb, newestFirst, nextVersion, query, type Tx, whereVersion } from '../../database/index.ts'
 
 /** Who besides the owner may install an integration. */
 export type Sharing = 'allow' | 'ask' | 'deny'
@@ -132,18 +132,18 @@ export async function deleteIntegrationRow(tx: Db, teamId: string, id: string): 
 }
 
 /** Locks an integration that is to be deleted, against installations; returns it as it is. Uses the primary key. */
-export async function lockIntegration(tx: Db, id: string): Promise<IntegrationRecord | undefined> {
+export async function lockIntegration(tx: Tx, id: string): Promise<IntegrationRecord | undefined> {
   return await tx('integration').where({ id, deleted_at: null }).forUpdate().first(BASIC)
 }
 
 /** Locks all integrations of a team that is to be deleted, against installations. Uses integration_of_team. */
-export async function lockIntegrationsOfTeam(tx: Db, teamId: string): Promise<void> {
+export async function lockIntegrationsOfTeam(tx: Tx, teamId: string): Promise<void> {
   await tx('integration').where({ team_id: teamId }).orderBy('id').forUpdate().select('id')
 }
 
 /** Hides integrations for good; those of `id`, or all of `team_id`. Their names are free. */
 export async function hideIntegrations(
-  tx: Db,
+  tx: Tx,
   of: { readonly id: string } | { readonly team_id: string },
 ): Promise<void> {
   await tx('integration')

@@ -7,6 +7,7 @@ import {
   query,
   queryForValues,
   queryOne,
+  type Tx,
 } from '../../database/index.ts'
 import type { LinkErrorCode } from '../error-codes.ts'
 import type { LinkSession } from '../session.ts'
@@ -99,8 +100,8 @@ export const INTEGRATION_JOIN = `join environment on environment.id = session.en
     and not installation.is_hidden
   left join integration on integration.id = installation.integration_id`
 
-/** Stores a session and the first row of its history. `tx` is a transaction. */
-export async function insertLinkSession(tx: Db, session: NewLinkSession): Promise<void> {
+/** Stores a session and the first row of its history. */
+export async function insertLinkSession(tx: Tx, session: NewLinkSession): Promise<void> {
   const { environmentId, id, lifetimeMs } = session
   await tx('link_session').insert({
     environment_id: environmentId,

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../base/index.ts'
-import { type Db, execute, jsonb, query } from '../../database/index.ts'
+import { type Db, execute, jsonb, query, type Tx } from '../../database/index.ts'
 import type { Lease } from '../../due-work/index.ts'
 
 /**
@@ -296,7 +296,7 @@ export async function findAttemptBases(
 
 /** Locks leases past their end, or asked to stop longer ago than the grace; passes over those being settled or renewed. */
 export async function lockExpiredLeases(
-  tx: Db,
+  tx: Tx,
   { lease, id }: QueueTable,
   stopGraceMs: number,
   limit: number,

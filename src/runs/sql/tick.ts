@@ -1,4 +1,4 @@
-import { type Db, execute, query } from '../../database/index.ts'
+import { type Db, execute, query, type Tx } from '../../database/index.ts'
 import { insertWaitingSql } from './queue.ts'
 import { asksForSql } from './run-events.ts'
 import { RUN_QUEUE } from './run-queue.ts'
@@ -108,7 +108,7 @@ const INSERT_TICKS = `with tick as materialized (
  * after any crash; `findTicksWithRun` finds them
  */
 export async function insertTicks(
-  tx: Db,
+  tx: Tx,
   triggers: readonly TriggerTicks[],
   groups: QueueGroupNames,
 ): Promise<readonly TickRun[]> {

@@ -1,6 +1,6 @@
 import { isKeptSql } from '../../accounts/index.ts'
 import type { JsonObject } from '../../base/index.ts'
-import { type Db, execute, jsonb, nextVersion, query, queryOne } from '../../database/index.ts'
+import { type Db, execute, jsonb, nextVersion, query, queryOne, type Tx } from '../../database/index.ts'
 import {
   type DestinationColumns,
   deleteMissedTicks,
@@ -113,7 +113,7 @@ export async function findTrigger(tx: Db, environmentId: string, id: string): Pr
  * Like `findTrigger`, and locks the trigger until the transaction ends. Lock order: the trigger before its schedule; ticks lock
  * the schedule only.
  */
-export async function lockTrigger(tx: Db, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
+export async function lockTrigger(tx: Tx, environmentId: string, id: string): Promise<TriggerRecord | undefined> {
   const found = await queryOne<TriggerRow>(tx, `${FIND} for no key update of t`, { environmentId, id })
   return found && withDestination(found)
 }
@@ -237,7 +237,7 @@ export interface LockedSchedule {
 }
 
 /** Locks the schedule's row; waits for a tick that is being fired from it. */
-export async function lockSchedule(tx: Db, triggerId: string): Promise<LockedSchedule | undefined> {
+export async function lockSchedule(tx: Tx, triggerId: string): Promise<LockedSchedule | undefined> {
   return await queryOne(
     tx,
     `with locked as (

@@ -5,6 +5,7 @@ import {
   newestFirst,
   nextVersion,
   queryOne,
+  type Tx,
   whereVersion,
 } from '../../database/index.ts'
 
@@ -134,7 +135,7 @@ export async function deleteEnvironmentRow(tx: Db, teamId: string, id: string): 
 
 /** Locks an environment that is to be deleted, against what would be created in it; returns whether the team has it in the version. */
 export async function lockEnvironment(
-  tx: Db,
+  tx: Tx,
   teamId: string,
   id: string,
   version: number | undefined,

@@ -1,4 +1,12 @@
-import { type Db, type IdPage, newestFirst, nextVersion, queryOne, whereVersion } from '../../database/index.ts'
+import {
+  type Db,
+  type IdPage,
+  newestFirst,
+  nextVersion,
+  queryOne,
+  type Tx,
+  whereVersion,
+} from '../../database/index.ts'
 
 /** A team as it is stored. `tosLink` is empty when there is none. */
 export interface TeamRecord {
@@ -142,7 +150,7 @@ function toColumns(fields: TeamChange): object {
 }
 
 /** Locks a team that is to be deleted, against what would be created in it; returns whether it is there in the version. */
-export async function lockTeam(tx: Db, id: string, version: number | undefined): Promise<boolean> {
+export async function lockTeam(tx: Tx, id: string, version: number | undefined): Promise<boolean> {
   const team = tx('team').where({ id, deleted_at: null }).modify(whereVersion, version)
   return (await team.forUpdate().first('id')) !== undefined
 }

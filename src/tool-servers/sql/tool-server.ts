@@ -1,4 +1,4 @@
-import { type Db, jsonb, newestFirst, nextVersion, queryOne, whereVersion } from '../../database/index.ts'
+import { type Db, jsonb, newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 import type { ToolServerFilter } from '../tool-filter.ts'
 
 /** How clients find the tools. */
@@ -93,7 +93,7 @@ export async function findToolServer(tx: Db, environmentId: string, id: string):
 }
 
 /** Reads a tool server and locks its row until the transaction ends. Uses the primary key. */
-export async function lockToolServer(tx: Db, environmentId: string, id: string): Promise<ToolServerRecord | undefined> {
+export async function lockToolServer(tx: Tx, environmentId: string, id: string): Promise<ToolServerRecord | undefined> {
   return await tx('tool_server').where({ environment_id: environmentId, id }).forUpdate().first(COLUMNS)
 }
 

@@ -5,6 +5,7 @@ import {
   jsonb,
   newestFirst,
   nextVersion,
+  type Tx,
   whereVersion,
 } from '../../database/index.ts'
 
@@ -94,13 +95,13 @@ export async function findMapping(tx: Db, owner: MappingOwner, id: string): Prom
 }
 
 /** Like `findMapping`, and locks the row until the transaction ends, so that a merge loses no update. */
-export async function lockMapping(tx: Db, owner: MappingOwner, id: string): Promise<StoredMapping | undefined> {
+export async function lockMapping(tx: Tx, owner: MappingOwner, id: string): Promise<StoredMapping | undefined> {
   return await visible(tx, owner).where({ id }).forUpdate().first(COLUMNS)
 }
 
 /** The id of the mapping that has the place of another. Uses the unique index of the scope. */
 export async function findMappingIdAt(
-  tx: Db,
+  tx: Tx,
   place: Omit<StoredMapping, 'id' | 'config' | 'createdAt' | 'updatedAt' | 'version'>,
 ): Promise<string | undefined> {
   const [id] = await tx('unified_mapping')
@@ -127,7 +128,7 @@ interface MappingPlaceRef extends Pick<StoredMapping, 'teamId' | 'model' | 'inte
  * The mappings of one scope for the models and integrations of the places, oldest first, locked until the transaction ends. Uses an
  * index of the scope.
  */
-export async function lockMappingsOf(tx: Db, places: readonly MappingPlaceRef[]): Promise<readonly StoredMapping[]> {
+export async function lockMappingsOf(tx: Tx, places: readonly MappingPlaceRef[]): Promise<readonly StoredMapping[]> {
   const [first] = places
   if (first === undefined) return []
   const { teamId, environmentId = null, integratedAccountId = null } = first

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { type Db, execute, jsonb, nextVersion, query, queryOne, whereVersion } from '../../database/index.ts'
+import { type Db, execute, jsonb, nextVersion, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 
 /** A model of a team as it is stored. */
 export interface StoredModel {
@@ -43,11 +43,11 @@ export async function listStoredModels(tx: Db, teamId: string): Promise<readonly
  * Locks the owner of models or mappings until the transaction ends, so that a count of them stays true. Does not wait for
  * inserts of rows that refer to it.
  */
-export async function lockOwner(tx: Db, table: 'team' | 'environment', id: string): Promise<void> {
+export async function lockOwner(tx: Tx, table: 'team' | 'environment', id: string): Promise<void> {
   await query(tx, `select from ${table} where id = :id for no key update`, { id })
 }
 
-export async function countModels(tx: Db, teamId: string): Promise<number> {
+export async function countModels(tx: Tx, teamId: string): Promise<number> {
   const sql = 'select count(*)::int as count from unified_model where team_id = :teamId'
   return (await queryOne<{ readonly count: number }>(tx, sql, { teamId }))?.count ?? 0
 }

@@ -1,5 +1,5 @@
 import { isKeptSql } from '../../accounts/index.ts'
-import { type Db, execute, query } from '../../database/index.ts'
+import { type Db, execute, query, type Tx } from '../../database/index.ts'
 
 /** How often the third party calls about an account. */
 export interface ActivityRecord {
@@ -101,10 +101,10 @@ export interface SilentAccount {
 }
 
 /**
- * Marks accounts as silent, once for each silence; those that are not active are not marked. `tx` is a transaction: the caller
+ * Marks accounts as silent, once for each silence; those that are not active are not marked. The caller
  * records the events in it. Workers share the work: rows that another one locks are skipped. Uses webhook_activity_silent.
  */
-export async function markSilent(tx: Db, limit: number): Promise<readonly SilentAccount[]> {
+export async function markSilent(tx: Tx, limit: number): Promise<readonly SilentAccount[]> {
   return await query(
     tx,
     `with due as (

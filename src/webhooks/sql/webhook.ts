@@ -1,5 +1,14 @@
 import type { JsonObject } from '../../base/index.ts'
-import { type Db, execute, jsonb, newestFirst, nextVersion, queryOne, whereVersion } from '../../database/index.ts'
+import {
+  type Db,
+  execute,
+  jsonb,
+  newestFirst,
+  nextVersion,
+  queryOne,
+  type Tx,
+  whereVersion,
+} from '../../database/index.ts'
 import type { WebhookEnvelope } from '../envelope.ts'
 import type { WebhookCompatibility } from '../signing.ts'
 import type { StoredWebhookState } from '../state.ts'
@@ -71,7 +80,7 @@ export async function findWebhook(tx: Db, environmentId: string, id: string): Pr
 }
 
 /** Reads a webhook and locks its row until the transaction ends. Uses the primary keys. */
-export async function lockWebhook(tx: Db, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
+export async function lockWebhook(tx: Tx, environmentId: string, id: string): Promise<WebhookRecord | undefined> {
   const sql = `select ${COLUMNS} from webhook where environment_id = :environmentId and id = :id for update of webhook`
   return await queryOne(tx, sql, { environmentId, id })
 }

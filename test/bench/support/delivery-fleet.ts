@@ -78,7 +78,7 @@ export class DeliveryFleet implements AsyncDisposable {
         type: EVENT_TYPE,
         payload: PAYLOAD,
       }))
-      await appendEvents(this.database.pool, batch)
+      await this.database.transaction((tx) => appendEvents(tx, batch))
     }
   }
 

@@ -1,0 +1,28 @@
+import { expect, expectTypeOf, it } from 'vitest'
+import { changeAccountStatus } from '../../src/accounts/status.ts'
+import { type Database, type Db, type Pool, query, type Tx } from '../../src/database/index.ts'
+import { appendEvents } from '../../src/events/index.ts'
+import { testDatabase } from '../support/database.ts'
+
+const { database } = await testDatabase()
+
+it('a transaction and the pool are both connections, and neither is taken for the other', () => {
+  expectTypeOf<Tx>().toExtend<Db>()
+  expectTypeOf<Pool>().toExtend<Db>()
+  expectTypeOf<Tx>().not.toExtend<Pool>()
+  expectTypeOf<Pool>().not.toExtend<Tx>()
+  expectTypeOf<Db>().not.toExtend<Tx>()
+  expectTypeOf<Db>().not.toExtend<Pool>()
+})
+
+it('what must be committed together takes an open transaction alone', () => {
+  expectTypeOf<Parameters<Parameters<Database['transaction']>[0]>[0]>().toEqualTypeOf<Tx>()
+  expectTypeOf(appendEvents).parameter(0).toEqualTypeOf<Tx>()
+  expectTypeOf(changeAccountStatus).parameter(0).toEqualTypeOf<Tx>()
+  expectTypeOf(query).parameter(0).toEqualTypeOf<Db>()
+})
+
+it('the types say what the values are', async () => {
+  expect(database.pool.isTransaction).not.toBe(true)
+  await database.transaction(async (tx) => expect(tx.isTransaction).toBe(true))
+})
