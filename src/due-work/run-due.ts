@@ -1,5 +1,5 @@
 import { type Clock, newId, type PollLoopSpec } from '../base/index.ts'
-import type { Database, Db } from '../database/index.ts'
+import type { Database, Tx } from '../database/index.ts'
 import { claimDue, type DueSettlement, type DueTable, type Lease, settleDue } from './sql.ts'
 
 /** What workers of due rows have. */
@@ -12,7 +12,7 @@ export interface DueWorkDeps {
 
 /** What became of a row, and what else is written in the transaction that ends the lease, if it is held until then. */
 export interface DueResult extends DueSettlement {
-  record?(tx: Db): Promise<void>
+  record?(tx: Tx): Promise<void>
 }
 
 /** A kind of due work. */
