@@ -4,8 +4,8 @@ import type { Database } from '../../src/database/index.ts'
 type Callback = (...result: readonly unknown[]) => void
 type Connection = { query(statement: unknown, callback?: Callback): unknown }
 
-/** Called with the beginning of a statement, which goes on when it resolves. */
-type Arrive = (label: string) => Promise<void>
+/** Called with a statement, which goes on when it resolves. */
+type Arrive = (sql: string) => Promise<void>
 
 /**
  * Makes every statement of every connection wait, those that begin and end transactions too. For the database it is under way
@@ -32,14 +32,14 @@ export function holdBeforeStatements({ pool }: Database, arrive: Arrive): void {
 function holdQueries(connection: Connection, arrive: Arrive): Connection {
   const send = connection.query.bind(connection)
   connection.query = (statement, callback) => {
-    if (callback === undefined) return arrive(labelOf(statement)).then(() => send(statement))
-    void arrive(labelOf(statement)).then(() => send(statement, callback))
+    if (callback === undefined) return arrive(textOf(statement)).then(() => send(statement))
+    void arrive(textOf(statement)).then(() => send(statement, callback))
     return undefined
   }
   return connection
 }
 
-function labelOf(statement: unknown): string {
+function textOf(statement: unknown): string {
   const text = typeof statement === 'object' && statement !== null && 'text' in statement ? statement.text : statement
-  return (typeof text === 'string' ? text : inspect(text)).replace(/\s+/g, ' ').slice(0, 120)
+  return (typeof text === 'string' ? text : inspect(text)).replace(/\s+/g, ' ')
 }
