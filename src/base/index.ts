@@ -60,6 +60,7 @@ export {
   scanJson,
 } from './json-parse.ts'
 export { parseJsonInSlices } from './json-parse-sliced.ts'
+export { checkJsonSchema, propertiesOf, typesOf } from './json-schema.ts'
 export { chunkJson, stringifyJson } from './json-stringify.ts'
 export { findUnstorable, findUnstorableText, isStorableNumber, type JsonFinding, toJsonbText } from './jsonb.ts'
 export { LazyMap } from './lazy-map.ts'
@@ -89,7 +90,6 @@ export {
   searchWords,
   suggest,
   suggestOneOf,
-  textOfChoice,
   trimEnd,
   truncateText,
 } from './text.ts'

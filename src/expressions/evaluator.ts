@@ -209,7 +209,9 @@ async function evaluateAll(
       state.inlineMs = 0
       await yieldToEventLoop()
     }
-  const open = columns.filter(({ sandboxed }) => sandboxed.length > 0).values()
+  const left = columns.filter(({ sandboxed }) => sandboxed.length > 0)
+  if (left.length === 0) return columns
+  const open = left.values()
   const work = async (): Promise<void> => {
     for (const column of open) await fillInSandbox(state, column, inputs, options)
   }

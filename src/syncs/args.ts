@@ -1,6 +1,5 @@
 import {
-  createSuggester,
-  decimalForm,
+  checkJsonSchema,
   exceedsJsonSize,
   Failure,
   invalidFields,
@@ -9,10 +8,9 @@ import {
   JSON_DEPTH_MAX,
   type Json,
   type JsonObject,
-  mustBeOneOf,
+  propertiesOf,
   suggest,
-  textOfChoice,
-  toDouble,
+  typesOf,
   type Violation,
 } from '../base/index.ts'
 
@@ -74,7 +72,6 @@ const KEYWORDS: Readonly<Record<string, (value: Json) => boolean>> = {
 /** Violations reported of one schema, or of the arguments of one run. */
 const FINDINGS_MAX = 100
 const TYPES = ['string', 'number', 'integer', 'boolean', 'array', 'object', 'null'] as const
-type TypeName = (typeof TYPES)[number]
 
 /** Arguments with defaults filled in, or their violations. */
 type ArgsResult =
@@ -105,9 +102,7 @@ function checkLevel(schema: JsonObject, path: string): Violation[] {
     ...nested.flatMap(([at, value]) =>
       isJsonObject(value) ? checkLevel(value, at) : [unsupportedKeyword(at, 'must be an object')],
     ),
-    ...(schema.default === undefined
-      ? []
-      : findMismatches(schema, schema.default, `${path}.default`, createSuggester())),
+    ...(schema.default === undefined ? [] : findMismatches(schema, schema.default, `${path}.default`)),
   ]
 }
 
@@ -126,7 +121,7 @@ function checkKeyword(keyword: string, value: Json, at: string): Violation[] {
 /** Fills in the defaults of a checked schema and validates the result. */
 function applyArgsSchema(schema: JsonObject, args: JsonObject): ArgsResult {
   const filled = withDefaults(schema, args)
-  const violations = findMismatches(schema, filled, 'args', createSuggester()).slice(0, FINDINGS_MAX)
+  const violations = findMismatches(schema, filled, 'args')
   return violations.length === 0 && isJsonObject(filled)
     ? { kind: 'valid', args: filled }
     : { kind: 'invalid', violations }
@@ -161,93 +156,16 @@ function withDefaults(schema: JsonObject, value: Json): Json {
   return filled
 }
 
-/** @param suggester of all violations: its limit bounds their cost */
-function findMismatches(schema: JsonObject, value: Json, at: string, suggester: typeof suggest): Violation[] {
-  const types = typesOf(schema)
-  if (types.length > 0 && !types.some((type) => isOfType(value, type)))
-    return [{ field: at, description: `must be of type ${types.join(' or ')}`, rule: 'args.type' }]
-  return [
-    ...findValueMismatch(schema, value, at, suggester),
-    ...(Array.isArray(value) && isJsonObject(schema.items) ? findInItems(schema.items, value, at, suggester) : []),
-    ...(isJsonObject(value) ? findInProperties(schema, value, at, suggester) : []),
-  ]
+/** What is wrong with a value, with the rules that triggers and runs have always reported. */
+function findMismatches(schema: JsonObject, value: Json, path: string): readonly Violation[] {
+  return checkJsonSchema(schema, value, { path, findingsMax: FINDINGS_MAX }).map(({ rule, ...violation }) => ({
+    ...violation,
+    rule: rule === 'unknown_field' ? 'args.unknown' : `args.${rule}`,
+  }))
 }
 
-function findValueMismatch(schema: JsonObject, value: Json, at: string, suggester: typeof suggest): Violation[] {
-  const { enum: allowed } = schema
-  const [minimum, maximum] = [toDouble(schema.minimum), toDouble(schema.maximum)]
-  if (Array.isArray(allowed) && !allowed.some((each) => isSameValue(each, value)))
-    return [{ field: at, description: mustBeOneOf(value, allowed.map(textOfChoice), suggester), rule: 'args.enum' }]
-  const number = toDouble(value)
-  if (typeof number !== 'number') return []
-  if (typeof minimum === 'number' && number < minimum)
-    return [{ field: at, description: `must be at least ${minimum}`, rule: 'args.minimum' }]
-  if (typeof maximum === 'number' && number > maximum)
-    return [{ field: at, description: `must be at most ${maximum}`, rule: 'args.maximum' }]
-  return []
-}
-
-function findInItems(items: JsonObject, values: readonly Json[], at: string, suggester: typeof suggest): Violation[] {
-  return values.flatMap((value, index) => findMismatches(items, value, `${at}[${index}]`, suggester))
-}
-
-function findInProperties(schema: JsonObject, value: JsonObject, at: string, suggester: typeof suggest): Violation[] {
-  const properties = propertiesOf(schema)
-  const missing = requiredOf(schema).filter((name) => !Object.hasOwn(value, name))
-  return [
-    ...missing.map((name) => ({ field: `${at}.${name}`, description: 'is required', rule: 'args.required' })),
-    ...Object.entries(value).flatMap(([name, inner]) => {
-      const property = Object.hasOwn(properties, name) ? properties[name] : undefined
-      if (isJsonObject(property)) return findMismatches(property, inner, `${at}.${name}`, suggester)
-      if (schema.additionalProperties !== false) return []
-      const description = `is not an argument${suggester(name, Object.keys(properties))}`
-      return [{ field: `${at}.${name}`, description, rule: 'args.unknown' }]
-    }),
-  ]
-}
-
-function requiredOf(schema: JsonObject): readonly string[] {
-  const listed = Array.isArray(schema.required) ? schema.required.filter((name) => typeof name === 'string') : []
-  const marked = Object.entries(propertiesOf(schema)).filter(
-    ([, property]) => isJsonObject(property) && property.required === true,
-  )
-  return [...new Set([...listed, ...marked.map(([name]) => name)])]
-}
-
-function propertiesOf(schema: JsonObject): JsonObject {
-  return isJsonObject(schema.properties) ? schema.properties : {}
-}
-
-function typesOf({ type }: JsonObject): readonly Json[] {
-  if (type === undefined) return []
-  return Array.isArray(type) ? type : [type]
-}
-
-function isTypeName(type: Json): type is TypeName {
+function isTypeName(type: Json): boolean {
   return TYPES.some((name) => name === type)
-}
-
-function isOfType(value: Json, type: Json): boolean {
-  switch (type) {
-    case 'array':
-      return Array.isArray(value)
-    case 'object':
-      return isJsonObject(value)
-    case 'null':
-      return value === null
-    case 'integer':
-      return isJsonNumber(value) && decimalForm(value).exponent >= 0
-    case 'number':
-      return isJsonNumber(value)
-    default:
-      return typeof value === type
-  }
-}
-
-/** Equality of JSON Schema: `1.0` is `1`. */
-function isSameValue(one: Json, other: Json): boolean {
-  if (isJsonNumber(one) && isJsonNumber(other)) return decimalForm(one).text === decimalForm(other).text
-  return JSON.stringify(one) === JSON.stringify(other)
 }
 
 function isTextList(value: Json): boolean {

@@ -70,7 +70,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'expressions/sandbox/protocol.ts#decodeResponse': 'reads lines of the own sandbox',
   'expressions/sandbox/dates.ts#parseDate': 'anchored expressions over a short text',
   'expressions/sandbox/texts.ts#parseUrl': 'the parser of the platform over a short text',
-  'expressions/input-keys.ts#pickInputKeys': 'picks keys',
+  'expressions/reads.ts#pickInputKeys': 'picks keys',
   'formats/pagination/rules.ts#findEndlessProblem': 'compares settings of a checked definition',
   'formats/signature/jwt-keys.ts#findKeyProblem': 'compares settings',
   'formats/signature/signed-content.ts#findTimestampProblem': 'compares settings',

@@ -34,7 +34,7 @@ function objectOf(input: string): JsonObject {
 export const TOOL_READERS: readonly Reader[] = [
   {
     name: 'arguments of a tool',
-    covers: ['tool-servers/check-arguments.ts#checkArguments'],
+    covers: ['tool-servers/check-arguments.ts#checkArguments', 'base/json-schema.ts#checkJsonSchema'],
     lengthMax: MIB,
     read: async (input) => {
       const given = await parseJsonInSlices(input)
