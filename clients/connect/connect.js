@@ -15,9 +15,7 @@ const POLL_TIMEOUT_MS = 15_000
 const FRAME_READY_MS = 5_000
 /** The page closes its own popup after half a second; this closes one whose page could not. */
 const POPUP_CLOSE_MS = 1_500
-/** How long a close waits for the first document of a popup, and how often it looks. */
 const POPUP_LOAD_MS = 3_000
-const POPUP_LOOK_MS = 50
 const STORAGE_KEY = 'patchbay.connect'
 const TOKEN = /^lnk_([0-9A-Za-z-]+)_[0-9A-Za-z_-]+$/
 /** Query parameters that the page appends to the redirect address. */
@@ -265,9 +263,9 @@ function openPopup(settings) {
   }
 }
 
-/** Chromium loses a close, and reports the window closed all the same, while the first document replaces about:blank. */
+/** Chromium loses a close while a page of another origin replaces about:blank. */
 function closePopup(popup, loadUntil) {
-  if (isBlank(popup) && Date.now() < loadUntil) setTimeout(() => closePopup(popup, loadUntil), POPUP_LOOK_MS)
+  if (isBlank(popup) && Date.now() < loadUntil) setTimeout(() => closePopup(popup, loadUntil), 50)
   else popup.close()
 }
 
@@ -275,7 +273,6 @@ function isBlank(popup) {
   try {
     return !popup.closed && popup.location.href === 'about:blank'
   } catch {
-    // The page of another origin has loaded.
     return false
   }
 }

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { SyncJobService } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
+import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute } from '../../src/database/database.ts'
@@ -21,6 +22,7 @@ const tenant = firstTenant(app)
 const client = app.client('connect')
 const { url: storeUrl } = await testDatabase()
 const store = new pg.Pool({ connectionString: storeUrl, max: 2 })
+const { listUnifiedMappings, deleteUnifiedMapping } = UnifiedMappingService.method
 const { createSyncJob, updateSyncJob } = SyncJobService.method
 const { createSyncJobRun, getSyncJobRun } = SyncJobRunService.method
 const { createSyncJobCronTrigger } = SyncJobCronTriggerService.method
@@ -135,9 +137,8 @@ describe('a sync of a unified resource into a webhook', () => {
     await using receiver = await makeReceiver()
     const { webhookId } = receiver
     const { id } = await client.ok(createSyncJobRun, { ...customer.subject, webhook_id: webhookId })
-    await execute(app.database.pool, `delete from unified_mapping where integration_name = :name`, {
-      name: customer.integrationName,
-    })
+    const { unified_mappings } = await client.ok(listUnifiedMappings, { integration_name: customer.integrationName })
+    for (const { id } of unified_mappings as { id: string }[]) await client.ok(deleteUnifiedMapping, { id })
     const worker = app.startWorker()
     const events = receiver.nextEnd()
     expect((await events).at(-1)?.event).toBe('sync_job_run:failed')
