@@ -200,14 +200,17 @@ async function evaluateAll(
     const compiled = compiledOf(state, expression)
     return { expression: compiled, values: new Array(inputs.length), failures: new Map(), sandboxed: [] }
   })
+  let lookedAtMs = performance.now()
   for (const column of columns)
     for (let from = 0; from < inputs.length; from += INPUTS_PER_LOOK) {
-      const startedMs = performance.now()
       fillInline(state, column, inputs, options.bindings, from)
-      state.inlineMs += performance.now() - startedMs
+      const nowMs = performance.now()
+      state.inlineMs += nowMs - lookedAtMs
+      lookedAtMs = nowMs
       if (state.inlineMs < TURN_MS) continue
       state.inlineMs = 0
       await yieldToEventLoop()
+      lookedAtMs = performance.now()
     }
   const left = columns.filter(({ sandboxed }) => sandboxed.length > 0)
   if (left.length === 0) return columns
