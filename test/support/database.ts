@@ -59,9 +59,19 @@ export async function createDatabase(serverUrl: string, name: string, template =
   return urlOfDatabase(serverUrl, name)
 }
 
-/** Drops a database, ending the connections that are still open. */
+const OBJECT_IN_USE = '55006'
+
+/**
+ * Drops a database. The server waits some seconds for connections that are just being closed: the driver reports one that the
+ * server ends meanwhile as an error that has no listener any more. Connections that stay are ended.
+ */
 export async function dropDatabase(serverUrl: string, name: string): Promise<void> {
-  await onServer(serverUrl, `drop database if exists ${name} with (force)`)
+  try {
+    await onServer(serverUrl, `drop database if exists ${name}`)
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== OBJECT_IN_USE) throw error
+    await onServer(serverUrl, `drop database if exists ${name} with (force)`)
+  }
 }
 
 /** The URL of another database of the same server. Sockets have URLs without a host, which `URL` does not take. */
