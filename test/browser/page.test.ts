@@ -52,9 +52,9 @@ describe.concurrent('a form', () => {
     const { page } = await openLink([keys])
     await submitKeyForm(page)
     expect(await alertTitle(page)).toBe('There are 2 problems with your entries')
-    expect(await page.evaluate(() => document.activeElement?.getAttribute('role'))).toBe('alert')
+    await page.locator('[role=alert]:focus').waitFor()
     await page.getByRole('link', { name: 'API key' }).click()
-    expect(await page.evaluate(() => document.activeElement?.getAttribute('type'))).toBe('password')
+    await page.locator('[type=password]:focus').waitFor()
     await closeContext(page.context())
   })
 
