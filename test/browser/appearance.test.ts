@@ -13,11 +13,12 @@ const NARROWEST_PX = 320
 
 const world = await createWorld()
 const states = await createStates(world)
+const comparer = await world.browser.newPage()
 
 /** Compares the pictures of a page, and has axe-core look at it and its frames in each of them. */
 async function checkAppearance(page: Page, name: string, places: readonly (Page | Frame)[]): Promise<void> {
   const findings: string[] = []
-  const differences = await compareScreenshots(world.browser, page, name, async (variant) => {
+  const differences = await compareScreenshots(comparer, page, name, async (variant) => {
     for (const place of places)
       for (const problem of await findAccessibilityProblems(place)) findings.push(`${variant}: ${problem}`)
   })

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { hasFont } from './chromium.ts'
 
 const FOLDER = join(import.meta.dirname, '../screenshots')
@@ -17,11 +17,12 @@ const PIXEL_SHARE_MAX = 0.005
  *
  * All text is drawn with one font file, that of fonts-dejavu-core (see `launchChromium`), so that the pixels depend on the
  * version of Chromium alone, by little. Without the font nothing is compared.
+ * @param comparer an empty page, in which pictures are compared
  * @param visit a look at each variant, before the picture is taken
  * @returns one line per picture that differs; the new one is written beside its golden file's name in the temporary folder
  */
 export async function compareScreenshots(
-  browser: Browser,
+  comparer: Page,
   page: Page,
   name: string,
   visit: (variant: string) => Promise<void> = async () => {},
@@ -34,7 +35,7 @@ export async function compareScreenshots(
       await page.evaluate(replaceVariableText)
       await visit(`${name}, ${size}, ${colorScheme}`)
       const picture = await page.screenshot({ fullPage: true, animations: 'disabled', caret: 'hide', scale: 'css' })
-      const problem = await compare(browser, picture, join(FOLDER, `${name}-${size}-${colorScheme}.png`))
+      const problem = await compare(comparer, picture, join(FOLDER, `${name}-${size}-${colorScheme}.png`))
       if (problem !== undefined) differences.push(`${name}-${size}-${colorScheme}: ${problem}`)
     }
   }
@@ -53,7 +54,7 @@ function replaceVariableText(): void {
   }
 }
 
-async function compare(browser: Browser, picture: Buffer, path: string): Promise<string | undefined> {
+async function compare(comparer: Page, picture: Buffer, path: string): Promise<string | undefined> {
   if (!hasFont()) return undefined
   if (process.env.WRITE_SCREENSHOTS === '1') {
     mkdirSync(dirname(path), { recursive: true })
@@ -61,27 +62,19 @@ async function compare(browser: Browser, picture: Buffer, path: string): Promise
     return undefined
   }
   if (!existsSync(path)) return 'there is no golden file; WRITE_SCREENSHOTS=1 writes it'
-  const problem = await differenceOf(browser, readFileSync(path), picture)
+  const golden = readFileSync(path)
+  if (golden.equals(picture)) return undefined
+  // The browser is the decoder that is there anyway.
+  const problem = await comparer.evaluate(compareInPage, {
+    urls: [golden, picture].map((each) => `data:image/png;base64,${each.toString('base64')}`),
+    channelMax: CHANNEL_DIFFERENCE_MAX,
+    shareMax: PIXEL_SHARE_MAX,
+  })
   if (problem === undefined) return undefined
   const actual = join(tmpdir(), 'patchbay-screenshots', path.slice(FOLDER.length + 1))
   mkdirSync(dirname(actual), { recursive: true })
   writeFileSync(actual, picture)
   return `${problem}; now: ${actual}`
-}
-
-/** Decodes and compares two pictures in a page of the browser, which is the decoder that is there anyway. */
-async function differenceOf(browser: Browser, golden: Buffer, actual: Buffer): Promise<string | undefined> {
-  if (golden.equals(actual)) return undefined
-  const page = await browser.newPage()
-  try {
-    return await page.evaluate(compareInPage, {
-      urls: [golden, actual].map((picture) => `data:image/png;base64,${picture.toString('base64')}`),
-      channelMax: CHANNEL_DIFFERENCE_MAX,
-      shareMax: PIXEL_SHARE_MAX,
-    })
-  } finally {
-    await page.close()
-  }
 }
 
 interface Comparison {
