@@ -200,6 +200,13 @@ describe('the architecture', () => {
     expect(runs.map(({ path }) => path)).toEqual([])
   })
 
+  it('writes the names of columns in snake case: results have them in camel case', () => {
+    const aliases = sources.flatMap(({ path, text }) =>
+      [...text.matchAll(/\bas "[a-z]+[A-Z]\w*"/g)].map(([alias]) => `${path}: ${alias}`),
+    )
+    expect(aliases).toEqual([])
+  })
+
   it('names the owner of everything that tenants share', () => {
     const constructed = sources
       .filter(({ path }) => !SERVES_ONE.test(path))

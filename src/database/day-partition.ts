@@ -114,7 +114,7 @@ async function isDefaultOver(tx: Db, table: DayTable, before: Date): Promise<boo
   const found = await queryOne<{ readonly isOver: boolean }>(
     tx,
     `select exists (select from ${name}_default)
-       and not exists (select from ${name}_default where ${column} >= :before or (${unfinished})) as "isOver"`,
+       and not exists (select from ${name}_default where ${column} >= :before or (${unfinished})) as is_over`,
     { before: table.lowest(before) },
   )
   return found?.isOver === true

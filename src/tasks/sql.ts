@@ -107,8 +107,8 @@ export async function countUnfinishedTasks(tx: Db, environmentId: string): Promi
 export async function lockDueTask(tx: Tx, kinds: readonly string[]): Promise<TaskRecord | undefined> {
   const found = await query<TaskRecord>(
     tx,
-    `select id, environment_id as "environmentId", kind, params, state, done, total, cursor, result, error, failures,
-       created_at as "createdAt", updated_at as "updatedAt", started_at as "startedAt", finished_at as "finishedAt"
+    `select id, environment_id, kind, params, state, done, total, cursor, result, error, failures,
+       created_at, updated_at, started_at, finished_at
      from task where due_at <= now() and kind = any(:kinds) order by due_at limit 1 for update skip locked`,
     { kinds },
   )

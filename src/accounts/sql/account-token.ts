@@ -78,8 +78,8 @@ export async function acquireTokenLease(
            and (:isForced or item.retry_at is null or item.retry_at <= now())
        returning failures, interrupted_at
      )
-     select taken.failures as "failuresIfTaken", taken.interrupted_at as "interruptedAt", token.version, token.error,
-       extract(epoch from token.retry_at - now()) * 1000 as "retryAfterMs"
+     select taken.failures as failures_if_taken, taken.interrupted_at, token.version, token.error,
+       extract(epoch from token.retry_at - now()) * 1000 as retry_after_ms
      from (values (1)) one
      left join taken on true
      left join account_token token on environment_id = :environmentId and integrated_account_id = :id`,

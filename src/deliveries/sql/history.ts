@@ -107,10 +107,8 @@ export async function listAttempts(
 ): Promise<readonly AttemptRecord[]> {
   const newest = await query<AttemptRecord>(
     tx,
-    `select n, scheduled_at as "scheduledAt", started_at as "startedAt", dns_ms as "dnsMs", connect_ms as "connectMs",
-       tls_ms as "tlsMs", first_byte_ms as "firstByteMs", total_ms as "totalMs", status, error_class as "errorClass",
-       error_message as "errorMessage", remote_address as "remoteAddress", request_headers as "requestHeaders",
-       response_headers as "responseHeaders", response_body as "responseBody"
+    `select n, scheduled_at, started_at, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, status, error_class,
+       error_message, remote_address, request_headers, response_headers, response_body
      from delivery_attempt where environment_id = :environmentId and delivery_id = :deliveryId order by n desc limit :limit`,
     { environmentId, deliveryId, limit },
   )

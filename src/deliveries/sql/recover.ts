@@ -29,10 +29,10 @@ export async function scanDeliveries(
        where environment_id = :environmentId and webhook_id = :webhookId and id > :after and id < :below
        order by id limit :limit
      )
-     select id, event_id as "eventId", has_failed and not exists (
+     select id, event_id, has_failed and not exists (
          select from delivery later where later.environment_id = :environmentId and later.event_id = scanned.event_id
            and later.webhook_id = :webhookId and later.id > scanned.id
-       ) as "isUndelivered"
+       ) as is_undelivered
      from scanned order by id`,
     { ...range, webhookId, limit },
   )
@@ -64,12 +64,12 @@ export async function scanEvents(
          except_webhook_id is distinct from :webhookId and expunged_at is null and not is_test as is_sendable
        from event where environment_id = :environmentId and id > :after and id < :below order by id limit :limit
      )
-     select id, type, payload_bytes as "payloadBytes", is_sendable and not exists (
+     select id, type, payload_bytes, is_sendable and not exists (
          select from delivery d
          where d.environment_id = :environmentId and d.event_id = scanned.id and d.webhook_id = :webhookId
        ) and not exists (
          select from event_dispatch waiting where waiting.event_id = scanned.id and waiting.environment_id = :environmentId
-       ) as "isUnsent"
+       ) as is_unsent
      from scanned order by id`,
     { ...range, webhookId, limit },
   )

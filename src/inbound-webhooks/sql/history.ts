@@ -124,8 +124,7 @@ export async function listInboundItems(
 ): Promise<readonly InboundItemRecord[]> {
   const newest = await query<InboundItemRecord>(
     tx,
-    `select index, state, integrated_account_id as "integratedAccountId", lookup_value as "lookupValue",
-       event_id as "eventId", resource, record_id as "recordId", detail
+    `select index, state, integrated_account_id, lookup_value, event_id, resource, record_id, detail
      from inbound_item where environment_id = :environmentId and inbound_event_id = :eventId
      order by index desc limit :limit`,
     { environmentId, eventId, limit },

@@ -21,11 +21,9 @@ export async function findStoredRequests(
 ): Promise<ReadonlyMap<string, StoredRequest>> {
   const rows = await query<StoredRequestRow>(
     tx,
-    `select e.environment_id as "environmentId", e.id, e.source_kind as "sourceKind", e.source_id as "sourceId",
-       e.environment_integration_id as "environmentIntegrationId", e.integrated_account_id as "integratedAccountId",
-       e.method, e.path, e.query, e.remote_address as "remoteAddress", e.body_bytes as "bodyBytes", e.state, e.signature,
-       e.dedupe_key as "dedupeKey", e.duplicates, e.received_at as "receivedAt", e.provider_time as "providerTime",
-       e.processed_at as "processedAt", e.error, e.trace, c.headers, c.body, c.payload
+    `select e.environment_id, e.id, e.source_kind, e.source_id, e.environment_integration_id, e.integrated_account_id,
+       e.method, e.path, e.query, e.remote_address, e.body_bytes, e.state, e.signature, e.dedupe_key, e.duplicates,
+       e.received_at, e.provider_time, e.processed_at, e.error, e.trace, c.headers, c.body, c.payload
      from unnest(:environmentIds::uuid[], :ids::uuid[]) as v (environment_id, id)
      join inbound_event e on e.environment_id = v.environment_id and e.id = v.id
      left join inbound_content c on c.environment_id = v.environment_id and c.id = v.id`,

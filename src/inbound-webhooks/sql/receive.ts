@@ -86,7 +86,7 @@ export async function insertInboundEvents(tx: Db, events: readonly NewInboundEve
   return await query(
     tx,
     `with ${GIVEN}, ${CLAIMED}, ${STORED}
-     select g.id, coalesce(h.event_id, g.id) as "eventId" from given g left join held h on h.id = g.id`,
+     select g.id, coalesce(h.event_id, g.id) as event_id from given g left join held h on h.id = g.id`,
     { ...columnsOf(events), ...keysOf(events), ...bodiesOf(events) },
   )
 }

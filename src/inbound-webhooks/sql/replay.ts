@@ -61,8 +61,7 @@ export async function requeueEvents(
        update inbound_event e set state = 'received', error = null, processed_at = null
        from queued where e.environment_id = queued.environment_id and e.id = queued.event_id
      )
-     select id, state, has_content as "hasContent", is_waiting as "isWaiting",
-       exists (select from queued where event_id = id) as "isQueued"
+     select id, state, has_content, is_waiting, exists (select from queued where event_id = id) as is_queued
      from found`,
     { environmentId, ids, states },
   )

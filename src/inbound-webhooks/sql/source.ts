@@ -15,7 +15,7 @@ export async function findEnvironmentsOfSources(
          select a.environment_id from integrated_account a join environment_integration i
            on i.environment_id = a.environment_id and i.id = a.environment_integration_id
          where a.id = wanted.id and not i.is_hidden)
-       else (select i.environment_id from environment_integration i where i.id = wanted.id and not i.is_hidden) end as "environmentId"
+       else (select i.environment_id from environment_integration i where i.id = wanted.id and not i.is_hidden) end as environment_id
      from unnest(:kinds::text[], :ids::uuid[]) with ordinality as wanted (kind, id, position) order by position`,
     { kinds: sources.map(({ kind }) => kind), ids: sources.map(({ id }) => id) },
   )
@@ -44,9 +44,9 @@ export async function findInstallationSource(
 ): Promise<InstallationSource | undefined> {
   const [found] = await query<DefinitionVersions & { readonly secrets: readonly EncodedSecret[] | null }>(
     tx,
-    `select integration.id as "integrationId", integration.name as "integrationName",
-       integration.version as "integrationVersion", installation.version as "installationVersion",
-       installation.is_enabled as "isEnabled", (
+    `select integration.id as integration_id, integration.name as integration_name,
+       integration.version as integration_version, installation.version as installation_version,
+       installation.is_enabled, (
          select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64')))
          from secret where owner_id = installation.environment_id and subject_type = 'inbound_webhook'
            and subject_id = installation.id

@@ -60,8 +60,7 @@ export async function takeDueHint(tx: Db): Promise<DueHint | undefined> {
        select environment_id, integrated_account_id, resource from sync_hint where due_at <= now()
        order by due_at limit 1 for update skip locked
      )
-     returning environment_id as "environmentId", integrated_account_id as "integratedAccountId", resource, items, hints,
-       attempts`,
+     returning environment_id, integrated_account_id, resource, items, hints, attempts`,
     {},
   )
 }

@@ -203,8 +203,8 @@ export async function claimItems<Payload>(
        returning *
      ),
      taken as (delete from ${waiting} q where q.${id} = any(array(select ${id} from leased)))
-     select ${id} as id, environment_id as "environmentId", ${key} as "concurrencyKey", lease_id as "leaseId", attempt,
-       attempt_base as "attemptBase", expires_at as "expiresAt", ${payloadFields}
+     select ${id} as id, environment_id, ${key} as concurrency_key, lease_id, attempt,
+       attempt_base, expires_at, ${payloadFields}
      from leased`,
     { group, regions, limit: leaseIds.length, heldMax, leaseIds, holder, leaseSeconds: leaseMs / 1000 },
   )
@@ -226,8 +226,7 @@ export async function renewLeases(
      )
      update ${lease} l set expires_at = now() + make_interval(secs => :leaseSeconds)
      where l.${id} = any(array(select h.${id} from held h))
-     returning l.${id} as id, l.lease_id as "leaseId", l.expires_at as "expiresAt",
-       l.stop_requested_at is not null as "isStopRequested"`,
+     returning l.${id} as id, l.lease_id, l.expires_at, l.stop_requested_at is not null as is_stop_requested`,
     { ids: held.map((each) => each.id), leaseIds: held.map(({ leaseId }) => leaseId), leaseSeconds: leaseMs / 1000 },
   )
 }
@@ -265,9 +264,8 @@ export async function settleLeases<Payload>(
      ended as (delete from ${lease} l where l.${id} = any(array(select s.${id} from settled s))),
      requeued as (select * from settled where available_at is not null),
      ${requeueSql(table, 'requeued')}
-     select ${id} as id, lease_id as "leaseId", environment_id as "environmentId", ${key} as "concurrencyKey", status, error,
-       attempt, available_at is null as "isOver", available_at as "availableAt", is_stop_requested as "isStopRequested",
-       ${payloadFields}
+     select ${id} as id, lease_id, environment_id, ${key} as concurrency_key, status, error, attempt,
+       available_at is null as is_over, available_at, is_stop_requested, ${payloadFields}
      from settled`,
     {
       ids: settlements.map((each) => each.id),
@@ -288,7 +286,7 @@ export async function findAttemptBases(
 ): Promise<ReadonlyMap<string, number>> {
   const found = await query<{ readonly id: string; readonly attemptBase: number }>(
     tx,
-    `select l.${id} as id, l.attempt_base as "attemptBase" from ${lease} l where l.${id} = any(:ids)`,
+    `select l.${id} as id, l.attempt_base from ${lease} l where l.${id} = any(:ids)`,
     { ids },
   )
   return new Map(found.map(({ id, attemptBase }) => [id, attemptBase]))
@@ -303,8 +301,7 @@ export async function lockExpiredLeases(
 ): Promise<readonly ExpiredLease[]> {
   return await query(
     tx,
-    `select l.${id} as id, l.lease_id as "leaseId", l.attempt, l.attempt_base as "attemptBase",
-       l.stop_requested_at is not null as "isStopRequested"
+    `select l.${id} as id, l.lease_id, l.attempt, l.attempt_base, l.stop_requested_at is not null as is_stop_requested
      from ${lease} l
      where l.expires_at <= now() or l.stop_requested_at <= now() - make_interval(secs => :graceSeconds)
      order by l.${id} limit :limit for update skip locked`,
@@ -321,7 +318,7 @@ export async function countWaiting(
 ): Promise<readonly WaitingCount[]> {
   return await query(
     tx,
-    `select v.environment_id as "environmentId", v.queue_group as "group", (
+    `select v.environment_id, v.queue_group as "group", (
          select count(*) from (
            select from ${waiting} q where q.environment_id = v.environment_id and q.queue_group = v.queue_group limit :atMost
          ) waiting) as waiting

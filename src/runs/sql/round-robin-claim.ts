@@ -115,12 +115,12 @@ export async function claimRoundRobin<Payload>(
        select case when (select count(*) from candidate) = (select :limit::bigint) then (select max(key_number) from candidate)
          else (select max(n) from visited) end as n
      )
-     select (select v.of_key from visited v where v.n = reached.n) as "lastKey",
+     select (select v.of_key from visited v where v.n = reached.n) as last_key,
        exists (select from candidate c join visited v on v.n = c.key_number group by v.n, v.free
-         having count(*) = (select items from share) and count(*) < v.free) as "hasMore",
-       reached.n is null or reached.n = (select max(n) from visited) and reached.n < ${KEYS_PER_CLAIM_MAX} as "isWhole",
-       l.${id} as id, l.environment_id as "environmentId", l.${key} as "concurrencyKey", l.lease_id as "leaseId", l.attempt,
-       l.attempt_base as "attemptBase", l.expires_at as "expiresAt", c.available_at as "availableAt", ${payloadFields}
+         having count(*) = (select items from share) and count(*) < v.free) as has_more,
+       reached.n is null or reached.n = (select max(n) from visited) and reached.n < ${KEYS_PER_CLAIM_MAX} as is_whole,
+       l.${id} as id, l.environment_id, l.${key} as concurrency_key, l.lease_id, l.attempt,
+       l.attempt_base, l.expires_at, c.available_at, ${payloadFields}
      from ${hasVolatileClaims ? 'volatile, ' : ''}reached left join leased l on true left join (select ${id} as candidate_id, available_at from candidate) c on c.candidate_id = l.${id}
      order by c.available_at, l.${id}`,
     {

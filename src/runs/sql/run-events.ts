@@ -53,10 +53,9 @@ function patternsOf(type: RunEventType): string[] {
 export async function findAskedRuns(tx: Db, changes: readonly RunChange[]): Promise<readonly AskedRun[]> {
   return await query(
     tx,
-    `select v.type, r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId", r.trigger_id as "triggerId",
-       r.integrated_account_id as "integratedAccountId", a.tenant_id as "tenantId", r.webhook_id as "webhookId", r.status,
-       r.skip_reason as "skipReason", r.args, r.error_handling as "errorHandling", r.scheduled_for as "scheduledFor",
-       r.attempt, coalesce(c.resource_stats, r.resource_stats) as "resourceStats", r.error
+    `select v.type, r.id, r.environment_id, r.sync_job_id, r.trigger_id, r.integrated_account_id, a.tenant_id,
+       r.webhook_id, r.status, r.skip_reason, r.args, r.error_handling, r.scheduled_for, r.attempt,
+       coalesce(c.resource_stats, r.resource_stats) as resource_stats, r.error
      from unnest(:types::text[], :ids::uuid[], :scheduledFor::timestamptz[]) with ordinality as v (type, id, scheduled_for, position)
        join sync_job_run r on r.id = v.id and r.scheduled_for = v.scheduled_for
        left join run_checkpoint c on c.run_id = r.id

@@ -56,17 +56,14 @@ const MARK_RUNNING = `update sync_job_run r
       as v (id, scheduled_for, attempt)
     left join run_checkpoint c on c.run_id = v.id
   where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= :from and r.scheduled_for < :to
-  returning r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId",
-    r.integrated_account_id as "integratedAccountId", r.trigger_id as "triggerId", r.kind, r.args, r.resources,
-    r.daemon_group_key as "groupKey", r.webhook_id as "webhookId", r.error_handling as "errorHandling",
-    r.ignore_previous_run as "ignorePreviousRun", r.scheduled_for as "scheduledFor", r.started_at as "startedAt",
-    c.checkpoint, c.ending,
-    coalesce(c.resource_stats, r.resource_stats) as "resourceStats", r.started_at = r.updated_at as "isFirst",
-    exists (
+  returning r.id, r.environment_id, r.sync_job_id, r.integrated_account_id, r.trigger_id, r.kind, r.args, r.resources,
+    r.daemon_group_key as group_key, r.webhook_id, r.error_handling, r.ignore_previous_run, r.scheduled_for,
+    r.started_at, c.checkpoint, c.ending, coalesce(c.resource_stats, r.resource_stats) as resource_stats,
+    r.started_at = r.updated_at as is_first, exists (
       select from webhook w where w.environment_id = r.environment_id
         and (w.id is distinct from r.webhook_id or r.started_at <> r.updated_at)
         and ${asksForSql(['sync_job_run:started', 'sync_job_run:updated'])}
-    ) as "isAsked"`
+    ) as is_asked`
 
 /** What an execution stores while it holds the lease; null stays as it is stored. */
 export interface StoredProgress {
@@ -109,7 +106,7 @@ export async function saveRunProgress(
          ending = coalesce(excluded.ending, run_checkpoint.ending),
          saves = run_checkpoint.saves + 1, saved_at = excluded.saved_at
      )
-     select stop_requested_at is not null as "isStopRequested" from held`,
+     select stop_requested_at is not null as is_stop_requested from held`,
     {
       leaseSeconds: leaseMs / 1000,
       runId: lease.id,
@@ -237,10 +234,8 @@ const UPDATE_SETTLED = `with v as (
       ) as is_asked
     from marked m
   )
-  select id, scheduled_for as "scheduledFor", status, is_completed as "isCompleted", is_asked as "isAsked",
-    environment_id as "environmentId", sync_job_id as "syncJobId",
-    integrated_account_id as "integratedAccountId", trigger_id as "triggerId", daemon_group_key as "groupKey",
-    webhook_id as "webhookId", resources, args, resource_stats as "resourceStats", started_at as "startedAt"
+  select id, scheduled_for, status, is_completed, is_asked, environment_id, sync_job_id, integrated_account_id,
+    trigger_id, daemon_group_key as group_key, webhook_id, resources, args, resource_stats, started_at
   from outcome where is_completed or is_asked`
 
 /**

@@ -8,7 +8,7 @@ export const RUN_QUEUE: QueueTable = {
   id: 'run_id',
   key: 'integrated_account_id',
   payload: 'scheduled_for, trigger_id',
-  payloadFields: 'scheduled_for as "scheduledFor", trigger_id as "triggerId"',
+  payloadFields: 'scheduled_for, trigger_id',
 }
 
 /** The payload of a run in its queue. */
@@ -41,7 +41,7 @@ export async function requestStop(tx: Db, environmentId: string, runId: string):
        update run_lease set stop_requested_at = coalesce(stop_requested_at, now())
        where run_id = :runId and environment_id = :environmentId returning run_id
      )
-     select scheduled_for as "scheduledFor", trigger_id as "triggerId", false as "isHeld" from waiting
+     select scheduled_for, trigger_id, false as is_held from waiting
      union all select null, null, true from held`,
     { runId, environmentId },
   )

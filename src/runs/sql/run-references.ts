@@ -26,11 +26,10 @@ export async function findRunReferences(
 ): Promise<RunReferenceRow> {
   const found = await queryOne<RunReferenceRow>(
     tx,
-    `select clock_timestamp()::timestamptz(3) as now, j.integration_name as "jobIntegrationName",
-       j.resources as "jobResources", j.args_schema as "jobArgsSchema", j.args_validation as "jobArgsValidation",
-       j.error_handling as "jobErrorHandling",
-       a.status as "accountStatus", a.region as "accountRegion", i.name as "accountIntegrationName",
-       e.is_enabled as "isIntegrationEnabled", w.id is not null as "hasWebhook"
+    `select clock_timestamp()::timestamptz(3) as now, j.integration_name as job_integration_name,
+       j.resources as job_resources, j.args_schema as job_args_schema, j.args_validation as job_args_validation,
+       j.error_handling as job_error_handling, a.status as account_status, a.region as account_region,
+       i.name as account_integration_name, e.is_enabled as is_integration_enabled, w.id is not null as has_webhook
      from (select :environmentId::uuid as environment_id) v
      left join sync_job j on j.environment_id = v.environment_id and j.id = :syncJobId
      left join integrated_account a on a.environment_id = v.environment_id and a.id = :integratedAccountId
@@ -52,7 +51,7 @@ export async function findAccountState(
 ): Promise<{ readonly accountStatus: string; readonly isIntegrationEnabled: boolean } | undefined> {
   return await queryOne(
     tx,
-    `select a.status as "accountStatus", e.is_enabled as "isIntegrationEnabled" from integrated_account a
+    `select a.status as account_status, e.is_enabled as is_integration_enabled from integrated_account a
      join environment_integration e on e.environment_id = a.environment_id and e.id = a.environment_integration_id
        and not e.is_hidden
      where a.environment_id = :environmentId and a.id = :integratedAccountId`,

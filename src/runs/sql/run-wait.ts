@@ -38,7 +38,7 @@ export async function findRunWaits(
     tx,
     `with clock as (select now()::timestamptz(3) as at, make_interval(secs => :lostAfterSeconds) as lost_after)
      select q.run_id as id, q.region, q.queue_group as "group",
-       case when q.available_at > clock.at then q.available_at end as "notBefore", l.run_id as "runningRunId",
+       case when q.available_at > clock.at then q.available_at end as not_before, l.run_id as running_run_id,
        case when q.queue_group = :webhookGroup then exists (
          select from worker w where w.last_seen_at > clock.at - clock.lost_after
            and (w.regions = '{}' or q.region = any(w.regions))
@@ -46,7 +46,7 @@ export async function findRunWaits(
          select from daemon d where d.environment_id = q.environment_id and not d.is_draining
            and q.queue_group = :groupPrefix || d.environment_id || ':' || d.group_key
            and d.last_seen_at > clock.at - clock.lost_after and (d.regions = '{}' or q.region = any(d.regions))
-       ) end as "hasTaker"
+       ) end as has_taker
      from clock, run_queue q left join run_lease l on l.integrated_account_id = q.integrated_account_id
      where q.run_id = any(:queued::uuid[])
      union all

@@ -32,12 +32,10 @@ export interface RunCursor {
 }
 
 /** Columns of a run `r` and its checkpoint `c`; progress is read from where it is newest. */
-const COLUMNS = `r.id, r.environment_id as "environmentId", r.sync_job_id as "syncJobId",
-  r.integrated_account_id as "integratedAccountId", r.trigger_id as "triggerId", r.kind, r.status,
-  r.skip_reason as "skipReason", r.args, r.resources, r.daemon_group_key as "groupKey", r.webhook_id as "webhookId",
-  r.error_handling as "errorHandling", r.ignore_previous_run as "ignorePreviousRun", r.scheduled_for as "scheduledFor",
-  r.started_at as "startedAt", r.finished_at as "finishedAt", r.created_at as "createdAt",
-  greatest(r.updated_at, c.saved_at) as "updatedAt", coalesce(c.resource_stats, r.resource_stats) as "resourceStats",
+const COLUMNS = `r.id, r.environment_id, r.sync_job_id, r.integrated_account_id, r.trigger_id, r.kind, r.status,
+  r.skip_reason, r.args, r.resources, r.daemon_group_key as group_key, r.webhook_id, r.error_handling,
+  r.ignore_previous_run, r.scheduled_for, r.started_at, r.finished_at, r.created_at,
+  greatest(r.updated_at, c.saved_at) as updated_at, coalesce(c.resource_stats, r.resource_stats) as resource_stats,
   r.error, r.attempt, r.version + coalesce(c.saves, 0) as version, r.region`
 const FROM = 'sync_job_run r left join run_checkpoint c on c.run_id = r.id'
 

@@ -92,7 +92,7 @@ const INSERT_TICKS = `with tick as materialized (
       when v.skip_reason is null then 'created' else 'skipped' end
     from tick v where s.trigger_id = v.trigger_id and v.next_fire_at is not null
   )
-  select run_id as id, scheduled_for as "scheduledFor", skip_reason as "skipReason" from run
+  select run_id as id, scheduled_for, skip_reason from run
   where environment_id in (select environment_id from asking)
   order by scheduled_for, run_id`
 
@@ -136,7 +136,7 @@ function tickRows(trigger: TriggerTicks): readonly TickRow[] {
 export async function findTicksWithRun(tx: Db, ticks: readonly NewTick[]): Promise<ReadonlySet<string>> {
   const found = await query<{ runId: string }>(
     tx,
-    `select v.run_id as "runId"
+    `select v.run_id
      from unnest(:runIds::uuid[], :triggerIds::uuid[], :scheduledFor::timestamptz[]) as v (run_id, trigger_id, scheduled_for)
      join sync_job_run r on r.trigger_id = v.trigger_id and r.scheduled_for = v.scheduled_for and r.kind = 'cron'`,
     {
@@ -198,16 +198,16 @@ export async function listTickLedger(
 ): Promise<readonly TickLedgerEntry[]> {
   return await query(
     tx,
-    `(select case when status = 'skipped' then 'skipped' else 'fired' end as outcome, scheduled_for as "scheduledFor",
-        case when status <> 'skipped' then id end as "runId", skip_reason as "skipReason",
-        null::timestamptz as "missedFrom", null::integer as "missedCount"
+    `(select case when status = 'skipped' then 'skipped' else 'fired' end as outcome, scheduled_for,
+        case when status <> 'skipped' then id end as run_id, skip_reason,
+        null::timestamptz as missed_from, null::integer as missed_count
       from sync_job_run where trigger_id = :triggerId and kind = 'cron' and scheduled_for < coalesce(:below::timestamptz, 'infinity')
       order by scheduled_for desc limit :limit)
      union all
      (select 'missed', last_at, null, null, first_at, count
       from missed_ticks where trigger_id = :triggerId and last_at < coalesce(:below::timestamptz, 'infinity')
       order by last_at desc limit :limit)
-     order by "scheduledFor" desc limit :limit`,
+     order by scheduled_for desc limit :limit`,
     { triggerId, below: below ?? null, limit },
   )
 }

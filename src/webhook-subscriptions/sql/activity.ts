@@ -12,8 +12,8 @@ export interface ActivityRecord {
 }
 
 /** SQL: the columns of an `ActivityRecord`. */
-export const ACTIVITY_COLUMNS = `last_inbound_at as "lastInboundAt", inbound_count::float8 as "inboundCount",
-  usual_gap_seconds as "usualGapSeconds", silent_since as "silentSince"`
+export const ACTIVITY_COLUMNS = `last_inbound_at, inbound_count::float8 as inbound_count,
+  usual_gap_seconds, silent_since`
 
 /** Requests about one account, collected for some seconds. */
 export interface InboundBatch {
@@ -115,7 +115,7 @@ export async function markSilent(tx: Tx, limit: number): Promise<readonly Silent
        where known.environment_id = due.environment_id and known.integrated_account_id = due.integrated_account_id
        returning known.environment_id, known.integrated_account_id
      )
-     select account.environment_id as "environmentId", account.id
+     select account.environment_id, account.id
      from marked join integrated_account account
        on account.environment_id = marked.environment_id and account.id = marked.integrated_account_id
      where account.status = 'active' and ${isKeptSql('marked', 'integrated_account_id')}`,

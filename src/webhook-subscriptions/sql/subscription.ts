@@ -67,9 +67,8 @@ export const SUBSCRIPTIONS: DueTable<DueSubscription> = {
 }
 
 const KEY = 'environment_id = :environmentId and integrated_account_id = :integratedAccountId'
-const COLUMNS = `environment_id as "environmentId", integrated_account_id as "integratedAccountId", event, status,
-  external_id as "externalId", replaced_id as "replacedId", expires_at as "expiresAt",
-  case when lease_id is null then due_at end as "nextAttemptAt", error, failed_at as "failedAt"`
+const COLUMNS = `environment_id, integrated_account_id, event, status, external_id, replaced_id, expires_at,
+  case when lease_id is null then due_at end as next_attempt_at, error, failed_at`
 /** SQL: whether the holder's request came before one was asked for that creates another subscription. */
 const IS_REPLACEMENT_DUE = 'is_replacement_due and requested <> :requested'
 
