@@ -1,5 +1,5 @@
 import { accountNotActive, assertNever, Failure, MicroBatcher, notFound } from '../base/index.ts'
-import type { Database, Db, Tx } from '../database/index.ts'
+import type { Database, Db, Pool, Tx } from '../database/index.ts'
 import type { EffectiveDefinition } from '../integrations/index.ts'
 import { createRedaction } from '../proxy/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
@@ -90,17 +90,17 @@ export interface SyncableAccount {
  */
 export async function getSyncableAccount(
   deps: Pick<AccountDependencies, 'definitions' | 'contextValues'>,
-  tx: Db,
+  pool: Pool,
   environmentId: string,
   id: string,
 ): Promise<SyncableAccount> {
-  const account = await findIntegratedAccount(tx, environmentId, id)
+  const account = await findIntegratedAccount(pool, environmentId, id)
   if (account === undefined) throw notFound('integrated_account', id)
   const error = findLoadError(account, 'sync')
   if (error !== undefined) throw error
-  const { contextErrors, ...whole } = await withWholeContext(deps, tx, account)
+  const { contextErrors, ...whole } = await withWholeContext(deps, pool, account)
   for (const contextError of contextErrors.values()) throw contextError
-  const definition = await deps.definitions.getVersion(tx, account)
+  const definition = await deps.definitions.getVersion(pool, account)
   if (isMoved(account, definition)) throw accountNotActive('needs_reauth', id)
   return { account: whole, definition }
 }

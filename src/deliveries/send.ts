@@ -1,5 +1,5 @@
 import { DAY_MS, lowestIdAt, MINUTE_MS } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Database } from '../database/index.ts'
 import type { Lease } from '../due-work/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { EventRecord } from '../events/index.ts'
@@ -21,7 +21,7 @@ import type { NewAttempt } from './sql/delivery.ts'
 /** What sending one delivery takes. */
 export interface SendDeps extends LoadWebhookDeps {
   readonly http: Pick<HttpClient, 'stream'>
-  readonly database: { readonly pool: Db }
+  readonly database: Pick<Database, 'pool'>
 }
 
 /** What a delivery is sent from; undefined: it no longer exists. */

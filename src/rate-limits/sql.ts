@@ -1,5 +1,5 @@
 import type { WindowCounts } from '../base/index.ts'
-import { type Db, execute, queryOne } from '../database/index.ts'
+import { execute, type Pool, queryOne } from '../database/index.ts'
 
 /** A rate limit: at most `limit` requests of a subject in a sliding window. */
 export interface RateLimitWindow {
@@ -26,11 +26,11 @@ const PREVIOUS = `case b.window_number when excluded.window_number then b.previo
  * row: any number of processes share the count. Uses the primary key.
  */
 export async function takeFromWindow(
-  tx: Db,
+  pool: Pool,
   { environmentId, subject, limit, windowMs }: RateLimitWindow,
 ): Promise<boolean> {
   const taken = await execute(
-    tx,
+    pool,
     `insert into request_budget as b (environment_id, subject, window_number, used, previous)
      values (:environmentId, :subject, floor(${CLOCK_MS} / :windowMs)::bigint, 1, 0)
      on conflict (environment_id, subject) do update
@@ -43,9 +43,9 @@ export async function takeFromWindow(
 }
 
 /** Returns one request to the window, because it was not sent. Uses the primary key. */
-export async function returnToWindow(tx: Db, { environmentId, subject }: RateLimitWindow): Promise<void> {
+export async function returnToWindow(pool: Pool, { environmentId, subject }: RateLimitWindow): Promise<void> {
   await execute(
-    tx,
+    pool,
     `update request_budget set used = greatest(0, used - 1)
      where environment_id = :environmentId and subject = :subject`,
     { environmentId, subject },
@@ -54,11 +54,11 @@ export async function returnToWindow(tx: Db, { environmentId, subject }: RateLim
 
 /** The counts of a subject; `undefined` when it has none. Uses the primary key. */
 export async function findWindowState(
-  tx: Db,
+  pool: Pool,
   { environmentId, subject, windowMs }: RateLimitWindow,
 ): Promise<RateLimitWindowState | undefined> {
   return await queryOne(
-    tx,
+    pool,
     `select ${USED} as used, ${PREVIOUS} as previous,
        (excluded.at - excluded.window_number)::float8 as elapsed,
        greatest(0, coalesce(extract(epoch from b.blocked_until - clock_timestamp()) * 1000, 0))::float8 as blocked_ms
@@ -71,12 +71,12 @@ export async function findWindowState(
 
 /** Blocks a subject for a while; a longer block is kept. Uses the primary key. */
 export async function blockWindow(
-  tx: Db,
+  pool: Pool,
   { environmentId, subject, windowMs }: RateLimitWindow,
   blockMs: number,
 ): Promise<void> {
   await execute(
-    tx,
+    pool,
     `insert into request_budget as b (environment_id, subject, window_number, used, previous, blocked_until)
      values (:environmentId, :subject, floor(${CLOCK_MS} / :windowMs)::bigint, 0, 0,
        clock_timestamp() + :blockMs * interval '1 millisecond')
@@ -87,9 +87,9 @@ export async function blockWindow(
 }
 
 /** Deletes counts that were not used for longer than the longest window. A scan of a small table. */
-export async function deleteIdleWindows(tx: Db, idleMs: number, limit: number): Promise<number> {
+export async function deleteIdleWindows(pool: Pool, idleMs: number, limit: number): Promise<number> {
   return await execute(
-    tx,
+    pool,
     `delete from request_budget where ctid = any(array(
        select ctid from request_budget where touched_at < now() - :idleMs * interval '1 millisecond' limit :limit))`,
     { idleMs, limit },
@@ -108,13 +108,13 @@ export interface ConcurrencySlot {
  * another call acquired the same one at the same moment: then try again. Uses the primary key.
  */
 export async function acquireConcurrencySlot(
-  tx: Db,
+  pool: Pool,
   { environmentId, accountId, holder }: ConcurrencySlot,
   slotsMax: number,
   ttlMs: number,
 ): Promise<boolean> {
   const acquired = await execute(
-    tx,
+    pool,
     `insert into request_slot as held (environment_id, account_id, slot, holder, expires_at)
      select :environmentId::uuid, :accountId::uuid, slot, :holder, clock_timestamp() + :ttlMs * interval '1 millisecond'
      from generate_series(1, :slotsMax::int) as slot
@@ -133,20 +133,20 @@ export async function acquireConcurrencySlot(
 
 /** Releases a slot, unless it expired and has another holder. Uses the primary key. */
 export async function releaseConcurrencySlot(
-  tx: Db,
+  pool: Pool,
   { environmentId, accountId, holder }: ConcurrencySlot,
 ): Promise<void> {
   await execute(
-    tx,
+    pool,
     'delete from request_slot where environment_id = :environmentId and account_id = :accountId and holder = :holder',
     { environmentId, accountId, holder },
   )
 }
 
 /** Deletes slots whose holders did not release them. A scan of a small table. */
-export async function deleteExpiredSlots(tx: Db, limit: number): Promise<number> {
+export async function deleteExpiredSlots(pool: Pool, limit: number): Promise<number> {
   return await execute(
-    tx,
+    pool,
     'delete from request_slot where ctid = any(array(select ctid from request_slot where expires_at < now() limit :limit))',
     { limit },
   )

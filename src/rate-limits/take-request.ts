@@ -1,10 +1,10 @@
-import type { Db } from '../database/index.ts'
+import type { Pool } from '../database/index.ts'
 import { waitMs } from './call-limiter.ts'
 import { findWindowState, type RateLimitWindow, takeFromWindow } from './sql.ts'
 
 /** Takes one request from a sliding window, shared by all processes. @returns the ms to wait; `undefined` when it was taken */
-export async function takeRequest(tx: Db, window: RateLimitWindow): Promise<number | undefined> {
-  if (await takeFromWindow(tx, window)) return undefined
-  const state = await findWindowState(tx, window)
+export async function takeRequest(pool: Pool, window: RateLimitWindow): Promise<number | undefined> {
+  if (await takeFromWindow(pool, window)) return undefined
+  const state = await findWindowState(pool, window)
   return state === undefined ? 1 : waitMs(window, state)
 }

@@ -1,5 +1,6 @@
 import { findIntegratedAccount, type ResolvedAccount } from '../accounts/index.ts'
 import { Failure } from '../base/index.ts'
+import type { Database } from '../database/index.ts'
 import type { Lease } from '../due-work/index.ts'
 import { LEASE_EXPIRED, type QueuedRun, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import type { UnifiedMethodRef } from '../unified-models/index.ts'
@@ -21,7 +22,7 @@ import { createWebhookSink } from './webhook-sink.ts'
 
 /** The dependencies of executing runs to webhooks. */
 export interface WebhookRunDeps extends DeliverDeps {
-  readonly database: { readonly pool: Parameters<typeof findWebhookTarget>[1] }
+  readonly database: Pick<Database, 'pool'>
   readonly proxy: AccountSourceDeps['proxy']
   readonly unified: AccountSourceDeps['unified']
   readonly mappings: MappingFinder

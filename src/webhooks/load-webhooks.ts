@@ -1,5 +1,5 @@
 import type { Clock } from '../base/index.ts'
-import type { Db } from '../database/index.ts'
+import type { Db, Pool } from '../database/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import { type EventPredicate, parseFilter } from './filter.ts'
 import { headersFromSecrets } from './headers.ts'
@@ -75,12 +75,12 @@ export async function loadWebhooks(
  */
 export async function withCurrentSecrets(
   deps: LoadWebhookDeps,
-  tx: Db,
+  pool: Pool,
   webhook: LoadedWebhook,
 ): Promise<LoadedWebhook> {
   if (deps.clock.monotonicMs() - webhook.loadedMs <= SECRETS_AGE_MAX_MS) return webhook
   const { environmentId, webhookId } = webhook
-  return (await loadWebhooks(deps, tx, [{ environmentId, webhookId }])).get(webhookId) ?? webhook
+  return (await loadWebhooks(deps, pool, [{ environmentId, webhookId }])).get(webhookId) ?? webhook
 }
 
 async function webhookFromRow(

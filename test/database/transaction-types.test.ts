@@ -1,7 +1,18 @@
 import { expect, expectTypeOf, it } from 'vitest'
+import { getSyncableAccount } from '../../src/accounts/index.ts'
 import { changeAccountStatus } from '../../src/accounts/status.ts'
 import { type Database, type Db, type Pool, query, type Tx } from '../../src/database/index.ts'
+import type { SendDeps } from '../../src/deliveries/send.ts'
 import { appendEvents } from '../../src/events/index.ts'
+import {
+  acquireConcurrencySlot,
+  blockWindow,
+  releaseConcurrencySlot,
+  returnToWindow,
+  takeFromWindow,
+} from '../../src/rate-limits/sql.ts'
+import { takeRequest } from '../../src/rate-limits/take-request.ts'
+import { withCurrentSecrets } from '../../src/webhooks/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -20,6 +31,19 @@ it('what must be committed together takes an open transaction alone', () => {
   expectTypeOf(appendEvents).parameter(0).toEqualTypeOf<Tx>()
   expectTypeOf(changeAccountStatus).parameter(0).toEqualTypeOf<Tx>()
   expectTypeOf(query).parameter(0).toEqualTypeOf<Db>()
+})
+
+it('what must commit before others go on takes no open transaction', () => {
+  for (const take of [takeRequest, takeFromWindow, returnToWindow, blockWindow])
+    expectTypeOf(take).parameter(0).toEqualTypeOf<Pool>()
+  expectTypeOf(acquireConcurrencySlot).parameter(0).toEqualTypeOf<Pool>()
+  expectTypeOf(releaseConcurrencySlot).parameter(0).toEqualTypeOf<Pool>()
+})
+
+it('what reads the object store, or secrets that others rotate, takes no open transaction', () => {
+  expectTypeOf(getSyncableAccount).parameter(1).toEqualTypeOf<Pool>()
+  expectTypeOf(withCurrentSecrets).parameter(1).toEqualTypeOf<Pool>()
+  expectTypeOf<SendDeps['database']['pool']>().toEqualTypeOf<Pool>()
 })
 
 it('the types say what the values are', async () => {
