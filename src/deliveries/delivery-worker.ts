@@ -1,10 +1,10 @@
-import { type Clock, Failure, MicroBatcher, PollLoop, type PollLoopDeps, type Random, TtlCache } from '../base/index.ts'
+import { Failure, MicroBatcher, PollLoop, type PollLoopSpec, TtlCache } from '../base/index.ts'
 import { type Database, isDatabaseUnavailable } from '../database/index.ts'
-import type { Lease } from '../due-work/index.ts'
+import { type Lease, LeasedWork, type LeasedWorkDeps } from '../due-work/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import { type EventRecord, findEventsByRefs } from '../events/index.ts'
 import { REAP_INTERVAL_MS } from '../runs/index.ts'
-import { describeError, type Logger } from '../telemetry/index.ts'
+import { describeError } from '../telemetry/index.ts'
 import {
   ATTEMPT_TIMEOUT_MS,
   type LoadedWebhook,
@@ -21,13 +21,10 @@ import { type DeliveryParts, sendDelivery } from './send.ts'
 import { FIRST_GROUP, RETRY_GROUP } from './sql/queue.ts'
 
 /** What a delivery worker takes. */
-export interface DeliveryWorkerDeps extends PollLoopDeps {
+export interface DeliveryWorkerDeps extends LeasedWorkDeps {
   readonly database: Database
   readonly secrets: LoadWebhookDeps['secrets']
   readonly http: Pick<HttpClient, 'stream'>
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
   /** Names this process in leases. */
   readonly holder: string
   /** Deliveries sent at once at most, not counting those whose receivers hang. */
@@ -75,8 +72,6 @@ const CLAIM_SHARE = 1 / 4
 const SETTLEMENTS_PER_TRANSACTION_MAX = 500
 /** Deliveries that were sent and wait to be settled, as a multiple of the slots: more are not claimed then. */
 const UNSETTLED_FACTOR = 4
-/** Pause before a settlement is repeated while the database is unavailable. */
-const UNAVAILABLE_PAUSE_MS = 250
 /** Time to live of a cached webhook: a change of its address or state takes effect after this. */
 const WEBHOOK_TTL_MS = SECRETS_AGE_MAX_MS / 2
 const WEBHOOKS_CACHED_MAX = 10_000
@@ -98,8 +93,8 @@ export class DeliveryWorker implements AsyncDisposable {
   )
   readonly #webhooks: TtlCache<LoadedWebhook>
   readonly #settlements: MicroBatcher<DeliverySettlement, DeliveryState | undefined>
-  readonly #loops: { readonly dispatch: PollLoop; readonly send: PollLoop; readonly reap: PollLoop }
-  readonly #attempts = new Set<Promise<void>>()
+  readonly #dispatch: PollLoop
+  readonly #sending: LeasedWork
   readonly #stop = new AbortController()
   readonly #outcomes = { pending: 0, delivered: 0, failed: 0, discarded: 0 }
   #counts = { events: 0, deliveries: 0, leasesLost: 0, leasesExpired: 0 }
@@ -118,18 +113,20 @@ export class DeliveryWorker implements AsyncDisposable {
       batchMax: SETTLEMENTS_PER_TRANSACTION_MAX,
       process: (results) => this.#queue.settleResults(results),
     })
-    const loop = (name: string, intervalMs: number, runOnce: () => Promise<boolean | number>) =>
-      new PollLoop(deps, { name, intervalMs, runOnce })
-    this.#loops = {
-      dispatch: loop('dispatch', ACTIVE_INTERVAL_MS, () => this.dispatchOnce()),
-      send: loop('deliveries', ACTIVE_INTERVAL_MS, () => this.sendOnce()),
-      reap: loop('reap-deliveries', REAP_INTERVAL_MS, () => this.reapOnce()),
-    }
+    const loop = (name: string, intervalMs: number, runOnce: PollLoopSpec['runOnce']) => ({ name, intervalMs, runOnce })
+    this.#dispatch = new PollLoop(
+      deps,
+      loop('dispatch', ACTIVE_INTERVAL_MS, () => this.dispatchOnce()),
+    )
+    const claims = loop('deliveries', ACTIVE_INTERVAL_MS, () => this.sendOnce())
+    const reaper = loop('reap-deliveries', REAP_INTERVAL_MS, () => this.reapOnce())
+    this.#sending = new LeasedWork(deps, claims, [reaper])
   }
 
   /** Begins; later calls change nothing. */
   start(): void {
-    for (const loop of Object.values(this.#loops)) loop.start()
+    this.#dispatch.start()
+    this.#sending.start()
   }
 
   /** Works now: events were recorded, or deliveries created. */
@@ -140,11 +137,11 @@ export class DeliveryWorker implements AsyncDisposable {
 
   /** Dispatches now, because events were recorded; their deliveries are sent right after that. */
   wakeDispatch(): void {
-    this.#loops.dispatch.wake()
+    this.#dispatch.wake()
   }
 
   get stats(): DeliveryWorkerStats {
-    return { ...this.#counts, outcomes: { ...this.#outcomes }, inFlight: this.#attempts.size }
+    return { ...this.#counts, outcomes: { ...this.#outcomes }, inFlight: this.#sending.count }
   }
 
   /** Creates the deliveries of a batch of events. @returns as `PollLoopSpec.runOnce` */
@@ -152,7 +149,7 @@ export class DeliveryWorker implements AsyncDisposable {
     const { events, deliveries, hasMore } = await this.#dispatcher.runOnce()
     this.#counts.events += events
     this.#counts.deliveries += deliveries
-    if (events > 0) this.#activeMs = performance.now()
+    if (events > 0) this.#activeMs = this.#deps.clock.monotonicMs()
     if (deliveries > 0) this.#claimSoon(FIRST_GROUP)
     return hasMore || this.#pauseMs(IDLE_DISPATCH_MS, DISPATCH_INTERVAL_MS)
   }
@@ -161,11 +158,11 @@ export class DeliveryWorker implements AsyncDisposable {
   async sendOnce(): Promise<boolean | number> {
     let hasMore = false
     for (const group of GROUPS) {
-      this.#inFlight.updateSlow(performance.now())
+      this.#inFlight.updateSlow(this.#deps.clock.monotonicMs())
       const limit = this.#claimable(group)
       if (limit <= 0 || this.#stop.signal.aborted) continue
       const found = await this.#claim(group, limit)
-      if (found > 0) this.#activeMs = performance.now()
+      if (found > 0) this.#activeMs = this.#deps.clock.monotonicMs()
       hasMore ||= found === limit
     }
     const isWorthwhile = this.#inFlight.free >= this.#deps.concurrency * CLAIM_SHARE
@@ -181,12 +178,9 @@ export class DeliveryWorker implements AsyncDisposable {
 
   /** Ends the work: claims nothing more, waits for attempts until the deadline, interrupts and releases the rest. */
   async drain(deadlineMs: number): Promise<void> {
-    const isOver = new AbortController()
-    const loops = Object.values(this.#loops).map((loop) => loop[Symbol.asyncDispose]())
-    void this.#deps.clock.sleep(deadlineMs, isOver.signal).then(() => this.#stop.abort())
-    await Promise.all(loops)
-    await Promise.all(this.#attempts)
-    isOver.abort()
+    const finished = this.#sending.finish(deadlineMs, () => this.#stop.abort())
+    await Promise.all([this.#dispatch[Symbol.asyncDispose](), finished])
+    await this.#sending[Symbol.asyncDispose]()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -196,7 +190,7 @@ export class DeliveryWorker implements AsyncDisposable {
 
   /** There is, or was a moment ago, something to do. */
   #pauseMs(idleMs: number, activeMs = ACTIVE_INTERVAL_MS): number {
-    const isActive = this.#inFlight.count > 0 || performance.now() - this.#activeMs < ACTIVE_MS
+    const isActive = this.#inFlight.count > 0 || this.#deps.clock.monotonicMs() - this.#activeMs < ACTIVE_MS
     return (isActive ? activeMs : idleMs) * (1 + 0.1 * this.#deps.random())
   }
 
@@ -209,15 +203,17 @@ export class DeliveryWorker implements AsyncDisposable {
     const group = this.#group(name)
     group.isExhausted = false
     group.additions++
-    this.#loops.send.wake()
+    this.#sending.wake()
   }
 
   /** So many deliveries were sent and wait to be settled that no more are claimed. */
   #isSettlingLate(): boolean {
-    return this.#attempts.size - this.#inFlight.count > this.#deps.concurrency * UNSETTLED_FACTOR
+    return this.#sending.count - this.#inFlight.count > this.#deps.concurrency * UNSETTLED_FACTOR
   }
 
+  /** A delivery was settled. */
   #resumeClaims(): void {
+    if (!this.#isPausedForSettling || this.#isSettlingLate()) return
     this.#isPausedForSettling = false
     for (const group of GROUPS) this.#claimSoon(group)
   }
@@ -228,7 +224,7 @@ export class DeliveryWorker implements AsyncDisposable {
     const { isExhausted, claimedMs } = this.#group(group)
     this.#isPausedForSettling = this.#isSettlingLate()
     if (this.#isPausedForSettling) return 0
-    if (isExhausted && performance.now() < claimedMs + ACTIVE_INTERVAL_MS / 2) return 0
+    if (isExhausted && this.#deps.clock.monotonicMs() < claimedMs + ACTIVE_INTERVAL_MS / 2) return 0
     const other = group === FIRST_GROUP ? RETRY_GROUP : FIRST_GROUP
     const share = this.#group(other).isExhausted ? 1 - RESERVED_SHARE : OWN_SHARE
     return Math.min(this.#inFlight.free, Math.ceil(concurrency * share) - this.#inFlight.usedBy(group))
@@ -236,17 +232,21 @@ export class DeliveryWorker implements AsyncDisposable {
 
   async #claim(group: string, limit: number): Promise<number> {
     const { holder } = this.#deps
-    const requestedMs = performance.now()
+    const requestedMs = this.#deps.clock.monotonicMs()
     const keyLimits = this.#inFlight.limits(requestedMs)
     const state = this.#group(group)
     const { additions } = state
     const claimed = await this.#queue.claim({ group, holder, limit, keyLimits })
     state.isExhausted = claimed.length < limit && additions === state.additions
-    state.claimedMs = performance.now()
+    state.claimedMs = this.#deps.clock.monotonicMs()
     if (claimed.length === 0) return 0
     for (const delivery of claimed) this.#inFlight.begin(delivery, group, requestedMs)
     const parts = this.#loadParts(claimed)
-    for (const delivery of claimed) this.#begin(delivery, group, parts, requestedMs)
+    const leaseEndsMs = requestedMs + this.#queue.leaseMs
+    for (const delivery of claimed) {
+      const fields = { delivery_id: delivery.id, webhook_id: delivery.concurrencyKey }
+      this.#sending.begin(fields, this.#attempt(delivery, group, parts, leaseEndsMs), () => this.#resumeClaims())
+    }
     await parts.catch(() => undefined) // each delivery handles it
     return claimed.length
   }
@@ -295,24 +295,6 @@ export class DeliveryWorker implements AsyncDisposable {
     }
   }
 
-  #begin(
-    delivery: Lease<QueuedDelivery>,
-    group: string,
-    parts: Promise<(delivery: Lease<QueuedDelivery>) => DeliveryParts>,
-    requestedMs: number,
-  ): void {
-    const attempt = this.#attempt(delivery, group, parts, requestedMs + this.#queue.leaseMs)
-      .catch((error: unknown) => {
-        const fields = { delivery_id: delivery.id, webhook_id: delivery.concurrencyKey }
-        this.#deps.logger.error({ ...fields, ...describeError(error) }, 'a delivery was not settled')
-      })
-      .finally(() => {
-        this.#attempts.delete(attempt)
-        if (this.#isPausedForSettling && !this.#isSettlingLate()) this.#resumeClaims()
-      })
-    this.#attempts.add(attempt)
-  }
-
   /** Sends a delivery, leaves its slot, and settles it. */
   async #attempt(
     delivery: Lease<QueuedDelivery>,
@@ -324,9 +306,9 @@ export class DeliveryWorker implements AsyncDisposable {
     this.#learn(settlement)
     this.#inFlight.end(delivery, hasKeptUp(settlement))
     const isClaimDue = !this.#group(group).isExhausted && this.#inFlight.free >= this.#deps.concurrency * CLAIM_SHARE
-    if (isClaimDue) this.#loops.send.wake()
+    if (isClaimDue) this.#sending.wake()
     try {
-      const state = await this.#settle(settlement, leaseEndsMs)
+      const state = await this.#sending.settle(leaseEndsMs, () => this.#settlements.run(settlement))
       if (state === undefined) this.#counts.leasesLost++
       else this.#outcomes[state]++
     } finally {
@@ -343,7 +325,7 @@ export class DeliveryWorker implements AsyncDisposable {
     try {
       const partsOf = await parts
       // A process that was suspended may hold the lease no more when the attempt ends.
-      if (signal.aborted || performance.now() > leaseEndsMs - ATTEMPT_TIMEOUT_MS) return released(delivery)
+      if (signal.aborted || this.#deps.clock.monotonicMs() > leaseEndsMs - ATTEMPT_TIMEOUT_MS) return released(delivery)
       return await sendDelivery(this.#deps, delivery, partsOf(delivery), signal)
     } catch (error) {
       if (!signal.aborted && !isDatabaseUnavailable(error))
@@ -355,22 +337,9 @@ export class DeliveryWorker implements AsyncDisposable {
 
   /** What an attempt says about how to send to its webhook from now on. */
   #learn({ delivery, outcome }: DeliverySettlement): void {
-    const nowMs = performance.now()
+    const nowMs = this.#deps.clock.monotonicMs()
     const afterMs = outcome.kind === 'rate_limited' || outcome.kind === 'retry' ? outcome.afterMs : undefined
     if (afterMs !== undefined) this.#inFlight.pause(delivery.concurrencyKey, nowMs + afterMs, nowMs)
-  }
-
-  /** Settles through an outage of the database, for as long as the lease holds. */
-  async #settle(result: DeliverySettlement, leaseEndsMs: number): Promise<DeliveryState | undefined> {
-    for (;;) {
-      try {
-        return await this.#settlements.run(result)
-      } catch (error) {
-        if (!isDatabaseUnavailable(error)) throw error
-        if (performance.now() > leaseEndsMs) return undefined
-        await this.#deps.clock.sleep(UNAVAILABLE_PAUSE_MS)
-      }
-    }
   }
 }
 

@@ -4,7 +4,8 @@
  *
  * Kinds: activations, token refreshes, removals (accounts), subscriptions (webhook-subscriptions). Other work that waits, and why
  * it is no `DueTable`:
- * - runs, deliveries, inbound events wait in queues (`runs/queue.ts`): claims are fair between concurrency keys;
+ * - runs, deliveries, inbound events wait in queues (`runs/queue.ts`): claims are fair between concurrency keys. Their workers
+ *   are `LeasedWork`;
  * - tasks, ticks, sync hints, warnings, silence are done in the transaction that claims them: the lock of the row is the lease;
  * - context values on their way to the object store need no fence: storing one twice is harmless;
  * - ends of client secrets do not come due: they follow from definitions, which a loop evaluates in turns.
@@ -12,5 +13,6 @@
  * Never here: what the work is, and its other columns.
  */
 
+export { LeasedWork, type LeasedWorkDeps } from './leased-work.ts'
 export { type DueResult, type DueWorkDeps, parallelLoops, runDue } from './run-due.ts'
 export { type DueSettlement, type DueTable, dueInRegionsSql, type Lease, settleDue, updateHeld } from './sql.ts'

@@ -1,5 +1,5 @@
-import { type Clock, type JsonObject, PollLoop, type PollLoopDeps } from '../base/index.ts'
-import type { Lease } from '../due-work/index.ts'
+import type { JsonObject } from '../base/index.ts'
+import { type Lease, LeasedWork, type LeasedWorkDeps } from '../due-work/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import { HeldLease, isLeaseLost } from './lease.ts'
 import type { HeartbeatResult, Outcome } from './queue.ts'
@@ -73,10 +73,9 @@ export type ExecuteRun<Run extends { readonly id: string }> = (
 ) => Promise<RunOutcome>
 
 /** What an executor needs. */
-export interface RunExecutorDeps<Run extends Lease<ExecutedRun>> extends PollLoopDeps {
+export interface RunExecutorDeps<Run extends Lease<ExecutedRun>> extends LeasedWorkDeps {
   readonly leases: RunLeases<Run>
   readonly executeRun: ExecuteRun<Run>
-  readonly clock: Clock
   readonly logger: Logger
   /** Fields of the run for the log, beside its id and attempt. */
   readonly logFields?: (run: Run) => Readonly<Record<string, unknown>>
@@ -101,8 +100,6 @@ export interface RunExecutorStats {
 const POLL_INTERVAL_MS = 1_000
 /** A claim that waits is aborted so long after a drain begins, if it has not returned by then. */
 const CLAIM_GRACE_MS = 2_000
-/** Runs that were interrupted get this long to return before their leases are left to expire. */
-const INTERRUPT_GRACE_MS = 5_000
 /** A claim that took a larger share of the lease is followed by a heartbeat at once: the leases began at an unknown moment of it. */
 const SLOW_CLAIM_SHARE = 0.1
 
@@ -115,11 +112,9 @@ const SLOW_CLAIM_SHARE = 0.1
  */
 export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposable {
   readonly #deps: RunExecutorDeps<Run>
-  readonly #claims: PollLoop
-  readonly #heartbeats: PollLoop
+  readonly #work: LeasedWork
   /** By lease: a run that is claimed again may still be ending under the lease before. */
   readonly #held = new Map<string, HeldLease<Run>>()
-  readonly #executions = new Set<Promise<void>>()
   readonly #draining = new AbortController()
   readonly #claimAbort = new AbortController()
   readonly #ended = new AbortController()
@@ -129,35 +124,30 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
   constructor(deps: RunExecutorDeps<Run>) {
     const { leases } = deps
     this.#deps = deps
-    this.#claims = new PollLoop(deps, {
-      name: 'claim',
-      intervalMs: POLL_INTERVAL_MS,
-      runOnce: () => this.claimOnce(),
-    })
-    this.#heartbeats = new PollLoop(deps, {
+    const claims = { name: 'claim', intervalMs: POLL_INTERVAL_MS, runOnce: () => this.claimOnce() }
+    const heartbeats = {
       name: 'heartbeat',
       get intervalMs() {
         return leases.heartbeatIntervalMs
       },
       runOnce: () => this.heartbeatOnce(),
-    })
+    }
+    this.#work = new LeasedWork(deps, claims, [heartbeats])
   }
 
   /** Begins to claim; later calls change nothing. */
   start(): void {
-    this.#claims.start()
-    this.#heartbeats.start()
+    this.#work.start()
   }
 
   /** Resolves when a started executor has drained; rejects when its loops' `onError` throws. */
   async ended(): Promise<void> {
-    await Promise.race([this.#claims.ended, this.#heartbeats.ended])
-    await this.#heartbeats.ended
+    await this.#work.ended()
   }
 
   /** Claims now. */
   wake(): void {
-    this.#claims.wake()
+    this.#work.wake()
   }
 
   get stats(): RunExecutorStats {
@@ -173,7 +163,7 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
     this.#counts.claimed += runs.length
     for (const run of runs) this.#begin(new HeldLease(run, this.#deps.clock, leaseMs, requestedMs))
     const isSlow = performance.now() - requestedMs > leaseMs * SLOW_CLAIM_SHARE
-    if (runs.length > 0 && isSlow) this.#heartbeats.wake()
+    if (runs.length > 0 && isSlow) this.#work.wakeBeside()
     return hasMore
   }
 
@@ -204,16 +194,16 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
   async drain(deadlineMs: number): Promise<void> {
     const { clock } = this.#deps
     this.#draining.abort()
-    this.#heartbeats.wake()
+    this.#work.wakeBeside()
     const isOver = new AbortController()
     void clock.sleep(Math.min(CLAIM_GRACE_MS, deadlineMs), isOver.signal).then(() => this.#claimAbort.abort())
-    await waitAtMost(clock, this.#finish(), deadlineMs)
-    for (const held of this.#held.values()) held.interrupt()
-    await waitAtMost(clock, this.#finish(), INTERRUPT_GRACE_MS)
+    await this.#work.finish(deadlineMs, () => {
+      for (const held of this.#held.values()) held.interrupt()
+    })
     for (const held of this.#held.values()) held.markLost()
     isOver.abort()
     this.#ended.abort()
-    await this.#heartbeats[Symbol.asyncDispose]()
+    await this.#work[Symbol.asyncDispose]()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -224,22 +214,14 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
     return this.#draining.signal.aborted
   }
 
-  /** Waits for the claim under way, and then for every execution. */
-  async #finish(): Promise<void> {
-    await this.#claims[Symbol.asyncDispose]()
-    await Promise.all(this.#executions)
-  }
-
   #begin(held: HeldLease<Run>): void {
     const { leaseId } = held.run
     this.#held.set(leaseId, held)
-    const execution = this.#execute(held).finally(() => {
+    this.#work.begin({ run_id: held.run.id }, this.#execute(held), () => {
       held.release()
       this.#held.delete(leaseId)
-      this.#executions.delete(execution)
-      this.#claims.wake()
+      this.#work.wake()
     })
-    this.#executions.add(execution)
   }
 
   async #execute(held: HeldLease<Run>): Promise<void> {
@@ -388,10 +370,4 @@ async function retryWhileHeld<Run extends Lease<ExecutedRun>, Result>(
 
 function sumOf(stats: ExecutedRun['resourceStats'], name: 'pages' | 'delivered'): number {
   return stats.reduce((sum, each) => sum + each[name], 0)
-}
-
-/** Waits for the work, but no longer than that. */
-async function waitAtMost(clock: Clock, work: Promise<unknown>, ms: number): Promise<void> {
-  const done = new AbortController()
-  await Promise.race([work.finally(() => done.abort()), clock.sleep(ms, done.signal)])
 }
