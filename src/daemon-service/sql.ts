@@ -1,4 +1,4 @@
-import { type Db, execute, query, queryOne } from '../database/index.ts'
+import { type Db, execute, OWNED, query, queryOne } from '../database/index.ts'
 import type { LeaseKey } from '../runs/index.ts'
 
 /** A process that executes the runs of a group outside the service. */
@@ -64,10 +64,10 @@ export async function findDraining(
 ): Promise<readonly string[]> {
   const found = await query<{ readonly id: string }>(
     tx,
-    `select v.id from unnest(:environmentIds::uuid[], :ids::uuid[]) as v (environment_id, id)
+    `select v.id from ${OWNED.rows}
        left join daemon d on d.environment_id = v.environment_id and d.id = v.id
      where d.is_draining is not false`,
-    { environmentIds: daemons.map(({ environmentId }) => environmentId), ids: daemons.map(({ id }) => id) },
+    OWNED.of(daemons),
   )
   return found.map(({ id }) => id)
 }

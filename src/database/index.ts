@@ -46,3 +46,4 @@ export {
 export { migrate } from './migrate.ts'
 export type { SqlParameters } from './prepared-statements.ts'
 export { findDatabaseProblem } from './problems.ts'
+export { OWNED, rowSet } from './row-set.ts'

@@ -4,9 +4,9 @@ import {
   type Db,
   deleteBatchOfEnvironment,
   execute,
-  jsonb,
   newestFirst,
   query,
+  rowSet,
   type Tx,
 } from '../database/index.ts'
 import type { NewEvent } from './append-events.ts'
@@ -83,25 +83,31 @@ export function recordEventsSql(source: string): string {
      )`
 }
 
+const NEW_EVENTS = rowSet({
+  environmentId: 'uuid',
+  id: 'uuid',
+  type: 'text',
+  subjectId: 'uuid',
+  integratedAccountId: 'uuid',
+  payload: 'jsonb',
+  exceptWebhookId: 'uuid',
+  isTest: 'boolean',
+})
 const INSERT_EVENTS = `with new_event as (
-       select v.* from unnest(:environmentIds::uuid[], :ids::uuid[], :types::text[], :subjectIds::uuid[], :accountIds::uuid[],
-         :payloads::jsonb[], :exceptWebhookIds::uuid[], :areTests::boolean[])
-         as v (environment_id, id, type, subject_id, integrated_account_id, payload, except_webhook_id, is_test)
+       select v.* from ${NEW_EVENTS.rows}
      ), ${recordEventsSql('new_event')}
      select`
 
 /** Inserts the events, and a row for the dispatch of each that a webhook may ask for. */
 export async function insertEvents(tx: Db, events: readonly (NewEvent & { readonly id: string })[]): Promise<void> {
-  await execute(tx, INSERT_EVENTS, {
-    environmentIds: events.map(({ environmentId }) => environmentId),
-    ids: events.map(({ id }) => id),
-    types: events.map(({ type }) => type),
-    subjectIds: events.map(({ subjectId }) => subjectId ?? null),
-    accountIds: events.map(({ integratedAccountId }) => integratedAccountId ?? null),
-    payloads: events.map(({ payload }) => jsonb(payload)),
-    exceptWebhookIds: events.map(({ exceptWebhookId }) => exceptWebhookId ?? null),
-    areTests: events.map(({ isTest }) => isTest ?? false),
-  })
+  const rows = events.map((event) => ({
+    ...event,
+    subjectId: event.subjectId ?? null,
+    integratedAccountId: event.integratedAccountId ?? null,
+    exceptWebhookId: event.exceptWebhookId ?? null,
+    isTest: event.isTest ?? false,
+  }))
+  await execute(tx, INSERT_EVENTS, NEW_EVENTS.of(rows))
 }
 
 /** An event of a list, before it is read whole. */
@@ -170,6 +176,8 @@ export interface EventRef {
   readonly eventId: string
 }
 
+const EVENT_REFS = rowSet({ environmentId: 'uuid', eventId: 'uuid' })
+
 /** An event to be dispatched, without its payload. */
 export interface UndispatchedEvent extends EventRef {
   /** Null: the event does not exist any more. */
@@ -209,8 +217,7 @@ export async function lockUndispatchedEvents(
 ): Promise<readonly UndispatchedEvent[]> {
   return await query(
     tx,
-    `select d.environment_id, d.event_id, d.except_webhook_id,
-       d.after_webhook_id, e.type
+    `select d.environment_id, d.event_id, d.except_webhook_id, d.after_webhook_id, e.type
      from unnest(:environmentIds::uuid[]) as wanted (environment_id)
      cross join lateral (
        select * from event_dispatch waiting where waiting.environment_id = wanted.environment_id
@@ -226,12 +233,9 @@ export async function lockUndispatchedEvents(
 export async function finishDispatch(tx: Db, events: readonly EventRef[]): Promise<void> {
   await execute(
     tx,
-    `delete from event_dispatch d using unnest(:environmentIds::uuid[], :eventIds::uuid[]) as v (environment_id, event_id)
+    `delete from event_dispatch d using ${EVENT_REFS.rows}
      where d.environment_id = v.environment_id and d.event_id = v.event_id`,
-    {
-      environmentIds: events.map(({ environmentId }) => environmentId),
-      eventIds: events.map(({ eventId }) => eventId),
-    },
+    EVENT_REFS.of(events),
   )
 }
 
@@ -250,10 +254,9 @@ export async function continueDispatchAfter(
 export async function findEventsByRefs(tx: Db, refs: readonly EventRef[]): Promise<readonly EventRecord[]> {
   return await query(
     tx,
-    `select e.id, e.environment_id, e.type, e.subject_id,
-       e.integrated_account_id, e.payload, e.created_at
-     from unnest((select :environmentIds::uuid[]), (select :ids::uuid[])) as v (environment_id, id)
-     join event e on e.environment_id = v.environment_id and e.id = v.id and e.expunged_at is null`,
-    { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ eventId }) => eventId) },
+    `select e.id, e.environment_id, e.type, e.subject_id, e.integrated_account_id, e.payload, e.created_at
+     from ${EVENT_REFS.rows}
+     join event e on e.environment_id = v.environment_id and e.id = v.event_id and e.expunged_at is null`,
+    EVENT_REFS.of(refs),
   )
 }

@@ -1,4 +1,4 @@
-import { type Db, execute, query } from '../database/index.ts'
+import { type Db, execute, OWNED, query } from '../database/index.ts'
 
 /** Names the account whose context values are meant. */
 export interface ContextOwner {
@@ -28,11 +28,11 @@ export async function listContextObjects(
 ): Promise<readonly ContextObjectRecord[]> {
   return await query(
     tx,
-    `select ${COLUMNS} from unnest(:environmentIds::uuid[], :ids::uuid[]) as owner (environment_id, id)
+    `select ${COLUMNS} from ${OWNED.unnest} as owner (environment_id, id)
      join context_object object on object.environment_id = owner.environment_id
        and integrated_account_id = owner.id and delete_at is null
      order by object.id`,
-    { environmentIds: owners.map(({ environmentId }) => environmentId), ids: owners.map(({ id }) => id) },
+    OWNED.of(owners),
   )
 }
 

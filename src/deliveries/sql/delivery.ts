@@ -1,7 +1,15 @@
-import { type Db, deleteBatchOfEnvironment, execute, jsonb, query } from '../../database/index.ts'
+import { type Db, deleteBatchOfEnvironment, execute, query, rowSet } from '../../database/index.ts'
 import { insertWaitingSql } from '../../runs/index.ts'
 import type { AttemptRecord, DeliveryState, NewDelivery } from '../delivery.ts'
 import { DELIVERY_QUEUE, FIRST_GROUP, RETRY_GROUP } from './queue.ts'
+
+const NEW_DELIVERIES = rowSet({
+  id: 'uuid',
+  environmentId: 'uuid',
+  webhookId: 'uuid',
+  eventId: 'uuid',
+  trigger: 'text',
+})
 
 /**
  * Inserts deliveries of events that exist and queues them, in one statement; returns the ids of those in ascending order.
@@ -14,8 +22,7 @@ export async function insertDeliveries(
   const inserted = await query<{ readonly id: string }>(
     tx,
     `with v as materialized (
-       select * from unnest((select :ids::uuid[]), (select :environmentIds::uuid[]), (select :webhookIds::uuid[]),
-         (select :eventIds::uuid[]), (select :triggers::text[])) as v (id, environment_id, webhook_id, event_id, trigger)
+       select * from ${NEW_DELIVERIES.rows}
      ), new_delivery as (
        insert into delivery (environment_id, id, event_id, event_type, webhook_id, integrated_account_id, trigger)
        select v.environment_id, v.id, e.id, e.type, v.webhook_id, e.integrated_account_id, v.trigger
@@ -28,13 +35,7 @@ export async function insertDeliveries(
        from new_delivery
      ), enqueued as (${insertWaitingSql(DELIVERY_QUEUE, 'waiting')})
      select id from new_delivery order by id`,
-    {
-      ids: deliveries.map(({ id }) => id),
-      environmentIds: deliveries.map(({ environmentId }) => environmentId),
-      webhookIds: deliveries.map(({ webhookId }) => webhookId),
-      eventIds: deliveries.map(({ eventId }) => eventId),
-      triggers: deliveries.map(({ trigger }) => trigger),
-    },
+    NEW_DELIVERIES.of(deliveries),
   )
   return inserted.map(({ id }) => id)
 }
@@ -54,6 +55,18 @@ export interface SettledDelivery {
   readonly errorClass: string | null | undefined
 }
 
+const SETTLED = rowSet({
+  environmentId: 'uuid',
+  id: 'uuid',
+  state: 'text',
+  attempts: 'integer',
+  nextAttemptAt: 'timestamptz',
+  status: 'smallint',
+  errorClass: 'text',
+  keepsStatus: 'boolean',
+  keepsErrorClass: 'boolean',
+})
+
 /**
  * Updates settled deliveries, in one statement that updates in the page. Uses the primary keys of the partitions of the ids: a
  * join alone may be planned as a scan of the day.
@@ -62,10 +75,7 @@ export async function updateSettledDeliveries(tx: Db, settled: readonly SettledD
   await execute(
     tx,
     `with v as materialized (
-       select * from unnest((select :environmentIds::uuid[]), (select :ids::uuid[]), (select :states::text[]),
-         (select :attempts::integer[]), (select :nextAttemptsAt::timestamptz[]), (select :statuses::smallint[]),
-         (select :errorClasses::text[]), (select :keepsStatus::boolean[]), (select :keepsErrorClass::boolean[]))
-       as v (environment_id, id, state, attempts, next_attempt_at, status, error_class, keeps_status, keeps_error_class)
+       select * from ${SETTLED.rows}
      )
      update delivery d set state = v.state, attempts = v.attempts, next_attempt_at = v.next_attempt_at,
        last_status = case when v.keeps_status then d.last_status else v.status end,
@@ -73,17 +83,15 @@ export async function updateSettledDeliveries(tx: Db, settled: readonly SettledD
        finished_at = case when v.next_attempt_at is null then now() end
      from v where d.environment_id = v.environment_id and d.id = v.id
        and d.environment_id = any((select :environmentIds::uuid[])::uuid[]) and d.id = any((select :ids::uuid[])::uuid[])`,
-    {
-      environmentIds: settled.map(({ environmentId }) => environmentId),
-      ids: settled.map(({ id }) => id),
-      states: settled.map(({ state }) => state),
-      attempts: settled.map(({ attempts }) => attempts),
-      nextAttemptsAt: settled.map(({ nextAttemptAt }) => nextAttemptAt),
-      statuses: settled.map(({ status }) => status ?? null),
-      errorClasses: settled.map(({ errorClass }) => errorClass ?? null),
-      keepsStatus: settled.map(({ status }) => status === undefined),
-      keepsErrorClass: settled.map(({ errorClass }) => errorClass === undefined),
-    },
+    SETTLED.of(
+      settled.map(({ status, errorClass, ...delivery }) => ({
+        ...delivery,
+        status: status ?? null,
+        errorClass: errorClass ?? null,
+        keepsStatus: status === undefined,
+        keepsErrorClass: errorClass === undefined,
+      })),
+    ),
   )
 }
 
@@ -93,41 +101,32 @@ export interface NewAttempt extends AttemptRecord {
   readonly deliveryId: string
 }
 
+const ATTEMPTS = rowSet({
+  environmentId: 'uuid',
+  deliveryId: 'uuid',
+  n: 'integer',
+  scheduledAt: 'timestamptz',
+  startedAt: 'timestamptz',
+  dnsMs: 'real',
+  connectMs: 'real',
+  tlsMs: 'real',
+  firstByteMs: 'real',
+  totalMs: 'real',
+  status: 'smallint',
+  errorClass: 'text',
+  errorMessage: 'text',
+  remoteAddress: 'text',
+  requestHeaders: 'jsonb',
+  responseHeaders: 'jsonb',
+  responseBody: 'text',
+})
+
 /** Inserts attempts; the partition follows from the delivery's id. */
 export async function insertAttempts(tx: Db, attempts: readonly NewAttempt[]): Promise<void> {
   await execute(
     tx,
-    `insert into delivery_attempt (environment_id, delivery_id, n, scheduled_at, started_at, dns_ms, connect_ms, tls_ms,
-       first_byte_ms, total_ms, status, error_class, error_message, remote_address, request_headers, response_headers,
-       response_body)
-     select * from unnest((select :environmentIds::uuid[]), (select :deliveryIds::uuid[]), (select :ns::integer[]),
-       (select :scheduledAt::timestamptz[]), (select :startedAt::timestamptz[]), (select :dnsMs::real[]),
-       (select :connectMs::real[]), (select :tlsMs::real[]), (select :firstByteMs::real[]), (select :totalMs::real[]),
-       (select :statuses::smallint[]), (select :errorClasses::text[]), (select :errorMessages::text[]),
-       (select :remoteAddresses::text[]), (select :requestHeaders::jsonb[]), (select :responseHeaders::jsonb[]),
-       (select :responseBodies::text[]))
-     on conflict do nothing`,
-    {
-      environmentIds: attempts.map(({ environmentId }) => environmentId),
-      deliveryIds: attempts.map(({ deliveryId }) => deliveryId),
-      ns: attempts.map(({ n }) => n),
-      scheduledAt: attempts.map(({ scheduledAt }) => scheduledAt),
-      startedAt: attempts.map(({ startedAt }) => startedAt),
-      dnsMs: attempts.map(({ dnsMs }) => dnsMs),
-      connectMs: attempts.map(({ connectMs }) => connectMs),
-      tlsMs: attempts.map(({ tlsMs }) => tlsMs),
-      firstByteMs: attempts.map(({ firstByteMs }) => firstByteMs),
-      totalMs: attempts.map(({ totalMs }) => totalMs),
-      statuses: attempts.map(({ status }) => status),
-      errorClasses: attempts.map(({ errorClass }) => errorClass),
-      errorMessages: attempts.map(({ errorMessage }) => errorMessage),
-      remoteAddresses: attempts.map(({ remoteAddress }) => remoteAddress),
-      requestHeaders: attempts.map(({ requestHeaders }) => jsonb(requestHeaders)),
-      responseHeaders: attempts.map(({ responseHeaders }) =>
-        responseHeaders === null ? null : jsonb(responseHeaders),
-      ),
-      responseBodies: attempts.map(({ responseBody }) => responseBody),
-    },
+    `insert into delivery_attempt (${ATTEMPTS.columns}) select * from ${ATTEMPTS.rows} on conflict do nothing`,
+    ATTEMPTS.of(attempts),
   )
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { type Db, execute, jsonb, query } from '../../database/index.ts'
+import { type Db, execute, jsonb, OWNED, query, rowSet } from '../../database/index.ts'
 import type { HeaderList, InboundContent, InboundEventRecord, InboundState } from '../inbound-event.ts'
 
 /** An event to be processed, with what was sent; `content` is null when it was expunged. */
@@ -24,10 +24,10 @@ export async function findStoredRequests(
     `select e.environment_id, e.id, e.source_kind, e.source_id, e.environment_integration_id, e.integrated_account_id,
        e.method, e.path, e.query, e.remote_address, e.body_bytes, e.state, e.signature, e.dedupe_key, e.duplicates,
        e.received_at, e.provider_time, e.processed_at, e.error, e.trace, c.headers, c.body, c.payload
-     from unnest(:environmentIds::uuid[], :ids::uuid[]) as v (environment_id, id)
+     from ${OWNED.rows}
      join inbound_event e on e.environment_id = v.environment_id and e.id = v.id
      left join inbound_content c on c.environment_id = v.environment_id and c.id = v.id`,
-    { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ id }) => id) },
+    OWNED.of(refs),
   )
   return new Map(
     rows.map(({ headers, body, payload, ...event }) => [
@@ -48,22 +48,17 @@ export interface ProcessedEvent {
   readonly trace: JsonObject | null
 }
 
+const PROCESSED = rowSet({ environmentId: 'uuid', id: 'uuid', state: 'text', error: 'jsonb', trace: 'jsonb' })
+
 /** Writes how attempts have ended, in one statement. Uses the primary keys of the partitions of the ids. */
 export async function updateProcessedEvents(tx: Db, events: readonly ProcessedEvent[]): Promise<void> {
   await execute(
     tx,
     `update inbound_event e set state = v.state, error = v.error, trace = coalesce(v.trace, e.trace),
        processed_at = case when v.state <> 'received' then now() end
-     from unnest(:environmentIds::uuid[], :ids::uuid[], :states::text[], :errors::jsonb[], :traces::jsonb[])
-       as v (environment_id, id, state, error, trace)
+     from ${PROCESSED.rows}
      where e.environment_id = v.environment_id and e.id = v.id`,
-    {
-      environmentIds: events.map(({ environmentId }) => environmentId),
-      ids: events.map(({ id }) => id),
-      states: events.map(({ state }) => state),
-      errors: events.map(({ error }) => (error === null ? null : jsonb(error))),
-      traces: events.map(({ trace }) => (trace === null ? null : jsonb(trace))),
-    },
+    PROCESSED.of(events),
   )
 }
 
@@ -104,8 +99,8 @@ export async function findNextIndexes(
     tx,
     `select v.id, coalesce((select max(i.index) + 1 from inbound_item i
        where i.environment_id = v.environment_id and i.inbound_event_id = v.id), 0) as next
-     from unnest(:environmentIds::uuid[], :ids::uuid[]) as v (environment_id, id)`,
-    { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ id }) => id) },
+     from ${OWNED.rows}`,
+    OWNED.of(refs),
   )
   return new Map(rows.map(({ id, next }) => [id, next]))
 }
@@ -118,8 +113,8 @@ export async function closeUnrouted(
   await execute(
     tx,
     `update inbound_item i set state = 'ignored', detail = 'the request was processed again'
-     from unnest(:environmentIds::uuid[], :ids::uuid[]) as v (environment_id, id)
+     from ${OWNED.rows}
      where i.environment_id = v.environment_id and i.inbound_event_id = v.id and i.state = 'unrouted'`,
-    { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ id }) => id) },
+    OWNED.of(refs),
   )
 }

@@ -1,4 +1,4 @@
-import { type Db, execute, jsonb, query } from '../../database/index.ts'
+import { type Db, execute, query, rowSet, type SqlParameters } from '../../database/index.ts'
 import { insertWaitingSql } from '../../runs/index.ts'
 import type { InboundContent, InboundEventRecord } from '../inbound-event.ts'
 import { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS } from './queue.ts'
@@ -20,19 +20,37 @@ export interface StoredEvent {
   readonly eventId: string
 }
 
+const REQUESTS = rowSet({
+  environmentId: 'uuid',
+  id: 'uuid',
+  sourceKind: 'text',
+  sourceId: 'uuid',
+  environmentIntegrationId: 'uuid',
+  integratedAccountId: 'uuid',
+  method: 'text',
+  path: 'text',
+  query: 'text',
+  remoteAddress: 'text',
+  bodyBytes: 'integer',
+  state: 'text',
+  signature: 'text',
+  dedupeKey: 'text',
+  windowSeconds: 'integer',
+  providerTime: 'timestamptz',
+  trace: 'jsonb',
+  headers: 'jsonb',
+  payload: 'jsonb',
+  bodyStart: 'integer',
+  bodyLength: 'integer',
+})
+const CLAIMS = rowSet({ claimantId: 'uuid', claimedKey: 'text' })
+
 const GIVEN = `given as materialized (
-  select g.*, substring(:bodies::bytea from g.body_start for g.body_length) as body
-  from unnest(:environmentIds::uuid[], :ids::uuid[], :sourceKinds::text[], :sourceIds::uuid[], :installationIds::uuid[],
-    :accountIds::uuid[], :methods::text[], :paths::text[], :queries::text[], :addresses::text[], :bytes::integer[],
-    :states::text[], :signatures::text[], :keys::text[], :windows::integer[], :providerTimes::timestamptz[],
-    :traces::jsonb[], :headers::jsonb[], :payloads::jsonb[], :starts::integer[], :lengths::integer[])
-  as g (environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id, method, path, query,
-    remote_address, body_bytes, state, signature, dedupe_key, window_seconds, provider_time, trace, headers, payload,
-    body_start, body_length)
+  select v.*, substring(:bodies::bytea from v.body_start for v.body_length) as body from ${REQUESTS.rows}
 ),
 keyed as materialized (
   select g.source_id, k.key, g.environment_id, g.id, g.window_seconds, k.position
-  from unnest(:keyIds::uuid[], :dedupeKeys::text[]) with ordinality as k (id, key, position) join given g on g.id = k.id
+  from ${CLAIMS.unnest} with ordinality as k (id, key, position) join given g on g.id = k.id
 )`
 
 /** Rows are taken in one order, so that two batches with the same keys never deadlock. An expired claim is taken over. */
@@ -87,53 +105,24 @@ export async function insertInboundEvents(tx: Db, events: readonly NewInboundEve
     tx,
     `with ${GIVEN}, ${CLAIMED}, ${STORED}
      select g.id, coalesce(h.event_id, g.id) as event_id from given g left join held h on h.id = g.id`,
-    { ...columnsOf(events), ...keysOf(events), ...bodiesOf(events) },
+    parametersOf(events),
   )
 }
 
-function columnsOf(events: readonly NewInboundEvent[]) {
-  return {
-    environmentIds: events.map(({ environmentId }) => environmentId),
-    ids: events.map(({ id }) => id),
-    sourceKinds: events.map(({ sourceKind }) => sourceKind),
-    sourceIds: events.map(({ sourceId }) => sourceId),
-    installationIds: events.map(({ environmentIntegrationId }) => environmentIntegrationId),
-    accountIds: events.map(({ integratedAccountId }) => integratedAccountId),
-    methods: events.map(({ method }) => method),
-    paths: events.map(({ path }) => path),
-    queries: events.map((event) => event.query),
-    addresses: events.map(({ remoteAddress }) => remoteAddress),
-    bytes: events.map(({ bodyBytes }) => bodyBytes),
-    states: events.map(({ state }) => state),
-    signatures: events.map(({ signature }) => signature),
-    keys: events.map(({ dedupeKeys: [first] }) => first ?? null),
-    windows: events.map(({ windowSeconds }) => windowSeconds),
-    providerTimes: events.map(({ providerTime }) => providerTime),
-    traces: events.map(({ trace }) => jsonb(trace)),
-    headers: events.map(({ headers }) => jsonb(headers)),
-    payloads: events.map(({ payload }) => (payload === null ? null : jsonb(payload))),
-  }
+function parametersOf(events: readonly NewInboundEvent[]): SqlParameters {
+  let end = 1
+  const requests = events.map((event) => {
+    const bodyStart = end
+    end += event.body.byteLength
+    return { ...event, dedupeKey: event.dedupeKeys[0] ?? null, bodyStart, bodyLength: event.body.byteLength }
+  })
+  const claims = events.flatMap(({ id, dedupeKeys }) => dedupeKeys.map((key) => ({ claimantId: id, claimedKey: key })))
+  // One binary parameter for all bodies: an array of them would be sent in hexadecimal.
+  const bodies = Buffer.concat(events.map(({ body }) => body))
+  return { ...REQUESTS.of(requests), ...CLAIMS.of(claims), bodies }
 }
 
-function keysOf(events: readonly NewInboundEvent[]) {
-  const keys = events.flatMap(({ id, dedupeKeys }) => dedupeKeys.map((key) => ({ id, key })))
-  return { keyIds: keys.map(({ id }) => id), dedupeKeys: keys.map(({ key }) => key) }
-}
-
-/** One binary parameter for all bodies: an array of them would be sent in hexadecimal. */
-function bodiesOf(events: readonly NewInboundEvent[]) {
-  const starts: number[] = []
-  let start = 1
-  for (const { body } of events) {
-    starts.push(start)
-    start += body.byteLength
-  }
-  return {
-    bodies: Buffer.concat(events.map(({ body }) => body)),
-    starts,
-    lengths: events.map(({ body }) => body.byteLength),
-  }
-}
+const DUPLICATES = rowSet({ environmentId: 'uuid', eventId: 'uuid' })
 
 /** Counts further requests of events. Uses the primary keys. */
 export async function countDuplicates(
@@ -145,16 +134,15 @@ export async function countDuplicates(
     `update inbound_event e set duplicates = e.duplicates + v.count
      from (
        select environment_id, event_id, count(*)::integer as count
-       from unnest(:environmentIds::uuid[], :ids::uuid[]) as d (environment_id, event_id)
+       from ${DUPLICATES.rows}
        group by environment_id, event_id order by event_id
      ) v
      where e.environment_id = v.environment_id and e.id = v.event_id`,
-    {
-      environmentIds: duplicates.map(({ environmentId }) => environmentId),
-      ids: duplicates.map(({ eventId }) => eventId),
-    },
+    DUPLICATES.of(duplicates),
   )
 }
+
+const MOVED_CLAIMS = rowSet({ sourceId: 'uuid', id: 'uuid', eventId: 'uuid', key: 'text' })
 
 /**
  * Gives the keys that duplicates have claimed to the events that they are duplicates of: a third request with one of these keys
@@ -168,13 +156,8 @@ export async function moveClaims(
   await execute(
     tx,
     `update inbound_dedupe d set event_id = v.event_id
-     from unnest(:sourceIds::uuid[], :ids::uuid[], :eventIds::uuid[], :keys::text[]) as v (source_id, id, event_id, key)
+     from ${MOVED_CLAIMS.rows}
      where d.source_id = v.source_id and d.key = v.key and d.event_id = v.id`,
-    {
-      sourceIds: rows.map(({ sourceId }) => sourceId),
-      ids: rows.map(({ id }) => id),
-      eventIds: rows.map(({ eventId }) => eventId),
-      keys: rows.map(({ key }) => key),
-    },
+    MOVED_CLAIMS.of(rows),
   )
 }

@@ -1,7 +1,9 @@
-import { type Db, query, queryOne, type Tx } from '../../database/index.ts'
+import { type Db, query, queryOne, rowSet, type Tx } from '../../database/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
 import type { SourceKind } from '../inbound-event.ts'
+
+const SOURCES = rowSet({ kind: 'text', id: 'uuid' })
 
 /** The environments of accounts and installations, null for unknown ids. Uses integrated_account_id, environment_integration_id. */
 export async function findEnvironmentsOfSources(
@@ -16,8 +18,8 @@ export async function findEnvironmentsOfSources(
            on i.environment_id = a.environment_id and i.id = a.environment_integration_id
          where a.id = wanted.id and not i.is_hidden)
        else (select i.environment_id from environment_integration i where i.id = wanted.id and not i.is_hidden) end as environment_id
-     from unnest(:kinds::text[], :ids::uuid[]) with ordinality as wanted (kind, id, position) order by position`,
-    { kinds: sources.map(({ kind }) => kind), ids: sources.map(({ id }) => id) },
+     from ${SOURCES.unnest} with ordinality as wanted (kind, id, position) order by position`,
+    SOURCES.of(sources),
   )
   return found.map(({ environmentId }) => environmentId)
 }

@@ -1,4 +1,4 @@
-import { type Db, execute, jsonb, queryOne } from '../../database/index.ts'
+import { type Db, execute, queryOne, rowSet } from '../../database/index.ts'
 
 /** An item of an inbound event. */
 export interface ItemRef {
@@ -25,6 +25,8 @@ export interface DueHint extends SyncHint {
 
 /** Items that a hint remembers, to be told what became of it. */
 const ITEMS_MAX = 100
+const HINTS = rowSet({ environmentId: 'uuid', integratedAccountId: 'uuid', resource: 'text', items: 'jsonb' })
+const ITEMS = rowSet({ inboundEventId: 'uuid', index: 'integer' })
 
 /**
  * Records hints, each due after the delay, or with the hint that waits for the same account and resource. In the order of their
@@ -34,20 +36,16 @@ export async function insertSyncHints(tx: Db, hints: readonly SyncHint[], delayM
   await execute(
     tx,
     `insert into sync_hint as s (environment_id, integrated_account_id, resource, due_at, hints, items)
-     select environment_id, account_id, resource, now() + make_interval(secs => :delaySeconds),
+     select environment_id, integrated_account_id, resource, now() + make_interval(secs => :delaySeconds),
        jsonb_array_length(items), items
-     from unnest(:environmentIds::uuid[], :accountIds::uuid[], :resources::text[], :items::jsonb[])
-       as v (environment_id, account_id, resource, items)
+     from ${HINTS.rows}
      order by 1, 2, 3
      on conflict (environment_id, integrated_account_id, resource) do update set
        hints = s.hints + excluded.hints,
        items = case when jsonb_array_length(s.items) < ${ITEMS_MAX} then s.items || excluded.items else s.items end`,
     {
       delaySeconds: delayMs / 1_000,
-      environmentIds: hints.map(({ environmentId }) => environmentId),
-      accountIds: hints.map(({ integratedAccountId }) => integratedAccountId),
-      resources: hints.map(({ resource }) => resource),
-      items: hints.map(({ items }) => jsonb(items.slice(0, ITEMS_MAX).map((item) => ({ ...item })))),
+      ...HINTS.of(hints.map((hint) => ({ ...hint, items: hint.items.slice(0, ITEMS_MAX) }))),
     },
   )
 }
@@ -67,16 +65,12 @@ export async function takeDueHint(tx: Db): Promise<DueHint | undefined> {
 
 /** Delays a hint whose syncs could not be started. */
 export async function postponeHint(tx: Db, hint: SyncHint, delayMs: number): Promise<void> {
+  const { environmentId, integratedAccountId, resource } = hint
   await execute(
     tx,
     `update sync_hint set due_at = now() + make_interval(secs => :delaySeconds), attempts = attempts + 1
      where environment_id = :environmentId and integrated_account_id = :integratedAccountId and resource = :resource`,
-    {
-      delaySeconds: delayMs / 1_000,
-      environmentId: hint.environmentId,
-      integratedAccountId: hint.integratedAccountId,
-      resource: hint.resource,
-    },
+    { delaySeconds: delayMs / 1_000, environmentId, integratedAccountId, resource },
   )
 }
 
@@ -97,13 +91,8 @@ export async function updateItemDetails(
   await execute(
     tx,
     `update inbound_item i set detail = :detail
-     from unnest(:eventIds::uuid[], :indexes::integer[]) as v (event_id, index)
-     where i.environment_id = :environmentId and i.inbound_event_id = v.event_id and i.index = v.index`,
-    {
-      detail,
-      environmentId,
-      eventIds: items.map(({ inboundEventId }) => inboundEventId),
-      indexes: items.map(({ index }) => index),
-    },
+     from ${ITEMS.rows}
+     where i.environment_id = :environmentId and i.inbound_event_id = v.inbound_event_id and i.index = v.index`,
+    { detail, environmentId, ...ITEMS.of(items) },
   )
 }

@@ -1,4 +1,4 @@
-import { type Db, execute, query } from '../../database/index.ts'
+import { type Db, execute, query, rowSet } from '../../database/index.ts'
 
 /** Null object for "no trigger": a primary key cannot hold null. */
 const NO_TRIGGER = '00000000-0000-0000-0000-000000000000'
@@ -14,9 +14,21 @@ const KEPT_DAYS = 400
 /** Rows kept of a trigger, or of a job and account without one: twice the nodes of a job, of which changed arguments make others. */
 export const PREVIOUS_RUNS_MAX = 2_000
 
-/** SQL: the columns of the keys, for unnest(); subqueries hide from the planner how many keys there are. */
-const KEYS = `(select :environmentIds::uuid[]), (select :syncJobIds::uuid[]), (select :accountIds::uuid[]),
-  (select :triggerIds::uuid[]), (select :resourceKeys::text[])`
+const KEYS = rowSet({
+  environmentId: 'uuid',
+  syncJobId: 'uuid',
+  integratedAccountId: 'uuid',
+  triggerId: 'uuid',
+  resourceKey: 'text',
+})
+const RUNS = rowSet({
+  environmentId: 'uuid',
+  syncJobId: 'uuid',
+  integratedAccountId: 'uuid',
+  triggerId: 'uuid',
+  resourceKey: 'text',
+  startedAt: 'timestamptz',
+})
 
 /** One resource of the runs of a trigger, or of a job and account without one. */
 export interface PreviousRunKey {
@@ -42,11 +54,10 @@ export async function findPreviousRunDates(tx: Db, keys: readonly PreviousRunKey
   const found = await query<{ readonly date: Date | null }>(
     tx,
     `select p.started_at - ${OVERLAP} as date
-     from unnest(${KEYS}) with ordinality
-       as v (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, place)
-     left join previous_run p using (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key)
+     from ${KEYS.unnest} with ordinality as v (${KEYS.columns}, place)
+     left join previous_run p using (${KEYS.columns})
      order by v.place`,
-    keyColumns(keys),
+    KEYS.of(keys.map(withTriggerId)),
   )
   return found.map(({ date }) => date)
 }
@@ -60,14 +71,10 @@ export async function advancePreviousRuns(tx: Db, runs: readonly PreviousRun[]):
   if (runs.length === 0) return
   await execute(
     tx,
-    `with advanced as (insert into previous_run as p
-       (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at)
-     select v.environment_id, v.sync_job_id, v.integrated_account_id, v.trigger_id, v.resource_key, max(v.started_at)
-     from unnest(${KEYS}, (select :startedAt::timestamptz[]))
-       as v (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key, started_at)
+    `with advanced as (insert into previous_run as p (${RUNS.columns})
+     select ${KEYS.columns}, max(started_at) from ${RUNS.rows}
      group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
-     on conflict (environment_id, sync_job_id, integrated_account_id, trigger_id, resource_key)
-       do update set started_at = greatest(p.started_at, excluded.started_at)
+     on conflict (${KEYS.columns}) do update set started_at = greatest(p.started_at, excluded.started_at)
        returning environment_id, sync_job_id, integrated_account_id, trigger_id, xmax = 0 as is_new
      ), grown as (
        select distinct environment_id, sync_job_id, integrated_account_id, trigger_id from advanced where is_new
@@ -81,7 +88,7 @@ export async function advancePreviousRuns(tx: Db, runs: readonly PreviousRun[]):
      where p.environment_id = grown.environment_id and p.sync_job_id = grown.sync_job_id
        and p.integrated_account_id = grown.integrated_account_id and p.trigger_id = grown.trigger_id
        and p.resource_key = old.resource_key`,
-    { ...keyColumns(runs), startedAt: runs.map(({ startedAt }) => startedAt) },
+    RUNS.of(runs.map(withTriggerId)),
   )
 }
 
@@ -101,12 +108,6 @@ export async function deleteExpiredPreviousRuns(tx: Db, limit: number): Promise<
   )
 }
 
-function keyColumns(keys: readonly PreviousRunKey[]) {
-  return {
-    environmentIds: keys.map(({ environmentId }) => environmentId),
-    syncJobIds: keys.map(({ syncJobId }) => syncJobId),
-    accountIds: keys.map(({ integratedAccountId }) => integratedAccountId),
-    triggerIds: keys.map(({ triggerId }) => triggerId ?? NO_TRIGGER),
-    resourceKeys: keys.map(({ resourceKey }) => resourceKey),
-  }
+function withTriggerId<Key extends PreviousRunKey>(key: Key) {
+  return { ...key, triggerId: key.triggerId ?? NO_TRIGGER }
 }

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../../base/index.ts'
-import { type Db, execute, jsonb, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, jsonb, query, rowSet, type Tx } from '../../database/index.ts'
 import type { Lease } from '../../due-work/index.ts'
 
 /**
@@ -231,6 +231,15 @@ export async function renewLeases(
   )
 }
 
+const SETTLEMENTS = rowSet({
+  id: 'uuid',
+  leaseId: 'uuid',
+  status: 'text',
+  error: 'jsonb',
+  attempt: 'integer',
+  delayMs: 'double precision',
+})
+
 /**
  * Ends the leases that are still the given ones, makes wait what is to wait again, and returns what they were leases on.
  *
@@ -245,13 +254,11 @@ export async function settleLeases<Payload>(
   return await query(
     tx,
     `with v as materialized (
-       select * from unnest((select :ids::uuid[]), (select :leaseIds::uuid[]), (select :statuses::text[]),
-           (select :errors::jsonb[]), (select :attempts::integer[]), (select :delaysMs::double precision[]))
-         as v (item, lease_id, status, error, attempt, delay_ms)
+       select * from ${SETTLEMENTS.rows}
      ),
      held as materialized (
        select l.* from ${lease} l
-       where l.${id} = any(array(select v.item from v)) and l.lease_id = any(array(select v.lease_id from v))
+       where l.${id} = any(array(select v.id from v)) and l.lease_id = any(array(select v.lease_id from v))
        order by l.${id} for update of l
      ),
      settled as materialized (
@@ -259,7 +266,7 @@ export async function settleLeases<Payload>(
          l.stop_requested_at is not null as is_stop_requested,
          case when l.stop_requested_at is not null and v.delay_ms is not null then 'stopped' else v.status end as status,
          case when l.stop_requested_at is null then now() + make_interval(secs => v.delay_ms / 1000.0) end as available_at
-       from held l join v on l.${id} = v.item and l.lease_id = v.lease_id
+       from held l join v on l.${id} = v.id and l.lease_id = v.lease_id
      ),
      ended as (delete from ${lease} l where l.${id} = any(array(select s.${id} from settled s))),
      requeued as (select * from settled where available_at is not null),
@@ -267,14 +274,7 @@ export async function settleLeases<Payload>(
      select ${id} as id, lease_id, environment_id, ${key} as concurrency_key, status, error, attempt,
        available_at is null as is_over, available_at, is_stop_requested, ${payloadFields}
      from settled`,
-    {
-      ids: settlements.map((each) => each.id),
-      leaseIds: settlements.map(({ leaseId }) => leaseId),
-      statuses: settlements.map(({ status }) => status),
-      errors: settlements.map(({ error }) => (error === null ? null : jsonb(error))),
-      attempts: settlements.map(({ attempt }) => attempt),
-      delaysMs: settlements.map(({ delayMs }) => delayMs),
-    },
+    SETTLEMENTS.of(settlements),
   )
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { type Db, query } from '../../database/index.ts'
+import { type Db, query, rowSet } from '../../database/index.ts'
 import type { ErrorHandling, ResourceStats, RunError, RunStatus } from '../run.ts'
 import { DESTINATION_EVENTS, type RunEventType } from '../run-event-types.ts'
 
@@ -46,6 +46,8 @@ function patternsOf(type: RunEventType): string[] {
   return [type, ...Array.from({ length: type.length + 1 }, (_, length) => `${type.slice(0, length)}*`)]
 }
 
+const CHANGES = rowSet({ type: 'text', id: 'uuid', scheduledFor: 'timestamptz' })
+
 /**
  * The runs among those changed whose event a webhook of their environment asks for, as they are now, in the order given. The
  * destination of a run does not count for the events that the run itself sends it. Primary keys, one partition each.
@@ -56,7 +58,7 @@ export async function findAskedRuns(tx: Db, changes: readonly RunChange[]): Prom
     `select v.type, r.id, r.environment_id, r.sync_job_id, r.trigger_id, r.integrated_account_id, a.tenant_id,
        r.webhook_id, r.status, r.skip_reason, r.args, r.error_handling, r.scheduled_for, r.attempt,
        coalesce(c.resource_stats, r.resource_stats) as resource_stats, r.error
-     from unnest(:types::text[], :ids::uuid[], :scheduledFor::timestamptz[]) with ordinality as v (type, id, scheduled_for, position)
+     from ${CHANGES.unnest} with ordinality as v (${CHANGES.columns}, position)
        join sync_job_run r on r.id = v.id and r.scheduled_for = v.scheduled_for
        left join run_checkpoint c on c.run_id = r.id
        left join integrated_account a on a.environment_id = r.environment_id and a.id = r.integrated_account_id
@@ -68,11 +70,6 @@ export async function findAskedRuns(tx: Db, changes: readonly RunChange[]): Prom
            where p = v.type or (right(p, 1) = '*' and starts_with(v.type, left(p, -1)))))
      )
      order by v.position`,
-    {
-      types: changes.map(({ type }) => type),
-      ids: changes.map(({ id }) => id),
-      scheduledFor: changes.map(({ scheduledFor }) => scheduledFor),
-      destinationEvents: DESTINATION_EVENTS,
-    },
+    { ...CHANGES.of(changes), destinationEvents: DESTINATION_EVENTS },
   )
 }

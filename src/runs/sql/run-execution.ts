@@ -1,5 +1,5 @@
 import { DAY_MS, type Json, type JsonObject } from '../../base/index.ts'
-import { type Db, jsonb, query, queryOne } from '../../database/index.ts'
+import { type Db, jsonb, query, queryOne, rowSet } from '../../database/index.ts'
 import type { Lease } from '../../due-work/index.ts'
 import type { DecidedEnding, QueuedRun, ResourceStats, RunDestination, RunStatus } from '../run.ts'
 import { STATUS_EVENTS } from '../run-event-types.ts'
@@ -37,9 +37,7 @@ export async function markRunsRunning(tx: Db, runs: readonly RunToBegin[]): Prom
   const begun: RunWork[] = []
   for (const { from, to, items } of groupByDay(runs)) {
     const found = await query<WorkRow>(tx, MARK_RUNNING, {
-      ids: items.map(({ id }) => id),
-      scheduledFor: items.map(({ scheduledFor }) => scheduledFor),
-      attempts: items.map(({ attempt }) => attempt),
+      ...BEGUN.of(items),
       from,
       to,
     })
@@ -48,13 +46,12 @@ export async function markRunsRunning(tx: Db, runs: readonly RunToBegin[]): Prom
   return begun
 }
 
+const BEGUN = rowSet({ id: 'uuid', scheduledFor: 'timestamptz', attempt: 'integer' })
 /** Times of one statement are equal, so `started_at` tells the first claim. */
 const MARK_RUNNING = `update sync_job_run r
   set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, now()), updated_at = now(),
     version = r.version + 1
-  from unnest((select :ids::uuid[]), (select :scheduledFor::timestamptz[]), (select :attempts::integer[]))
-      as v (id, scheduled_for, attempt)
-    left join run_checkpoint c on c.run_id = v.id
+  from ${BEGUN.rows} left join run_checkpoint c on c.run_id = v.id
   where r.id = v.id and r.scheduled_for = v.scheduled_for and r.scheduled_for >= :from and r.scheduled_for < :to
   returning r.id, r.environment_id, r.sync_job_id, r.integrated_account_id, r.trigger_id, r.kind, r.args, r.resources,
     r.daemon_group_key as group_key, r.webhook_id, r.error_handling, r.ignore_previous_run, r.scheduled_for,
@@ -187,12 +184,7 @@ export async function updateSettledRuns(tx: Db, runs: readonly SettledRun[]): Pr
   const settled: SettledRow[] = []
   for (const { from, to, items } of groupByDay(runs)) {
     const found = await query<SettledRow>(tx, UPDATE_SETTLED, {
-      ids: items.map(({ id }) => id),
-      scheduledFor: items.map(({ scheduledFor }) => scheduledFor),
-      statuses: items.map(({ status }) => status),
-      errors: items.map(({ error }) => (error === null ? null : jsonb(error))),
-      attempts: items.map(({ attempt }) => attempt),
-      areOver: items.map(({ isOver }) => isOver),
+      ...SETTLED.of(items),
       from,
       to,
     })
@@ -204,10 +196,16 @@ export async function updateSettledRuns(tx: Db, runs: readonly SettledRun[]): Pr
   }
 }
 
+const SETTLED = rowSet({
+  id: 'uuid',
+  scheduledFor: 'timestamptz',
+  status: 'text',
+  error: 'jsonb',
+  attempt: 'integer',
+  isOver: 'boolean',
+})
 const UPDATE_SETTLED = `with v as (
-    select * from unnest((select :ids::uuid[]), (select :scheduledFor::timestamptz[]), (select :statuses::text[]),
-        (select :errors::jsonb[]), (select :attempts::integer[]), (select :areOver::boolean[]))
-      as v (id, scheduled_for, status, error, attempt, is_over)
+    select * from ${SETTLED.rows}
   ), marked as (
     update sync_job_run r
     set status = v.status, error = v.error, attempt = v.attempt, updated_at = now(),

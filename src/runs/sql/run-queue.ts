@@ -1,4 +1,4 @@
-import { type Db, execute, query, queryOne } from '../../database/index.ts'
+import { type Db, execute, query, queryOne, rowSet } from '../../database/index.ts'
 import type { LeaseKey, QueueTable } from './queue.ts'
 
 /** The queue of sync runs. The unique index run_lease_account allows an account one running run. */
@@ -47,13 +47,14 @@ export async function requestStop(tx: Db, environmentId: string, runId: string):
   )
 }
 
+const LEASES = rowSet({ id: 'uuid', leaseId: 'uuid' })
+
 /** Deletes leases without settling anything, for runs whose record was dropped. */
 export async function dropLeases(tx: Db, leases: readonly LeaseKey[]): Promise<void> {
   await execute(
     tx,
-    `delete from run_lease l using unnest(:ids::uuid[], :leaseIds::uuid[]) as v (run_id, lease_id)
-     where l.run_id = v.run_id and l.lease_id = v.lease_id`,
-    { ids: leases.map(({ id }) => id), leaseIds: leases.map(({ leaseId }) => leaseId) },
+    `delete from run_lease l using ${LEASES.rows} where l.run_id = v.id and l.lease_id = v.lease_id`,
+    LEASES.of(leases),
   )
 }
 

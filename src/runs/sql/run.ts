@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { type Db, execute, jsonb, query, queryForValues, queryOne } from '../../database/index.ts'
+import { type Db, execute, jsonb, query, queryForValues, queryOne, rowSet } from '../../database/index.ts'
 import type { ErrorHandling, Run, RunDestination, RunStatus } from '../run.ts'
 
 /** A run to be stored, waiting. */
@@ -32,6 +32,7 @@ export interface RunCursor {
 }
 
 /** Columns of a run `r` and its checkpoint `c`; progress is read from where it is newest. */
+const KEYS = rowSet({ id: 'uuid', scheduledFor: 'timestamptz' })
 const COLUMNS = `r.id, r.environment_id, r.sync_job_id, r.integrated_account_id, r.trigger_id, r.kind, r.status,
   r.skip_reason, r.args, r.resources, r.daemon_group_key as group_key, r.webhook_id, r.error_handling,
   r.ignore_previous_run, r.scheduled_for, r.started_at, r.finished_at, r.created_at,
@@ -92,9 +93,9 @@ export async function findRun(tx: Db, environmentId: string, id: string): Promis
 export async function findRuns(tx: Db, keys: readonly RunKey[]): Promise<readonly RunRecord[]> {
   const found = await query<RunRow>(
     tx,
-    `select ${COLUMNS} from unnest(:ids::uuid[], :scheduledFor::timestamptz[]) as v (id, scheduled_for)
+    `select ${COLUMNS} from ${KEYS.rows}
        join (${FROM}) on r.id = v.id and r.scheduled_for = v.scheduled_for`,
-    { ids: keys.map(({ id }) => id), scheduledFor: keys.map(({ scheduledFor }) => scheduledFor) },
+    KEYS.of(keys),
   )
   return found.map(withDestination)
 }
@@ -220,10 +221,10 @@ export async function findRunVersions(tx: Db, runs: readonly RunKey[]): Promise<
   const found = await query<{ readonly id: string; readonly version: number }>(
     tx,
     `select r.id, r.version + coalesce(c.saves, 0) as version
-     from unnest(:ids::uuid[], :scheduledFor::timestamptz[]) as v (id, scheduled_for)
+     from ${KEYS.rows}
        join sync_job_run r on r.id = v.id and r.scheduled_for = v.scheduled_for
        left join run_checkpoint c on c.run_id = r.id`,
-    { ids: runs.map(({ id }) => id), scheduledFor: runs.map(({ scheduledFor }) => scheduledFor) },
+    KEYS.of(runs),
   )
   return new Map(found.map(({ id, version }) => [id, version]))
 }

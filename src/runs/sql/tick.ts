@@ -1,4 +1,4 @@
-import { type Db, execute, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, query, rowSet, type Tx } from '../../database/index.ts'
 import { insertWaitingSql } from './queue.ts'
 import { asksForSql } from './run-events.ts'
 import { RUN_QUEUE } from './run-queue.ts'
@@ -47,19 +47,26 @@ export interface TickRun {
   readonly skipReason: string | null
 }
 
-/** One row per tick; the last one of a trigger advances its schedule. A row without a tick only advances it. */
-interface TickRow {
-  readonly trigger: TriggerTicks
-  readonly tick: NewTick | undefined
-  readonly nextFireAt: Date | null
-}
+const TICKS = rowSet({
+  runId: 'uuid',
+  triggerId: 'uuid',
+  environmentId: 'uuid',
+  region: 'text',
+  scheduledFor: 'timestamptz',
+  skipReason: 'text',
+  nextFireAt: 'timestamptz',
+})
+const TICK_KEYS = rowSet({ runId: 'uuid', triggerId: 'uuid', scheduledFor: 'timestamptz' })
+const MISSED = rowSet({
+  environmentId: 'uuid',
+  triggerId: 'uuid',
+  firstAt: 'timestamptz',
+  lastAt: 'timestamptz',
+  count: 'integer',
+})
 
-/** The arrays are read through subqueries for the reason that `claimDueTriggers` does it: one plan for batches of any size. */
 const INSERT_TICKS = `with tick as materialized (
-    select * from unnest((select :runIds::uuid[]), (select :triggerIds::uuid[]), (select :environmentIds::uuid[]),
-        (select :regions::text[]), (select :scheduledFor::timestamptz[]), (select :skipReasons::text[]),
-        (select :nextFireAt::timestamptz[]))
-      as v (run_id, trigger_id, environment_id, region, scheduled_for, skip_reason, next_fire_at)
+    select * from ${TICKS.rows}
   ), run as (
     insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
       region, status, skip_reason, daemon_group_key, webhook_id, resources, args, error_handling, ignore_previous_run,
@@ -113,23 +120,15 @@ export async function insertTicks(
   groups: QueueGroupNames,
 ): Promise<readonly TickRun[]> {
   const ticks = triggers.flatMap(tickRows)
-  return await query(tx, INSERT_TICKS, {
-    runIds: ticks.map(({ tick }) => tick?.runId ?? null),
-    triggerIds: ticks.map(({ trigger }) => trigger.triggerId),
-    environmentIds: ticks.map(({ trigger }) => trigger.environmentId),
-    regions: ticks.map(({ trigger }) => trigger.region),
-    scheduledFor: ticks.map(({ tick }) => tick?.scheduledFor ?? null),
-    skipReasons: ticks.map(({ tick }) => tick?.skipReason ?? null),
-    nextFireAt: ticks.map(({ nextFireAt }) => nextFireAt),
-    daemonPrefix: groups.daemonPrefix,
-    webhookGroup: groups.webhook,
-  })
+  const { daemonPrefix, webhook: webhookGroup } = groups
+  return await query(tx, INSERT_TICKS, { ...TICKS.of(ticks), daemonPrefix, webhookGroup })
 }
 
-function tickRows(trigger: TriggerTicks): readonly TickRow[] {
-  const { ticks, nextFireAt } = trigger
-  const before = ticks.slice(0, -1).map((tick) => ({ trigger, tick, nextFireAt: null }))
-  return [...before, { trigger, tick: ticks.at(-1), nextFireAt }]
+/** One row per tick; the last one of a trigger advances its schedule. A row without a tick only advances it. */
+function tickRows({ ticks, nextFireAt, ...trigger }: TriggerTicks) {
+  const before = ticks.slice(0, -1).map((tick) => ({ ...tick, ...trigger, nextFireAt: null }))
+  const last = ticks.at(-1) ?? { runId: null, scheduledFor: null, skipReason: null }
+  return [...before, { ...last, ...trigger, nextFireAt }]
 }
 
 /** Ticks that have their runs already, by the ids their runs would have got. Rides on the tick index. */
@@ -137,13 +136,9 @@ export async function findTicksWithRun(tx: Db, ticks: readonly NewTick[]): Promi
   const found = await query<{ runId: string }>(
     tx,
     `select v.run_id
-     from unnest(:runIds::uuid[], :triggerIds::uuid[], :scheduledFor::timestamptz[]) as v (run_id, trigger_id, scheduled_for)
+     from ${TICK_KEYS.rows}
      join sync_job_run r on r.trigger_id = v.trigger_id and r.scheduled_for = v.scheduled_for and r.kind = 'cron'`,
-    {
-      runIds: ticks.map(({ runId }) => runId),
-      triggerIds: ticks.map(({ triggerId }) => triggerId),
-      scheduledFor: ticks.map(({ scheduledFor }) => scheduledFor),
-    },
+    TICK_KEYS.of(ticks),
   )
   return new Set(found.map(({ runId }) => runId))
 }
@@ -152,17 +147,9 @@ export async function findTicksWithRun(tx: Db, ticks: readonly NewTick[]): Promi
 export async function insertMissedTicks(tx: Db, missed: readonly MissedTicks[]): Promise<void> {
   await execute(
     tx,
-    `insert into missed_ticks (environment_id, trigger_id, first_at, last_at, count)
-     select * from unnest(:environmentIds::uuid[], :triggerIds::uuid[], :firstAt::timestamptz[], :lastAt::timestamptz[],
-       :counts::integer[])
+    `insert into missed_ticks (${MISSED.columns}) select * from ${MISSED.rows}
      on conflict (trigger_id, last_at) do nothing`,
-    {
-      environmentIds: missed.map(({ environmentId }) => environmentId),
-      triggerIds: missed.map(({ triggerId }) => triggerId),
-      firstAt: missed.map(({ firstAt }) => firstAt),
-      lastAt: missed.map(({ lastAt }) => lastAt),
-      counts: missed.map(({ count }) => count),
-    },
+    MISSED.of(missed),
   )
 }
 

@@ -1,5 +1,5 @@
 import { isKeptSql } from '../../accounts/index.ts'
-import { type Db, execute, query, type Tx } from '../../database/index.ts'
+import { type Db, execute, query, rowSet, type Tx } from '../../database/index.ts'
 
 /** How often the third party calls about an account. */
 export interface ActivityRecord {
@@ -36,6 +36,15 @@ export interface SilenceRule {
   readonly halfLifeSeconds: number
 }
 
+const ACCOUNTS = rowSet({ environmentId: 'uuid', integratedAccountId: 'uuid' })
+const BATCHES = rowSet({
+  environmentId: 'uuid',
+  integratedAccountId: 'uuid',
+  firstAt: 'timestamptz',
+  lastAt: 'timestamptz',
+  count: 'bigint',
+})
+
 /**
  * Adds requests to what is known about their accounts, in one statement; accounts that are gone are skipped. The usual gap is
  * the longest one, decaying by half-lives; a gap that was announced as a silence counts a quarter, so that one outage does not
@@ -46,11 +55,9 @@ export async function addInbound(tx: Db, batches: readonly InboundBatch[], rule:
     tx,
     `insert into webhook_activity as known
        (environment_id, integrated_account_id, first_inbound_at, last_inbound_at, inbound_count)
-     select batch.environment_id, batch.id, batch.first_at, batch.last_at, batch.inbound_count
-     from unnest(:environmentIds::uuid[], :ids::uuid[], :firsts::timestamptz[], :lasts::timestamptz[], :counts::bigint[])
-       as batch (environment_id, id, first_at, last_at, inbound_count)
-     join integrated_account account on account.environment_id = batch.environment_id and account.id = batch.id
-     order by batch.environment_id, batch.id
+     select v.environment_id, v.integrated_account_id, v.first_at, v.last_at, v.count from ${BATCHES.rows}
+     join integrated_account account on account.environment_id = v.environment_id and account.id = v.integrated_account_id
+     order by v.environment_id, v.integrated_account_id
      on conflict (environment_id, integrated_account_id) do update set
        last_inbound_at = greatest(known.last_inbound_at, excluded.last_inbound_at),
        inbound_count = known.inbound_count + excluded.inbound_count,
@@ -61,14 +68,7 @@ export async function addInbound(tx: Db, batches: readonly InboundBatch[], rule:
            * case when known.silent_since is null then 1 else 0.25 end
        ),
        silent_since = null`,
-    {
-      environmentIds: batches.map(({ environmentId }) => environmentId),
-      ids: batches.map(({ integratedAccountId }) => integratedAccountId),
-      firsts: batches.map(({ firstAt }) => firstAt),
-      lasts: batches.map(({ lastAt }) => lastAt),
-      counts: batches.map(({ count }) => count),
-      halfLifeSeconds: rule.halfLifeSeconds,
-    },
+    { ...BATCHES.of(batches), halfLifeSeconds: rule.halfLifeSeconds },
   )
   await planSilence(tx, batches, rule)
 }
@@ -81,11 +81,10 @@ async function planSilence(tx: Db, batches: readonly InboundBatch[], rule: Silen
        when inbound_count >= :countMin
          and last_inbound_at - first_inbound_at >= :knownSecondsMin * interval '1 second'
        then last_inbound_at + greatest(usual_gap_seconds * :gapFactor::float8, :seconds::float8) * interval '1 second' end
-     from unnest(:environmentIds::uuid[], :ids::uuid[]) as batch (environment_id, id)
-     where known.environment_id = batch.environment_id and known.integrated_account_id = batch.id`,
+     from ${ACCOUNTS.rows}
+     where known.environment_id = v.environment_id and known.integrated_account_id = v.integrated_account_id`,
     {
-      environmentIds: batches.map(({ environmentId }) => environmentId),
-      ids: batches.map(({ integratedAccountId }) => integratedAccountId),
+      ...ACCOUNTS.of(batches),
       countMin: rule.countMin,
       knownSecondsMin: rule.knownSecondsMin,
       gapFactor: rule.gapFactor,

@@ -1,4 +1,4 @@
-import { type Db, execute, query, queryOne } from '../../database/index.ts'
+import { type Db, execute, query, queryOne, rowSet } from '../../database/index.ts'
 import { ANNOUNCED_AFTER_DAYS, DISABLED_AFTER_DAYS, type WebhookDisabledReason } from '../state.ts'
 import type { WebhookRef } from './load-webhooks.ts'
 
@@ -18,6 +18,9 @@ export interface FailedAttempts extends WebhookRef {
   readonly attempts: number
 }
 
+const WEBHOOKS = rowSet({ environmentId: 'uuid', webhookId: 'uuid' })
+const FAILED = rowSet({ environmentId: 'uuid', webhookId: 'uuid', attempts: 'integer' })
+
 /**
  * Forgets the failures of the webhooks; returns those of them whose failing was announced. Writes nothing for a webhook that
  * has none. Uses the primary key.
@@ -26,12 +29,12 @@ export async function deleteFailures(tx: Db, refs: readonly WebhookRef[]): Promi
   return await query(
     tx,
     `with removed as (
-       delete from webhook_failure failure using unnest(:environmentIds::uuid[], :ids::uuid[]) as wanted (environment_id, id)
-       where failure.environment_id = wanted.environment_id and failure.webhook_id = wanted.id
+       delete from webhook_failure failure using ${WEBHOOKS.rows}
+       where failure.environment_id = v.environment_id and failure.webhook_id = v.webhook_id
        returning failure.environment_id, failure.webhook_id, failure.is_announced
      )
      select environment_id, webhook_id from removed where is_announced`,
-    refColumns(refs),
+    WEBHOOKS.of(refs),
   )
 }
 
@@ -43,9 +46,8 @@ export async function upsertFailures(tx: Db, failed: readonly FailedAttempts[]):
   return await query(
     tx,
     `insert into webhook_failure as failure (environment_id, webhook_id, attempts)
-     select webhook.environment_id, webhook.id, wanted.attempts
-     from unnest(:environmentIds::uuid[], :ids::uuid[], :attempts::integer[]) as wanted (environment_id, id, attempts)
-     join webhook on webhook.environment_id = wanted.environment_id and webhook.id = wanted.id and webhook.is_active
+     select webhook.environment_id, webhook.id, v.attempts from ${FAILED.rows}
+     join webhook on webhook.environment_id = v.environment_id and webhook.id = v.webhook_id and webhook.is_active
      order by webhook.environment_id, webhook.id
      for key share of webhook
      on conflict (environment_id, webhook_id) do update set attempts = failure.attempts + excluded.attempts,
@@ -53,12 +55,7 @@ export async function upsertFailures(tx: Db, failed: readonly FailedAttempts[]):
      returning environment_id, webhook_id, failing_since, attempts,
        failing_since <= now() - :disabledAfter::float8 * interval '1 day' as is_due,
        not is_failing_announced and failing_since <= now() - :announcedAfter::float8 * interval '1 day' as is_announcement_due`,
-    {
-      ...refColumns(failed),
-      attempts: failed.map(({ attempts }) => attempts),
-      disabledAfter: DISABLED_AFTER_DAYS,
-      announcedAfter: ANNOUNCED_AFTER_DAYS,
-    },
+    { ...FAILED.of(failed), disabledAfter: DISABLED_AFTER_DAYS, announcedAfter: ANNOUNCED_AFTER_DAYS },
   )
 }
 
@@ -98,8 +95,4 @@ export async function resetFailure(tx: Db, { environmentId, webhookId }: Webhook
      where environment_id = :environmentId and webhook_id = :webhookId`,
     { environmentId, webhookId },
   )
-}
-
-function refColumns(refs: readonly WebhookRef[]) {
-  return { environmentIds: refs.map(({ environmentId }) => environmentId), ids: refs.map(({ webhookId }) => webhookId) }
 }
