@@ -202,7 +202,7 @@ describe('the architecture', () => {
 
   it('writes the names of columns in snake case: results have them in camel case', () => {
     const aliases = sources.flatMap(({ path, text }) =>
-      [...text.matchAll(/\bas "[a-z]+[A-Z]\w*"/g)].map(([alias]) => `${path}: ${alias}`),
+      [...text.matchAll(/\bas "[a-z]+[A-Z]\w*"|'\w+ as [a-z]+[A-Z]\w*'/g)].map(([alias]) => `${path}: ${alias}`),
     )
     expect(aliases).toEqual([])
   })

@@ -81,6 +81,7 @@ export { Slab } from './slab.ts'
 export { slidingCount, type WindowCounts, windowsUntilAllowed } from './sliding-window.ts'
 export { type TransitionTable, transitionsOf } from './state-machine.ts'
 export {
+  type CamelCase,
   camelCase,
   createSuggester,
   findNear,

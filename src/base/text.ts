@@ -13,6 +13,11 @@ const CANDIDATES_MAX = 500
 /** Most suggestions of one `createSuggester`. */
 const SUGGESTIONS_MAX = 100
 
+/** `terms_url` as records name it: `termsUrl`. */
+export type CamelCase<Name> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name
+
 /** A name in snake_case as fields of records have it: `createdAt` of `created_at`. */
 export function camelCase(name: string): string {
   return name.includes('_') ? name.replace(/_([a-z0-9])/g, (_, first: string) => first.toUpperCase()) : name

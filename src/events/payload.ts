@@ -1,11 +1,8 @@
 import { PAYLOAD_FIELDS } from '../../gen/payload-fields.ts'
-import { camelCase, type Json, type JsonObject } from '../base/index.ts'
+import { type CamelCase, camelCase, type Json, type JsonObject } from '../base/index.ts'
 
 type Messages = typeof PAYLOAD_FIELDS
 type PayloadName = keyof Messages
-
-/** `terms_url` as records name it: `termsUrl`. */
-type CamelCase<Field> = Field extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<CamelCase<Rest>>}` : Field
 
 interface Scalars {
   readonly string: string

@@ -42,17 +42,7 @@ export interface EventFilter {
   readonly until?: Date | undefined
 }
 
-const COLUMNS = [
-  'id',
-  'environment_id',
-  'type',
-  'subject_id',
-  'integrated_account_id',
-  'payload',
-  'is_test',
-  'created_at',
-  'expunged_at',
-]
+const COLUMNS = 'id, environment_id, type, subject_id, integrated_account_id, payload, is_test, created_at, expunged_at'
 
 /** The table, partitioned by the day in the id, a UUIDv7. */
 export const EVENT_DAYS: DayTable = { name: 'event', column: 'id', lowest: lowestIdAt }
@@ -83,16 +73,9 @@ export function recordEventsSql(source: string): string {
      )`
 }
 
-const NEW_EVENTS = rowSet({
-  environmentId: 'uuid',
-  id: 'uuid',
-  type: 'text',
-  subjectId: 'uuid',
-  integratedAccountId: 'uuid',
-  payload: 'jsonb',
-  exceptWebhookId: 'uuid',
-  isTest: 'boolean',
-})
+const NEW_EVENTS =
+  rowSet(`environment_id uuid, id uuid, type text, subject_id uuid, integrated_account_id uuid, payload jsonb,
+  except_webhook_id uuid, is_test boolean`)
 const INSERT_EVENTS = `with new_event as (
        select v.* from ${NEW_EVENTS.rows}
      ), ${recordEventsSql('new_event')}
@@ -146,12 +129,12 @@ export async function findEvents(
     .where({ environment_id: environmentId })
     .whereIn('id', ids)
     .orderBy('id', 'desc')
-    .select(COLUMNS)
+    .select(tx.raw(COLUMNS))
 }
 
 /** Uses the primary key of the partition of the id. */
 export async function findEvent(tx: Db, environmentId: string, id: string): Promise<EventRecord | undefined> {
-  return await tx('event').where({ environment_id: environmentId, id }).first(COLUMNS)
+  return await tx('event').where({ environment_id: environmentId, id }).first(tx.raw(COLUMNS))
 }
 
 /** Removes the payload of an event for good; false when there is none of that id. Uses the primary key. */
@@ -176,7 +159,7 @@ export interface EventRef {
   readonly eventId: string
 }
 
-const EVENT_REFS = rowSet({ environmentId: 'uuid', eventId: 'uuid' })
+const EVENT_REFS = rowSet('environment_id uuid, event_id uuid')
 
 /** An event to be dispatched, without its payload. */
 export interface UndispatchedEvent extends EventRef {

@@ -52,34 +52,19 @@ export interface TaskProgress {
   readonly result: Readonly<Record<string, number>>
 }
 
-const COLUMNS = [
-  'id',
-  'environment_id as environmentId',
-  'kind',
-  'params',
-  'state',
-  'done',
-  'total',
-  'cursor',
-  'result',
-  'error',
-  'failures',
-  'created_at as createdAt',
-  'updated_at as updatedAt',
-  'started_at as startedAt',
-  'finished_at as finishedAt',
-]
+const COLUMNS = `id, environment_id, kind, params, state, done, total, cursor, result, error, failures, created_at, updated_at,
+  started_at, finished_at`
 
 /** Stores a task that is due at once. */
 export async function insertTask(tx: Db, { id, environmentId, kind, params }: NewTask): Promise<TaskRecord> {
   const row = { id, environment_id: environmentId, kind, params: jsonb(params) }
-  const [inserted] = await tx('task').insert(row).returning(COLUMNS)
+  const [inserted] = await tx('task').insert(row).returning(tx.raw(COLUMNS))
   return inserted
 }
 
 /** Uses the primary key. */
 export async function findTask(tx: Db, environmentId: string, id: string): Promise<TaskRecord | undefined> {
-  return await tx('task').where({ environment_id: environmentId, id }).first(COLUMNS)
+  return await tx('task').where({ environment_id: environmentId, id }).first(tx.raw(COLUMNS))
 }
 
 /** At most `limit` tasks below the id `before`, newest first. Uses the primary key, or task_of_state. */
@@ -91,7 +76,7 @@ export async function listTaskRecords(
 ): Promise<readonly TaskRecord[]> {
   const tasks = tx('task').where({ environment_id: environmentId })
   if (state !== undefined) tasks.where({ state })
-  return await tasks.modify(newestFirst, page).select(COLUMNS)
+  return await tasks.modify(newestFirst, page).select(tx.raw(COLUMNS))
 }
 
 /** How many tasks of the environment have not ended. Uses task_unfinished. */
@@ -107,9 +92,7 @@ export async function countUnfinishedTasks(tx: Db, environmentId: string): Promi
 export async function lockDueTask(tx: Tx, kinds: readonly string[]): Promise<TaskRecord | undefined> {
   const found = await query<TaskRecord>(
     tx,
-    `select id, environment_id, kind, params, state, done, total, cursor, result, error, failures,
-       created_at, updated_at, started_at, finished_at
-     from task where due_at <= now() and kind = any(:kinds) order by due_at limit 1 for update skip locked`,
+    `select ${COLUMNS} from task where due_at <= now() and kind = any(:kinds) order by due_at limit 1 for update skip locked`,
     { kinds },
   )
   return found[0]

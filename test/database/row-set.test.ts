@@ -3,7 +3,7 @@ import { query, rowSet } from '../../src/database/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
-const PARCELS = rowSet({ id: 'uuid', sentAt: 'timestamptz', weight: 'double precision', label: 'jsonb' })
+const PARCELS = rowSet('id uuid, sent_at timestamptz, weight double precision, label jsonb')
 const ID = '01940f8a-0c00-7000-8000-0000000000a1'
 const parcels = [
   { id: ID, sentAt: new Date('2026-01-01T00:00:00Z'), weight: 1.5, label: { colour: 'red', sizes: [1] } },

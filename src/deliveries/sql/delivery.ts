@@ -3,13 +3,7 @@ import { insertWaitingSql } from '../../runs/index.ts'
 import type { AttemptRecord, DeliveryState, NewDelivery } from '../delivery.ts'
 import { DELIVERY_QUEUE, FIRST_GROUP, RETRY_GROUP } from './queue.ts'
 
-const NEW_DELIVERIES = rowSet({
-  id: 'uuid',
-  environmentId: 'uuid',
-  webhookId: 'uuid',
-  eventId: 'uuid',
-  trigger: 'text',
-})
+const NEW_DELIVERIES = rowSet('id uuid, environment_id uuid, webhook_id uuid, event_id uuid, trigger text')
 
 /**
  * Inserts deliveries of events that exist and queues them, in one statement; returns the ids of those in ascending order.
@@ -55,17 +49,9 @@ export interface SettledDelivery {
   readonly errorClass: string | null | undefined
 }
 
-const SETTLED = rowSet({
-  environmentId: 'uuid',
-  id: 'uuid',
-  state: 'text',
-  attempts: 'integer',
-  nextAttemptAt: 'timestamptz',
-  status: 'smallint',
-  errorClass: 'text',
-  keepsStatus: 'boolean',
-  keepsErrorClass: 'boolean',
-})
+const SETTLED =
+  rowSet(`environment_id uuid, id uuid, state text, attempts integer, next_attempt_at timestamptz, status smallint,
+  error_class text, keeps_status boolean, keeps_error_class boolean`)
 
 /**
  * Updates settled deliveries, in one statement that updates in the page. Uses the primary keys of the partitions of the ids: a
@@ -101,25 +87,10 @@ export interface NewAttempt extends AttemptRecord {
   readonly deliveryId: string
 }
 
-const ATTEMPTS = rowSet({
-  environmentId: 'uuid',
-  deliveryId: 'uuid',
-  n: 'integer',
-  scheduledAt: 'timestamptz',
-  startedAt: 'timestamptz',
-  dnsMs: 'real',
-  connectMs: 'real',
-  tlsMs: 'real',
-  firstByteMs: 'real',
-  totalMs: 'real',
-  status: 'smallint',
-  errorClass: 'text',
-  errorMessage: 'text',
-  remoteAddress: 'text',
-  requestHeaders: 'jsonb',
-  responseHeaders: 'jsonb',
-  responseBody: 'text',
-})
+const ATTEMPTS =
+  rowSet(`environment_id uuid, delivery_id uuid, n integer, scheduled_at timestamptz, started_at timestamptz, dns_ms real,
+  connect_ms real, tls_ms real, first_byte_ms real, total_ms real, status smallint, error_class text,
+  error_message text, remote_address text, request_headers jsonb, response_headers jsonb, response_body text`)
 
 /** Inserts attempts; the partition follows from the delivery's id. */
 export async function insertAttempts(tx: Db, attempts: readonly NewAttempt[]): Promise<void> {

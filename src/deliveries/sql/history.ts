@@ -15,22 +15,8 @@ export interface DeliveryFilter {
   readonly until?: Date | undefined
 }
 
-const COLUMNS = [
-  'id',
-  'environment_id as environmentId',
-  'event_id as eventId',
-  'event_type as eventType',
-  'webhook_id as webhookId',
-  'integrated_account_id as integratedAccountId',
-  'state',
-  'trigger',
-  'attempts',
-  'last_status as lastStatus',
-  'last_error_class as lastErrorClass',
-  'next_attempt_at as nextAttemptAt',
-  'created_at as createdAt',
-  'finished_at as finishedAt',
-]
+const COLUMNS = `id, environment_id, event_id, event_type, webhook_id, integrated_account_id, state, trigger, attempts,
+  last_status, last_error_class, next_attempt_at, created_at, finished_at`
 
 /**
  * At most `limit` deliveries of the environment below the id `before`, newest first. Each filter has an index that ends with
@@ -44,7 +30,7 @@ export async function listDeliveryRecords(
   filter: DeliveryFilter,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly DeliveryRecord[]> {
-  return await deliveriesWhere(tx, environmentId, filter).modify(newestFirst, page).select(COLUMNS)
+  return await deliveriesWhere(tx, environmentId, filter).modify(newestFirst, page).select(tx.raw(COLUMNS))
 }
 
 function deliveriesWhere(tx: Db, environmentId: string, filter: DeliveryFilter) {
@@ -89,13 +75,13 @@ export async function countDeliveries(
   return await tx
     .from(newest.as('newest'))
     .groupBy(['state', 'event_type', 'webhook_id'])
-    .select(['state', 'event_type as eventType', 'webhook_id as webhookId'])
+    .select(['state', 'event_type', 'webhook_id'])
     .count('* as count')
 }
 
 /** Uses the primary key of the partition of the id. */
 export async function findDelivery(tx: Db, environmentId: string, id: string): Promise<DeliveryRecord | undefined> {
-  return await tx('delivery').where({ environment_id: environmentId, id }).first(COLUMNS)
+  return await tx('delivery').where({ environment_id: environmentId, id }).first(tx.raw(COLUMNS))
 }
 
 /** The newest `limit` attempts of a delivery, first one first. Uses the primary key of the partition of the delivery's id. */

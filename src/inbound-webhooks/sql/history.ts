@@ -98,7 +98,7 @@ export async function findInboundEvents(
     .where({ environment_id: environmentId })
     .whereIn('id', [...ids])
     .orderBy('id', 'desc')
-    .select([...INBOUND_EVENT_COLUMNS])
+    .select(tx.raw(INBOUND_EVENT_COLUMNS))
 }
 
 /** Which of the events have their content. Uses the primary keys of the partitions of the ids. */

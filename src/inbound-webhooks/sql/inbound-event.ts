@@ -36,29 +36,10 @@ async function hasUnprocessedEvents(tx: Db, day: Date): Promise<boolean> {
   return found !== undefined
 }
 
-/** The columns of an event in the select list of a query builder. */
-export const INBOUND_EVENT_COLUMNS = [
-  'environment_id as environmentId',
-  'id',
-  'source_kind as sourceKind',
-  'source_id as sourceId',
-  'environment_integration_id as environmentIntegrationId',
-  'integrated_account_id as integratedAccountId',
-  'method',
-  'path',
-  'query',
-  'remote_address as remoteAddress',
-  'body_bytes as bodyBytes',
-  'state',
-  'signature',
-  'dedupe_key as dedupeKey',
-  'duplicates',
-  'received_at as receivedAt',
-  'provider_time as providerTime',
-  'processed_at as processedAt',
-  'error',
-  'trace',
-] as const
+/** SQL: the columns of an event. */
+export const INBOUND_EVENT_COLUMNS = `environment_id, id, source_kind, source_id, environment_integration_id,
+  integrated_account_id, method, path, query, remote_address, body_bytes, state, signature, dedupe_key, duplicates,
+  received_at, provider_time, processed_at, error, trace`
 
 /** Uses the primary key of the partition of the id. */
 export async function findInboundEvent(
@@ -66,9 +47,7 @@ export async function findInboundEvent(
   environmentId: string,
   id: string,
 ): Promise<InboundEventRecord | undefined> {
-  return await tx('inbound_event')
-    .where({ environment_id: environmentId, id })
-    .first([...INBOUND_EVENT_COLUMNS])
+  return await tx('inbound_event').where({ environment_id: environmentId, id }).first(tx.raw(INBOUND_EVENT_COLUMNS))
 }
 
 /** What was sent; `undefined` when it was expunged or its day is over. Uses the primary key of the partition of the id. */

@@ -48,7 +48,7 @@ export interface ProcessedEvent {
   readonly trace: JsonObject | null
 }
 
-const PROCESSED = rowSet({ environmentId: 'uuid', id: 'uuid', state: 'text', error: 'jsonb', trace: 'jsonb' })
+const PROCESSED = rowSet('environment_id uuid, id uuid, state text, error jsonb, trace jsonb')
 
 /** Writes how attempts have ended, in one statement. Uses the primary keys of the partitions of the ids. */
 export async function updateProcessedEvents(tx: Db, events: readonly ProcessedEvent[]): Promise<void> {

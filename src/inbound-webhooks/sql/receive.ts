@@ -20,30 +20,12 @@ export interface StoredEvent {
   readonly eventId: string
 }
 
-const REQUESTS = rowSet({
-  environmentId: 'uuid',
-  id: 'uuid',
-  sourceKind: 'text',
-  sourceId: 'uuid',
-  environmentIntegrationId: 'uuid',
-  integratedAccountId: 'uuid',
-  method: 'text',
-  path: 'text',
-  query: 'text',
-  remoteAddress: 'text',
-  bodyBytes: 'integer',
-  state: 'text',
-  signature: 'text',
-  dedupeKey: 'text',
-  windowSeconds: 'integer',
-  providerTime: 'timestamptz',
-  trace: 'jsonb',
-  headers: 'jsonb',
-  payload: 'jsonb',
-  bodyStart: 'integer',
-  bodyLength: 'integer',
-})
-const CLAIMS = rowSet({ claimantId: 'uuid', claimedKey: 'text' })
+const REQUESTS =
+  rowSet(`environment_id uuid, id uuid, source_kind text, source_id uuid, environment_integration_id uuid,
+  integrated_account_id uuid, method text, path text, query text, remote_address text, body_bytes integer, state text,
+  signature text, dedupe_key text, window_seconds integer, provider_time timestamptz, trace jsonb, headers jsonb,
+  payload jsonb, body_start integer, body_length integer`)
+const CLAIMS = rowSet('claimant_id uuid, claimed_key text')
 
 const GIVEN = `given as materialized (
   select v.*, substring(:bodies::bytea from v.body_start for v.body_length) as body from ${REQUESTS.rows}
@@ -122,7 +104,7 @@ function parametersOf(events: readonly NewInboundEvent[]): SqlParameters {
   return { ...REQUESTS.of(requests), ...CLAIMS.of(claims), bodies }
 }
 
-const DUPLICATES = rowSet({ environmentId: 'uuid', eventId: 'uuid' })
+const DUPLICATES = rowSet('environment_id uuid, event_id uuid')
 
 /** Counts further requests of events. Uses the primary keys. */
 export async function countDuplicates(
@@ -142,7 +124,7 @@ export async function countDuplicates(
   )
 }
 
-const MOVED_CLAIMS = rowSet({ sourceId: 'uuid', id: 'uuid', eventId: 'uuid', key: 'text' })
+const MOVED_CLAIMS = rowSet('source_id uuid, id uuid, event_id uuid, key text')
 
 /**
  * Gives the keys that duplicates have claimed to the events that they are duplicates of: a third request with one of these keys

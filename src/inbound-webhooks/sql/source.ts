@@ -3,7 +3,7 @@ import type { DefinitionVersions } from '../../integrations/index.ts'
 import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
 import type { SourceKind } from '../inbound-event.ts'
 
-const SOURCES = rowSet({ kind: 'text', id: 'uuid' })
+const SOURCES = rowSet('kind text, id uuid')
 
 /** The environments of accounts and installations, null for unknown ids. Uses integrated_account_id, environment_integration_id. */
 export async function findEnvironmentsOfSources(

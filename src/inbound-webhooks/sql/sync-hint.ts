@@ -25,8 +25,8 @@ export interface DueHint extends SyncHint {
 
 /** Items that a hint remembers, to be told what became of it. */
 const ITEMS_MAX = 100
-const HINTS = rowSet({ environmentId: 'uuid', integratedAccountId: 'uuid', resource: 'text', items: 'jsonb' })
-const ITEMS = rowSet({ inboundEventId: 'uuid', index: 'integer' })
+const HINTS = rowSet('environment_id uuid, integrated_account_id uuid, resource text, items jsonb')
+const ITEMS = rowSet('inbound_event_id uuid, index integer')
 
 /**
  * Records hints, each due after the delay, or with the hint that waits for the same account and resource. In the order of their

@@ -14,21 +14,12 @@ const KEPT_DAYS = 400
 /** Rows kept of a trigger, or of a job and account without one: twice the nodes of a job, of which changed arguments make others. */
 export const PREVIOUS_RUNS_MAX = 2_000
 
-const KEYS = rowSet({
-  environmentId: 'uuid',
-  syncJobId: 'uuid',
-  integratedAccountId: 'uuid',
-  triggerId: 'uuid',
-  resourceKey: 'text',
-})
-const RUNS = rowSet({
-  environmentId: 'uuid',
-  syncJobId: 'uuid',
-  integratedAccountId: 'uuid',
-  triggerId: 'uuid',
-  resourceKey: 'text',
-  startedAt: 'timestamptz',
-})
+const KEYS = rowSet(
+  `environment_id uuid, sync_job_id uuid, integrated_account_id uuid, trigger_id uuid, resource_key text`,
+)
+const RUNS =
+  rowSet(`environment_id uuid, sync_job_id uuid, integrated_account_id uuid, trigger_id uuid, resource_key text,
+  started_at timestamptz`)
 
 /** One resource of the runs of a trigger, or of a job and account without one. */
 export interface PreviousRunKey {

@@ -231,14 +231,9 @@ export async function renewLeases(
   )
 }
 
-const SETTLEMENTS = rowSet({
-  id: 'uuid',
-  leaseId: 'uuid',
-  status: 'text',
-  error: 'jsonb',
-  attempt: 'integer',
-  delayMs: 'double precision',
-})
+const SETTLEMENTS = rowSet(
+  `id uuid, lease_id uuid, status text, error jsonb, attempt integer, delay_ms double precision`,
+)
 
 /**
  * Ends the leases that are still the given ones, makes wait what is to wait again, and returns what they were leases on.

@@ -46,7 +46,7 @@ function patternsOf(type: RunEventType): string[] {
   return [type, ...Array.from({ length: type.length + 1 }, (_, length) => `${type.slice(0, length)}*`)]
 }
 
-const CHANGES = rowSet({ type: 'text', id: 'uuid', scheduledFor: 'timestamptz' })
+const CHANGES = rowSet('type text, id uuid, scheduled_for timestamptz')
 
 /**
  * The runs among those changed whose event a webhook of their environment asks for, as they are now, in the order given. The

@@ -46,7 +46,7 @@ export async function markRunsRunning(tx: Db, runs: readonly RunToBegin[]): Prom
   return begun
 }
 
-const BEGUN = rowSet({ id: 'uuid', scheduledFor: 'timestamptz', attempt: 'integer' })
+const BEGUN = rowSet('id uuid, scheduled_for timestamptz, attempt integer')
 /** Times of one statement are equal, so `started_at` tells the first claim. */
 const MARK_RUNNING = `update sync_job_run r
   set status = 'running', attempt = v.attempt, started_at = coalesce(r.started_at, now()), updated_at = now(),
@@ -196,14 +196,7 @@ export async function updateSettledRuns(tx: Db, runs: readonly SettledRun[]): Pr
   }
 }
 
-const SETTLED = rowSet({
-  id: 'uuid',
-  scheduledFor: 'timestamptz',
-  status: 'text',
-  error: 'jsonb',
-  attempt: 'integer',
-  isOver: 'boolean',
-})
+const SETTLED = rowSet('id uuid, scheduled_for timestamptz, status text, error jsonb, attempt integer, is_over boolean')
 const UPDATE_SETTLED = `with v as (
     select * from ${SETTLED.rows}
   ), marked as (

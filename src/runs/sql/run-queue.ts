@@ -47,7 +47,7 @@ export async function requestStop(tx: Db, environmentId: string, runId: string):
   )
 }
 
-const LEASES = rowSet({ id: 'uuid', leaseId: 'uuid' })
+const LEASES = rowSet('id uuid, lease_id uuid')
 
 /** Deletes leases without settling anything, for runs whose record was dropped. */
 export async function dropLeases(tx: Db, leases: readonly LeaseKey[]): Promise<void> {

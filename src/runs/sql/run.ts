@@ -32,7 +32,7 @@ export interface RunCursor {
 }
 
 /** Columns of a run `r` and its checkpoint `c`; progress is read from where it is newest. */
-const KEYS = rowSet({ id: 'uuid', scheduledFor: 'timestamptz' })
+const KEYS = rowSet('id uuid, scheduled_for timestamptz')
 const COLUMNS = `r.id, r.environment_id, r.sync_job_id, r.integrated_account_id, r.trigger_id, r.kind, r.status,
   r.skip_reason, r.args, r.resources, r.daemon_group_key as group_key, r.webhook_id, r.error_handling,
   r.ignore_previous_run, r.scheduled_for, r.started_at, r.finished_at, r.created_at,

@@ -47,23 +47,11 @@ export interface TickRun {
   readonly skipReason: string | null
 }
 
-const TICKS = rowSet({
-  runId: 'uuid',
-  triggerId: 'uuid',
-  environmentId: 'uuid',
-  region: 'text',
-  scheduledFor: 'timestamptz',
-  skipReason: 'text',
-  nextFireAt: 'timestamptz',
-})
-const TICK_KEYS = rowSet({ runId: 'uuid', triggerId: 'uuid', scheduledFor: 'timestamptz' })
-const MISSED = rowSet({
-  environmentId: 'uuid',
-  triggerId: 'uuid',
-  firstAt: 'timestamptz',
-  lastAt: 'timestamptz',
-  count: 'integer',
-})
+const TICKS =
+  rowSet(`run_id uuid, trigger_id uuid, environment_id uuid, region text, scheduled_for timestamptz, skip_reason text,
+  next_fire_at timestamptz`)
+const TICK_KEYS = rowSet('run_id uuid, trigger_id uuid, scheduled_for timestamptz')
+const MISSED = rowSet('environment_id uuid, trigger_id uuid, first_at timestamptz, last_at timestamptz, count integer')
 
 const INSERT_TICKS = `with tick as materialized (
     select * from ${TICKS.rows}

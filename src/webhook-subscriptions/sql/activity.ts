@@ -36,14 +36,10 @@ export interface SilenceRule {
   readonly halfLifeSeconds: number
 }
 
-const ACCOUNTS = rowSet({ environmentId: 'uuid', integratedAccountId: 'uuid' })
-const BATCHES = rowSet({
-  environmentId: 'uuid',
-  integratedAccountId: 'uuid',
-  firstAt: 'timestamptz',
-  lastAt: 'timestamptz',
-  count: 'bigint',
-})
+const ACCOUNTS = rowSet('environment_id uuid, integrated_account_id uuid')
+const BATCHES = rowSet(
+  `environment_id uuid, integrated_account_id uuid, first_at timestamptz, last_at timestamptz, count bigint`,
+)
 
 /**
  * Adds requests to what is known about their accounts, in one statement; accounts that are gone are skipped. The usual gap is

@@ -18,8 +18,8 @@ export interface FailedAttempts extends WebhookRef {
   readonly attempts: number
 }
 
-const WEBHOOKS = rowSet({ environmentId: 'uuid', webhookId: 'uuid' })
-const FAILED = rowSet({ environmentId: 'uuid', webhookId: 'uuid', attempts: 'integer' })
+const WEBHOOKS = rowSet('environment_id uuid, webhook_id uuid')
+const FAILED = rowSet('environment_id uuid, webhook_id uuid, attempts integer')
 
 /**
  * Forgets the failures of the webhooks; returns those of them whose failing was announced. Writes nothing for a webhook that

@@ -27,7 +27,7 @@ export interface LoadedWebhookRow extends WebhookRef, StoredWebhookState {
   readonly secrets: readonly EncryptedSecret[]
 }
 
-const REFS = rowSet({ environmentId: 'uuid', webhookId: 'uuid' })
+const REFS = rowSet('environment_id uuid, webhook_id uuid')
 
 /** The existing ones of the webhooks, in any order and of any environments, in one statement. Uses primary keys. */
 export async function selectWebhooks(tx: Db, wanted: readonly WebhookRef[]): Promise<readonly LoadedWebhookRow[]> {

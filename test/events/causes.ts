@@ -1,4 +1,4 @@
-import type { EventType } from './catalog.ts'
+import type { EventType } from '../../src/events/index.ts'
 
 /** Something that records an event, in the transaction of the change. */
 export interface EventCause {
