@@ -10,7 +10,7 @@ import {
   type UndispatchedEvent,
 } from '../events/index.ts'
 import { listSubscribers, type WebhookSubscriber } from '../webhooks/index.ts'
-import { enqueueDeliveries } from './enqueue.ts'
+import { enqueueDeliveries } from './sql/delivery.ts'
 
 /** Deliveries that one transaction creates: about a quarter of a second. */
 export const DELIVERIES_PER_ROUND_MAX = 5_000

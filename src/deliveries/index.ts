@@ -15,13 +15,10 @@ export {
   type DeliveryTrigger,
   type HeaderPairs,
 } from './delivery.ts'
+export { expungeEvent, replayDelivery, startRecovery, testWebhook } from './delivery-actions.ts'
 export { DeliveryWorker } from './delivery-worker.ts'
-export { enqueueDeliveries } from './enqueue.ts'
-export { expungeEvent } from './expunge.ts'
 export { type DeliveryDetail, getDelivery, listDeliveries, summariseDeliveries } from './read-deliveries.ts'
 export { DELIVERY_TASKS } from './recover.ts'
-export { replayDelivery, startRecovery } from './replay.ts'
 export { ATTEMPT_DAYS, DELIVERY_DAYS } from './sql/days.ts'
-export { countDeliveryBacklog, deleteDeliveriesOfEnvironment } from './sql/delivery.ts'
+export { countDeliveryBacklog, deleteDeliveriesOfEnvironment, enqueueDeliveries } from './sql/delivery.ts'
 export type { DeliveryFilter } from './sql/history.ts'
-export { testWebhook } from './test-webhook.ts'

@@ -4,7 +4,7 @@ import { findEvents, isAskedFor } from '../events/index.ts'
 import type { TaskKind, TaskRecord, TaskStep } from '../tasks/index.ts'
 import { listSubscribers, type WebhookSubscriber } from '../webhooks/index.ts'
 import type { DeliveryTrigger } from './delivery.ts'
-import { enqueueDeliveries } from './enqueue.ts'
+import { enqueueDeliveries } from './sql/delivery.ts'
 import {
   countDeliveriesBetween,
   countEventsBetween,

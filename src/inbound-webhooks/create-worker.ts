@@ -1,12 +1,13 @@
 import type { AccountDependencies } from '../accounts/index.ts'
+import type { PollLoopSpec } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import type { Evaluator } from '../expressions/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import { InboundQueue } from './inbound-queue.ts'
-import { inboundCleaner } from './maintenance.ts'
 import { processInboundEvent } from './process.ts'
 import { InboundProcessor, type InboundProcessorDeps } from './processor.ts'
 import { createSourceReader } from './source.ts'
+import { deleteExpiredClaims, deleteShortLived } from './sql/maintenance.ts'
 import { type HintedSyncs, syncHintStarter } from './sync-hints.ts'
 
 /** What a worker processes received webhooks with. */
@@ -26,4 +27,22 @@ export function createInboundWorker(deps: InboundWorkerDeps): InboundProcessor {
   const process: InboundProcessorDeps['process'] = (lease) => processInboundEvent(processing, lease)
   const beside = [syncHintStarter(deps), inboundCleaner(deps.database)]
   return new InboundProcessor({ ...deps, queue: new InboundQueue(deps), process }, beside)
+}
+
+const CLEAN_INTERVAL_MS = 60_000
+const CLEAN_BATCH = 1_000
+/** Rejected requests and handshakes are kept so long. */
+const SHORT_LIVED_MS = 24 * 60 * 60 * 1_000
+
+/** Deletes dedupe keys whose window is over, and rejected requests and handshakes after a day. */
+export function inboundCleaner({ pool }: Pick<Database, 'pool'>): PollLoopSpec {
+  return {
+    name: 'inbound-cleaner',
+    intervalMs: CLEAN_INTERVAL_MS,
+    async runOnce() {
+      const claims = await deleteExpiredClaims(pool, CLEAN_BATCH)
+      const requests = await deleteShortLived(pool, SHORT_LIVED_MS, CLEAN_BATCH)
+      return claims === CLEAN_BATCH || requests === CLEAN_BATCH
+    },
+  }
 }

@@ -18,10 +18,10 @@ export {
 } from './executor.ts'
 export { completedStatusOf, isStatsOf } from './incremental.ts'
 export { HeldLease, isLeaseLost, leaseLost } from './lease.ts'
+export { findUnservedWork, retention, unservedRegionMonitor } from './maintenance.ts'
 export { type HeartbeatResult, type Outcome, Queue, type QueueDeps, type SettledWork, type TurnClaim } from './queue.ts'
 export { createQueueLeases } from './queue-leases.ts'
 export { getRun, listRuns, type RunView } from './read-runs.ts'
-export { retention } from './retention.ts'
 export {
   HEARTBEAT_INTERVAL_MS,
   LEASE_EXPIRED,
@@ -94,4 +94,3 @@ export {
   type NewTick,
   type TickLedgerEntry,
 } from './sql/tick.ts'
-export { findUnservedWork, unservedRegionMonitor } from './unserved-regions.ts'

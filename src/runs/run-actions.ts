@@ -9,8 +9,8 @@ import {
   type Run,
   type RunDestination,
 } from './run.ts'
-import { STATUS_EVENTS } from './run-event-types.ts'
 import { recordRunEvents } from './run-events.ts'
+import { STATUS_EVENTS } from './run-payload.ts'
 import { queueGroupKey, type RunQueue } from './run-queue.ts'
 import { assertRunnable, destinationRequired, loadRunReferences, type RunReferences } from './run-references.ts'
 import {

@@ -1,7 +1,6 @@
 import type { Tx } from '../database/index.ts'
 import { appendEvents, type NewEvent } from '../events/index.ts'
-import { DESTINATION_EVENTS, type RunEventType } from './run-event-types.ts'
-import { failedTriggerPayload, runPayload } from './run-payload.ts'
+import { DESTINATION_EVENTS, failedTriggerPayload, runPayload } from './run-payload.ts'
 import { type AskedRun, findAskedRuns, type RunChange } from './sql/run-events.ts'
 
 /**
@@ -17,7 +16,7 @@ export async function recordRunEvents(tx: Tx, changes: readonly RunChange[]): Pr
 
 function newEvent(run: AskedRun): NewEvent {
   const { type, environmentId, integratedAccountId, webhookId } = run
-  const exceptWebhookId = isOneOf(DESTINATION_EVENTS, type) ? webhookId : null
+  const exceptWebhookId = DESTINATION_EVENTS.includes(type) ? webhookId : null
   const event = { environmentId, type, integratedAccountId, exceptWebhookId }
   if (type === 'sync_job_cron_trigger:failed')
     return { ...event, subjectId: run.triggerId, payload: skippedTickPayload(run) }
@@ -38,8 +37,4 @@ function skippedTickPayload(run: AskedRun) {
   const reason = run.skipReason ?? ''
   const message = `the tick was skipped: ${reason.replaceAll('_', ' ')}`
   return failedTriggerPayload({ ...run, id: run.triggerId, syncJobRunId: run.id, reason, message })
-}
-
-function isOneOf(types: readonly RunEventType[], type: RunEventType): boolean {
-  return types.includes(type)
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../base/index.ts'
-import { payloadOf } from '../events/index.ts'
-import type { ErrorHandling, ResourceStats } from './run.ts'
+import { type EventType, payloadOf } from '../events/index.ts'
+import type { ErrorHandling, ResourceStats, RunStatus } from './run.ts'
 
 /** The fields of a run in its events. */
 export interface RunPayloadFields {
@@ -25,3 +25,25 @@ export function runPayload(run: RunPayloadFields, status: string, stats: readonl
 
 /** The payload of `sync_job_cron_trigger:failed`. */
 export const failedTriggerPayload = payloadOf('SyncJobCronTriggerFailedEventPayload', ['truncated_fields'])
+
+/** An event of a change of a run, or of a tick that could not become one. */
+export type RunEventType = Extract<EventType, `sync_job_run:${string}` | 'sync_job_cron_trigger:failed'>
+
+/** What a run sends to its destination itself, in order with the records; the destination gets no delivery of it. */
+export const DESTINATION_EVENTS: readonly RunEventType[] = [
+  'sync_job_run:started',
+  'sync_job_run:completed',
+  'sync_job_run:failed',
+]
+
+/** The event of a change to a status, unless the change has one of its own. */
+export const STATUS_EVENTS: Readonly<Record<RunStatus, RunEventType>> = {
+  created: 'sync_job_run:updated',
+  running: 'sync_job_run:updated',
+  rate_limited: 'sync_job_run:rate_limited',
+  completed: 'sync_job_run:completed',
+  partially_completed: 'sync_job_run:completed',
+  failed: 'sync_job_run:failed',
+  stopped: 'sync_job_run:updated',
+  skipped: 'sync_job_run:updated',
+}

@@ -15,8 +15,8 @@ import {
   type RunDestination,
   WEBHOOK_QUEUE_GROUP,
 } from './run.ts'
-import { STATUS_EVENTS } from './run-event-types.ts'
 import { recordRunEvents } from './run-events.ts'
+import { STATUS_EVENTS } from './run-payload.ts'
 import { advancePreviousRuns, findPreviousRunDates } from './sql/previous-run.ts'
 import { countWaiting, insertWaiting, type LeaseKey, type QueuedItem, type SettledItem } from './sql/queue.ts'
 import type { RunChange } from './sql/run-events.ts'

@@ -2,7 +2,7 @@ import { type Database, isDataError } from '../database/index.ts'
 import { earliest, type FireDeps, type FireReport, fireTicks, type SuspendedTrigger } from './fire-ticks.ts'
 import type { ShardCursors } from './shard-cursors.ts'
 import { claimDueTriggers, type DueTrigger, findNextDue, type NextDue } from './sql/due-trigger.ts'
-import { suspendTrigger } from './suspend-trigger.ts'
+import { suspendTrigger } from './trigger-actions.ts'
 
 /** What a pass over the schedules needs. */
 export interface FireDueDeps extends FireDeps {

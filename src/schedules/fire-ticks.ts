@@ -6,7 +6,7 @@ import { cronExpression } from './cron-expression.ts'
 import type { QueueDepthCache } from './queue-depth-cache.ts'
 import { decideTicks, triggerQueueGroup } from './skip-reason.ts'
 import type { DueTrigger } from './sql/due-trigger.ts'
-import { suspendTrigger } from './suspend-trigger.ts'
+import { suspendTrigger } from './trigger-actions.ts'
 
 /** What firing ticks needs. */
 export interface FireDeps {

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { query } from '../../src/database/database.ts'
+import { inboundCleaner } from '../../src/inbound-webhooks/create-worker.ts'
 import type { InboundState } from '../../src/inbound-webhooks/inbound-event.ts'
-import { inboundCleaner } from '../../src/inbound-webhooks/maintenance.ts'
 import { insertInboundEvents } from '../../src/inbound-webhooks/sql/receive.ts'
 import { clockedDatabase } from '../support/database.ts'
 

@@ -35,7 +35,6 @@ const PARCEL_QUEUE: QueueTable = {
   id: 'parcel_id',
   key: 'target_id',
   payload: 'label',
-  payloadFields: 'label',
 }
 
 interface ParcelPayload {

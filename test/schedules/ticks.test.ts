@@ -6,7 +6,7 @@ import { hideInstallationsOf } from '../../src/integrations/sql/installations.ts
 import { daemonQueueGroup } from '../../src/runs/index.ts'
 import { deleteTrigger, getTrigger, listTicks, listTriggers } from '../../src/schedules/index.ts'
 import { ShardCursors } from '../../src/schedules/shard-cursors.ts'
-import { suspendTrigger } from '../../src/schedules/suspend-trigger.ts'
+import { suspendTrigger } from '../../src/schedules/trigger-actions.ts'
 import { insertTriggers, schedule, YEARLY } from '../bench/support/trigger-population.ts'
 import { beforeCommit, clockedDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'

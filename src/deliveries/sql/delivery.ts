@@ -1,4 +1,5 @@
-import { type Db, deleteBatchOfEnvironment, execute, query, rowSet } from '../../database/index.ts'
+import { newId } from '../../base/index.ts'
+import { type Db, deleteBatchOfEnvironment, execute, query, rowSet, type Tx } from '../../database/index.ts'
 import { insertWaitingSql } from '../../runs/index.ts'
 import type { AttemptRecord, DeliveryState, NewDelivery } from '../delivery.ts'
 import { DELIVERY_QUEUE, FIRST_GROUP, RETRY_GROUP } from './queue.ts'
@@ -6,13 +7,15 @@ import { DELIVERY_QUEUE, FIRST_GROUP, RETRY_GROUP } from './queue.ts'
 const NEW_DELIVERIES = rowSet('id uuid, environment_id uuid, webhook_id uuid, event_id uuid, trigger text')
 
 /**
- * Inserts deliveries of events that exist and queues them, in one statement; returns the ids of those in ascending order.
- * Finds the events by their primary key.
+ * Creates deliveries and puts them into the queue, in one statement. A webhook that does not exist, is paused or disabled is
+ * noticed when its turn comes: the delivery is discarded then. Finds the events by their primary key.
+ *
+ * Deliveries of the triggers `recovery` and `missing` share the slots of later attempts, so that they delay no fresh event.
+ *
+ * @returns the ids of the new deliveries, UUIDv7 in the order given; an event that no longer exists gets none
  */
-export async function insertDeliveries(
-  tx: Db,
-  deliveries: readonly (NewDelivery & { readonly id: string })[],
-): Promise<readonly string[]> {
+export async function enqueueDeliveries(tx: Tx, deliveries: readonly NewDelivery[]): Promise<readonly string[]> {
+  if (deliveries.length === 0) return []
   const inserted = await query<{ readonly id: string }>(
     tx,
     `with v as materialized (
@@ -29,7 +32,7 @@ export async function insertDeliveries(
        from new_delivery
      ), enqueued as (${insertWaitingSql(DELIVERY_QUEUE, 'waiting')})
      select id from new_delivery order by id`,
-    NEW_DELIVERIES.of(deliveries),
+    NEW_DELIVERIES.of(deliveries.map((delivery) => ({ ...delivery, id: newId() }))),
   )
   return inserted.map(({ id }) => id)
 }

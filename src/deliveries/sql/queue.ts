@@ -15,7 +15,6 @@ export const DELIVERY_QUEUE: QueueTable = {
   id: 'delivery_id',
   key: 'webhook_id',
   payload: 'event_id, trigger',
-  payloadFields: 'event_id, trigger',
   leasesPerKey: IN_FLIGHT_PER_WEBHOOK_MAX,
   retryGroup: RETRY_GROUP,
   // A delivery that is sent twice has the same id.

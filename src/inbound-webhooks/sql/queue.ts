@@ -12,7 +12,6 @@ export const INBOUND_QUEUE: QueueTable = {
   id: 'event_id',
   key: 'source_id',
   payload: 'source_kind, is_replay',
-  payloadFields: 'source_kind, is_replay',
   leasesPerKey: LEASES_PER_SOURCE,
 }
 

@@ -29,10 +29,8 @@ export interface QueueTable {
    * lease table allows one lease per value.
    */
   readonly key: string
-  /** Further columns that are copied from one table to the other. */
+  /** Further columns, which are copied from one table to the other, and returned by claims and settlements. */
   readonly payload: string
-  /** The payload in the select list of what a claim and a settlement return. */
-  readonly payloadFields: string
   /**
    * Leases that one concurrency key may have in each queue group; two claims at the same moment may exceed it. With it keys
    * take turns (`claimRoundRobin`), in each the item that is available first; the waiting table has an index on queue_group,
@@ -178,7 +176,7 @@ export async function claimItems<Payload>(
   request: LeaseRequest,
 ): Promise<readonly Lease<QueuedItem & Payload>[]> {
   const { group, regions, leaseIds, heldMax, holder, leaseMs } = request
-  const { waiting, lease, id, key, payloadFields } = table
+  const { waiting, lease, id, key, payload } = table
   return await query(
     tx,
     `with candidate as materialized (
@@ -204,7 +202,7 @@ export async function claimItems<Payload>(
      ),
      taken as (delete from ${waiting} q where q.${id} = any(array(select ${id} from leased)))
      select ${id} as id, environment_id, ${key} as concurrency_key, lease_id, attempt,
-       attempt_base, expires_at, ${payloadFields}
+       attempt_base, expires_at, ${payload}
      from leased`,
     { group, regions, limit: leaseIds.length, heldMax, leaseIds, holder, leaseSeconds: leaseMs / 1000 },
   )
@@ -245,7 +243,7 @@ export async function settleLeases<Payload>(
   table: QueueTable,
   settlements: readonly LeaseSettlement[],
 ): Promise<readonly (SettledItem & Payload)[]> {
-  const { lease, id, key, payloadFields } = table
+  const { lease, id, key, payload } = table
   return await query(
     tx,
     `with v as materialized (
@@ -267,7 +265,7 @@ export async function settleLeases<Payload>(
      requeued as (select * from settled where available_at is not null),
      ${requeueSql(table, 'requeued')}
      select ${id} as id, lease_id, environment_id, ${key} as concurrency_key, status, error, attempt,
-       available_at is null as is_over, available_at, is_stop_requested, ${payloadFields}
+       available_at is null as is_over, available_at, is_stop_requested, ${payload}
      from settled`,
     SETTLEMENTS.of(settlements),
   )

@@ -61,7 +61,7 @@ export async function claimRoundRobin<Payload>(
   table: QueueTable,
   request: RoundRobinRequest,
 ): Promise<RoundRobinClaim<Lease<QueuedItem & Availability & Payload>>> {
-  const { waiting, lease, id, key, payloadFields, leasesPerKey = 1, hasVolatileClaims = false } = table
+  const { waiting, lease, id, key, payload, leasesPerKey = 1, hasVolatileClaims = false } = table
   const { group, holder, leaseIds, leaseMs, afterKey, keyLimits } = request
   const rows = await query<Lease<QueuedItem & Availability & Payload> & Progress>(
     tx,
@@ -120,7 +120,7 @@ export async function claimRoundRobin<Payload>(
          having count(*) = (select items from share) and count(*) < v.free) as has_more,
        reached.n is null or reached.n = (select max(n) from visited) and reached.n < ${KEYS_PER_CLAIM_MAX} as is_whole,
        l.${id} as id, l.environment_id, l.${key} as concurrency_key, l.lease_id, l.attempt,
-       l.attempt_base, l.expires_at, c.available_at, ${payloadFields}
+       l.attempt_base, l.expires_at, c.available_at, ${payload}
      from ${hasVolatileClaims ? 'volatile, ' : ''}reached left join leased l on true left join (select ${id} as candidate_id, available_at from candidate) c on c.candidate_id = l.${id}
      order by c.available_at, l.${id}`,
     {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/index.ts'
 import { type Db, query, rowSet } from '../../database/index.ts'
 import type { ErrorHandling, ResourceStats, RunError, RunStatus } from '../run.ts'
-import { DESTINATION_EVENTS, type RunEventType } from '../run-event-types.ts'
+import { DESTINATION_EVENTS, type RunEventType } from '../run-payload.ts'
 
 /** A run whose change a webhook asks for, with what the event says of it. */
 export interface AskedRun {

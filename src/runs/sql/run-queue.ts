@@ -8,7 +8,6 @@ export const RUN_QUEUE: QueueTable = {
   id: 'run_id',
   key: 'integrated_account_id',
   payload: 'scheduled_for, trigger_id',
-  payloadFields: 'scheduled_for, trigger_id',
 }
 
 /** The payload of a run in its queue. */
