@@ -30,7 +30,7 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlState(error) === LOCK_NOT_AVAILABLE
 }
 
-/** True for `statement_timeout` (57014). */
+/** True for a cancelled statement, also by `statement_timeout` (57014). */
 export function isStatementTimeout(error: unknown): boolean {
   return sqlState(error) === QUERY_CANCELED
 }

@@ -33,6 +33,7 @@ export {
 } from './errors.ts'
 export { DatabaseHealthCheck, readServerVersion } from './health-check.ts'
 export {
+  countFitting,
   decodePageToken,
   type ListPage,
   type ListPageRequest,

@@ -85,11 +85,13 @@ interface PageRange {
  */
 export function listQuery(list: string, ownerId: string, filter: object = {}): JsonObject {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined)
-  return { list, ownerId, ...Object.fromEntries(given.map(([name, value]) => [name, filterText(value)])) }
-}
-
-function filterText(value: unknown): string {
-  return value instanceof Date ? value.toISOString() : String(value)
+  return {
+    list,
+    ownerId,
+    ...Object.fromEntries(
+      given.map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)]),
+    ),
+  }
 }
 
 /**
@@ -122,7 +124,8 @@ export async function pageByIdWithin<Head extends { readonly id: string; readonl
 ): Promise<ListPage<Head>> {
   const sizeMax = readPageSize(request)
   const heads = await readRange(query, request, sizeMax, read)
-  return toPage(query, heads, Math.min(sizeMax, countFitting(heads, bytesMax)), idCursor)
+  const fitting = countFitting(heads, bytesMax, ({ bytes }) => bytes)
+  return toPage(query, heads, Math.min(sizeMax, fitting), idCursor)
 }
 
 async function readRange<Item>(
@@ -156,13 +159,14 @@ export function toPage<Item>(
   return { items, nextPageToken: hasMore ? encodePageToken(query, cursorOf(last)) : '' }
 }
 
-function countFitting(heads: readonly { readonly bytes: number }[], bytesMax: number): number {
+/** How many of the first items are at most `bytesMax` together, and one at least. */
+export function countFitting<Item>(items: readonly Item[], bytesMax: number, bytesOf: (item: Item) => number): number {
   let bytesLeft = bytesMax
-  const fitting = heads.findIndex(({ bytes }) => {
-    bytesLeft -= bytes
+  const fitting = items.findIndex((item) => {
+    bytesLeft -= bytesOf(item)
     return bytesLeft < 0
   })
-  return fitting === -1 ? heads.length : Math.max(fitting, 1)
+  return fitting === -1 ? items.length : Math.max(fitting, 1)
 }
 
 function hashQuery(query: JsonObject): Buffer {

@@ -90,16 +90,12 @@ const migrationSource: Knex.MigrationSource<string> = {
   getMigration: async (name) => {
     const files = MIGRATIONS[name]
     if (files === undefined) throw new Error(`no migration named ${name}`)
-    return toMigration(files)
+    return {
+      async up(tx) {
+        for (const file of files) await tx.raw(readFileSync(join(import.meta.dirname, 'migrations', file), 'utf8'))
+      },
+      // A restored backup is the way back.
+      down: () => Promise.reject(new Error('a migration is not undone: restore a backup')),
+    }
   },
-}
-
-/** Nothing undoes a migration: a restored backup is the way back. */
-function toMigration(files: readonly string[]): Knex.Migration {
-  return {
-    async up(tx) {
-      for (const file of files) await tx.raw(readFileSync(join(import.meta.dirname, 'migrations', file), 'utf8'))
-    },
-    down: () => Promise.reject(new Error('a migration is not undone: restore a backup')),
-  }
 }

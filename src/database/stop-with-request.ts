@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { currentRequest, Failure, type RequestScope } from '../base/index.ts'
 import type { Send } from './describe-once.ts'
+import { isStatementTimeout } from './errors.ts'
 
 /** Parts of the driver's connection that it has and does not declare. */
 interface Connection extends Pick<pg.Client, 'host' | 'port'> {
@@ -68,7 +69,7 @@ async function sendFor(request: RequestScope, sending: Sending): Promise<unknown
     isStored = isStoring
     return result
   } catch (error) {
-    throw request.interruption === undefined || !isCancelled(error) ? error : copyOf(request.interruption)
+    throw request.interruption === undefined || !isStatementTimeout(error) ? error : copyOf(request.interruption)
   } finally {
     // The connection is used again: no cancel request may be on its way to the next statement.
     await cancelled
@@ -97,11 +98,6 @@ function kindOf(statement: unknown): StatementKind {
 /** Statements add their text to the message of an error, and a request has one failure for all. */
 function copyOf({ reason, publicMessage }: Failure): Failure {
   return new Failure(reason, publicMessage)
-}
-
-/** `query_canceled`. */
-function isCancelled(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === '57014'
 }
 
 /** A statement that has not begun when the server gets a cancel request is not cancelled by it: the request is repeated. */

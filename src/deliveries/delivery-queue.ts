@@ -63,22 +63,17 @@ export interface DeliverySettlement {
 
 /** The queue of deliveries; the webhook is the concurrency key, and webhooks take turns. */
 export class DeliveryQueue extends Queue<DeliveryPayload, DeliverySettlement> {
-  readonly #database: QueueDeps['database']
-  readonly #policy: QueuePolicy
-
   constructor({ policy = DELIVERY_POLICY, ...deps }: Omit<QueueDeps, 'policy'> & { readonly policy?: QueuePolicy }) {
     super({ ...deps, policy }, DELIVERY_QUEUE)
-    this.#database = deps.database
-    this.#policy = policy
   }
 
   get leaseMs(): number {
-    return this.#policy.leaseMs
+    return this.deps.policy.leaseMs
   }
 
   /** Leases deliveries, in a statement for each visit of the webhooks. */
   async claim(claim: TurnClaim): Promise<readonly Lease<QueuedDelivery>[]> {
-    return await this.leaseInTurns(this.#database.pool, claim)
+    return await this.leaseInTurns(this.deps.database.pool, claim)
   }
 
   /**

@@ -1,5 +1,5 @@
 import { Failure, type Json, lowestIdAt } from '../base/index.ts'
-import type { Db, Tx } from '../database/index.ts'
+import { countFitting, type Db, type Tx } from '../database/index.ts'
 import { findEvents, isAskedFor } from '../events/index.ts'
 import type { TaskKind, TaskRecord, TaskStep } from '../tasks/index.ts'
 import { listSubscribers, type WebhookSubscriber } from '../webhooks/index.ts'
@@ -50,7 +50,10 @@ const replayMissingDeliveries: TaskKind = {
     const total = task.cursor === null ? await countEventsBetween(tx, range, COUNTED_MAX) : undefined
     const found = await scanEvents(tx, range, webhookId, SCANNED_PER_STEP)
     const asksFor = (event: ScannedEvent) => event.isUnsent && isAskedFor(eventTypes, event.type)
-    const scanned = found.slice(0, countWithin(found, asksFor))
+    const scanned = found.slice(
+      0,
+      countFitting(found, PAYLOAD_BYTES_PER_STEP, (event) => (asksFor(event) ? event.payloadBytes : 0)),
+    )
     const events = await findEvents(
       tx,
       task.environmentId,
@@ -79,17 +82,6 @@ function rangeOf({ environmentId, params, cursor }: TaskRecord): {
 /** The progress of a step that has looked at these. */
 function stepOver(scanned: readonly { readonly id: string }[], hasMore: boolean): Pick<TaskStep, 'done' | 'cursor'> {
   return { done: scanned.length, cursor: hasMore ? (scanned.at(-1)?.id ?? null) : null }
-}
-
-/** How many of the first events can be read: those that the webhook asks for have a limited size together. */
-function countWithin(events: readonly ScannedEvent[], isRead: (event: ScannedEvent) => boolean): number {
-  let bytesLeft = PAYLOAD_BYTES_PER_STEP
-  const tooMany = events.findIndex((event) => {
-    if (!isRead(event)) return false
-    bytesLeft -= event.payloadBytes
-    return bytesLeft < 0
-  })
-  return tooMany === -1 ? events.length : Math.max(tooMany, 1)
 }
 
 /** @throws Failure WEBHOOK_INACTIVE */

@@ -20,16 +20,12 @@ export async function confirmAddress(
   address: string,
 ): Promise<JsonObject> {
   const url = URL.parse(address)
-  if (url === null || !isHttps(url) || !webhook.isVerificationHost(url.hostname.toLowerCase()))
+  // Its port is empty: the URL parser leaves out 443.
+  if (url?.protocol !== 'https:' || url.port !== '' || !webhook.isVerificationHost(url.hostname.toLowerCase()))
     return { problem: 'the address is not one of verification_hosts over HTTPS at port 443, and was not visited' }
   const { status } = await send(http, url)
   if (status < 200 || status > 299) throw notConfirmed(url, `answered ${status}`)
   return { host: url.host, status }
-}
-
-/** At port 443, which the URL parser leaves out. */
-function isHttps({ protocol, port }: URL): boolean {
-  return protocol === 'https:' && port === ''
 }
 
 async function send(http: Pick<HttpClient, 'send'>, url: URL) {

@@ -48,12 +48,11 @@ async function storeEach(
     if (events.length === 1) return [{ kind: 'failed', error }]
   }
   const outcomes: StoreOutcome[] = []
-  for (const event of events) outcomes.push(...(await storeEach(database, [event]).catch(failedWith)))
+  for (const event of events) {
+    const stored = storeEach(database, [event])
+    outcomes.push(...(await stored.catch((error: unknown) => [{ kind: 'failed', error } as const])))
+  }
   return outcomes
-}
-
-function failedWith(error: unknown): readonly StoreOutcome[] {
-  return [{ kind: 'failed', error }]
 }
 
 /** The events that have the dedupe keys, in the order of the requests. */

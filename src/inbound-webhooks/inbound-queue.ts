@@ -1,5 +1,5 @@
 import { MicroBatcher } from '../base/index.ts'
-import { type Database, isDatabaseUnavailable, type Tx } from '../database/index.ts'
+import { isDatabaseUnavailable, type Tx } from '../database/index.ts'
 import type { Lease } from '../due-work/index.ts'
 import {
   type Outcome,
@@ -54,15 +54,11 @@ export type InboundQueueDeps = Omit<QueueDeps, 'policy'> &
  * they happen once: a holder that has lost the lease writes nothing.
  */
 export class InboundQueue extends Queue<InboundQueuePayload, ProcessedLease> {
-  readonly #database: Database
-  readonly #policy: QueuePolicy
   readonly #accounts: EffectDeps
   readonly #finishing: MicroBatcher<ProcessedLease, 'finished' | 'lost'>
 
   constructor({ accounts, policy = INBOUND_QUEUE_POLICY, ...deps }: InboundQueueDeps) {
     super({ ...deps, policy }, INBOUND_QUEUE)
-    this.#database = deps.database
-    this.#policy = policy
     this.#accounts = accounts
     this.#finishing = new MicroBatcher({
       concurrencyMax: BATCHES_MAX,
@@ -73,15 +69,15 @@ export class InboundQueue extends Queue<InboundQueuePayload, ProcessedLease> {
 
   /** Leases up to `limit` events; the addresses take turns. Costs one look at an index while nothing waits. */
   async claim(holder: string, limit: number): Promise<readonly Lease<QueuedEvent>[]> {
-    if (!(await hasWaitingEvents(this.#database.pool))) return []
-    return await this.#database.transaction(async (tx) => {
+    if (!(await hasWaitingEvents(this.deps.database.pool))) return []
+    return await this.deps.database.transaction(async (tx) => {
       const { received, replay } = INBOUND_QUEUE_GROUPS
       const reserved = Math.floor(limit * REPLAY_SHARE)
       const first = await this.leaseInTurns(tx, { group: received, holder, limit: limit - reserved })
       const then = await this.leaseInTurns(tx, { group: replay, holder, limit: limit - first.length })
       const leases = [...first, ...then]
       const requests = await findStoredRequests(tx, leases)
-      const { attemptsMax, leaseMs } = this.#policy
+      const { attemptsMax, leaseMs } = this.deps.policy
       return leases.map((lease) => ({
         ...lease,
         leaseMs,

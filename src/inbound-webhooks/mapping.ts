@@ -81,11 +81,10 @@ export function readItems(result: Json | undefined): readonly InboundItem[] {
 export function defaultItems(payload: Json): readonly InboundItem[] {
   const parts: readonly Json[] = Array.isArray(payload) ? payload : [payload]
   const events = parts.map(eventShape)
-  return parts.length > 0 && events.every((event) => event !== undefined) ? readItems(events) : [unmappedItem(payload)]
-}
-
-function unmappedItem(payload: Json): RecordItem {
-  return { kind: 'record', event: 'unmapped', resource: null, id: null, data: payload, accounts: [], occurredAt: null }
+  if (parts.length > 0 && events.every((event) => event !== undefined)) return readItems(events)
+  return [
+    { kind: 'record', event: 'unmapped', resource: null, id: null, data: payload, accounts: [], occurredAt: null },
+  ]
 }
 
 /**

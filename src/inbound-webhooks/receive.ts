@@ -99,7 +99,8 @@ export async function receiveWebhook(
   const source = isOld ? await findSource(deps.sources, address) : known
   const head = parseHead({ ...request, body }, deps.publicUrl())
   const reception: Reception = { deps, source, request, parsed: head, trace: {}, id: newId() }
-  if (verifiesFirst(reception)) return await decideSigned(reception)
+  // Nothing else is read of a request before it is authenticated. A handshake may come without a signature.
+  if (source.webhook.handshake === undefined && verifiesBytes(reception)) return await decideSigned(reception)
   const small = await decideUnverified(reception, UNVERIFIED_BYTES_MAX)
   if (small !== undefined) return small
   if (verifiesBytes(reception)) return await decideSigned(reception)
@@ -117,11 +118,6 @@ function verifiesBytes(reception: Reception): boolean {
 /** Whether the signature needs no parsed body. */
 function verifiesContent({ source: { webhook } }: Reception): boolean {
   return webhook.verify !== undefined && !webhook.verifiesPayload
-}
-
-/** Whether nothing else is read of a request before it is authenticated. A handshake may come without a signature. */
-function verifiesFirst(reception: Reception): boolean {
-  return reception.source.webhook.handshake === undefined && verifiesBytes(reception)
 }
 
 /** Verifies the signature, and reads the body after that. */

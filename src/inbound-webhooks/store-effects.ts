@@ -4,7 +4,7 @@ import { catchFailure, Failure, type JsonObject, newId } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { appendEvents, type NewEvent, payloadOf } from '../events/index.ts'
 import type { InboundEffects, ProcessingOutcome, RoutedItem } from './effects.ts'
-import type { InboundEventRecord, InboundState } from './inbound-event.ts'
+import type { InboundEventRecord } from './inbound-event.ts'
 import {
   closeUnrouted,
   findNextIndexes,
@@ -180,16 +180,14 @@ function processedEvent({ event, isReplay, outcome, isOver }: FinishedEvent): Pr
 
 function endingOf(outcome: ProcessingOutcome, isOver: boolean): Pick<ProcessedEvent, 'state' | 'error'> {
   switch (outcome.kind) {
-    case 'done':
-      return { state: stateOf(outcome.effects), error: null }
+    case 'done': {
+      const { items } = outcome.effects
+      const isUnrouted = items.length > 0 && items.every(({ state }) => state === 'unrouted')
+      return { state: isUnrouted ? 'unrouted' : 'processed', error: null }
+    }
     case 'failed':
       return { state: isOver ? 'failed' : 'received', error: outcome.error }
   }
-}
-
-/** `unrouted` when there are items and none found an account. */
-function stateOf({ items }: InboundEffects): InboundState {
-  return items.length > 0 && items.every(({ state }) => state === 'unrouted') ? 'unrouted' : 'processed'
 }
 
 const REPLAYS_MAX = 5

@@ -76,13 +76,13 @@ const VISITS_MAX = 8
  * Each kind of work is a subclass with its tables and its records.
  */
 export abstract class Queue<Payload, Result = undefined> {
-  readonly #deps: QueueDeps
+  protected readonly deps: QueueDeps
   readonly #table: QueueTable
   /** By queue group, the concurrency key that was visited last. */
   readonly #turns = new Map<string, string>()
 
   constructor(deps: QueueDeps, table: QueueTable) {
-    this.#deps = deps
+    this.deps = deps
     this.#table = table
   }
 
@@ -102,7 +102,7 @@ export abstract class Queue<Payload, Result = undefined> {
       regions: claim.regions ?? null,
       leaseIds: Array.from({ length: claim.limit }, () => newId()),
       heldMax: claim.heldMax ?? null,
-      leaseMs: this.#deps.policy.leaseMs,
+      leaseMs: this.deps.policy.leaseMs,
     })
   }
 
@@ -124,7 +124,7 @@ export abstract class Queue<Payload, Result = undefined> {
         afterKey: this.#turns.get(group) ?? null,
         keyLimits,
         leaseIds: Array.from({ length: limit - leases.length }, () => newId()),
-        leaseMs: this.#deps.policy.leaseMs,
+        leaseMs: this.deps.policy.leaseMs,
       })
       leases.push(...visit.leases)
       if (visit.lastKey !== null) this.#turns.set(group, visit.lastKey)
@@ -137,7 +137,7 @@ export abstract class Queue<Payload, Result = undefined> {
   /** Renews leases; the answer has one entry for every lease asked about. */
   async heartbeat(held: readonly LeaseKey[]): Promise<readonly HeartbeatResult[]> {
     if (held.length === 0) return []
-    const { database, policy } = this.#deps
+    const { database, policy } = this.deps
     const renewed = await renewLeases(database.pool, this.#table, held, policy.leaseMs)
     const byLease = new Map(renewed.map(({ leaseId, ...lease }) => [leaseId, lease]))
     return held.map(({ id, leaseId }) => {
@@ -149,7 +149,7 @@ export abstract class Queue<Payload, Result = undefined> {
   /** Ends leases; the answer has one entry for every lease asked about, and a lost one changed nothing. */
   async settle(settlements: readonly Settlement<Result>[]): Promise<readonly Settled[]> {
     if (settlements.length === 0) return []
-    const settled = await this.#deps.database.transaction(async (tx) => {
+    const settled = await this.deps.database.transaction(async (tx) => {
       const results = new Map(settlements.map(({ leaseId, result }) => [leaseId, result]))
       return await this.#settle(tx, await this.#resolve(tx, settlements), results)
     })
@@ -162,7 +162,7 @@ export abstract class Queue<Payload, Result = undefined> {
 
   /** Takes back leases that expired or ignored a request to stop; returns how many. Call until it returns 0. */
   async reap(): Promise<number> {
-    const { database, policy } = this.#deps
+    const { database, policy } = this.deps
     return await database.transaction(async (tx) => {
       const expired = await lockExpiredLeases(tx, this.#table, policy.stopGraceMs, REAP_BATCH)
       if (expired.length === 0) return 0
@@ -179,7 +179,7 @@ export abstract class Queue<Payload, Result = undefined> {
 
   /** Only failed attempts are measured against the limit, whose base the lease knows. */
   async #resolve(tx: Db, settlements: readonly Settlement<Result>[]): Promise<readonly LeaseSettlement[]> {
-    const { policy, random } = this.#deps
+    const { policy, random } = this.deps
     const failed = settlements.filter(({ outcome }) => outcome.kind === 'retry').map(({ id }) => id)
     const bases = failed.length === 0 ? undefined : await findAttemptBases(tx, this.#table, failed)
     return settlements.map(({ id, leaseId, attempt, outcome }) => {

@@ -46,13 +46,8 @@ export interface RunToQueue {
 
 /** The queue of sync runs; the account is the concurrency key. */
 export class RunQueue extends Queue<RunPayload> {
-  readonly #database: QueueDeps['database']
-  readonly #policy: QueuePolicy
-
   constructor({ policy = QUEUE_POLICY, ...deps }: Omit<QueueDeps, 'policy'> & Partial<Pick<QueueDeps, 'policy'>>) {
     super({ ...deps, policy }, RUN_QUEUE)
-    this.#database = deps.database
-    this.#policy = policy
   }
 
   /** Puts stored runs into the queue, in the transaction that stored them. */
@@ -89,7 +84,7 @@ export class RunQueue extends Queue<RunPayload> {
    * without a lease, and every leased run is marked running.
    */
   async claim(claim: Claim): Promise<readonly Lease<QueuedRun>[]> {
-    return await this.#database.transaction(async (tx) => {
+    return await this.deps.database.transaction(async (tx) => {
       const leases = await this.lease(tx, claim)
       if (leases.length === 0) return []
       const work = new Map((await loadWork(tx, leases)).map((each) => [each.id, each]))
@@ -97,7 +92,7 @@ export class RunQueue extends Queue<RunPayload> {
       if (orphans.length > 0) await dropLeases(tx, orphans) // their day was dropped while they waited
       return leases.flatMap((lease) => {
         const found = work.get(lease.id)
-        return found === undefined ? [] : [claimedRunFrom(this.#policy, lease, found)]
+        return found === undefined ? [] : [claimedRunFrom(this.deps.policy, lease, found)]
       })
     })
   }
@@ -113,15 +108,15 @@ export class RunQueue extends Queue<RunPayload> {
     stats: readonly ResourceStats[] | null,
     ending: DecidedEnding | null = null,
   ): Promise<{ readonly isStopRequested: boolean }> {
-    const { leaseMs } = this.#policy
-    const saved = await saveRunProgress(this.#database.pool, lease, { checkpoint, stats, ending, leaseMs })
+    const { leaseMs } = this.deps.policy
+    const saved = await saveRunProgress(this.deps.database.pool, lease, { checkpoint, stats, ending, leaseMs })
     if (saved === undefined) throw leaseLost(lease.id)
     return saved
   }
 
   /** Shows on a run that its holder waits for a rate limit for the next `ms`; without effect when the lease is lost. */
   async showWait(lease: LeaseKey, ms: number): Promise<void> {
-    await recordRunWait(this.#database.pool, lease, ms)
+    await recordRunWait(this.deps.database.pool, lease, ms)
   }
 
   /** How many runs wait in each group, up to QUEUE_DEPTH_MAX, by `queueGroupKey`. */
