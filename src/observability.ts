@@ -3,7 +3,7 @@ import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
 import { countDeliveryBacklog } from './deliveries/index.ts'
 import type { Storage } from './open-storage.ts'
-import { countQueueDepth, findUnservedWork } from './runs/index.ts'
+import { countRunBacklog, findUnservedWork } from './runs/index.ts'
 import { SchedulerMonitor, STALLED_AFTER_SECONDS } from './schedules/index.ts'
 import { type HealthProblem, Metrics, MetricsServer } from './telemetry/index.ts'
 
@@ -36,9 +36,9 @@ export function createObservability(
   const schedulerMonitor = new SchedulerMonitor({ database, clock: systemClock, random: Math.random })
   const metrics = metricsPort === undefined ? undefined : new Metrics()
   metrics?.readOldestDueAge(() => schedulerMonitor.oldestDueAgeSeconds)
-  metrics?.readQueue(() => countQueueDepth(database.pool))
-  metrics?.readDeliveryBacklog(() => countDeliveryBacklog(database.pool))
-  metrics?.readUnservedWork(() => findUnservedWork(database.pool))
+  metrics?.readCounts('queueDepth', () => countRunBacklog(database.pool))
+  metrics?.readCounts('deliveryBacklog', () => countDeliveryBacklog(database.pool))
+  metrics?.readCounts('unservedWork', () => findUnservedWork(database.pool))
   if (databaseWatch !== undefined) metrics?.readHealth(databaseWatch)
   const findProblem = () => databaseWatch?.problem
   const findSchedulerProblem = () => findProblem() ?? (schedulerMonitor.isStalled ? SCHEDULER_PROBLEM : undefined)

@@ -68,6 +68,8 @@ export { RunWatch } from './run-watch.ts'
 export { deleteRemainsOfEnvironment, deleteTriggersOf, triggersOfDeleted } from './sql/cascade-delete.ts'
 export { RUN_DAY_TABLES } from './sql/days.ts'
 export {
+  type Backlog,
+  countBacklog,
   insertWaitingSql,
   type LeaseKey,
   type QueuedItem,
@@ -83,7 +85,7 @@ export {
   type RunFilter,
   withDestination,
 } from './sql/run.ts'
-export { countQueueDepth } from './sql/run-queue.ts'
+export { countRunBacklog } from './sql/run-queue.ts'
 export { hasWebhook } from './sql/run-references.ts'
 export { deleteWorker, touchWorker } from './sql/run-wait.ts'
 export {

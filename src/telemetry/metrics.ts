@@ -64,33 +64,12 @@ export interface HealthFigures {
   readonly clockOffsetSeconds: number
 }
 
-/** How many runs of one kind of group are in one state. */
-export interface QueueDepthCount {
-  readonly group: string
-  readonly state: string
-  readonly runs: number
-}
-
-/** How many deliveries of one queue group are in one state. */
-export interface DeliveryBacklogCount {
-  readonly group: string
-  readonly state: string
-  readonly deliveries: number
-}
-
 /** Counters of a delivery worker, read at each scrape. */
 export interface DeliveryCounters {
   readonly inFlight: number
   readonly events: number
   /** Settled deliveries by their state afterwards. */
   readonly outcomes: Readonly<Record<string, number>>
-}
-
-/** How much work of one kind waits in a region that no worker serves. */
-export interface UnservedWorkCount {
-  readonly region: string
-  readonly work: string
-  readonly count: number
 }
 
 /** A finished call. */
@@ -161,33 +140,16 @@ export class Metrics {
     this.#gauge(METRICS.oldestDueAge, (gauge) => gauge.set(read()))
   }
 
-  /** Shows the queue depth; `read` is throttled. */
-  readQueue(read: () => Promise<readonly QueueDepthCount[]>): void {
+  /** Shows how much there is of something, by the labels of its metric; `read` is throttled. */
+  readCounts(
+    name: 'queueDepth' | 'deliveryBacklog' | 'unservedWork',
+    read: () => Promise<readonly { readonly count: number }[]>,
+  ): void {
     const figures = throttledRead(read, QUEUE_DEPTH_THROTTLE)
-    this.#gauge(METRICS.queueDepth, async (gauge) => {
+    this.#gauge(METRICS[name], async (gauge) => {
       const found = await figures()
       gauge.reset()
-      for (const { group, state, runs } of found ?? []) gauge.set({ group, state }, runs)
-    })
-  }
-
-  /** Shows the work in regions that no worker serves; `read` is throttled. */
-  readUnservedWork(read: () => Promise<readonly UnservedWorkCount[]>): void {
-    const figures = throttledRead(read, QUEUE_DEPTH_THROTTLE)
-    this.#gauge(METRICS.unservedWork, async (gauge) => {
-      const found = await figures()
-      gauge.reset()
-      for (const { region, work, count } of found ?? []) gauge.set({ region, work }, count)
-    })
-  }
-
-  /** Shows the backlog of deliveries; `read` is throttled. */
-  readDeliveryBacklog(read: () => Promise<readonly DeliveryBacklogCount[]>): void {
-    const figures = throttledRead(read, QUEUE_DEPTH_THROTTLE)
-    this.#gauge(METRICS.deliveryBacklog, async (gauge) => {
-      const found = await figures()
-      gauge.reset()
-      for (const { group, state, deliveries } of found ?? []) gauge.set({ group, state }, deliveries)
+      for (const { count, ...labels } of found ?? []) gauge.set(labels, count)
     })
   }
 

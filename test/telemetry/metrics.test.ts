@@ -60,7 +60,7 @@ describe('metrics', () => {
 
   it('leave out what cannot be read, and show the rest', async () => {
     const metrics = new Metrics()
-    metrics.readQueue(async () => {
+    metrics.readCounts('queueDepth', async () => {
       throw new Error('no database')
     })
     metrics.readOldestDueAge(() => 12)

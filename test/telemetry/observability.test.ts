@@ -6,7 +6,7 @@ import { createContainer } from '../../src/container.ts'
 import { execute } from '../../src/database/database.ts'
 import { Database } from '../../src/database/index.ts'
 import { createObservability } from '../../src/observability.ts'
-import { countQueueDepth } from '../../src/runs/index.ts'
+import { countRunBacklog } from '../../src/runs/index.ts'
 import { pauseTrigger, SchedulerMonitor, STALLED_AFTER_SECONDS } from '../../src/schedules/index.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
@@ -178,7 +178,7 @@ describe('the depth of the queue', () => {
     const [run] = await at.claim()
     const depth = async () =>
       Object.fromEntries(
-        (await countQueueDepth(database.pool)).map(({ group, state, runs }) => [`${group} ${state}`, runs]),
+        (await countRunBacklog(database.pool)).map(({ group, state, count }) => [`${group} ${state}`, count]),
       )
     expect(await depth()).toEqual({ ...NOTHING, 'webhook ready': 1, 'webhook held': 1, 'daemon ready': 1 })
     if (run === undefined) throw new Error('no run')

@@ -1,6 +1,6 @@
 import { newId } from '../../base/index.ts'
 import { type Db, deleteBatchOfEnvironment, execute, query, rowSet, type Tx } from '../../database/index.ts'
-import { insertWaitingSql } from '../../runs/index.ts'
+import { type Backlog, countBacklog, insertWaitingSql } from '../../runs/index.ts'
 import type { AttemptRecord, DeliveryState, NewDelivery } from '../delivery.ts'
 import { DELIVERY_QUEUE, FIRST_GROUP, RETRY_GROUP } from './queue.ts'
 
@@ -110,24 +110,7 @@ export async function deleteDeliveriesOfEnvironment(tx: Db, environmentId: strin
   return await deleteBatchOfEnvironment(tx, tables, environmentId)
 }
 
-/** How many deliveries of one queue group wait or are being sent. */
-export interface DeliveryBacklog {
-  readonly group: string
-  readonly state: 'ready' | 'later' | 'held'
-  readonly deliveries: number
-}
-
-/** The backlog over all environments. Reads the whole queue: some 0.1 s for a million deliveries. */
-export async function countDeliveryBacklog(tx: Db): Promise<readonly DeliveryBacklog[]> {
-  const found = await query<DeliveryBacklog>(
-    tx,
-    `select queue_group as group, case when available_at <= now() then 'ready' else 'later' end as state,
-       count(*) as deliveries from delivery_queue group by 1, 2
-     union all select queue_group, 'held', count(*) from delivery_lease group by 1`,
-  )
-  const count = (group: string, state: string) =>
-    found.find((each) => each.group === group && each.state === state)?.deliveries ?? 0
-  return [FIRST_GROUP, RETRY_GROUP].flatMap((group) =>
-    (['ready', 'later', 'held'] as const).map((state) => ({ group, state, deliveries: count(group, state) })),
-  )
+/** The backlog of deliveries over all environments. */
+export async function countDeliveryBacklog(tx: Db): Promise<readonly Backlog[]> {
+  return await countBacklog(tx, DELIVERY_QUEUE, [FIRST_GROUP, RETRY_GROUP])
 }

@@ -363,3 +363,35 @@ function aheadSql({ waiting, key }: QueueTable, source: string, more = ''): stri
 function fairClock(at: string): string {
   return `(extract(epoch from ${at}) * 1000)::bigint`
 }
+
+const BACKLOG_STATES = ['ready', 'later', 'held'] as const
+
+/** How many items of a queue group, or of a kind of groups, wait or are leased. */
+export interface Backlog {
+  readonly group: string
+  readonly state: (typeof BACKLOG_STATES)[number]
+  readonly count: number
+}
+
+/**
+ * The backlog over all environments, zeros included. Reads the whole queue: some 0.1 s for a million items.
+ *
+ * @param kind SQL: the kind of the group of a row
+ */
+export async function countBacklog(
+  tx: Db,
+  { waiting, lease }: QueueTable,
+  groups: readonly string[],
+  kind = 'queue_group',
+): Promise<readonly Backlog[]> {
+  const found = await query<Backlog>(
+    tx,
+    `select ${kind} as group, case when available_at <= now() then 'ready' else 'later' end as state, count(*) as count
+     from ${waiting} group by 1, 2
+     union all select ${kind}, 'held', count(*) from ${lease} group by 1`,
+  )
+  const counts = new Map(found.map(({ group, state, count }) => [`${group} ${state}`, count]))
+  return groups.flatMap((group) =>
+    BACKLOG_STATES.map((state) => ({ group, state, count: counts.get(`${group} ${state}`) ?? 0 })),
+  )
+}

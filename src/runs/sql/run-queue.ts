@@ -1,5 +1,5 @@
-import { type Db, execute, query, queryOne, rowSet } from '../../database/index.ts'
-import type { LeaseKey, QueueTable } from './queue.ts'
+import { type Db, execute, queryOne, rowSet } from '../../database/index.ts'
+import { type Backlog, countBacklog, type LeaseKey, type QueueTable } from './queue.ts'
 
 /** The queue of sync runs. The unique index run_lease_account allows an account one running run. */
 export const RUN_QUEUE: QueueTable = {
@@ -57,28 +57,8 @@ export async function dropLeases(tx: Db, leases: readonly LeaseKey[]): Promise<v
   )
 }
 
-const GROUPS = ['webhook', 'daemon'] as const
-const STATES = ['ready', 'later', 'held'] as const
-
-/** How many runs of one kind of queue group wait or are leased. */
-export interface QueueDepth {
-  readonly group: (typeof GROUPS)[number]
-  readonly state: (typeof STATES)[number]
-  readonly runs: number
-}
-
-const GROUP_KIND = `case when queue_group = 'webhook' then 'webhook' else 'daemon' end`
-
-/** Queue depth over all environments, zeros included. Reads the whole queue: some 0.1 s for a million runs. */
-export async function countQueueDepth(tx: Db): Promise<readonly QueueDepth[]> {
-  const found = await query<QueueDepth>(
-    tx,
-    `select ${GROUP_KIND} as group, case when available_at <= now() then 'ready' else 'later' end as state,
-       count(*) as runs from run_queue group by 1, 2
-     union all select ${GROUP_KIND}, 'held', count(*) from run_lease group by 1`,
-  )
-  const runsOf = new Map(found.map(({ group, state, runs }) => [`${group} ${state}`, runs]))
-  return GROUPS.flatMap((group) =>
-    STATES.map((state) => ({ group, state, runs: runsOf.get(`${group} ${state}`) ?? 0 })),
-  )
+/** The backlog of runs by kind of destination, over all environments. */
+export async function countRunBacklog(tx: Db): Promise<readonly Backlog[]> {
+  const kind = `case when queue_group = 'webhook' then 'webhook' else 'daemon' end`
+  return await countBacklog(tx, RUN_QUEUE, ['webhook', 'daemon'], kind)
 }
