@@ -7,4 +7,4 @@
 
 export { generateKeyRingText, type KeyRing, parseKeyRing } from './key-ring.ts'
 export { createSecretStore, findUnreadableKey, type SecretStore } from './secret-store.ts'
-export { type EncodedSecret, type EncryptedSecret, type SecretRef, secretFromRow } from './sql.ts'
+export { type EncryptedSecret, type SecretRef, type SecretsColumn, secretsFromColumn, secretsSql } from './sql.ts'

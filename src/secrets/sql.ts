@@ -15,13 +15,18 @@ export interface EncryptedSecret {
   readonly ciphertext: Uint8Array
 }
 
-/** A secret in a JSON column of a statement that joins secrets: the ciphertext is base64. */
-export interface EncodedSecret extends Omit<EncryptedSecret, 'ciphertext'> {
-  readonly ciphertext: string
+/** What `secretsSql` selects: null without any; the ciphertexts are base64. */
+export type SecretsColumn = readonly (Omit<EncryptedSecret, 'ciphertext'> & { readonly ciphertext: string })[] | null
+
+/** SQL: the secrets of the rows of a table alias, as a column of the statement that reads them. Uses the primary key. */
+export function secretsSql(subjectType: SecretRef['subjectType'], alias: string): string {
+  return `(select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64')))
+    from secret where owner_id = ${alias}.environment_id and subject_type = '${subjectType}' and subject_id = ${alias}.id)`
 }
 
-export function secretFromRow({ ciphertext, ...rest }: EncodedSecret): EncryptedSecret {
-  return { ...rest, ciphertext: Buffer.from(ciphertext, 'base64') }
+/** The secrets in a column of `secretsSql`. */
+export function secretsFromColumn(column: SecretsColumn): readonly EncryptedSecret[] {
+  return (column ?? []).map(({ ciphertext, ...rest }) => ({ ...rest, ciphertext: Buffer.from(ciphertext, 'base64') }))
 }
 
 /** All secrets of a subject. Prepared; uses the primary key. */

@@ -2,7 +2,7 @@ import type { JsonObject, Region } from '../../base/index.ts'
 import { type Db, jsonb, newestFirst, query, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 import type { AuthenticationMethod } from '../../formats/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
-import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
+import { type EncryptedSecret, type SecretsColumn, secretsFromColumn, secretsSql } from '../../secrets/index.ts'
 
 /** Names an account. */
 export interface AccountRef {
@@ -182,14 +182,11 @@ export async function findIntegratedAccount(
   return await queryOne(tx, FIND, { environmentId, id })
 }
 
-const FIND_WITH_SECRETS = `select ${COLUMNS}, ${VERSIONS}, held.secrets
+const FIND_WITH_SECRETS = `select ${COLUMNS}, ${VERSIONS},
+    ${secretsSql('integrated_account', 'account')} as secrets
   from unnest(:environmentIds::uuid[], :ids::uuid[]) as wanted (environment_id, id)
   join integrated_account account on account.environment_id = wanted.environment_id and account.id = wanted.id
-  join (${INSTALLATION}) on ${OF_ACCOUNT}
-  left join lateral (
-    select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64'))) as secrets
-    from secret where owner_id = account.environment_id and subject_type = 'integrated_account' and subject_id = account.id
-  ) held on true`
+  join (${INSTALLATION}) on ${OF_ACCOUNT}`
 
 /** An account with its encrypted secrets. */
 export interface AccountWithSecrets {
@@ -202,12 +199,11 @@ export async function findAccountsWithSecrets(
   tx: Db,
   wanted: readonly AccountRef[],
 ): Promise<readonly AccountWithSecrets[]> {
-  const found = await query<AccountWithDefinition & { readonly secrets: readonly EncodedSecret[] | null }>(
-    tx,
-    FIND_WITH_SECRETS,
-    { environmentIds: wanted.map(({ environmentId }) => environmentId), ids: wanted.map(({ id }) => id) },
-  )
-  return found.map(({ secrets, ...account }) => ({ account, secrets: (secrets ?? []).map(secretFromRow) }))
+  const found = await query<AccountWithDefinition & { readonly secrets: SecretsColumn }>(tx, FIND_WITH_SECRETS, {
+    environmentIds: wanted.map(({ environmentId }) => environmentId),
+    ids: wanted.map(({ id }) => id),
+  })
+  return found.map(({ secrets, ...account }) => ({ account, secrets: secretsFromColumn(secrets) }))
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type Db, query, queryOne, rowSet, type Tx } from '../../database/index.ts'
 import type { DefinitionVersions } from '../../integrations/index.ts'
-import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
+import { type EncryptedSecret, type SecretsColumn, secretsFromColumn, secretsSql } from '../../secrets/index.ts'
 import type { SourceKind } from '../inbound-event.ts'
 
 const SOURCES = rowSet('kind text, id uuid')
@@ -44,18 +44,14 @@ export async function findInstallationSource(
   environmentId: string,
   id: string,
 ): Promise<InstallationSource | undefined> {
-  const [found] = await query<DefinitionVersions & { readonly secrets: readonly EncodedSecret[] | null }>(
+  const [found] = await query<DefinitionVersions & { readonly secrets: SecretsColumn }>(
     tx,
     `select integration.id as integration_id, integration.name as integration_name,
        integration.version as integration_version, installation.version as installation_version,
-       installation.is_enabled, (
-         select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64')))
-         from secret where owner_id = installation.environment_id and subject_type = 'inbound_webhook'
-           and subject_id = installation.id
-       ) as secrets
+       installation.is_enabled, ${secretsSql('inbound_webhook', 'installation')} as secrets
      from environment_integration installation join integration on integration.id = installation.integration_id
      where installation.environment_id = :environmentId and installation.id = :id and not installation.is_hidden`,
     { environmentId, id },
   )
-  return found === undefined ? undefined : { ...found, secrets: (found.secrets ?? []).map(secretFromRow) }
+  return found === undefined ? undefined : { ...found, secrets: secretsFromColumn(found.secrets) }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/index.ts'
 import { type Db, query, rowSet } from '../../database/index.ts'
-import { type EncodedSecret, type EncryptedSecret, secretFromRow } from '../../secrets/index.ts'
+import { type EncryptedSecret, type SecretsColumn, secretsFromColumn, secretsSql } from '../../secrets/index.ts'
 import type { WebhookEnvelope } from '../envelope.ts'
 import type { WebhookCompatibility } from '../signing.ts'
 import type { StoredWebhookState } from '../state.ts'
@@ -31,21 +31,18 @@ const REFS = rowSet('environment_id uuid, webhook_id uuid')
 
 /** The existing ones of the webhooks, in any order and of any environments, in one statement. Uses primary keys. */
 export async function selectWebhooks(tx: Db, wanted: readonly WebhookRef[]): Promise<readonly LoadedWebhookRow[]> {
-  const rows = await query<Omit<LoadedWebhookRow, 'secrets'> & { readonly secrets: readonly EncodedSecret[] | null }>(
+  const rows = await query<Omit<LoadedWebhookRow, 'secrets'> & { readonly secrets: SecretsColumn }>(
     tx,
     `select webhook.environment_id, webhook.id as webhook_id, target_url as url, envelope, compatibility,
        rate_limit_requests, rate_limit_seconds, is_active,
-       disabled_reason, coalesce(failure.attempts, 0) as failed_attempts, held.secrets
+       disabled_reason, coalesce(failure.attempts, 0) as failed_attempts,
+       ${secretsSql('webhook', 'webhook')} as secrets
      from ${REFS.unnest} as wanted (environment_id, id)
      join webhook on webhook.environment_id = wanted.environment_id and webhook.id = wanted.id
-     left join webhook_failure failure on failure.environment_id = webhook.environment_id and failure.webhook_id = webhook.id
-     left join lateral (
-       select json_agg(json_build_object('name', name, 'dataKeyId', data_key_id, 'ciphertext', encode(sealed, 'base64'))) as secrets
-       from secret where owner_id = webhook.environment_id and subject_type = 'webhook' and subject_id = webhook.id
-     ) held on true`,
+     left join webhook_failure failure on failure.environment_id = webhook.environment_id and failure.webhook_id = webhook.id`,
     REFS.of(wanted),
   )
-  return rows.map(({ secrets, ...row }) => ({ ...row, secrets: (secrets ?? []).map(secretFromRow) }))
+  return rows.map(({ secrets, ...row }) => ({ ...row, secrets: secretsFromColumn(secrets) }))
 }
 
 /** The active webhooks of the environments. Uses the primary key. */
