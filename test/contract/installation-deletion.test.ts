@@ -1,20 +1,32 @@
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import { describe, expect, it } from 'vitest'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
-import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts'
+import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
 import { ToolServerService } from '../../gen/patchbay/v1/tool_server_service_pb.ts'
 import { claimReauthorizationWarnings } from '../../src/accounts/sql/account-state.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { execute, query } from '../../src/database/database.ts'
+import { hideInstallationsOf } from '../../src/integrations/sql/installations.ts'
 import { startTestApp } from '../support/app.ts'
 import { EVENTUALLY } from '../support/eventually.ts'
 import { addAccounts, statementsOf } from '../support/many-accounts.ts'
+import { PATCH_METHODS, patchesOf } from '../support/patches.ts'
 import { createApiTenant, seedTenant } from '../support/seeded-tenant.ts'
+import {
+  addHeldRun,
+  addHistory,
+  type IdLocation,
+  idLocations,
+  requestWith,
+  sendAs,
+  type TenancyFixture,
+} from '../support/tenancy-matrix.ts'
 
 const app = await startTestApp()
 const { createEnvironmentIntegration, deleteEnvironmentIntegration, getEnvironmentIntegration } =
@@ -69,7 +81,7 @@ describe('deleting an installation with many accounts by force', () => {
 
   it('leaves nothing that is found or acts from its answer on', async () => {
     const { tenant, client } = await tenantWith(120)
-    const { environmentIntegrationId: id, integratedAccountId, integrationId, syncJobId } = tenant
+    const { environmentIntegrationId: id, integratedAccountId, integrationId } = tenant
     await client.ok(deleteEnvironmentIntegration, { id, force: true })
     expect(await client.callError(getEnvironmentIntegration, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
     expect(await client.callError(deleteEnvironmentIntegration, { id, force: true })).toMatchObject({
@@ -81,25 +93,11 @@ describe('deleting an installation with many accounts by force', () => {
       { environmentId: tenant.environmentId },
     )
     const accountId = hidden[0]?.id ?? integratedAccountId
-    const { getIntegratedAccount, listIntegratedAccounts, updateIntegratedAccount, deleteIntegratedAccount } =
-      IntegratedAccountService.method
+    const { getIntegratedAccount, listIntegratedAccounts } = IntegratedAccountService.method
     expect((await client.ok(listIntegratedAccounts, {})).integrated_accounts).toEqual([])
-    const calls: readonly [Parameters<typeof client.callError>[0], JsonObject][] = [
-      [getIntegratedAccount, { id: accountId }],
-      [updateIntegratedAccount, { id: accountId, context: { a: 1 } }],
-      [deleteIntegratedAccount, { id: accountId, force: true }],
-      [LinkTokenService.method.createLinkToken, { integrated_account_id: accountId }],
-      [ToolServerService.method.createToolServer, { name: 'x', integrated_account_id: accountId }],
-      [
-        SyncJobRunService.method.createSyncJobRun,
-        { sync_job_id: syncJobId, integrated_account_id: accountId, daemon_group_key: 'warehouse' },
-      ],
-    ]
-    for (const [method, request] of calls)
-      expect([method.name, (await client.callError(method, request)).reason]).toEqual([
-        method.name,
-        'RESOURCE_NOT_FOUND',
-      ])
+    expect(await client.callError(getIntegratedAccount, { id: accountId })).toMatchObject({
+      reason: 'RESOURCE_NOT_FOUND',
+    })
     const inbound = await fetch(`${app.url}/integrated-account-webhook/${accountId}`, { method: 'POST', body: '{}' })
     expect(inbound.status).toBe(404)
     const again = await client.ok(createEnvironmentIntegration, { integration_id: integrationId })
@@ -122,5 +120,67 @@ describe('deleting an installation with many accounts by force', () => {
       else await admin.ok(EnvironmentService.method.deleteEnvironment, { id: tenant.environmentId, force: true })
       expect(await rowsOf('integrated_account', tenant.environmentId)).toBe(0)
     }
+  })
+})
+
+/** What belongs to an account and ends with it. */
+const OF_ACCOUNTS: readonly (keyof TenancyFixture)[] = [
+  'environmentIntegrationId',
+  'integratedAccountId',
+  'syncJobCronTriggerId',
+  'syncJobRunId',
+  'heldRunId',
+  'toolServerId',
+  'inboundEventId',
+]
+/** Writes that also succeed meanwhile, and why. */
+const ENDS: Readonly<Record<string, string>> = {
+  StopSyncJobRun: 'ends the run, which stays as a record',
+  Heartbeat: 'tells the holder of the run to stop',
+  ReportProgress: 'tells the holder of the run to stop',
+  CompleteRun: 'ends the run',
+  FailRun: 'ends the run',
+  ReleaseRun: 'ends the lease of the run',
+  ExpungeInboundEvent: 'erases content',
+}
+const WRITES = idLocations().filter(
+  ({ method, key }) =>
+    OF_ACCOUNTS.includes(key) && method.idempotency !== MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
+)
+
+describe('while the accounts of an installation are being deleted', async () => {
+  const tenant = await seedTenant(app, await createApiTenant(app))
+  const client = app.client('connect', { token: tenant.environmentToken })
+  const world = { ...(await addHeldRun(client, tenant)), ...(await addHistory(app.database, tenant)) }
+  await hideInstallationsOf(app.database.pool, 'environment_id', [tenant.environmentId])
+  const authorization = `Bearer ${tenant.teamToken}`
+  const send = sendAs(client, app.url, { authorization, 'patchbay-environment': tenant.environmentId })
+  const requestsFor = (place: IdLocation): readonly JsonObject[] => {
+    const patches = PATCH_METHODS.filter((method) => method === place.method).flatMap((method) =>
+      patchesOf(method, world),
+    )
+    return (patches.length === 0 ? [{}] : patches).map((patch) => ({
+      ...requestWith(place, world, world[place.key]),
+      ...patch,
+    }))
+  }
+
+  it.each(WRITES.filter(({ method }) => ENDS[method.name] === undefined))(
+    'a write is rejected: $name',
+    async (place) => {
+      for (const request of requestsFor(place)) expect(await send(place.method, request)).not.toContain('"ok":true')
+    },
+  )
+
+  it('its tool server is not found, and what holds its runs may end them', async () => {
+    for (const [method, id] of [
+      [ToolServerService.method.getToolServer, world.toolServerId],
+      [SyncJobCronTriggerService.method.getSyncJobCronTrigger, world.syncJobCronTriggerId],
+    ] as const)
+      expect(await client.callError(method, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
+    expect((await client.ok(ToolServerService.method.listToolServers, {})).tool_servers).toEqual([])
+    const allowed = WRITES.filter(({ method }) => ENDS[method.name] !== undefined)
+    expect(new Set(allowed.map(({ method }) => method.name))).toEqual(new Set(Object.keys(ENDS)))
+    await client.ok(SyncJobRunService.method.stopSyncJobRun, { id: world.syncJobRunId })
   })
 })

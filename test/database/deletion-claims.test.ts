@@ -2,8 +2,11 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { claimReauthorizationWarnings } from '../../src/accounts/sql/account-state.ts'
+import { newId } from '../../src/base/index.ts'
 import { execute, queryOne } from '../../src/database/database.ts'
 import { hideInstallation, hideInstallationsOf } from '../../src/integrations/sql/installations.ts'
+import { claimItems } from '../../src/runs/sql/queue.ts'
+import { RUN_QUEUE } from '../../src/runs/sql/run-queue.ts'
 import { claimDueTriggers } from '../../src/schedules/sql/due-trigger.ts'
 import { markSilent } from '../../src/webhook-subscriptions/sql/activity.ts'
 import { testDatabase } from '../support/database.ts'
@@ -35,6 +38,15 @@ const SOON = new Date(Date.now() + 3_600_000)
 const CLAIMS: Readonly<Record<string, () => Promise<readonly unknown[]>>> = {
   'accounts/sql/account-state.ts': () => claimReauthorizationWarnings(tx, { regions: undefined, limit: 16 }),
   'webhook-subscriptions/sql/activity.ts': () => database.transaction((tx) => markSilent(tx, 16)),
+  'runs/sql/queue.ts': () =>
+    claimItems(tx, RUN_QUEUE, {
+      group: 'webhook',
+      regions: null,
+      leaseIds: [newId()],
+      heldMax: null,
+      holder: 'worker',
+      leaseMs: 60_000,
+    }),
   'schedules/sql/due-trigger.ts': async () =>
     (await claimDueTriggers(tx, 0, WHOLE_SHARD, SOON, null, 16)).filter(({ isBeingDeleted }) => !isBeingDeleted),
   ...Object.fromEntries(Object.entries(DUE_TABLES).map(([path, table]) => [path, () => claimOf(tx, table)])),
@@ -49,7 +61,6 @@ const ALSO_DELETED: Readonly<Record<string, string>> = {
   'inbound-webhooks/sql/maintenance.ts': 'deletes',
   'inbound-webhooks/sql/sync-hint.ts': 'takes the hint away: its triggers are not found, so that no run starts',
   'object-store/sql.ts': 'moves the bytes of a value that the deletion will delete, or deletes them',
-  'runs/sql/queue.ts': 'a run ends with the reason that its account is not found',
   'runs/sql/round-robin-claim.ts': 'deliveries of events before; a received webhook ends with the reason',
   'tasks/sql.ts': 'deletions are tasks',
   'tenancy/sql/idempotency-keys.ts': 'deletes',
@@ -58,7 +69,7 @@ const ALSO_DELETED: Readonly<Record<string, string>> = {
 let owner: Owner
 
 beforeEach(async () => {
-  await execute(tx, 'truncate team cascade')
+  await execute(tx, 'truncate team, run_queue, run_lease cascade')
   const environmentId = await seedEnvironment(database)
   const triggerId = await seedTrigger(database, environmentId, {})
   await execute(
@@ -94,6 +105,13 @@ beforeEach(async () => {
     `insert into webhook_activity (environment_id, integrated_account_id, first_inbound_at, last_inbound_at, inbound_count, silent_at)
      values (:environmentId, :accountId, now(), now(), 1, now() - interval '1 s')`,
     account,
+  )
+  await execute(
+    tx,
+    `insert into run_queue (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, available_at,
+       fair_rank, attempt)
+     values (:runId, now(), :environmentId, :accountId, :region, 'webhook', now() - interval '1 s', 0, 0)`,
+    { ...account, region, runId: newId() },
   )
   await execute(
     tx,

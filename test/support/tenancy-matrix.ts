@@ -235,7 +235,7 @@ export function acceptableRequest(method: DescMethod, tenant: TenancyFixture): J
 }
 
 /** The same with `id` at the place. */
-function requestWith({ method, path }: IdLocation, tenant: TenancyFixture, id: string): JsonObject {
+export function requestWith({ method, path }: IdLocation, tenant: TenancyFixture, id: string): JsonObject {
   const { daemon_group_key: group, ...rest } = acceptableRequest(method, tenant)
   const request = group === undefined || path[0] === 'webhook_id' ? rest : { ...rest, daemon_group_key: group }
   if (path[0] === 'team_id') return { ...request, kind: 'team', team_id: id }

@@ -31,6 +31,8 @@ export interface QueueTable {
   readonly key: string
   /** Further columns, which are copied from one table to the other, and returned by claims and settlements. */
   readonly payload: string
+  /** SQL: what else holds of a row `q` of `waiting` that `claimItems` may take. */
+  readonly condition?: string
   /**
    * Leases that one concurrency key may have in each queue group; two claims at the same moment may exceed it. With it keys
    * take turns (`claimRoundRobin`), in each the item that is available first; the waiting table has an index on queue_group,
@@ -176,7 +178,7 @@ export async function claimItems<Payload>(
   request: LeaseRequest,
 ): Promise<readonly Lease<QueuedItem & Payload>[]> {
   const { group, regions, leaseIds, heldMax, holder, leaseMs } = request
-  const { waiting, lease, id, key, payload } = table
+  const { waiting, lease, id, key, payload, condition = 'true' } = table
   return await query(
     tx,
     `with candidate as materialized (
@@ -184,7 +186,7 @@ export async function claimItems<Payload>(
          select q.* from ${waiting} q
          where q.queue_group = (select :group::text) and q.available_at <= (select now())
            ${regions === null ? '' : 'and q.region = any((select :regions::text[])::text[])'}
-           and not exists (select from ${lease} l where l.${key} = q.${key})
+           and not exists (select from ${lease} l where l.${key} = q.${key}) and ${condition}
          order by q.fair_rank, q.${id}
          limit ${CLAIM_MAX}
          for update of q skip locked

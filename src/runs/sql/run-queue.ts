@@ -1,13 +1,18 @@
+import { isKeptSql } from '../../accounts/index.ts'
 import { type Db, execute, queryOne, rowSet } from '../../database/index.ts'
 import { type Backlog, countBacklog, type LeaseKey, type QueueTable } from './queue.ts'
 
-/** The queue of sync runs. The unique index run_lease_account allows an account one running run. */
+/**
+ * The queue of sync runs. The unique index run_lease_account allows an account one running run. Those of an account whose deletion
+ * goes on wait for its end.
+ */
 export const RUN_QUEUE: QueueTable = {
   waiting: 'run_queue',
   lease: 'run_lease',
   id: 'run_id',
   key: 'integrated_account_id',
   payload: 'scheduled_for, trigger_id',
+  condition: isKeptSql('q', 'integrated_account_id'),
 }
 
 /** The payload of a run in its queue. */

@@ -148,7 +148,8 @@ const updateDestinationSql = (webhook: string) => `update sync_job_cron_trigger 
   set daemon_group_key = :groupKey, webhook_id = :webhookId, updated_at = now(), version = version + 1
   from trigger_schedule s
   where t.environment_id = :environmentId and t.id = :id and s.trigger_id = t.id
-    and t.version = coalesce(:version, t.version) and t.cron_expression = coalesce(:cronExpression, t.cron_expression) ${webhook}
+    and t.version = coalesce(:version, t.version) and t.cron_expression = coalesce(:cronExpression, t.cron_expression)
+    and ${IS_KEPT} ${webhook}
   returning ${COLUMNS}`
 const UPDATE_GROUP = updateDestinationSql('')
 const UPDATE_WEBHOOK = updateDestinationSql(
@@ -214,8 +215,8 @@ export async function deleteTrigger(
   const deleted = await execute(
     tx,
     `with deleted as (
-       delete from sync_job_cron_trigger
-       where environment_id = :environmentId and id = :id and version = coalesce(:version, version) returning *
+       delete from sync_job_cron_trigger t
+       where environment_id = :environmentId and id = :id and version = coalesce(:version, version) and ${IS_KEPT} returning *
      ), previous as (
        delete from previous_run p using deleted d where p.environment_id = d.environment_id
          and p.sync_job_id = d.sync_job_id and p.integrated_account_id = d.integrated_account_id and p.trigger_id = d.id

@@ -1,3 +1,4 @@
+import { isKeptSql } from '../../accounts/index.ts'
 import { type Db, jsonb, newestFirst, nextVersion, queryOne, type Tx, whereVersion } from '../../database/index.ts'
 import type { ToolServerFilter } from '../tool-filter.ts'
 
@@ -73,6 +74,9 @@ const COLUMNS = [
   'version',
 ]
 
+/** SQL: tool servers of an account whose deletion goes on are not found. */
+const IS_KEPT = isKeptSql('tool_server', 'integrated_account_id')
+
 export async function insertToolServer(tx: Db, server: NewToolServer): Promise<ToolServerRecord> {
   const { id, environmentId, ...columns } = server
   const [inserted] = await tx('tool_server')
@@ -89,12 +93,16 @@ export async function hasToolServers(tx: Db, environmentId: string, count: numbe
 
 /** Uses the primary key. */
 export async function findToolServer(tx: Db, environmentId: string, id: string): Promise<ToolServerRecord | undefined> {
-  return await tx('tool_server').where({ environment_id: environmentId, id }).first(COLUMNS)
+  return await tx('tool_server').where({ environment_id: environmentId, id }).whereRaw(IS_KEPT).first(COLUMNS)
 }
 
 /** Reads a tool server and locks its row until the transaction ends. Uses the primary key. */
 export async function lockToolServer(tx: Tx, environmentId: string, id: string): Promise<ToolServerRecord | undefined> {
-  return await tx('tool_server').where({ environment_id: environmentId, id }).forUpdate().first(COLUMNS)
+  return await tx('tool_server')
+    .where({ environment_id: environmentId, id })
+    .whereRaw(IS_KEPT)
+    .forUpdate()
+    .first(COLUMNS)
 }
 
 /** Not of an environment whose deletion goes on. */
@@ -107,7 +115,10 @@ export async function findToolServerByToken(
   id: string,
   tokenHash: Uint8Array,
 ): Promise<ToolServerRecord | undefined> {
-  return await tx('tool_server').where({ id, token_hash: tokenHash }).whereRaw(OF_ENVIRONMENT).first(COLUMNS)
+  return await tx('tool_server')
+    .where({ id, token_hash: tokenHash })
+    .whereRaw(`${OF_ENVIRONMENT} and ${IS_KEPT}`)
+    .first(COLUMNS)
 }
 
 /** Which tool servers to list; what is undefined does not restrict. */
@@ -126,7 +137,7 @@ export async function listToolServers(
   { integratedAccountId, tenantId }: ToolServerListFilter,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<readonly ToolServerRecord[]> {
-  const servers = tx('tool_server').where({ environment_id: environmentId })
+  const servers = tx('tool_server').where({ environment_id: environmentId }).whereRaw(IS_KEPT)
   if (integratedAccountId !== undefined) servers.where({ integrated_account_id: integratedAccountId })
   if (tenantId !== undefined) servers.where({ tenant_id: tenantId })
   return await servers.modify(newestFirst, page).select(COLUMNS)
@@ -153,7 +164,7 @@ export async function deleteToolServerRow(
   id: string,
   version: number | undefined,
 ): Promise<boolean> {
-  const servers = tx('tool_server').where({ environment_id: environmentId, id })
+  const servers = tx('tool_server').where({ environment_id: environmentId, id }).whereRaw(IS_KEPT)
   return (await servers.modify(whereVersion, version).delete()) > 0
 }
 
