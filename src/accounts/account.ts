@@ -3,7 +3,6 @@ import { etagMismatch, type JsonObject, notFound } from '../base/index.ts'
 import { type Database, type Db, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import {
   type AccountCascade,
-  type AccountPresence,
   findIntegrations,
   type IntegrationCache,
   type IntegrationRecord,
@@ -81,13 +80,13 @@ export interface IntegratedAccountChange {
   readonly version?: number | undefined
 }
 
-/** Who changes an account; without a kind an application. */
+/** Who changes an account: `link` is the customer, anyone else the application. */
 export interface WriterScope extends EnvironmentRef {
   readonly kind?: 'team' | 'environment' | 'link'
 }
 
 function writerOf({ kind }: WriterScope): ContextWriter {
-  return kind === 'team' ? 'team' : 'application'
+  return kind === 'link' ? 'customer' : 'application'
 }
 
 /** Holds the rules of the account's definition on a change of its context. @throws Failure INVALID_FIELD, DEFINITION_INVALID */
@@ -310,12 +309,10 @@ export async function deleteIntegratedAccount(
 }
 
 /** What integrations ask of the accounts of their installations. */
-export function installationAccounts(deps: DeleteDependencies): AccountCascade & AccountPresence {
+export function installationAccounts(deps: DeleteDependencies): AccountCascade {
   return {
     deleteByInstallation: deleteAccountsByInstallation.bind(undefined, deps),
     stopByInstallations: deps.triggers.stopByInstallations,
-    existOfInstallation: async (tx, environmentId, id) =>
-      (await listIntegratedAccountIds(tx, environmentId, id, 1)).length > 0,
   }
 }
 

@@ -11,7 +11,7 @@ import {
   isSecretField,
   type RevocationResult,
 } from '../formats/index.ts'
-import { accountSecrets, createRedaction, tokensIn } from '../proxy/index.ts'
+import { callSecrets, createRedaction, tokensIn } from '../proxy/index.ts'
 import { Redactor } from '../redaction/index.ts'
 import { findReservedKeys } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
@@ -23,7 +23,7 @@ type AuthorizationDependencies = Pick<AccountDependencies, 'http' | 'evaluator' 
 
 /** An account that is being connected: it has no row yet. */
 export interface AuthorizationTarget {
-  readonly plan: Pick<Plan, 'credentials' | 'secrets'>
+  readonly plan: Pick<Plan, 'credentials' | 'secrets' | 'tokenFieldsSent'>
   /** Key of the credentials that the customer chose. */
   readonly credential: string
   readonly environmentId: string
@@ -72,7 +72,7 @@ export async function completeAuthorization(
     rules.complete(context, scope, back),
   )
   if (result.kind === 'failed') return result
-  const redaction = new Redactor(() => [...known, ...target.plan.secrets, ...accountSecrets(scope.account)])
+  const redaction = new Redactor(() => [...known, ...callSecrets(target.plan, scope.account)])
   return { ...result, context: withoutSecrets(result.context, redaction) }
 }
 
@@ -150,7 +150,7 @@ async function withRedaction<Result extends { readonly kind: string }>(
   const outcome = await catchFailure(() => run(context))
   const result = outcome instanceof Failure ? failedBy(outcome, otherwise) : outcome
   if (!isFailed(result)) return result
-  const redaction = new Redactor(() => [...known, ...plan.secrets, ...accountSecrets(account), ...sentSecrets(sent)])
+  const redaction = new Redactor(() => [...known, ...callSecrets(plan, account), ...sentSecrets(sent)])
   const { providerError } = result
   return {
     ...result,

@@ -1,10 +1,8 @@
-import { invalidFields, type JsonObject, parseJson } from '../base/index.ts'
+import { type JsonObject, parseJson } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
-import type { Plan } from '../definitions/index.ts'
 import type { TokenSet } from '../formats/index.ts'
 import type { EnvironmentRef, IntegratedAccount } from './account.ts'
 import { assertNoReservedKeys, contextKeysFromRedirect, contextKeysFromToken, contextPatchFrom } from './context.ts'
-import { findSuppliedHosts } from './context-rules.ts'
 import {
   type CreateDependencies,
   getEnabledDefinition,
@@ -60,7 +58,7 @@ export async function connectAccount(
   const { credential, fields, grant } = input
   const definition = await getEnabledDefinition(deps, tx, scope, input.environmentIntegrationId)
   const collected = collectForMethod(chooseCredential(definition.plan.credentials, { credential }), fields)
-  const patch = contextPatchFrom(contextOf(definition.plan, collected, input))
+  const patch = contextPatchFrom(contextOf(collected, input))
   return await storeNewAccount(deps, tx, scope, definition, {
     ...input,
     collected,
@@ -107,22 +105,19 @@ export async function reconnectAccount(
     credential,
     credentials,
     token: grant?.token,
-    contextOf: (plan, collected) => contextOf(plan, collected, input),
+    contextOf: (collected) => contextOf(collected, input),
     isFromCustomer: true,
     terms,
     enteredVersion,
   })
 }
 
-/** The session's keys, and over them those of the grant. @throws Failure CONTEXT_KEY_RESERVED, INVALID_FIELD for keys of the session */
+/** The session's keys, and over them those of the grant. @throws Failure CONTEXT_KEY_RESERVED */
 function contextOf(
-  plan: Plan,
   { connect, secrets, secretNames }: CollectedCredentials,
   { context, grant }: Pick<ConnectAccountInput, 'context' | 'grant'>,
 ): JsonObject {
   assertNoReservedKeys(context, secretNames)
-  const supplied = findSuppliedHosts(plan, connect, context)
-  if (supplied.length > 0) throw invalidFields(supplied)
   if (grant === undefined) return context
   const credentials = Object.fromEntries(Object.entries(secrets).map(([name, text]) => [name, parseJson(text)]))
   const fromToken = contextKeysFromToken(connect.token ?? NO_RULES, grant.token, context, credentials)

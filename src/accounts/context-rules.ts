@@ -3,14 +3,15 @@ import type { ConnectPlan, Plan } from '../definitions/index.ts'
 import { type Field, findValueProblem, isSecretField } from '../formats/index.ts'
 
 /**
- * Who writes a context. `team`: a caller with a team token. `application`: an environment token, also through a form or an action
- * that it runs. `webhook`: a request of the third party. `definition`: the definition itself, by the answer of its token endpoint or
- * the actions that connect an account. `entry`: credentials are entered together with it.
+ * Who writes a context. `application`: a token of the environment or of its team. `customer`: the form for a connected account.
+ * `action`: an action that a caller runs, from arguments or the third party's answers. `webhook`: a request of the third party.
+ * `definition`: the definition itself, by the answer of its token endpoint or the actions that connect an account. `entry`:
+ * credentials are entered together with it.
  */
-export type ContextWriter = 'team' | 'application' | 'webhook' | 'definition' | 'entry'
+export type ContextWriter = 'application' | 'customer' | 'action' | 'webhook' | 'definition' | 'entry'
 
 /** Writers that may not move an account to another host: its credentials were entered for the one before. */
-const BOUND_WRITERS: readonly ContextWriter[] = ['application', 'webhook']
+const BOUND_WRITERS: readonly ContextWriter[] = ['customer', 'action', 'webhook']
 
 /** A change of an account's context. */
 interface ContextWrite {
@@ -26,8 +27,8 @@ interface ContextWrite {
 
 /**
  * Holds the rules of the definition's fields on every write of a context, and binds credentials to the host they were entered for: a
- * key that decides a host without a limit stays as it is, unless a team token or the definition changes it, or credentials are
- * entered with it.
+ * key that decides a host without a limit stays as it is, unless the application or the definition changes it, or credentials
+ * are entered with it.
  *
  * @throws Failure INVALID_FIELD with every finding under `context`
  */
@@ -55,17 +56,9 @@ function findContextViolations({ plan, connect, context, before, writer }: Conte
   })
 }
 
-/** Violations for keys of a link session that decide a host although the customer is not asked for them. */
-export function findSuppliedHosts(plan: Plan, connect: ConnectPlan, context: JsonObject): readonly Violation[] {
-  const isAsked = (key: string) => connect.fields.some(({ name }) => name === key)
-  return Object.keys(context)
-    .filter((key) => plan.openHostNames.has(key) && !isAsked(key))
-    .map(hostViolation)
-}
-
 function hostViolation(key: string): Violation {
   const description =
-    'decides the host to which the credentials of the account are sent: enter them anew together with it, or change it with a team token'
+    'decides the host to which the credentials of the account are sent: enter them anew together with it, or let the application change it'
   return { field: fieldOf(key), description, rule: 'context.host' }
 }
 

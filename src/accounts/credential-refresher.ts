@@ -58,7 +58,7 @@ export function createCredentialRefresher(deps: RefresherDependencies): Credenti
       const account = storedAccountOf(access)
       if (account === undefined) throw new Error('an account without an environment has no stored context')
       assertNoReservedKeys(context, Object.keys(access.credentials))
-      const writer = isOfDefinition ? 'definition' : 'application'
+      const writer = isOfDefinition ? 'definition' : 'action'
       await deps.database.transaction((tx) => storeContext(deps, tx, account, context, writer))
     },
   }

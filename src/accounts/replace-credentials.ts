@@ -62,7 +62,7 @@ export interface CredentialsReplacement {
   /** A token that was granted by the customer's consent. Absent: the fields may contain one, or the stored one stays. */
   readonly token?: TokenSet | undefined
   /** Context keys to change beside the visible fields, over which they take precedence; null removes one. */
-  readonly contextOf?: (plan: Plan, collected: CollectedCredentials) => JsonObject
+  readonly contextOf?: (collected: CollectedCredentials) => JsonObject
   /** The new credentials may be of another account of the third party. */
   readonly isIdentityChangeConfirmed?: boolean | undefined
   /**
@@ -100,7 +100,7 @@ export async function replaceCredentials(
   const kept = connect === present ? storedValues(connect, stored, context) : {}
   const wasMoved = isMoved(account, definition)
   const { collected, isElsewhere } = collectReplacement({ plan, connect, kept, context, wasMoved }, given)
-  const patch = contextPatchOf(collected, given.contextOf?.(plan, collected) ?? {})
+  const patch = contextPatchOf(collected, given.contextOf?.(collected) ?? {})
   assertContextRules({ plan, connect, context: patch.keys, before: context, writer: 'entry' })
   const replacement = {
     ...given,
@@ -133,8 +133,8 @@ interface PresentCredentials {
 }
 
 /**
- * The given values over those that are kept. Of an account that moves to another host no secret is: they were entered for the host
- * before.
+ * The given values over those that are kept. Of an account that a customer moves to another host no secret is: they were entered for
+ * the host before.
  *
  * @throws Failure CREDENTIALS_INVALID, SECRET_MASKED, CONTEXT_KEY_RESERVED
  */
@@ -143,9 +143,9 @@ function collectReplacement(
   { credentials, contextOf, isFromCustomer }: CredentialsReplacement,
 ): { readonly collected: CollectedCredentials; readonly isElsewhere: boolean } {
   const collected = collectForMethod(connect, { ...kept, ...credentials })
-  const { keys, removed } = contextPatchOf(collected, contextOf?.(plan, collected) ?? {})
+  const { keys, removed } = contextPatchOf(collected, contextOf?.(collected) ?? {})
   const change = { ...keys, ...Object.fromEntries(removed.map((name) => [name, null])) }
-  const isElsewhere = wasMoved || movesHost(plan, context, change)
+  const isElsewhere = wasMoved || (isFromCustomer === true && movesHost(plan, context, change))
   if (isFromCustomer !== true && !isElsewhere) return { collected, isElsewhere }
   const visible = connect.fields.filter((field) => !isSecretField(field)).map(({ name }) => name)
   const valuesOf = (values: JsonObject) => canonicalJson(visible.map((name) => values[name] ?? null))

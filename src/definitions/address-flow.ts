@@ -5,6 +5,7 @@ import { type CredentialAt, listCredentialsAt } from './check-credentials.ts'
 import { listFormFields } from './check-forms.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { listFields } from './schema-walk.ts'
+import { listReadsOfVariable } from './value-reads.ts'
 
 /** An address of a config, with its path. */
 export interface AddressAt {
@@ -80,10 +81,17 @@ export function findDivertibleSecrets(
   )
   if (open.length === 0) return []
   const credentials = listCredentialsAt(config.credentials ?? null)
+  const reachOfPlace = (path: DotPath) =>
+    reachOf(
+      path,
+      credentials.find((at) => startsWith(path, at.path)),
+      addresses,
+    )
   return secretPaths.flatMap((path) => {
-    const credential = credentials.find((at) => startsWith(path, at.path))
-    const isReached = reachOf(path, credential, addresses)
-    const address = open.find(isReached)
+    // A variable is sent where it is read.
+    const places = path[0] === 'environment_variables' ? listReadsOfVariable(config, path) : [path]
+    const reaches = places.map(reachOfPlace)
+    const address = open.find((at) => reaches.some((isReached) => isReached(at)))
     return address === undefined ? [] : [{ path, address }]
   })
 }
@@ -92,14 +100,15 @@ export function findDivertibleSecrets(
 const REQUESTS_OF_ACCOUNT: readonly DotPath[number][] = ['verification', 'identity']
 
 /**
- * Which addresses a secret reaches: one of a credential's settings the addresses of its token requests, and any other one, such
- * as a header, every address.
+ * Which addresses a secret reaches: one of a credential's settings the addresses of its token requests, one by which received
+ * webhooks are verified none, and any other one, such as a header, every address.
  */
 function reachOf(
   path: DotPath,
   credential: CredentialAt | undefined,
   addresses: readonly AddressAt[],
 ): (address: AddressAt) => boolean {
+  if (path[0] === 'webhook' && path[1] !== 'subscription') return () => false
   const within = credential === undefined ? undefined : path[credential.path.length]
   if (credential === undefined || within === undefined || REQUESTS_OF_ACCOUNT.includes(within)) return () => true
   const isOfToken = (at: AddressAt) =>

@@ -50,6 +50,7 @@ import type {
   RetryRules,
 } from './plan.ts'
 import { settingsAsDoubles } from './schema-walk.ts'
+import { listTokenFieldsSent } from './value-reads.ts'
 import { compileSubscription, type SubscriptionPlan } from './webhook-subscription.ts'
 
 /** An upstream that hangs delays the other runs of its account for so long, five times with pauses between. */
@@ -75,6 +76,7 @@ export function compilePlan(written: JsonObject): Plan {
     return [resource, plans] as const
   })
   let secrets: readonly string[] | undefined
+  let tokenFieldsSent: ReadonlySet<string> | undefined
   let openHostNames: ReadonlySet<string> | undefined
   let webhook: WebhookPlan | undefined
   let subscription: SubscriptionPlan | undefined
@@ -95,6 +97,11 @@ export function compilePlan(written: JsonObject): Plan {
       if (definition !== undefined)
         subscription ??= compileSubscription(definition, (request) => compileStepRequest(parsed, 'webhook', request))
       return subscription
+    },
+    get tokenFieldsSent() {
+      const names = tokenFieldsSent ?? listTokenFieldsSent(config)
+      tokenFieldsSent = names
+      return names
     },
     get openHostNames() {
       openHostNames ??= findOpenHostNames(config)

@@ -33,6 +33,8 @@ export interface Plan {
   readonly webhookSubscription: SubscriptionPlan | undefined
   /** Credential material that is written out in the definition; must be masked in everything that shows a call. */
   readonly secrets: readonly string[]
+  /** Fields of a token response that authenticate requests, beside the token itself; see `listTokenFieldsSent`. */
+  readonly tokenFieldsSent: ReadonlySet<string>
   /** Names of the account's values that decide a host without a limit; see `findOpenHostNames`. */
   readonly openHostNames: ReadonlySet<string>
   /** Fields of the forms for connected accounts. */

@@ -4,7 +4,7 @@ import { type Database, findDatabaseProblem } from '../database/index.ts'
 import { movesMore } from '../definitions/index.ts'
 import type { Lease } from '../due-work/index.ts'
 import { environmentRoots } from '../expressions/index.ts'
-import { accountSecrets } from '../proxy/index.ts'
+import { callSecrets } from '../proxy/index.ts'
 import { Redactor } from '../redaction/index.ts'
 import { describeError, type Logger } from '../telemetry/index.ts'
 import {
@@ -127,7 +127,7 @@ async function load(deps: ProcessingDeps, { stored, attemptsExhausted }: Lease<Q
 function sourceSecrets({ plan, values }: InboundSource): readonly string[] {
   const { credentials, environmentVariables, connection } = values
   const webhook = connection?.webhook ?? null
-  return [...plan.secrets, ...accountSecrets({ credentials: { ...credentials, webhook }, environmentVariables })]
+  return callSecrets(plan, { credentials: { ...credentials, webhook }, environmentVariables })
 }
 
 /** With the payload that was made when it was received, unless a transform changes more than that: it is not stored. */

@@ -1,4 +1,4 @@
-import { accountSecrets } from '../proxy/index.ts'
+import { callSecrets } from '../proxy/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
 import type { HeaderList } from './inbound-event.ts'
 import type { InboundSource } from './source.ts'
@@ -25,11 +25,11 @@ export function redactRequest(
   { headers, query }: StoredRequestHead,
 ): StoredRequestHead {
   const { credentials, environmentVariables, connection } = values
-  const known = accountSecrets({
+  const known = callSecrets(plan, {
     credentials: { ...credentials, webhook: connection?.webhook ?? null },
     environmentVariables,
   })
-  const secrets = [...plan.secrets, ...known].filter(({ length }) => length >= SECRET_LENGTH_MIN)
+  const secrets = known.filter(({ length }) => length >= SECRET_LENGTH_MIN)
   const hasSecret = (value: string) => secrets.some((secret) => value.includes(secret))
   return {
     headers: headers.map(([name, value]) => [name, SECRET_HEADER.test(name) || hasSecret(value) ? SECRET_MASK : value]),

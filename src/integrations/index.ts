@@ -53,7 +53,7 @@ export {
   updateIntegration,
 } from './integration.ts'
 export type { Integration } from './integration-view.ts'
-export { REAUTHORIZATION_KIND } from './moved-hosts.ts'
+export { REAUTHORIZATION_KIND } from './override-difference.ts'
 export { type CatalogRow, selectCatalogRows } from './sql/catalog.ts'
 export {
   type DefinitionVersions,
@@ -70,5 +70,5 @@ export {
   listVisibleNames,
   type Sharing,
 } from './sql/integrations.ts'
-export type { AccountPresence, IntegrationDeps } from './stored-config.ts'
+export type { IntegrationDeps } from './stored-config.ts'
 export { type UpsertDefinitionInput, upsertDefinition } from './upsert-definition.ts'

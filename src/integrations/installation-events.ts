@@ -1,6 +1,6 @@
 import type { Tx } from '../database/index.ts'
 import { appendEvents, type EventType, payloadOf } from '../events/index.ts'
-import type { OverrideDifference } from './moved-hosts.ts'
+import type { OverrideDifference } from './override-difference.ts'
 import type { EnvironmentIntegrationRecord } from './sql/installations.ts'
 
 /**

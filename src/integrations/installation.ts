@@ -5,14 +5,8 @@ import type { EnvironmentScope } from '../tenancy/index.ts'
 import { findMissingSecrets } from './diverted-secrets.ts'
 import { recordInstallationEvent } from './installation-events.ts'
 import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
-import {
-  assertMayMoveHosts,
-  compareOverrides,
-  type InstallerScope,
-  type OverrideDifference,
-  startReauthorization,
-} from './moved-hosts.ts'
 import { checkSecretExfiltration } from './override-allowlist.ts'
+import { compareOverrides, type OverrideDifference, startReauthorization } from './override-difference.ts'
 import {
   type EnvironmentIntegrationFilter,
   type EnvironmentIntegrationRecord,
@@ -61,12 +55,12 @@ export interface EnvironmentIntegrationInput {
  *
  * @throws Failure RESOURCE_NOT_FOUND also for an integration that its owner does not share, INTEGRATION_GRANT_REQUIRED,
  * DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every finding of the override, ALREADY_INSTALLED naming the
- * existing installation when something of it would have to change, TEAM_TOKEN_REQUIRED as `assertMayMoveHosts`
+ * existing installation when something of it would have to change
  */
 export async function createEnvironmentIntegration(
   deps: IntegrationDeps,
   tx: Tx,
-  scope: InstallerScope,
+  scope: EnvironmentScope,
   input: EnvironmentIntegrationInput,
 ): Promise<EnvironmentIntegration> {
   const { integrationId, showInCatalog = false, isEnabled = true, override = {} } = input
@@ -74,8 +68,6 @@ export async function createEnvironmentIntegration(
   const before = await findEnvironmentIntegrationOf(tx, scope.environmentId, integrationId)
   const prepared = await prepareOverride(deps, scope, integration, override, before?.override)
   const { config = {} } = integration
-  if (before === undefined)
-    await assertMayMoveHosts(deps, tx, scope, { config, before: {}, after: prepared.masked, installationId: undefined })
   const ids = { environmentId: scope.environmentId, id: newId(), integrationId }
   const fields = { showInCatalog, isEnabled, override: prepared.masked }
   const record = before === undefined ? await insertEnvironmentIntegration(tx, ids, fields) : undefined
@@ -157,12 +149,12 @@ export interface EnvironmentIntegrationChange {
  * under the lock of its row.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; DEFINITION_INVALID, URL_NOT_ALLOWED, SECRET_MASKED with every
- * finding of the override that would result; TEAM_TOKEN_REQUIRED as `assertMayMoveHosts`; RATE_LIMITED as `startTask`
+ * finding of the override that would result; RATE_LIMITED as `startTask`
  */
 export async function updateEnvironmentIntegration(
   deps: IntegrationDeps,
   tx: Tx,
-  scope: InstallerScope,
+  scope: EnvironmentScope,
   change: EnvironmentIntegrationChange,
 ): Promise<EnvironmentIntegration> {
   const { id, version, showInCatalog, isEnabled } = change
@@ -230,8 +222,8 @@ async function prepareOverride(
 async function mergeOverride(
   deps: IntegrationDeps,
   tx: Tx,
-  scope: InstallerScope,
-  { id, version, replaceOverride = false, reauthorizeAccounts = false }: EnvironmentIntegrationChange,
+  scope: EnvironmentScope,
+  { id, version, replaceOverride = false }: EnvironmentIntegrationChange,
   given: JsonObject,
 ): Promise<{ readonly override: JsonObject; readonly change: OverrideDifference }> {
   const stored = (await lockEnvironmentIntegration(tx, scope.environmentId, id)) ?? installationNotFound(id)
@@ -239,17 +231,9 @@ async function mergeOverride(
   const integration = await findIntegration(tx, stored.integrationId)
   if (integration === undefined) throw new Error(`no integration ${stored.integrationId}, which is installed`)
   const override = replaceOverride ? given : deepMerge(stored.override, given)
-  const {
-    masked,
-    given: secrets,
-    storeSecrets,
-  } = await prepareOverride(deps, scope, integration, override, stored.override)
-  const { config = {} } = integration
-  const [before, installationId] = [stored.override, stored.id]
-  const newSecrets = reauthorizeAccounts ? Object.keys(secrets) : undefined
-  await assertMayMoveHosts(deps, tx, scope, { config, before, after: masked, installationId, newSecrets })
+  const { masked, storeSecrets } = await prepareOverride(deps, scope, integration, override, stored.override)
   await storeSecrets(tx, overrideSecretRef(stored))
-  return { override: masked, change: compareOverrides(config, before, masked) }
+  return { override: masked, change: compareOverrides(integration.config ?? {}, stored.override, masked) }
 }
 
 /** @param existing absent: it was deleted this moment */

@@ -20,13 +20,6 @@ import type { IntegrationRecord } from './sql/integrations.ts'
 export interface IntegrationDeps {
   readonly secrets: Pick<SecretStore, 'get' | 'put' | 'remove'>
   readonly checkUrls: CheckUrls
-  readonly accounts: AccountPresence
-}
-
-/** Asks for accounts, which belong to a module above this one. */
-export interface AccountPresence {
-  /** Whether accounts are connected through the installation. */
-  existOfInstallation(tx: Db, environmentId: string, environmentIntegrationId: string): Promise<boolean>
 }
 
 /** A checked config ready to be stored. */
@@ -201,7 +194,7 @@ function replaceLeaves(
  * The name of the secret at a path: a JSON pointer (RFC 6901), which unlike a dotted path distinguishes `a.b` from a key
  * named `a.b`.
  */
-export function secretNameAt(path: DotPath): string {
+function secretNameAt(path: DotPath): string {
   return path.map((step) => `/${escapeKey(String(step))}`).join('')
 }
 

@@ -189,7 +189,7 @@ export async function storePostConnectForm(
   { environmentId, id }: FormAccountRef,
   { context, version }: { readonly context: JsonObject; readonly version?: number | undefined },
 ): Promise<IntegratedAccount> {
-  const account = await updateIntegratedAccount(deps, tx, { environmentId }, { id, context, version })
+  const account = await updateIntegratedAccount(deps, tx, { environmentId, kind: 'link' }, { id, context, version })
   await appendAccountEvent(tx, { environmentId, id }, 'post_connect_form_submitted')
   return account
 }

@@ -1,12 +1,13 @@
-import { Failure } from '../base/index.ts'
+import { canonicalJson, Failure, type JsonObject } from '../base/index.ts'
 import type { Plan, StepPlan } from '../definitions/index.ts'
+import { Redactor } from '../redaction/index.ts'
 import { type ActionState, computedOutcome, runStep, shouldRunStep } from './action-step.ts'
 import { dependenciesForStep, withContextPatch } from './credential-refresh.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { assertNoScalar, toRecords } from './extract.ts'
 import type { ActionOutcome, ActionRun, ActionStepResult, CallOutcome } from './outcome.ts'
 import type { PageStep } from './pages.ts'
-import { createRedaction, redactFailure, tokensIn } from './redaction.ts'
+import { callSecrets, redactFailure, tokensIn } from './redaction.ts'
 import type { AccountAccess, ActionRequest, NamedActionRequest } from './request.ts'
 import { assertNotReserved, findAction, isReserved } from './resolve-target.ts'
 
@@ -121,7 +122,7 @@ async function runNextStep(
   }
 }
 
-/** Stores the changes of the context. It is readable through the API, so credentials in it are masked. */
+/** Stores the changes of the context. It is readable through the API, so a change that holds a credential is an error. */
 async function saveContext(
   { accountReporter }: CallDependencies,
   plan: Plan,
@@ -130,11 +131,28 @@ async function saveContext(
 ): Promise<ActionOutcome> {
   if (Object.keys(patch).length === 0) return outcome
   try {
-    await accountReporter?.updateContext(access, createRedaction(plan, access).redactObject(patch), isOfDefinition)
+    assertNoSecrets(callSecrets(plan, access), patch)
+    await accountReporter?.updateContext(access, patch, isOfDefinition)
     return outcome
   } catch (error) {
     return failedAction(error)
   }
+}
+
+/** A shorter secret, such as a PIN, may be in a value by chance. */
+const SECRET_LENGTH_MIN = 8
+
+/** @throws Failure DEFINITION_INVALID naming the keys of a change that hold secrets of the call */
+function assertNoSecrets(secrets: readonly string[], patch: JsonObject): void {
+  const redaction = new Redactor(() => secrets.filter(({ length }) => length >= SECRET_LENGTH_MIN))
+  const keys = Object.keys(patch).filter((key) => {
+    const { [key]: value = null } = patch
+    return canonicalJson(redaction.redactJson(value)) !== canonicalJson(value)
+  })
+  if (keys.length === 0) return
+  const advice =
+    'the context is shown to its readers: read the credential where it is sent, as {{oauth.token.access_token}}'
+  throw new Failure('DEFINITION_INVALID', `update_context would store a credential as ${keys.join(', ')}; ${advice}`)
 }
 
 function failedAction(error: unknown): ActionOutcome {

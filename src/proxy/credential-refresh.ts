@@ -3,7 +3,6 @@ import type { Redactor } from '../redaction/index.ts'
 import type { CallContext } from './call-context.ts'
 import type { AccountSignal, CallDependencies, CredentialRefresher } from './dependencies.ts'
 import type { ClassifiedOutcome } from './outcome.ts'
-import { accountSecrets } from './redaction.ts'
 import type { AccountAccess } from './request.ts'
 
 const FORBIDDEN = 403
@@ -16,19 +15,19 @@ const FORBIDDEN = 403
  * @throws Failure of `send`; TOKEN_REQUEST_FAILED
  */
 export async function withCredentialRefresh<Outcome extends ClassifiedOutcome>(
-  deps: Pick<CallDependencies, 'credentialRefresher' | 'accountReporter' | 'redaction'>,
+  deps: Pick<CallDependencies, 'credentialRefresher' | 'accountReporter' | 'redaction' | 'secretsOf'>,
   context: CallContext,
   send: () => Promise<Outcome>,
   isRepeatable = true,
 ): Promise<Outcome> {
-  const { credentialRefresher, accountReporter, redaction } = deps
+  const { credentialRefresher, accountReporter, redaction, secretsOf } = deps
   const first = await send()
   const { request } = context
   if (request.target.kind === 'verification') return first
   const refreshed = needsRefresh(first) ? await credentialRefresher?.refresh(context.access, request.signal) : undefined
   if (refreshed !== undefined) {
     context.access = refreshed
-    redaction.setSecrets('renewed', () => accountSecrets(refreshed))
+    redaction.setSecrets('renewed', () => secretsOf(refreshed))
     if (!isRepeatable) return first
   }
   const outcome = refreshed === undefined ? first : await send()

@@ -4,7 +4,7 @@ import type { HttpClient } from '../egress/index.ts'
 import type { Evaluator } from '../expressions/index.ts'
 import type { Redactor } from '../redaction/index.ts'
 import type { RateLimitInfo } from './outcome.ts'
-import { createRedaction } from './redaction.ts'
+import { callSecrets, createRedaction } from './redaction.ts'
 import type { AccountAccess } from './request.ts'
 import { RequestLine } from './request-line.ts'
 
@@ -35,6 +35,8 @@ export interface CallDependencies extends ProxyDependencies {
   readonly sealer: Sealer
   /** Redacts every secret of the call; each stage adds the secrets it puts on a request. */
   readonly redaction: Redactor
+  /** The secrets of an account's renewed credentials. */
+  readonly secretsOf: (access: AccountAccess) => string[]
   /** Of the account; expressions read what `environmentRoots` allows. */
   readonly environmentVariables: JsonObject
   /** Names the last request of the call in its errors. */
@@ -61,6 +63,7 @@ export function dependenciesForCall(
   return {
     ...deps,
     redaction: createRedaction(plan, account),
+    secretsOf: (access) => callSecrets(plan, access),
     environmentVariables,
     requestLine: new RequestLine(),
     owner: environmentId ?? '',

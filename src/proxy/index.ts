@@ -29,6 +29,6 @@ export type {
 } from './outcome.ts'
 export type { PageDelayed, PageStep } from './pages.ts'
 export { type ApiProxy, createProxy } from './proxy.ts'
-export { accountSecrets, authorizationSecrets, createRedaction, tokensIn } from './redaction.ts'
+export { authorizationSecrets, callSecrets, createRedaction, tokensIn } from './redaction.ts'
 export type { AccountAccess, ActionRequest, CallTarget, PreviewRequest, ProxyRequest } from './request.ts'
 export { sendRaw } from './send-raw.ts'

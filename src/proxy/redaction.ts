@@ -1,34 +1,44 @@
 import { Failure, isJsonNumber, isJsonObject, type Json, type JsonObject, parseJson } from '../base/index.ts'
 import { type Plan, secretTexts } from '../definitions/index.ts'
+import { isSecretName } from '../expressions/index.ts'
 import { type AuthorizationEffect, type ListingState, mapQuery } from '../formats/index.ts'
 import { Redactor, SECRET_MASK } from '../redaction/index.ts'
 import type { CallDependencies } from './dependencies.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess } from './request.ts'
 
-/** Fields of a token response that are no secrets. */
-const PUBLIC_TOKEN_FIELDS: ReadonlySet<string> = new Set(['token_type', 'scope', 'expires_in', 'expires_at'])
+/** Fields of a token response that are no secrets, though their names say token. */
+const PUBLIC_TOKEN_FIELDS: ReadonlySet<string> = new Set(['token_type', 'token_url', 'token_endpoint'])
 
-/** Long texts without blanks are treated as tokens: signatures, sessions, results of action steps. */
-const TOKEN = /^\S{16,}$/
+/** Long texts without blanks are treated as tokens: signatures, sessions, results of action steps. Addresses and UUIDs are none. */
+const TOKEN = /^(?!https?:|urn:|[^@\s]+@|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$)\S{16,}$/i
 /** Limits of the search for tokens in the results of steps. */
 const TOKENS_MAX = 1_000
 const LEAVES_MAX = 10_000
 
-/**
- * A redactor with the secrets of a call: credentials and token response of the account, encrypted values of the definition and
- * of the environment's variables. Secrets that the call gets later (refreshed credentials, signatures) are added to it.
- */
-export function createRedaction(plan: Plan, access: AccountAccess): Redactor {
-  return new Redactor(() => [...plan.secrets, ...accountSecrets(access)])
+/** What of a definition decides what is secret in a call. */
+export type SecretRules = Pick<Plan, 'secrets' | 'tokenFieldsSent'>
+
+/** A redactor with the secrets of a call. Those that the call gets later (refreshed credentials, signatures) are added to it. */
+export function createRedaction(plan: SecretRules, access: CallValues): Redactor {
+  return new Redactor(() => callSecrets(plan, access))
 }
 
-/** The secrets of an account. */
-export function accountSecrets({
-  credentials,
-  environmentVariables,
-}: Pick<AccountAccess, 'credentials' | 'environmentVariables'>): string[] {
-  return [...credentialTexts(credentials), ...secretTexts({ environment_variables: environmentVariables })]
+type CallValues = Pick<AccountAccess, 'credentials' | 'environmentVariables'>
+
+/**
+ * The secrets of a call, and only they: what the definition holds encrypted, its variables whose names say secret, what was
+ * collected as password or brought encrypted by a webhook, and of a token response the tokens, what the definition sends as
+ * credential, and what is named like one. Addresses, versions, names and ids in a token response are data.
+ */
+export function callSecrets({ secrets, tokenFieldsSent }: SecretRules, access: CallValues): string[] {
+  const { oauth = null, ...collected } = access.credentials
+  return [
+    ...secrets,
+    ...Object.values(collected).flatMap(textsIn),
+    ...tokenTexts(oauth, tokenFieldsSent),
+    ...secretTexts({ environment_variables: access.environmentVariables }),
+  ]
 }
 
 /** The secrets of an authorization: its values, and the tokens and signatures within them. */
@@ -137,22 +147,33 @@ export function redactFailure(
   return redacted
 }
 
-/**
- * Every text and number in a credential, except public token fields; also the leaves of JSON within a text.
- */
-function credentialTexts(value: Json, name = ''): string[] {
-  if (PUBLIC_TOKEN_FIELDS.has(name)) return []
-  if (Array.isArray(value)) return value.flatMap((item: Json) => credentialTexts(item))
-  if (isJsonObject(value)) return Object.entries(value).flatMap(([key, item]) => credentialTexts(item, key))
+/** Every text and number in a credential, and what is named like a secret in the JSON that a text may hold. */
+function textsIn(value: Json): string[] {
+  if (Array.isArray(value) || isJsonObject(value)) return Object.values(value).flatMap((item: Json) => textsIn(item))
   if (isJsonNumber(value)) return [String(value)]
-  return typeof value === 'string' ? [value, ...jsonLeaves(value)] : []
+  return typeof value === 'string' ? [value, ...tokenTexts(parsedDocument(value), NONE)] : []
 }
 
-function jsonLeaves(text: string): string[] {
-  if (!/^\s*[[{]/.test(text)) return []
+const NONE: ReadonlySet<string> = new Set()
+
+/** The texts and numbers below names that say secret or are given. @param sent names of fields that are secrets */
+function tokenTexts(value: Json, sent: ReadonlySet<string>): string[] {
+  if (Array.isArray(value)) return value.flatMap((item: Json) => tokenTexts(item, sent))
+  if (!isJsonObject(value)) return []
+  return Object.entries(value).flatMap(([name, item]) => {
+    // `token` is the response as a whole in `{oauth: {token}}`.
+    const isContainer = name === 'token' && isJsonObject(item)
+    const isSecret = !isContainer && !PUBLIC_TOKEN_FIELDS.has(name) && (sent.has(name) || isSecretName(name))
+    return isSecret ? textsIn(item) : tokenTexts(item, sent)
+  })
+}
+
+/** JSON within a text, such as the key of a service account; `null` for any other text. */
+function parsedDocument(text: string): Json {
+  if (!/^\s*[[{]/.test(text)) return null
   try {
-    return credentialTexts(parseJson(text))
+    return parseJson(text)
   } catch {
-    return []
+    return null
   }
 }

@@ -23,7 +23,7 @@ function rules(context: JsonObject, writer: ContextWriter, before: JsonObject = 
   return () => assertContextRules({ plan: PLAN, connect: PLAN.credentials[0], context, before, writer })
 }
 
-describe.each<ContextWriter>(['team', 'application', 'webhook', 'definition', 'entry'])(
+describe.each<ContextWriter>(['application', 'customer', 'action', 'webhook', 'definition', 'entry'])(
   'a context written by %s',
   (writer) => {
     it.each<JsonObject>([{ region: 'evil' }, { region: 'eu.evil.example/' }, { region: 7 }, { plan: 'b' }])(
@@ -45,12 +45,12 @@ describe.each<ContextWriter>(['team', 'application', 'webhook', 'definition', 'e
 describe('the host of an account whose definition does not limit it', () => {
   const moved = { instance_url: 'https://elsewhere.example' }
 
-  it.each<ContextWriter>(['application', 'webhook'])('is not changed by %s', (writer) => {
+  it.each<ContextWriter>(['customer', 'action', 'webhook'])('is not changed by %s', (writer) => {
     expect(rules(moved, writer)).toThrow('INVALID_FIELD')
     expect(rules({ instance_url: null }, writer)).toThrow('INVALID_FIELD')
   })
 
-  it.each<ContextWriter>(['team', 'definition', 'entry'])('is changed by %s', (writer) => {
+  it.each<ContextWriter>(['application', 'definition', 'entry'])('is changed by %s', (writer) => {
     expect(rules(moved, writer)).not.toThrow()
   })
 })

@@ -82,13 +82,12 @@ async function connected(wire: Client['wire'], config: JsonObject = CONFIG) {
 const { call: callMethod } = ProxyService.method
 
 describe.each(inTurn(app.clients()))('an override that moves the hosts of accounts over $wire', ({ wire }) => {
-  it('is rejected of an environment token, and says what to choose', async () => {
+  it('is taken of an environment token, which is the application: calls go there', async () => {
     const { client, move, call } = await connected(wire)
-    const error = await client.callError(update, move)
-    expect(error).toMatchObject({ reason: 'TEAM_TOKEN_REQUIRED' })
-    expect(error.message).toContain('reauthorize_accounts')
     await client.ok(callMethod, call)
-    expect(received).toEqual({ before: ['customer-key'], after: [] })
+    await client.ok(update, move)
+    await client.ok(callMethod, call)
+    expect(received).toEqual({ before: ['customer-key'], after: ['customer-key'] })
   })
 
   it('ends their credentials with the answer when it asks for that, before any task has run', async () => {
@@ -146,17 +145,6 @@ describe.each(inTurn(app.clients()))('an override that moves the hosts of accoun
     })
     const changed = await client.ok(EventService.method.listEvents, { subject_id: accountId })
     expect((changed.events as unknown as JsonObject[])[0]?.type).toBe('integrated_account:authentication_error')
-  })
-
-  it('needs a team token while secrets of the definition or override would stay', async () => {
-    const { client, move } = await connected(wire, { ...CONFIG, headers: { authorization: 'Bearer of-the-team' } })
-    const asked = { ...move, reauthorize_accounts: true }
-    expect(await client.callError(update, asked)).toMatchObject({
-      reason: 'TEAM_TOKEN_REQUIRED',
-      message: expect.stringContaining('headers.authorization'),
-    })
-    const override = { base_url: after, headers: { authorization: 'Bearer of-the-environment' } }
-    await client.ok(update, { ...asked, override })
   })
 
   it('asked for again, or without other hosts, ends nothing', async () => {

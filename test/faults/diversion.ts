@@ -1,6 +1,6 @@
 /**
- * Every address of a definition, found in its schema × every root of a placeholder in it × every way to write such a value × two
- * attackers: another team that installs the definition, and an environment token of the owner's team. Every secret is a canary;
+ * Every address of a definition, found in its schema × every root of a placeholder in it × every way to write such a value × three
+ * attackers: another team that installs the definition, a customer, and a caller of methods and actions. Every secret is a canary;
  * the attacker's host listens, and none may arrive there.
  */
 
@@ -35,7 +35,7 @@ const report = await runDiversionGuard(
 await product.stop()
 removeDataDir(dataDir)
 for (const line of [...report.leaks, ...report.unknown]) process.stderr.write(`${line}\n`)
-reportAtLeast('diversion/attacks', report.attacks, 'attacks', 1_500 / EVERY_NTH)
-reportAtLeast('diversion/reached', report.reached, 'attacks', 300 / EVERY_NTH)
+reportAtLeast('diversion/attacks', report.attacks, 'attacks', 1_000 / EVERY_NTH)
+reportAtLeast('diversion/reached', report.reached, 'attacks', 50 / EVERY_NTH)
 reportAtMost('diversion/leaks', report.leaks.length, 'secrets', 0)
 reportAtMost('diversion/unknown', report.unknown.length, 'settings', 0)

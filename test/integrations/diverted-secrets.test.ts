@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
-import { createDefinitionCache, updateEnvironmentIntegration } from '../../src/integrations/index.ts'
+import { createDefinitionCache } from '../../src/integrations/index.ts'
 import { shipped } from '../catalog/shipped.ts'
 import { integrationsFixture } from './fixture.ts'
 
-const { database, tx, deps, secrets, own, other, addIntegration, install } = await integrationsFixture()
+const { tx, secrets, own, other, addIntegration, install } = await integrationsFixture()
 const KEY: JsonObject = { name: 'api_key', type: 'password', required: true }
 
 /** What calls of an installation run on, as text; a secret that is withheld is not in it. */
@@ -86,43 +86,30 @@ describe('secrets of an integration of another team', () => {
   })
 })
 
-describe('an environment token', () => {
-  const environment = { ...own, kind: 'environment' as const }
-  const patch = (id: string, override: JsonObject, scope: typeof environment | typeof own, isUsed = false) => {
-    const accounts = { existOfInstallation: async () => isUsed }
-    const change = { id, override }
-    return database.transaction((each) => updateEnvironmentIntegration({ ...deps, accounts }, each, scope, change))
-  }
-
+describe('an override of the own team', () => {
   it.each<[string, JsonObject]>([
-    ['the base address', { base_url: 'https://elsewhere.example' }],
-    ['the address of a method', { resources: { a: { list: { path: '/', base_url: 'https://elsewhere.example' } } } }],
-    ['a variable in an address', { environment_variables: { HOST: 'elsewhere.example' } }],
-    [
-      'where next links may lead',
-      { pagination: { format: 'link_header', config: { allowed_origins: ['https://elsewhere.example'] } } },
-    ],
-    ['the pattern of a field in an address', { credentials: { config: { fields: [KEY, { name: 'host' }] } } }],
-  ])('changes %s only while there is nothing to protect', async (_, override) => {
-    const config: JsonObject = {
-      base_url: 'https://{{env.HOST?:api.vendor.example}}',
-      credentials: {
-        format: 'api_key',
-        config: { fields: [KEY, { name: 'host', pattern: '^eu[.]vendor[.]example$' }] },
-      },
-      resources: { b: { list: { path: '/', base_url: 'https://{{host}}' } } },
+    ['Salesforce, whose instance the token response names', shipped('salesforce').config as JsonObject],
+    ['Tableau, whose server the customer names', shipped('tableau').config as JsonObject],
+  ])('holds the secrets that the definition reads elsewhere than at such a host: %s', async (_, config) => {
+    const environment_variables = {
+      CLIENT_ID: 'c',
+      CLIENT_SECRET: 'secret-of-the-team',
+      WEBHOOK_SECRET: 'secret-of-hooks',
     }
-    const plain = await install({ integrationId: (await addIntegration({ config })).id })
-    await expect(patch(plain.id, override, environment, true)).rejects.toMatchObject({ reason: 'TEAM_TOKEN_REQUIRED' })
-    await expect(patch(plain.id, override, environment)).resolves.toBeDefined()
-
-    const used = await install({ integrationId: (await addIntegration({ config })).id })
-    await expect(patch(used.id, override, { ...own, kind: 'team' } as never, true)).resolves.toBeDefined()
+    const text = await effective(config, { environment_variables }, own)
+    expect(text).toContain('secret-of-the-team')
+    expect(text).toContain('secret-of-hooks')
   })
 
-  it('changes what decides no host at any time', async () => {
-    const { id } = await install({ integrationId: (await addIntegration()).id })
-    const override = { label: 'Ours', environment_variables: { WORKSPACE: 'a' }, retry: { max_attempts: 2 } }
-    await expect(patch(id, override, environment, true)).resolves.toBeDefined()
+  it('holds no secret that a method sends to such a host', async () => {
+    const config: JsonObject = {
+      base_url: '{{context.instance_url}}/v1',
+      credentials: { format: 'api_key', config: { fields: [KEY] } },
+      resources: { a: { list: { path: '/a', headers: { 'x-app': '{{env.APP_SECRET}}' } } } },
+    }
+    const override = { environment_variables: { APP_SECRET: 'secret-of-the-team' } }
+    await expect(effective(config, override, own)).rejects.toMatchObject({
+      violations: [expect.objectContaining({ rule: 'url.diverts_secret' })],
+    })
   })
 })

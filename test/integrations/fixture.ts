@@ -39,7 +39,7 @@ export async function integrationsFixture() {
   const { database, target } = await testDatabase()
   const tx = database.pool
   const secrets = createSecretStore(parseKeyRing(generateKeyRingText('k1')))
-  const deps = { secrets, checkUrls, accounts: { existOfInstallation: async () => false } }
+  const deps = { secrets, checkUrls }
   const first = await bootstrap(database)
   if (first === undefined) throw new Error('a fresh database has an operator')
   const own: EnvironmentScope = { teamId: first.teamId, environmentId: first.environmentId }

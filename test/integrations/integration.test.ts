@@ -24,7 +24,6 @@ const removed: string[] = []
 const removalDeps = {
   ...deps,
   accounts: {
-    ...deps.accounts,
     deleteByInstallation: async (_: Db, environmentId: string, id: string) => {
       removed.push(`${environmentId} ${id}`)
       return 0

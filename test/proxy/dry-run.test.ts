@@ -157,13 +157,33 @@ describe('a secret is masked wherever a template puts it', () => {
     expect(`${shown.url} ${shown.headers['x-a']} ${shown.body}`).toContain('***')
   })
 
-  test('also when it makes the address', async () => {
-    const token = { instance_url: 'https://Canary-Host.example/base/', expires_in: 7200, token_type: 'Bearer' }
+  const TOKEN = {
+    access_token: CANARY,
+    id_token: OTHER,
+    session: 'a-session',
+    tenant: { api_key: 'an-api-key', id: 42 },
+    instance_url: 'https://acme.example/base/',
+    api_version: 'v1',
+    expires_in: 7200,
+    token_type: 'Bearer',
+  }
+
+  test.each<[string, JsonObject, string]>([
+    ['its address', { base_url: '{{oauth.token.instance_url}}' }, 'https://acme.example/base/items'],
+    ['a version', { path: '/{{oauth.token.api_version}}/{{oauth.token.expires_in}}' }, '/v1/7200'],
+    ['an id', { path: '/{{oauth.token.tenant.id}}' }, '/42'],
+    ['a name', { path: '/{{oauth.token.token_type}}' }, '/Bearer'],
+    ['the token', { path: '/{{oauth.token.access_token}}' }, '/***'],
+    ['another token', { path: '/{{oauth.token.id_token}}' }, '/***'],
+    ['a key', { path: '/{{oauth.token.tenant.api_key}}' }, '/***'],
+    ['what is sent as credential', { path: '/x', query: { s: '{{oauth.token.session}}' } }, '/x?s=***'],
+  ])('of a token response %s', async (_what, { base_url, ...method }, expected) => {
     const config = {
-      base_url: '{{oauth.token.instance_url}}',
-      resources: { things: { get: { path: '/7200/Bearer' } } },
+      ...(base_url === undefined ? {} : { base_url }),
+      resources: { things: { get: { path: '/items', ...method } } },
     }
-    expect((await engine.preview(config, GET, account({ oauth: { token } }))).url).toBe('***/7200/Bearer')
+    const { url } = await engine.preview(config, GET, account({ oauth: { token: TOKEN } }))
+    expect(url.replace(engine.upstream.url, '')).toBe(expected)
   })
 
   test('a short one only as a separate word', async () => {

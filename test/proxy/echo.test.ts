@@ -116,13 +116,35 @@ describe('a third party that repeats what it was sent', () => {
     renewed = undefined
   })
 
-  test('into the context, which anybody may read', async () => {
-    script({ request: 'GET /x', answer: { json: { org: 'acme', api_token: SECRET } } })
+  test('into the context, which anybody may read: an error names the key, and nothing is stored', async () => {
+    script({ request: 'GET /x', answer: { json: { org: 'acme', mine: SECRET } } })
     const steps = [{ type: 'request', config: { path: '/x' } }, { type: 'update_context' }]
     const target = { kind: 'action', action: 'run' } as const
-    const run = await engine.runAction(config({ actions: { run: { steps } } }), { target }, account)
-    expect(run.outcome.kind).toBe('ok')
-    expect(stored.at(-1)).toEqual({ org: 'acme', api_token: '***' })
+    const before = stored.length
+    const { outcome } = await engine.runAction(config({ actions: { run: { steps } } }), { target }, account)
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      failure: { reason: 'DEFINITION_INVALID', publicMessage: expect.stringContaining('a credential as mine;') },
+    })
+    expect(stored).toHaveLength(before)
+  })
+
+  test('beside ids and addresses, which are stored as they are', async () => {
+    const token = {
+      access_token: SECRET,
+      team_id: 'T9TK3CUKW',
+      owner: 'https://api.example.com/users/AAAAAAAAAAAAAAAA',
+      hub: 12,
+    }
+    script({ request: 'GET /x', answer: { json: { team: 'T9TK3CUKW', hub: 12, user: token.owner } } })
+    const steps = [{ type: 'request', config: { path: '/x' } }, { type: 'update_context' }]
+    const target = { kind: 'action', action: 'run' } as const
+    await engine.runAction(
+      config({ actions: { run: { steps } } }),
+      { target },
+      { credentials: { api_key: SECRET, oauth: { token } } },
+    )
+    expect(stored.at(-1)).toEqual({ team: 'T9TK3CUKW', hub: 12, user: token.owner })
   })
 
   test('in what it states about its limit, also with success', async () => {

@@ -223,9 +223,7 @@ export type UpdateEnvironmentIntegrationRequest = Message<"patchbay.v1.UpdateEnv
   /**
    * Whether the accounts have to be connected again when `override` sends requests to hosts to which none were sent. With
    * the answer their credentials are sent nowhere any more; a task (`reauthorize_accounts`) removes them and puts the
-   * accounts to `needs_reauth`. An environment token may move hosts so, when it gives the secrets of the override anew and
-   * the definition has none; without it only a team token may, once there are secrets or accounts. False: the accounts
-   * keep their credentials. Without other hosts it changes nothing.
+   * accounts to `needs_reauth`. False: the accounts keep their credentials. Without other hosts it changes nothing.
    *
    * @generated from field: bool reauthorize_accounts = 7;
    */
@@ -355,8 +353,7 @@ export const EnvironmentIntegrationService: GenService<{
    *
    * Failures: RESOURCE_NOT_FOUND for an unknown integration or one that its owner does not share,
    * INTEGRATION_GRANT_REQUIRED, ALREADY_INSTALLED with the existing id in `ResourceInfo` when the installation differs,
-   * DEFINITION_INVALID with every finding of the override, SECRET_MASKED, URL_NOT_ALLOWED, TEAM_TOKEN_REQUIRED for an
-   * override that sends secrets of the definition to another host. Nothing is stored then.
+   * DEFINITION_INVALID with every finding of the override, SECRET_MASKED, URL_NOT_ALLOWED. Nothing is stored then.
    * Idempotent in effect; with `request_id` a repetition gets the first answer also after a change.
    *
    * @generated from rpc patchbay.v1.EnvironmentIntegrationService.CreateEnvironmentIntegration
@@ -395,9 +392,7 @@ export const EnvironmentIntegrationService: GenService<{
    * (RFC 7396) unless `replace_override` is set. The next call through the installation sees the change.
    *
    * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, DEFINITION_INVALID for the override that would result, SECRET_MASKED,
-   * URL_NOT_ALLOWED; TEAM_TOKEN_REQUIRED for an override that sends requests to another host while there are secrets or
-   * connected accounts, unless `reauthorize_accounts` ends them; RATE_LIMITED while too many tasks of the environment have
-   * not ended. Idempotent.
+   * URL_NOT_ALLOWED; RATE_LIMITED while too many tasks of the environment have not ended. Idempotent.
    *
    * @generated from rpc patchbay.v1.EnvironmentIntegrationService.UpdateEnvironmentIntegration
    */

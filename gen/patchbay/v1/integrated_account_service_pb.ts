@@ -702,7 +702,7 @@ export const IntegratedAccountService: GenService<{
    * request changes nothing. Works on sandbox accounts too. Status and credentials are untouched.
    *
    * Failures: RESOURCE_NOT_FOUND, ETAG_MISMATCH, CONTEXT_KEY_RESERVED, INVALID_FIELD for a value that the field of the definition
-   * does not take, and for a key that decides the host of the account's credentials, which a team token changes. Idempotent.
+   * does not take. Idempotent.
    *
    * @generated from rpc patchbay.v1.IntegratedAccountService.UpdateIntegratedAccount
    */

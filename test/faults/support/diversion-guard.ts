@@ -29,7 +29,10 @@ export interface DiversionReport {
   readonly unknown: readonly string[]
 }
 
-type Attacker = 'other team' | 'environment token'
+/** The application, with its environment token, is none: it holds the credentials it administers. */
+const ATTACKERS = ['other team', 'customer', 'caller'] as const
+
+type Attacker = (typeof ATTACKERS)[number]
 
 /** A server that keeps everything it is sent, and answers everything well. */
 async function startHost() {
@@ -201,6 +204,8 @@ const ROOTS: Readonly<
 
 /** One way of writing a value. */
 interface Writer {
+  /** Who may write so beside another team. */
+  readonly by?: Attacker
   readonly of: readonly ('environment' | 'account' | 'call')[]
   /** What the attacker's installation, account and calls hold. */
   readonly installation?: (attacker: string) => JsonObject
@@ -260,7 +265,7 @@ const WRITERS: Readonly<Record<string, Writer>> = {
       await send('PATCH', `/integrated-account/${account}`, { context: { host: url } })
     },
   },
-  'field at creation': { of: ['account'], account: (url) => ({ credentials: { host: url } }) },
+  'field at creation': { by: 'customer', of: ['account'], account: (url) => ({ credentials: { host: url } }) },
   'context at creation': { of: ['account'], account: (url) => ({ context: { host: url } }) },
   'another key at creation': { of: ['account'], account: (url) => ({ context: { site: url } }) },
   'context by PATCH': {
@@ -277,11 +282,14 @@ const WRITERS: Readonly<Record<string, Writer>> = {
       send('PATCH', `/integrated-account/${account}/credentials`, { credentials: { host: url } }),
   },
   'an action': {
+    by: 'caller',
     of: ['account'],
     afterwards: (send, { account }, url) =>
       send('POST', `/proxy/_/set_host?integrated_account_id=${account}`, { args: { host: url } }),
   },
-  'a call': { of: ['call'] },
+  'a call': { by: 'caller', of: ['call'] },
+  // The control: the secrets reach the third party.
+  nothing: { by: 'caller', of: ['environment', 'account', 'call'] },
 }
 
 /** Fields of the account: with a pattern that only the third party matches, or any. */
@@ -293,7 +301,7 @@ export interface DiversionPlan {
   readonly everyNth: number
 }
 
-/** Every address of a definition × every root of a placeholder × every writer × both attackers, with a canary in every secret. */
+/** Every address of a definition × every root of a placeholder × every writer × every attacker, with a canary in every secret. */
 export async function runDiversionGuard(target: DiversionTarget, plan: DiversionPlan): Promise<DiversionReport> {
   await using vendor = await startHost()
   await using attacker = await startHost()
@@ -305,8 +313,9 @@ export async function runDiversionGuard(target: DiversionTarget, plan: Diversion
     for (const [root, { placeholder, of }] of Object.entries(ROOTS))
       for (const [how, writer] of Object.entries(WRITERS))
         for (const kind of FIELD_KINDS)
-          for (const who of ['other team', 'environment token'] as const) {
+          for (const who of ATTACKERS) {
             if (!writer.of.includes(of) || (kind === 'pattern' && of !== 'account')) continue
+            if (who !== 'other team' && who !== writer.by) continue
             at += 1
             if (at % plan.everyNth !== 0) continue
             attacks += 1
@@ -314,7 +323,8 @@ export async function runDiversionGuard(target: DiversionTarget, plan: Diversion
             const config = definitionOf(row, address, vendor.url, fieldsOf(kind, vendor.url))
             await attack(target, owner, { config, writer, who, vendor: vendor.url, attacker: attacker.url })
             const found = attacker.take()
-            const own = who === 'other team' ? CANARIES.filter((each) => each !== CUSTOMER_SECRET) : CANARIES
+            // What the attacker has entered itself is its own.
+            const own = who === 'caller' ? CANARIES : CANARIES.filter((each) => each !== CUSTOMER_SECRET)
             for (const canary of own)
               if (found.includes(canary)) leaks.push(`${canary}: ${setting} = ${root}, ${how}, fields ${kind}, ${who}`)
             const sent = vendor.take()
