@@ -9,6 +9,8 @@ import { scratchDirectory } from './test/support/scratch-files.ts'
 // The reporter names it at the end.
 process.env.TEST_SEED ??= String(randomInt(2 ** 31))
 process.env.TMPDIR ??= scratchDirectory()
+// A zone with summer time: a time that is read as local would be an hour or two wrong.
+process.env.TZ = 'Europe/Berlin'
 
 /** Where CI wants the results as JSON. */
 const { TEST_REPORT } = process.env

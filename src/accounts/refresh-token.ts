@@ -183,13 +183,24 @@ export async function refreshToken(
   lease: Lease<TokenRefresh>,
   startedAtMs: number,
 ): Promise<ResolvedAccount | undefined> {
-  const result = await requestToken(deps, rules, resolved, startedAtMs)
+  const result = await requestToken(deps, rules, resolved, startedAtMs).catch(async (error: unknown) => {
+    await giveBack(deps, lease)
+    throw error
+  })
   if (result.kind !== 'granted') return await recordErrorAndThrow(deps, resolved, lease, result)
   const stored = await storeWithRetry(deps, () =>
     deps.database.transaction((tx) => storeToken(deps, tx, resolved, { rules, lease, token: result.token })),
   )
   if (stored === undefined) await revokeIfDeleted(deps, resolved, result.token)
   return stored
+}
+
+/** Ends a lease whose holder failed for a reason that is nobody's answer: others need not wait until it expires. */
+async function giveBack({ database, random }: RefreshDependencies, lease: Lease<TokenRefresh>): Promise<void> {
+  const error = { kind: 'transient', message: 'the request failed unexpectedly', retryAfterSeconds: undefined } as const
+  const retryDelayMs = tokenRetryDelayMs(error, lease.failures + 1, random)
+  const failed = failedRefresh({ error: tokenErrorJson(error), retryDelayMs, isFinal: false })
+  await settleDue(database.pool, TOKEN_REFRESHES, lease, failed)
 }
 
 /**

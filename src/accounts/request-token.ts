@@ -50,7 +50,8 @@ export async function requestToken(
 
 function timeoutSignal({ clock }: Pick<RequestDependencies, 'clock'>, startedAtMs: number): AbortSignal {
   const leftMs = startedAtMs + TOKEN_REQUESTS_TIMEOUT_MS - clock.monotonicMs()
-  return leftMs > 0 ? AbortSignal.timeout(leftMs) : AbortSignal.abort()
+  // A signal counts whole milliseconds.
+  return leftMs > 0 ? AbortSignal.timeout(Math.ceil(leftMs)) : AbortSignal.abort()
 }
 
 async function catchTokenError(request: () => Promise<TokenResult>): Promise<TokenResult> {

@@ -66,6 +66,7 @@ export { findUnstorable, findUnstorableText, isStorableNumber, type JsonFinding,
 export { LazyMap } from './lazy-map.ts'
 export { LongPollHub } from './long-poll-hub.ts'
 export { MicroBatcher } from './micro-batcher.ts'
+export { parseTime } from './parse-time.ts'
 export { PollLoop, type PollLoopDeps, type PollLoopSpec } from './poll-loop.ts'
 export { REGIONS, type Region } from './regions.ts'
 export {

@@ -25,14 +25,17 @@ export interface DueWork<Work extends object> {
    * Works on a row.
    *
    * @param requestedMs `Clock.monotonicMs` before the claim, from which a holder counts that may have been suspended
-   * @returns `undefined`: the lease has ended, or is left to expire
+   * @returns `undefined`: the lease has ended, or is left to expire. What it throws is tried again
    */
   work(lease: Lease<Work>, requestedMs: number): Promise<DueResult | undefined>
 }
 
+/** Until work is tried again that threw. */
+const RETRY_MS = 10_000
+
 /**
  * One round: leases the rows that have been due the longest, works on them and settles the leases. With nothing due it is one
- * look at an index.
+ * look at an index. The lease of work that throws is given back.
  *
  * @returns whether more rows may be due
  */
@@ -44,8 +47,13 @@ export async function runDue<Work extends object>(
   const leases = await claimDue(database.pool, table, { leaseId: newId(), leaseMs, regions, limit: batch })
   const ended = await Promise.allSettled(
     leases.map(async (lease) => {
-      const result = await work(lease, requestedMs)
-      if (result !== undefined) await endLease(database, table, lease, result)
+      try {
+        const result = await work(lease, requestedMs)
+        if (result !== undefined) await endLease(database, table, lease, result)
+      } catch (error) {
+        await settleDue(database.pool, table, lease, { delayMs: Math.min(leaseMs, RETRY_MS) })
+        throw error
+      }
     }),
   )
   for (const each of ended) if (each.status === 'rejected') throw each.reason

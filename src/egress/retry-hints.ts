@@ -1,4 +1,4 @@
-import { toDouble } from '../base/index.ts'
+import { parseTime, toDouble } from '../base/index.ts'
 
 /** Statuses of client errors that say nothing about the request itself (RFC 9110 §15.5.9, RFC 8470 §5.2, RFC 6585 §4). */
 const TRANSIENT_CLIENT_ERRORS: ReadonlySet<number> = new Set([408, 425, 429])
@@ -27,7 +27,7 @@ export function parseRetryAfter(value: unknown, now: Date): number | undefined {
   const number = typeof value === 'string' && DECIMAL.test(value.trim()) ? Number(value) : toDouble(value)
   if (typeof number === 'number') return Number.isFinite(number) ? bounded(secondsFromNumber(number, now)) : undefined
   if (typeof value !== 'string' || value.trim() === '') return undefined
-  const date = Date.parse(value)
+  const date = parseTime(value)
   return Number.isNaN(date) ? undefined : bounded((date - now.getTime()) / 1000)
 }
 

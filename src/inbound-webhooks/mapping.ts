@@ -6,6 +6,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
+  parseTime,
   suggest,
   toDouble,
 } from '../base/index.ts'
@@ -174,7 +175,7 @@ const TIME_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 function readTime(value: Json | undefined, name: string): Date | null {
   if (value === undefined || value === null) return null
-  const ms = isJsonNumber(value) ? epochMs(toDouble(value)) : typeof value === 'string' ? Date.parse(value) : Number.NaN
+  const ms = isJsonNumber(value) ? epochMs(toDouble(value)) : typeof value === 'string' ? parseTime(value) : Number.NaN
   if (Number.isNaN(ms) || ms < 0 || ms > TIME_MS_MAX)
     throw wrong(`${name} must be a time: RFC 3339, or seconds or milliseconds since 1970`)
   return new Date(ms)

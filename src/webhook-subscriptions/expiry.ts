@@ -1,4 +1,4 @@
-import { Failure, isJsonNumber, type Json, type Random, toDouble } from '../base/index.ts'
+import { Failure, isJsonNumber, type Json, parseTime, type Random, toDouble } from '../base/index.ts'
 import { durationSeconds, type SubscriptionPlan } from '../definitions/index.ts'
 
 /** A renewal is due this share of the life before its end. */
@@ -32,7 +32,7 @@ export function readExpiry(value: Json | undefined, now: Date): Date | undefined
 function timeOfText(text: string, now: Date): number {
   const seconds = durationSeconds(text)
   if (seconds !== undefined) return now.getTime() + seconds * 1_000
-  return /^\d{1,16}(\.\d{1,9})?$/.test(text) ? unixTime(Number(text)) : Date.parse(text)
+  return /^\d{1,16}(\.\d{1,9})?$/.test(text) ? unixTime(Number(text)) : parseTime(text)
 }
 
 function unixTime(value: number): number {

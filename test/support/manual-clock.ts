@@ -10,7 +10,8 @@ interface Sleeper {
 export class ManualClock implements Clock {
   readonly #sleepers = new Set<Sleeper>()
   #nowMs: number
-  #elapsedMs = 0
+  /** With a fraction, as the machine's clock has. */
+  #elapsedMs = 1_000.618_034
   #fellAsleep = Promise.withResolvers<void>()
 
   constructor(start: Date) {

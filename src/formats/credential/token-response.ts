@@ -6,6 +6,7 @@ import {
   type JsonObject,
   parseDotPath,
   parseJson,
+  parseTime,
   toDouble,
 } from '../../base/index.ts'
 import { isTransientStatus, parseRetryAfter } from '../../egress/index.ts'
@@ -213,7 +214,7 @@ const LIFETIME_MS_MAX = 10 * 365 * 24 * 3_600_000
 export function parseExpiry(value: Json | undefined, now: Date, unitMs = 1_000): Date | undefined {
   const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : toDouble(value)
   if (typeof number === 'number' && !Number.isNaN(number)) return boundExpiry(expiryMs(number, now, unitMs), now)
-  return typeof value === 'string' ? boundExpiry(Date.parse(value), now) : undefined
+  return typeof value === 'string' ? boundExpiry(parseTime(value), now) : undefined
 }
 
 function expiryMs(number: number, now: Date, unitMs: number): number {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DAY_MS, Failure, HOUR_MS, isJsonObject, type Json, type JsonObject } from '../../base/index.ts'
+import { DAY_MS, Failure, HOUR_MS, isJsonObject, type Json, type JsonObject, parseTime } from '../../base/index.ts'
 import { compileTemplate, renderText, renderValue } from '../../expressions/index.ts'
 import { type FormatChoice, formatUnion, getFormat, withSchema } from '../format.ts'
 import { nameText, refineWith, templateText } from '../schema-types.ts'
@@ -195,7 +195,7 @@ function innerPosition(position: JsonObject): JsonObject {
 }
 
 function parseDate(value: Json): Date {
-  const moment = new Date(String(value))
+  const moment = new Date(parseTime(String(value)))
   if (Number.isNaN(moment.getTime()))
     throw new Failure('PLACEHOLDER_UNRESOLVED', 'start and end of a window must be dates such as 2024-01-31T00:00:00Z')
   return moment

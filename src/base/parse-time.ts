@@ -1,0 +1,13 @@
+/** How a text ends that names its offset or zone. */
+const ZONE = /(?:Z|GMT|UTC?|[ECMP][SD]T|[+-]\d{2}:?\d{2})\s*(?:\([^)]*\))?\s*$/i
+const DATE_ONLY = /^\s*[+-]?\d{4,6}(?:-\d{2}){0,2}\s*$/
+
+/**
+ * Epoch milliseconds of a time that somebody else wrote, as `Date.parse` reads it, except that a time without an offset is in UTC
+ * whatever the machine's zone is. `NaN` for anything else.
+ */
+export function parseTime(text: string): number {
+  if (ZONE.test(text) || DATE_ONLY.test(text)) return Date.parse(text)
+  const inUtc = Date.parse(`${text.trimEnd()}Z`)
+  return Number.isNaN(inUtc) ? Date.parse(`${text} UTC`) : inUtc
+}
