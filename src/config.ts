@@ -54,6 +54,14 @@ export const SETTINGS = {
     'Key encryption keys, `id:base64[,id:base64…]`, 32 bytes each; the first one writes. Default: generated into the data directory; required with DATABASE_URL.',
     z.string().optional(),
   ),
+  encryptionKeysFile: setting(
+    'PATCHBAY_ENCRYPTION_KEYS_FILE',
+    'File with these keys, instead of PATCHBAY_ENCRYPTION_KEYS; lines separate keys as commas do. Processes take over a change within 10 seconds.',
+    z
+      .string()
+      .transform((path) => resolve(path))
+      .optional(),
+  ),
   bootstrapToken: setting(
     'PATCHBAY_BOOTSTRAP_TOKEN',
     'The first team token, instead of a random one: 32 to 256 visible ASCII characters.',
@@ -263,6 +271,8 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const config: Config = Object.fromEntries(entries)
   if ((config.tlsCert === undefined) !== (config.tlsKey === undefined))
     throw new ConfigError('PATCHBAY_TLS_CERT and PATCHBAY_TLS_KEY go together: set both or neither')
+  if (config.encryptionKeys !== undefined && config.encryptionKeysFile !== undefined)
+    throw new ConfigError('PATCHBAY_ENCRYPTION_KEYS_FILE takes the place of PATCHBAY_ENCRYPTION_KEYS: set one of them')
   return config
 }
 

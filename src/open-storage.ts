@@ -1,6 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { link, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { hostname } from 'node:os'
 import { systemClock } from './base/index.ts'
 import { type Config, ConfigError } from './config.ts'
 import {
@@ -14,18 +12,10 @@ import {
   readServerVersion,
   startEmbeddedServer,
 } from './database/index.ts'
-import {
-  createSecretStore,
-  findUnreadableKey,
-  generateKeyRingText,
-  type KeyRing,
-  parseKeyRing,
-  type SecretStore,
-} from './secrets/index.ts'
+import { type OpenedKeyRing, openKeyRing } from './open-key-ring.ts'
+import { createSecretStore, findUnreadableKey, KeyRingWatch, type SecretStore } from './secrets/index.ts'
 import type { Logger } from './telemetry/index.ts'
 
-const KEY_FILE = 'encryption.key'
-const KEY_ID = 'local'
 const EMBEDDED_DATABASE = 'postgres'
 
 /** Below it, `FOR UPDATE SKIP LOCKED` on partitions and what migrations use is not there. */
@@ -40,6 +30,8 @@ export interface Storage extends AsyncDisposable {
    */
   readonly backgroundDatabase?: Database
   readonly secrets: SecretStore
+  /** The key encryption keys, and where they come from. Absent in tests. */
+  readonly keys?: OpenedKeyRing
   /** The embedded PostgreSQL, unless DATABASE_URL names another. */
   readonly embedded: EmbeddedServer | undefined
   /** Health check of the database, once started; restarts an embedded server that died. Absent in tests. */
@@ -52,6 +44,12 @@ export interface StorageOptions {
   readonly applicationName: string
   /** Whether it is `patchbay start`, of which a data directory has one at a time. All other commands share it. */
   readonly isStart: boolean
+  /**
+   * What is done with the key encryption keys. `check`: the command does not begin when one is missing; `announce`: nor does a
+   * process that stays, which also tells others which keys it has, and takes over a changed key file; `open`: nothing, for
+   * commands about keys. Default: `check`.
+   */
+  readonly keyUse?: 'check' | 'announce' | 'open'
   readonly logger: Logger
 }
 
@@ -65,12 +63,12 @@ export interface StorageOptions {
 export async function openStorage(config: Config, options: StorageOptions): Promise<Storage> {
   await using opened = new AsyncDisposableStack()
   const embedded = config.databaseUrl === undefined ? await startOrJoinEmbedded(config, options, opened) : undefined
-  const keyRing = await openKeyRing(config)
+  const keys = await openKeyRing(config)
   const connection = { target: targetOf(config, embedded), applicationName: options.applicationName }
   const database = opened.use(new Database({ ...connection, poolMax: config.databasePoolMax }))
   await checkServer(config, database)
   await migrate(database)
-  await checkKeys(config, database, keyRing)
+  const processId = await useKeys(config, options, database, keys, opened)
   const databaseWatch = opened.use(watchDatabase(config, connection, options.logger))
   const backgroundDatabase = options.isStart
     ? opened.use(new Database({ ...connection, poolMax: config.databasePoolMax }))
@@ -80,7 +78,8 @@ export async function openStorage(config: Config, options: StorageOptions): Prom
   return {
     database,
     backgroundDatabase,
-    secrets: createSecretStore(keyRing),
+    secrets: createSecretStore(keys.ring, processId),
+    keys,
     embedded,
     databaseWatch,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
@@ -130,12 +129,46 @@ async function checkServer({ databaseUrl, dataDir }: Config, { pool }: Database)
   throw new ConfigError(`${name}: the server is PostgreSQL ${Math.floor(version / 10_000)}, and 14 or newer is needed`)
 }
 
-/** @throws ConfigError when stored secrets are encrypted under a key that is not configured */
-async function checkKeys(config: Config, { pool }: Database, keyRing: KeyRing): Promise<void> {
-  const keyId = await findUnreadableKey(pool, keyRing)
-  if (keyId === undefined) return
+/**
+ * Checks the key encryption keys, and announces those of a process that stays.
+ *
+ * @returns the id under which they are announced
+ * @throws ConfigError when stored secrets are encrypted under a key that is not configured
+ */
+async function useKeys(
+  config: Config,
+  { applicationName, keyUse = 'check', logger }: StorageOptions,
+  database: Database,
+  { ring, source }: OpenedKeyRing,
+  opened: AsyncDisposableStack,
+): Promise<string | undefined> {
+  if (keyUse === 'open') return undefined
+  if (keyUse === 'check') {
+    assertComplete(config, await findUnreadableKey(database.pool, ring))
+    return undefined
+  }
+  const watch = opened.use(
+    new KeyRingWatch({
+      database,
+      ring,
+      readText: source.file === undefined ? undefined : source.readText,
+      name: `${applicationName} ${hostname()}:${process.pid}`,
+      clock: systemClock,
+      random: Math.random,
+      logger,
+    }),
+  )
+  assertComplete(config, await watch.start())
+  return watch.id
+}
+
+/** @throws ConfigError when a key is missing */
+function assertComplete(config: Config, missingKey: string | undefined): void {
+  if (missingKey === undefined) return
   const where = config.databaseUrl === undefined ? config.dataDir : 'the database of DATABASE_URL'
-  throw new ConfigError(`PATCHBAY_ENCRYPTION_KEYS lacks the key ${keyId} that secrets in ${where} are encrypted under`)
+  throw new ConfigError(
+    `PATCHBAY_ENCRYPTION_KEYS lacks the key ${missingKey} that secrets in ${where} are encrypted under`,
+  )
 }
 
 function messageOf(error: unknown): string {
@@ -157,42 +190,4 @@ function targetOf({ databaseUrl: url }: Config, embedded: EmbeddedServer | undef
     }
   if (url === undefined) throw new Error('neither an embedded database nor DATABASE_URL')
   return { kind: 'url', url }
-}
-
-/**
- * The configured keys, or with the embedded database the key in the data directory, generated on the first start.
- *
- * With DATABASE_URL the key must be configured: one in the data directory would be lost with this machine while the data survives.
- */
-async function openKeyRing(config: Config): Promise<KeyRing> {
-  if (config.encryptionKeys !== undefined) return readKeyRing('PATCHBAY_ENCRYPTION_KEYS', config.encryptionKeys)
-  if (config.databaseUrl !== undefined) {
-    const example = 'k1:$(openssl rand -base64 32)'
-    throw new ConfigError(`PATCHBAY_ENCRYPTION_KEYS is required with DATABASE_URL, for example ${example}`)
-  }
-  const file = join(config.dataDir, KEY_FILE)
-  if (!existsSync(file)) await writeNew(file, `${generateKeyRingText(KEY_ID)}\n`)
-  return readKeyRing(file, readFileSync(file, 'utf8').trim())
-}
-
-function readKeyRing(source: string, text: string): KeyRing {
-  try {
-    return parseKeyRing(text)
-  } catch (error) {
-    throw new ConfigError(`${source} ${error instanceof Error ? error.message : String(error)}`)
-  }
-}
-
-/**
- * Writes a file that only its owner may read, unless it exists.
- *
- * It appears with its whole content (written to a temporary file, then linked), so another process never reads half a key.
- */
-async function writeNew(file: string, text: string): Promise<void> {
-  const temporary = `${file}.${process.pid}`
-  await writeFile(temporary, text, { mode: 0o600 })
-  await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error
-  })
-  await rm(temporary)
 }

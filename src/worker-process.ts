@@ -25,6 +25,8 @@ import { linkSessionCleaner } from './link-sessions/index.ts'
 import { contextObjectCleaner, contextObjectUploader } from './object-store/index.ts'
 import { type ExecuteRun, type QueuedRun, unservedRegionMonitor } from './runs/index.ts'
 import { findTriggersOfResource, startHintedRuns } from './schedules/index.ts'
+import { sealedValuesOf } from './sealed-values.ts'
+import { dataKeyRotator } from './secrets/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
 import { createTaskRunner, taskCleaner } from './tasks/index.ts'
 import type { Logger } from './telemetry/index.ts'
@@ -150,6 +152,7 @@ function maintenanceLoops(modules: Modules, logger: Logger): readonly PollLoopSp
     clientSecretWatch(modules),
     contextObjectUploader(modules),
     contextObjectCleaner(modules),
+    dataKeyRotator({ ...modules, sealedValues: sealedValuesOf(modules.secrets, modules.objects) }),
     linkSessionCleaner(modules.links),
     createTaskRunner({ database, random: Math.random, logger }, [
       ...DELIVERY_TASKS,

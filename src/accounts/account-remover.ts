@@ -11,6 +11,7 @@ import type { Db } from '../database/index.ts'
 import { compilePlan } from '../definitions/index.ts'
 import { type DueResult, type DueWorkDeps, type Lease, runDue } from '../due-work/index.ts'
 import type { TokenError } from '../formats/index.ts'
+import type { SealedColumn } from '../secrets/index.ts'
 import { revokeAuthorization } from './authorization.ts'
 import type { AccountDependencies, NamedSubscription } from './dependencies.ts'
 import { requestToken } from './request-token.ts'
@@ -76,6 +77,15 @@ function canRevoke(resolved: ResolvedAccount): boolean {
 /** Whether the account could not be used any more, so that its deletion must not depend on it. */
 function isUnusable(error: unknown): error is Failure {
   return error instanceof Failure && ['DEFINITION_INVALID', 'SECRET_UNREADABLE'].includes(error.reason)
+}
+
+/** What deleted accounts leave, for the rotation of data keys: each row owns a key. */
+export const SEALED_REMOVALS: SealedColumn = {
+  table: 'account_removal',
+  column: 'sealed',
+  owner: 'id',
+  id: 'id',
+  associatedData: aadOf,
 }
 
 function aadOf(id: string): string {
@@ -147,7 +157,7 @@ export class AccountRemover {
     if (open.length > 0 && attempts < ATTEMPTS_MAX)
       return { delayMs: Math.max(retryAfterMs, backoffMs(RETRY_BACKOFF, attempts, random)) }
     for (const failure of [...open, ...rejected]) onFailure({ integratedAccountId, ...failure })
-    // With its key, so that no backup can read the token.
+    // With its key: what a replica of the row still holds does not open here.
     return { isDone: true, record: (tx) => secrets.destroyKeys(tx, id) }
   }
 

@@ -21,7 +21,7 @@ export {
 } from './account.ts'
 export { runAccountActions } from './account-activator.ts'
 export { appendAccountEvent } from './account-events.ts'
-export type { RemovalFailure } from './account-remover.ts'
+export { type RemovalFailure, SEALED_REMOVALS } from './account-remover.ts'
 export { createAccountWork } from './account-work.ts'
 export {
   type AuthorizationTarget,

@@ -77,7 +77,7 @@ export {
   runInRequest,
   withoutSlot,
 } from './request-scope.ts'
-export { createSealer, type Sealer } from './sealer.ts'
+export { createSealer, type Sealer, sealedPrefix } from './sealer.ts'
 export { Slab } from './slab.ts'
 export { slidingCount, type WindowCounts, windowsUntilAllowed } from './sliding-window.ts'
 export { type TransitionTable, transitionsOf } from './state-machine.ts'

@@ -1,9 +1,17 @@
 import { REGIONS } from '../base/index.ts'
 import { SETTINGS } from '../config.ts'
 import type { Command, CommandOption, Variable } from './command.ts'
+import { keyCommands } from './key-commands.ts'
 
 const ALL_SETTINGS = Object.keys(SETTINGS) as (keyof typeof SETTINGS)[]
-const DATABASE: readonly Variable[] = ['databaseUrl', 'dataDir', 'encryptionKeys', 'databasePoolMax', 'logLevel']
+const DATABASE: readonly Variable[] = [
+  'databaseUrl',
+  'dataDir',
+  'encryptionKeys',
+  'encryptionKeysFile',
+  'databasePoolMax',
+  'logLevel',
+]
 const FIRST_START: readonly Variable[] = [...DATABASE, 'bootstrapToken']
 const METRICS: readonly Variable[] = ['metricsHost', 'metricsPort']
 /** Settings that only workers read. */
@@ -196,6 +204,7 @@ export const COMMANDS: readonly Command[] = [
     dataDirectory: 'shared',
     load: async () => (await import('./team.ts')).runTeamVerify,
   },
+  ...keyCommands([...DATABASE, ...OBJECT_STORE]),
   {
     name: 'team unverify',
     operands: { '<ID>': 'id from `team list`' },

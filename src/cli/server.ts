@@ -36,7 +36,12 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   const tls = readTlsKeys(config)
   await using apiPort = command === 'worker' ? undefined : await bindPort(config.host, config.port, 'PATCHBAY')
   await using metricsPort = await bindMetricsPort(config)
-  const options = { applicationName: `patchbay ${command}`, isStart: command === 'start', logger }
+  const options = {
+    applicationName: `patchbay ${command}`,
+    isStart: command === 'start',
+    keyUse: 'announce',
+    logger,
+  } as const
   await using storage = await openStorage(config, options)
   const created = command === 'worker' ? undefined : await prepareFirstStart(config, storage)
   await using observability = createObservability(config, storage)

@@ -37,6 +37,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0013-deletions': ['0013-deletions.sql'],
   '0017-context-lookup': ['0017-context-lookup.sql'],
   '0015-moved-hosts': ['0015-moved-hosts.sql'],
+  '0021-keys': ['0021-keys.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

@@ -37,6 +37,7 @@ export {
   type PostConnectForm,
   storePostConnectForm,
 } from './post-connect-form.ts'
+export { SEALED_SESSION_COLUMNS } from './sealed-values.ts'
 export type { LinkSession, LinkStepResult, LinkTransition } from './session.ts'
 export { findSettingsForm, loadSettingsOptions, submitSettings } from './settings.ts'
 export { deleteLinkSessionsOfEnvironment, type LinkSessionFilter } from './sql/link-session.ts'

@@ -1,17 +1,28 @@
 import { isJsonObject, type JsonObject, parseJson, stringifyJson } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
+import type { SealedColumn } from '../secrets/index.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import type { LinkSessionKey } from './sql/link-session.ts'
 
 /** Columns with encrypted JSON objects. */
-type SealedColumn = 'sealed_values' | 'sealed_ticket'
+const COLUMNS = ['sealed_values', 'sealed_ticket'] as const
+type ColumnName = (typeof COLUMNS)[number]
+
+/** The columns, for the rotation of data keys. */
+export const SEALED_SESSION_COLUMNS: readonly SealedColumn[] = COLUMNS.map((column) => ({
+  table: 'link_session',
+  column,
+  owner: 'environment_id',
+  id: 'id',
+  associatedData: (id) => aadOf({ id }, column),
+}))
 
 /** Encrypts an object for a column of the session, bound to it: elsewhere it does not decrypt. */
 export async function sealValues(
   { secrets }: Pick<LinkDependencies, 'secrets'>,
   tx: Db,
   session: LinkSessionKey,
-  column: SealedColumn,
+  column: ColumnName,
   values: JsonObject,
 ): Promise<Uint8Array> {
   const text = Buffer.from(await stringifyJson(values))
@@ -23,7 +34,7 @@ export async function unsealValues(
   { secrets }: Pick<LinkDependencies, 'secrets'>,
   tx: Db,
   session: LinkSessionKey,
-  column: SealedColumn,
+  column: ColumnName,
   sealed: Uint8Array | null,
 ): Promise<JsonObject> {
   if (sealed === null) return {}
@@ -33,6 +44,6 @@ export async function unsealValues(
   return values
 }
 
-function aadOf({ id }: LinkSessionKey, column: SealedColumn): string {
+function aadOf({ id }: Pick<LinkSessionKey, 'id'>, column: ColumnName): string {
   return `link_session|${column}|${id}`
 }

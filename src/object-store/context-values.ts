@@ -30,7 +30,7 @@ const PAGE_BYTES_MAX = 16 * 1024 * 1024
 const CACHED_BYTES_MAX = 32 * 1024 * 1024
 const READS_AT_ONCE_MAX = 16
 /** Until a replaced object is deleted: far longer than any reader takes that saw the row before, or an upload. */
-const RETIRED_KEEP_MS = 60 * 60 * 1000
+export const RETIRED_KEEP_MS = 60 * 60 * 1000
 
 /** Context values that live in the object store, of one account. */
 export interface StoredContextValues {
@@ -147,7 +147,7 @@ function tooLarge(key: string): Violation {
 }
 
 /** Names table, row and owner: a value that was copied elsewhere does not decrypt. */
-function associatedData({
+export function associatedData({
   id,
   integratedAccountId,
   key,

@@ -1,4 +1,5 @@
-import { type Db, execute, OWNED, query } from '../database/index.ts'
+import { type Db, execute, OWNED, query, queryOne } from '../database/index.ts'
+import type { SealedCount } from '../secrets/index.ts'
 
 /** Names the account whose context values are meant. */
 export interface ContextOwner {
@@ -17,6 +18,9 @@ export interface ContextObjectRecord {
   /** Encrypted; null once it is in the object store. */
   readonly content: Uint8Array | null
 }
+
+/** SQL: the first bytes of an encrypted value are the id of its data key. */
+const DATA_KEY_OF_CONTENT = `encode(substring(content from 1 for 16), 'hex')::uuid`
 
 const COLUMNS = `object.environment_id, object.id, integrated_account_id, key,
   bytes, content`
@@ -44,8 +48,8 @@ export async function insertContextObjects(
 ): Promise<void> {
   await execute(
     tx,
-    `insert into context_object (environment_id, id, integrated_account_id, key, bytes, content)
-     select :environmentId, v.id, :accountId, v.key, length(content), content
+    `insert into context_object (environment_id, id, integrated_account_id, key, bytes, content, data_key_id)
+     select :environmentId, v.id, :accountId, v.key, length(content), content, ${DATA_KEY_OF_CONTENT}
      from unnest(:ids::uuid[], :keys::text[], :contents::text[]) as v (id, key, base64), decode(base64, 'base64') content`,
     {
       environmentId,
@@ -133,4 +137,94 @@ export async function deleteContextObject(tx: Db, environmentId: string, id: str
     environmentId,
     id,
   })
+}
+
+/** How many values there are, by what wraps their data key: of deleted accounts too, until their objects are deleted. */
+export async function countSealedObjects(tx: Db): Promise<readonly SealedCount[]> {
+  return await query(
+    tx,
+    `select key_encryption_key_id, count(*) filter (where content is not null) as rows,
+       count(*) filter (where content is null) as objects
+     from context_object left join data_key on data_key.id = data_key_id
+     where delete_at is null or key_encryption_key_id is not null
+     group by 1`,
+  )
+}
+
+/** How many values of an environment are under a data key, or may be: those of objects that were stored without its id count. */
+export async function countObjectsUnder(tx: Db, environmentId: string, dataKeyId: string): Promise<number> {
+  const row = await queryOne<{ count: number }>(
+    tx,
+    `select count(*) from context_object
+     where environment_id = :environmentId and (data_key_id = :dataKeyId or data_key_id is null)`,
+    { environmentId, dataKeyId },
+  )
+  return row?.count ?? 0
+}
+
+/** A value with its data key; null: the object says it. */
+export type SealedObjectRecord = ContextObjectRecord & { readonly dataKeyId: string | null }
+
+/** Values of accounts that are under a data key or may be, in the order of their ids, after the given one. */
+export async function listObjectsUnder(
+  tx: Db,
+  environmentId: string,
+  dataKeyId: string,
+  after: string | undefined,
+  limit: number,
+): Promise<readonly SealedObjectRecord[]> {
+  return await query(
+    tx,
+    `select ${COLUMNS}, data_key_id from context_object object
+     where environment_id = :environmentId and (data_key_id = :dataKeyId or data_key_id is null) and delete_at is null
+       and (:after::uuid is null or id > :after)
+     order by id limit :limit`,
+    { environmentId, dataKeyId, after: after ?? null, limit },
+  )
+}
+
+/** Notes the data key that an object says. Uses the primary key. */
+export async function storeDataKey(
+  tx: Db,
+  { environmentId, id }: ContextObjectRecord,
+  dataKeyId: string,
+): Promise<void> {
+  await execute(
+    tx,
+    `update context_object set data_key_id = :dataKeyId
+     where environment_id = :environmentId and id = :id and data_key_id is null`,
+    { environmentId, id, dataKeyId },
+  )
+}
+
+/**
+ * Gives the key of the account a new object with the same value, unless it has changed meanwhile. The row stays, so that
+ * writers of the account, which wait for it, find it as they would have; the object before is deleted after a while, see
+ * `retireContextObjects`. Uses the primary key.
+ *
+ * @returns whether it did
+ */
+export async function replaceObject(
+  tx: Db,
+  { environmentId, id, integratedAccountId, key, bytes }: ContextObjectRecord,
+  next: { readonly id: string; readonly content: Uint8Array; readonly dataKeyBefore: string; readonly delayMs: number },
+): Promise<boolean> {
+  const replaced = await execute(
+    tx,
+    `with next as (select :content::bytea as value)
+     update context_object set id = :nextId, content = next.value, bytes = length(next.value),
+       upload_at = date_trunc('milliseconds', now()),
+       data_key_id = encode(substring(next.value from 1 for 16), 'hex')::uuid
+     from next where environment_id = :environmentId and id = :id and delete_at is null`,
+    { environmentId, id, nextId: next.id, content: next.content },
+  )
+  if (replaced === 0) return false
+  await execute(
+    tx,
+    `insert into context_object (environment_id, id, integrated_account_id, key, bytes, data_key_id, delete_at)
+     values (:environmentId, :id, :integratedAccountId, :key, :bytes, :dataKeyBefore,
+       now() + :delayMs * interval '1 millisecond')`,
+    { environmentId, id, integratedAccountId, key, bytes, dataKeyBefore: next.dataKeyBefore, delayMs: next.delayMs },
+  )
+  return true
 }

@@ -88,6 +88,7 @@ export {
 export { countRunBacklog } from './sql/run-queue.ts'
 export { hasWebhook } from './sql/run-references.ts'
 export { deleteWorker, touchWorker } from './sql/run-wait.ts'
+export { countSealedPositions } from './sql/sealed-positions.ts'
 export {
   deleteMissedTicks,
   findTicksWithRun,

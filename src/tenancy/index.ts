@@ -43,6 +43,7 @@ export {
   deleteOldIdempotencyKeys,
   findIdempotencyKey,
   insertIdempotencyKey,
+  SEALED_ANSWERS,
   storeIdempotentResponse,
 } from './sql/idempotency-keys.ts'
 export {

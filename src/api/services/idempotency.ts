@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto'
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf'
 import { canonicalJson, Failure, type Json, parseJson } from '../../base/index.ts'
 import type { Db, Tx } from '../../database/index.ts'
-import { findIdempotencyKey, insertIdempotencyKey, storeIdempotentResponse } from '../../tenancy/index.ts'
+import {
+  findIdempotencyKey,
+  insertIdempotencyKey,
+  SEALED_ANSWERS,
+  storeIdempotentResponse,
+} from '../../tenancy/index.ts'
 import { encodeJson, readJson } from '../messages/codec.ts'
 import type { IdempotencyDeps } from './deps.ts'
 
@@ -44,7 +49,7 @@ export async function runIdempotent<Input extends DescMessage, Output extends De
       tx,
       ownerId,
       requestId,
-      await secrets.encryptFor(tx, ownerId, answerAad(requestId), bytes),
+      await secrets.encryptFor(tx, ownerId, SEALED_ANSWERS.associatedData(requestId), bytes),
     )
     return answer
   })
@@ -68,7 +73,7 @@ async function firstAnswer(
   const first = await findIdempotencyKey(tx, ownerId, requestId)
   if (first === undefined || first.sealedAnswer === null)
     throw new Error('an idempotency key was taken and has no answer')
-  const stored = await secrets.decryptFor(tx, ownerId, answerAad(requestId), first.sealedAnswer)
+  const stored = await secrets.decryptFor(tx, ownerId, SEALED_ANSWERS.associatedData(requestId), first.sealedAnswer)
   if (first.method !== method || !Buffer.from(stored.subarray(0, DIGEST_BYTES)).equals(digest))
     throw new Failure(
       'IDEMPOTENCY_KEY_REUSED',
@@ -85,8 +90,4 @@ function methodName({ parent, name }: DescMethodUnary): string {
 function digestOf(desc: DescMessage, request: MessageShape<DescMessage>): Uint8Array {
   const { [KEY_FIELD]: _, ...asked } = encodeJson(desc, request)
   return createHash('sha256').update(canonicalJson(asked)).digest()
-}
-
-function answerAad(requestId: string): string {
-  return `idempotency_key|sealed_answer|${requestId}`
 }

@@ -1,4 +1,14 @@
 import { type Db, execute } from '../../database/index.ts'
+import type { SealedColumn } from '../../secrets/index.ts'
+
+/** The stored answers: what they are encrypted with, also for the rotation of data keys. */
+export const SEALED_ANSWERS: SealedColumn = {
+  table: 'idempotency_key',
+  column: 'sealed_answer',
+  owner: 'owner_id',
+  id: 'request_id',
+  associatedData: (requestId) => `idempotency_key|sealed_answer|${requestId}`,
+}
 
 /** A create that its client named by a request id, so that repeating it has no second effect. */
 export interface IdempotencyKeyRecord {

@@ -1,4 +1,4 @@
-import { type Db, query } from '../database/index.ts'
+import { type Db, execute, query, queryOne } from '../../database/index.ts'
 
 /** What a set of secrets belongs to. */
 export interface SecretRef {
@@ -56,9 +56,11 @@ export async function deleteSecrets(tx: Db, ref: SecretRef, names?: readonly str
 }
 
 /**
- * Crypto-shredding: deletes every secret of the owner and then its data keys, without which no copy in a backup opens.
+ * Crypto-shredding: deletes every secret of the owner and then its data keys, without which nothing that is left of its values
+ * in this database or in the object store opens.
  *
- * Stored responses of idempotent requests go too: they are encrypted under the same keys.
+ * A backup of the database has the data keys too: its copies open for as long as the key encryption key that wrapped them is
+ * kept somewhere. Stored responses of idempotent requests go too: they are encrypted under the same keys.
  */
 export async function deleteSecretsAndKeys(tx: Db, ownerId: string): Promise<void> {
   for (const table of ['secret', 'idempotency_key', 'data_key']) await tx(table).where({ owner_id: ownerId }).delete()
@@ -68,37 +70,62 @@ function toColumns({ ownerId, subjectType, subjectId }: SecretRef) {
   return { owner_id: ownerId, subject_type: subjectType, subject_id: subjectId }
 }
 
-/** A wrapped data key of one owner (an environment, or a team). */
-export interface DataKeyRecord {
-  readonly id: string
-  readonly keyEncryptionKeyId: string
-  readonly wrapped: Uint8Array
+/** A secret with its place. */
+export interface PlacedSecret extends SecretRef, EncryptedSecret {}
+
+/**
+ * Secrets of the owner under a data key, in the order of the primary key, after the given one. Uses the primary key.
+ */
+export async function listSecretsUnder(
+  tx: Db,
+  { ownerId, dataKeyId }: { readonly ownerId: string; readonly dataKeyId: string },
+  after: Pick<PlacedSecret, 'subjectType' | 'subjectId' | 'name'> | undefined,
+  limit: number,
+): Promise<readonly PlacedSecret[]> {
+  return await query(
+    tx,
+    `select owner_id, subject_type, subject_id, name, data_key_id, sealed as ciphertext from secret
+     where owner_id = :ownerId and data_key_id = :dataKeyId
+       and (:subjectType::text is null or (subject_type, subject_id, name) > (:subjectType, :subjectId::uuid, :name))
+     order by subject_type, subject_id, name limit :limit`,
+    {
+      ownerId,
+      dataKeyId,
+      subjectType: after?.subjectType ?? null,
+      subjectId: after?.subjectId ?? null,
+      name: after?.name ?? null,
+      limit,
+    },
+  )
 }
 
-const DATA_KEY = ['id', 'key_encryption_key_id', 'wrapped_key as wrapped']
-
-/** The key that encrypts new values of the owner. Uses data_key_current. */
-export async function findCurrentDataKey(tx: Db, ownerId: string): Promise<DataKeyRecord | undefined> {
-  return await tx('data_key').where({ owner_id: ownerId, is_current: true }).first(DATA_KEY)
+/** Replaces the ciphertext of a secret, unless it has changed meanwhile. Uses the primary key. */
+export async function replaceSealedSecret(
+  tx: Db,
+  { ownerId, subjectType, subjectId, name, ciphertext }: PlacedSecret,
+  resealed: Pick<EncryptedSecret, 'dataKeyId' | 'ciphertext'>,
+): Promise<void> {
+  await execute(
+    tx,
+    `update secret set data_key_id = :dataKeyId, sealed = :resealed
+     where owner_id = :ownerId and subject_type = :subjectType and subject_id = :subjectId and name = :name
+       and sealed = :sealed`,
+    {
+      ownerId,
+      subjectType,
+      subjectId,
+      name,
+      sealed: ciphertext,
+      dataKeyId: resealed.dataKeyId,
+      resealed: resealed.ciphertext,
+    },
+  )
 }
 
-/** Any key of the owner, current or not. Uses the primary key. */
-export async function findDataKey(tx: Db, ownerId: string, id: string): Promise<DataKeyRecord | undefined> {
-  return await tx('data_key').where({ id, owner_id: ownerId }).first(DATA_KEY)
-}
-
-/** One key under each key encryption key that is in use, with its owner. Reads the whole table, a row per environment. */
-export async function listDataKeySamples(tx: Db): Promise<readonly (DataKeyRecord & { readonly ownerId: string })[]> {
-  return await tx('data_key')
-    .distinctOn('key_encryption_key_id')
-    .orderBy(['key_encryption_key_id', 'id'])
-    .select(...DATA_KEY, 'owner_id')
-}
-
-/** Stores a first key; of two simultaneous first keys one is stored (unique index data_key_current) and the other dropped. */
-export async function insertDataKey(tx: Db, ownerId: string, key: DataKeyRecord): Promise<void> {
-  await tx('data_key')
-    .insert({ id: key.id, owner_id: ownerId, key_encryption_key_id: key.keyEncryptionKeyId, wrapped_key: key.wrapped })
-    .onConflict(tx.raw('(owner_id) where is_current'))
-    .ignore()
+/** How many secrets of the owner are under a data key. Uses secret_data_key. */
+export async function countSecretsUnder(tx: Db, dataKeyId: string): Promise<number> {
+  const row = await queryOne<{ count: number }>(tx, 'select count(*) from secret where data_key_id = :dataKeyId', {
+    dataKeyId,
+  })
+  return row?.count ?? 0
 }

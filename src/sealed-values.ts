@@ -1,0 +1,21 @@
+import { SEALED_REMOVALS } from './accounts/index.ts'
+import { SEALED_SESSION_COLUMNS } from './link-sessions/index.ts'
+import { type ObjectStore, sealedContextObjects } from './object-store/index.ts'
+import { type SealedValues, type SecretStore, sealedColumn } from './secrets/index.ts'
+import { SEALED_ANSWERS } from './tenancy/index.ts'
+
+/**
+ * Everything that is encrypted under data keys and stored: what a rotation of data keys encrypts anew, and what is counted by
+ * key. `test/secrets/sealed-columns.test.ts` finds columns that are missing here.
+ *
+ * What clients hold (page tokens, cursors) is sealed under keys that are derived from the key encryption keys, and is not
+ * stored: `SecretStore.sealer`.
+ */
+export function sealedValuesOf(secrets: SecretStore, objects: Pick<ObjectStore, 'get'>): readonly SealedValues[] {
+  const columns = [...SEALED_SESSION_COLUMNS, SEALED_ANSWERS, SEALED_REMOVALS]
+  return [
+    secrets.sealedSecrets,
+    ...columns.map((column) => sealedColumn(secrets, column)),
+    sealedContextObjects({ secrets, objects }),
+  ]
+}
