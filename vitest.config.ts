@@ -31,15 +31,15 @@ export default defineConfig({
     isolate: false,
     // Most objects of a test die with it: a larger young generation collects them at once.
     execArgv: ['--max-semi-space-size=64'],
-    // One more than cores: tests of processes wait more than they compute.
-    maxWorkers: availableParallelism() + 1,
+    // More than cores: tests of processes wait more than they compute.
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: ProcessesFirst },
     restoreMocks: true,
     unstubEnvs: true,
     unstubGlobals: true,
-    // Only for what hangs: a busy machine may be ten times slower.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 30_000 } },
+    // Only for what hangs: a busy machine may be thirty times slower.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
   },
 })

@@ -123,6 +123,7 @@ export const PAYLOAD_FIELDS = {
     parent: 'SyncJobRunParent',
     element: 'string',
     request: 'string',
+    log_id: 'string',
   },
   SyncJobRunParent: {
     resource: 'string',

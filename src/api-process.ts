@@ -3,6 +3,7 @@ import product from '../package.json' with { type: 'json' }
 import { findEndedAccounts } from './accounts/index.ts'
 import {
   type ApiServer,
+  assertRequestWithinLimits,
   BoundPort,
   createApiServer,
   createServices,
@@ -17,7 +18,7 @@ import {
   type TlsKeys,
   unifiedRoute,
 } from './api/index.ts'
-import { type JsonObject, systemClock } from './base/index.ts'
+import type { JsonObject } from './base/index.ts'
 import type { Config } from './config.ts'
 import { connectPageRoutes } from './connect-page/index.ts'
 import type { Container, ProcessDeps } from './container.ts'
@@ -77,9 +78,10 @@ function generatedDocument(name: string): JsonObject {
 export function createApi(deps: ApiDeps): Api {
   const { config, container, logger, observability, tls } = deps
   const services = createServices(container)
+  container.callLog.onDrop = observability?.metrics?.observeCallLogDrop
   const authenticator = createAuthenticator({
     database: container.database,
-    clock: systemClock,
+    clock: container.clock,
     onWriteError: (error) => logger.warn(describeError(error), 'the last use of a token could not be stored'),
   })
   const health = createHealth(services, observability)
@@ -101,7 +103,8 @@ export function createApi(deps: ApiDeps): Api {
     authenticator,
     findEndedAccounts: (refs) => findEndedAccounts(container.database.pool, refs),
     authenticateLink: authenticateLinkToken.bind(undefined, container.links),
-    clock: systemClock,
+    assertWithinLimits: assertRequestWithinLimits.bind(undefined, container),
+    clock: container.clock,
     logger,
     health,
     limits: requestLimitsOf(config),
@@ -111,6 +114,7 @@ export function createApi(deps: ApiDeps): Api {
     trustedProxies: config.trustedProxies,
     translateError: mapDatabaseError,
     observe: observability?.metrics?.observeCall,
+    auditDatabase: container.database,
     corsOrigins: config.corsOrigins,
     ...(tls === undefined ? {} : { tls }),
   })

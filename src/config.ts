@@ -230,6 +230,21 @@ export const SETTINGS = {
     'Days that the record of calls of tool servers is kept. 0 keeps it for good.',
     integer(0, 3_650).prefault('30'),
   ),
+  callLogRetentionDays: setting(
+    'PATCHBAY_CALL_LOG_DAYS',
+    'Days that the log of requests to third parties is kept. 0 keeps it for good.',
+    integer(0, 3_650).prefault('7'),
+  ),
+  auditRetentionDays: setting(
+    'PATCHBAY_AUDIT_DAYS',
+    'Days that the audit log is kept. 0 keeps it for good.',
+    integer(0, 3_650).prefault('90'),
+  ),
+  callLogSample: setting(
+    'PATCHBAY_CALL_LOG_SAMPLE',
+    'One of so many successful requests is kept in that log with headers and bodies, secrets masked, 16 KiB of each body; 0: none. Failed ones always are.',
+    integer(0, 1_000_000).prefault('100'),
+  ),
   workerConcurrency: setting(
     'PATCHBAY_WORKER_CONCURRENCY',
     'Sync runs a worker executes at once.',

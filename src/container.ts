@@ -10,6 +10,7 @@ import {
 } from './accounts/index.ts'
 import { createProxyCalls, type ServiceDeps } from './api/index.ts'
 import { type Clock, type JsonObject, systemClock } from './base/index.ts'
+import { CallLogWatch, CallLogWriter } from './call-log/index.ts'
 import type { Config } from './config.ts'
 import { createContents } from './contents.ts'
 import { ClaimLongPolls } from './daemon-service/index.ts'
@@ -48,7 +49,7 @@ export interface ProcessDeps extends Pick<ContainerDeps, 'config' | 'logger'> {
 /** The modules of the product over one pool of connections. */
 export interface Modules
   extends ProcessResources,
-    Pick<ServiceDeps, 'database' | 'accounts' | 'integrations' | 'contents' | 'links'> {
+    Pick<ServiceDeps, 'database' | 'callLog' | 'accounts' | 'integrations' | 'contents' | 'links'> {
   readonly secrets: SecretStore
   readonly queue: RunQueue
   readonly runs: ServiceDeps['runs'] & { readonly queue: RunQueue }
@@ -76,21 +77,36 @@ export interface Container extends Modules, ServiceDeps, AsyncDisposable {
 export function createContainer({ config, storage, logger, clock = systemClock }: ContainerDeps): Container {
   const { database, backgroundDatabase = database, secrets } = storage
   const { [Symbol.asyncDispose]: dispose, ...resources } = createResources(config, secrets, logger, clock)
-  const modules = createModules(resources, database)
+  const callLog = createCallLog(resources, backgroundDatabase)
+  const modules = createModules(resources, database, callLog)
   return {
     ...modules,
     ...createRequestModules(modules),
-    background: backgroundDatabase === database ? modules : createModules(resources, backgroundDatabase),
-    [Symbol.asyncDispose]: dispose,
+    background: backgroundDatabase === database ? modules : createModules(resources, backgroundDatabase, callLog),
+    async [Symbol.asyncDispose]() {
+      await callLog[Symbol.asyncDispose]()
+      await dispose()
+    },
   }
 }
 
-function createModules(resources: ProcessResources, database: Database): Modules {
+/** The request log of the process; its statements are background work. */
+function createCallLog({ clock, config, logger }: ProcessResources, database: Database): CallLogWriter {
+  return new CallLogWriter({
+    database,
+    clock,
+    random: Math.random,
+    sampleEvery: config.callLogSample,
+    onWriteError: (error) => logger.warn(describeError(error), 'entries of the request log could not be stored'),
+  })
+}
+
+function createModules(resources: ProcessResources, database: Database, callLog: CallLogWriter): Modules {
   const { config, secrets, clock, formOptions, catalog, publicUrl } = resources
-  const accounts = createAccounts(resources, database)
+  const accounts = createAccounts(resources, database, callLog)
   const integrations = createIntegrations(resources, accounts)
   const runs = createRuns(resources, database)
-  const proxies = createProxies(resources, accounts)
+  const proxies = createProxies(resources, accounts, callLog)
   const { proxy } = proxies
   const checkResources = checkTriggerResources.bind(undefined, resources.unifiedMappings)
   const { minTickGapSeconds } = config
@@ -98,6 +114,7 @@ function createModules(resources: ProcessResources, database: Database): Modules
     ...resources,
     ...proxies,
     database,
+    callLog,
     accounts,
     integrations,
     contents: createContents(integrations),
@@ -110,22 +127,23 @@ function createModules(resources: ProcessResources, database: Database): Modules
 
 /** What requests alone use. */
 function createRequestModules(modules: Modules) {
-  const { database, accounts, proxy, clock, definitions, unifiedMappings, evaluator, publicUrl } = modules
+  const { database, accounts, callLog, proxy, clock, definitions, unifiedMappings, evaluator, publicUrl } = modules
   const calls = createProxyCalls(accounts, proxy, clock)
   return {
     calls,
-    unifiedCalls: { ...calls, database, mappings: unifiedMappings, unified: { proxy, evaluator } },
+    unifiedCalls: { ...calls, database, mappings: unifiedMappings, unified: { proxy, evaluator, clock } },
     toolServers: { clock, loader: createToolLoader({ definitions, unifiedMappings }), publicUrl },
     daemons: createDaemons(modules),
     runWatch: new RunWatch({ database, clock }),
+    callLogWatch: new CallLogWatch({ database, clock, writer: callLog }),
     webhooks: { secrets: modules.secrets, clock, findUrlViolation: modules.findUrlViolation },
   }
 }
 
-function createAccounts(resources: ProcessResources, database: Database): AccountDependencies {
+function createAccounts(resources: ProcessResources, database: Database, callLog: CallLogWriter): AccountDependencies {
   const { secrets, definitions, contextValues, http, tokenHosts: hosts, evaluator, clock } = resources
   // Token requests made by an action go through a proxy without credential refresh, or a 401 there would recurse.
-  const engine = createProxy({ http, evaluator, clock })
+  const engine = createProxy({ http, evaluator, clock, callLog })
   const tokenDeps = {
     database,
     secrets,
@@ -133,6 +151,7 @@ function createAccounts(resources: ProcessResources, database: Database): Accoun
     contextValues,
     http: createTokenHttp({ http, database, clock, hosts }),
     evaluator,
+    callLog,
     clock,
     engine,
     random: Math.random,
@@ -166,7 +185,7 @@ function createRuns({ evaluator, unifiedMappings }: ProcessResources, database: 
 }
 
 /** The proxy of calls, and that of requests about subscriptions, which do not change the status of their account. */
-function createProxies(resources: ProcessResources, accounts: AccountDependencies) {
+function createProxies(resources: ProcessResources, accounts: AccountDependencies, callLog: CallLogWriter) {
   const { http, evaluator, clock, logger, secrets } = resources
   const accountReporter = createCredentialRefresher({
     ...accounts,
@@ -180,7 +199,7 @@ function createProxies(resources: ProcessResources, accounts: AccountDependencie
     onWriteError: (error) =>
       logger.warn(describeError(error), 'a rate limit reported by an upstream could not be shared'),
   })
-  const common = { http, evaluator, clock, credentialRefresher: accountReporter, callLimiter }
+  const common = { http, evaluator, clock, credentialRefresher: accountReporter, callLimiter, callLog }
   return {
     proxy: createProxy({ ...common, accountReporter, sealer: secrets.sealer }),
     subscriptionProxy: createProxy({ ...common, accountReporter: withoutReports(accountReporter) }),

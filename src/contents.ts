@@ -1,3 +1,4 @@
+import { deleteCallLogOfEnvironment } from './call-log/index.ts'
 import { deleteDeliveriesOfEnvironment } from './deliveries/index.ts'
 import { deleteEventsOfEnvironment } from './events/index.ts'
 import { deleteInboundOfEnvironment } from './inbound-webhooks/index.ts'
@@ -27,6 +28,7 @@ const DELETE_FROM_ENVIRONMENT = [
   deleteInboundOfEnvironment,
   deleteEventsOfEnvironment,
   deleteToolServersOfEnvironment,
+  deleteCallLogOfEnvironment,
   deleteLinkSessionsOfEnvironment,
 ]
 

@@ -1,6 +1,8 @@
 import { hostname } from 'node:os'
 import { createAccountWork, loadAccountForCall, type RemovalFailure, reauthorizationTask } from './accounts/index.ts'
+import { AUDIT_ENTRY_DAYS } from './audit/index.ts'
 import type { JsonObject, PollLoopSpec } from './base/index.ts'
+import { CALL_LOG_DAYS } from './call-log/index.ts'
 import type { Config } from './config.ts'
 import { logoCleaner } from './connect-page/index.ts'
 import { catchUpOf, type Modules, type ProcessDeps } from './container.ts'
@@ -93,6 +95,7 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
       startRuns: (tx, hint) => startHintedRuns(triggers, tx, hint),
     },
   })
+  modules.callLog.onDrop = observability?.metrics?.observeCallLogDrop
   observability?.metrics?.readWorker(() => worker.stats)
   observability?.metrics?.readDeliveries(() => deliveries.stats)
   return {
@@ -117,11 +120,11 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
 
 /** Executes runs that deliver to a webhook. */
 function createRunExecution(modules: Modules, logger: Logger): ExecuteRun<Lease<QueuedRun>> {
-  const { proxy, evaluator, unifiedMappings: mappings, accounts } = modules
+  const { proxy, evaluator, clock, unifiedMappings: mappings, accounts } = modules
   const deps = {
     ...modules,
     mappings,
-    unified: { proxy, evaluator },
+    unified: { proxy, evaluator, clock },
     random: Math.random,
     warn: (fields: JsonObject, message: string) => logger.warn(fields, message),
     loadAccount: (environmentId: string, accountId: string) =>
@@ -181,5 +184,7 @@ function dayRetentionsOf(config: Config): readonly DayRetention[] {
     { name: 'inbound-content', tables: [INBOUND_CONTENT_DAYS], days: config.inboundContentRetentionDays },
     { name: 'inbound-event', tables: INBOUND_HISTORY_DAYS, days: config.inboundEventRetentionDays },
     { name: 'tool-call', tables: [TOOL_CALL_DAYS], days: config.toolCallRetentionDays },
+    { name: 'audit', tables: [AUDIT_ENTRY_DAYS], days: config.auditRetentionDays },
+    { name: 'call-log', tables: [CALL_LOG_DAYS], days: config.callLogRetentionDays },
   ]
 }

@@ -15,10 +15,10 @@ const LAYERS: readonly (readonly string[])[] = [
   ['deliveries'],
   ['webhooks'],
   ['runs', 'link-sessions', 'webhook-subscriptions'],
-  ['accounts', 'rate-limits', 'unified-models'],
+  ['accounts', 'call-log', 'rate-limits', 'unified-models'],
   ['unified-calls'],
   ['integrations', 'proxy'],
-  ['tenancy', 'tasks'],
+  ['audit', 'tenancy', 'tasks'],
   ['object-store'],
   ['due-work', 'secrets', 'events'],
   ['database'],
@@ -57,7 +57,36 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'node:child_process': ['database', 'expressions', 'codegen'],
 }
 
+/** Every file that is handed the HTTP client, and where its requests are logged: `call log`, or a reason for another place. */
+const SENDERS: Readonly<Record<string, string>> = {
+  'src/proxy/dependencies.ts': 'call log: by send.ts and stream.ts',
+  'src/proxy/send.ts': 'call log',
+  'src/proxy/stream.ts': 'call log',
+  'src/proxy/send-raw.ts': 'call log: of its caller, accounts/token-context.ts',
+  'src/accounts/token-context.ts': 'call log',
+  'src/accounts/token-http.ts': 'call log: of its caller, accounts/token-context.ts',
+  'src/webhooks/attempt.ts': 'delivery attempts',
+  'src/webhooks/deliver.ts': 'delivery attempts',
+  'src/deliveries/delivery-worker.ts': 'delivery attempts',
+  'src/deliveries/send.ts': 'delivery attempts',
+  'src/inbound-webhooks/confirm-address.ts': 'the trace of the inbound event',
+  'src/inbound-webhooks/create-receiver.ts': 'none: public keys, of no account',
+  'src/inbound-webhooks/receive.ts': 'the trace of the inbound event',
+  'src/connect-page/logos.ts': 'none: public images, of no account',
+  'src/object-store/s3-store.ts': 'none: the own object store',
+  'src/open-object-store.ts': 'none: the own object store',
+  'src/process-resources.ts': 'none: makes the client',
+}
+
 const LINES_MAX = 400
+
+/**
+ * Time that a test measures itself: what passed on the clock since a moment, or until a deadline that the test sets, and what a
+ * processor took. `support/cpu-time.ts` relates it to the time of known work; what is awaited has `expect.poll`. Moments that are
+ * made of the present, as `Date.now() - 3 * DAY_MS`, are data.
+ */
+const MEASURES_TIME =
+  /\bprocess\.(?:threadC|c)puUsage\(|\bhrtime\b|(?:performance|Date)\.now\(\) - (?:begun|before|start\w*|from|since|then)\b|(?:Date|performance)\.now\(\) <=? \w*(?:deadline|until)|expect\(\s*(?:performance|Date)\.now\(\) - /i
 const TYPE_DECLARATION = /^(?:export )?(?:declare )?(?:interface|type|(?:abstract )?class) (\w+)/gm
 
 /** A query builder of a table, a raw statement, or an import of the functions that send one. */
@@ -148,6 +177,25 @@ const PLAIN_JSON_READERS: readonly string[] = [
   'src/database/keyset-pages.ts',
   'src/webhooks/signing.ts',
 ]
+
+it('logs what is sent to third parties: a file that is handed the HTTP client says where', () => {
+  const senders = sources
+    .filter(
+      ({ module, text }) =>
+        module !== 'egress' && /\b(?:HttpClient|createHttpClient)\b|\bhttp\.(?:send|stream)\(/.test(text),
+    )
+    .map(({ path }) => path)
+  expect(senders.toSorted()).toEqual(Object.keys(SENDERS).toSorted())
+  const logged = sources.filter(({ path }) => SENDERS[path] === 'call log')
+  expect(logged.filter(({ text }) => !/\b(?:openLogEntry|sendLogged)\(/.test(text)).map(({ path }) => path)).toEqual([])
+  const raw = sources.filter(({ text }) => /\b(?:sendRaw|createTokenHttp)\(/.test(text)).map(({ path }) => path)
+  expect(raw.toSorted()).toEqual([
+    'src/accounts/token-context.ts',
+    'src/accounts/token-http.ts',
+    'src/container.ts',
+    'src/proxy/send-raw.ts',
+  ])
+})
 
 describe('the architecture', () => {
   it('has a layer for every module', () => {
@@ -254,12 +302,30 @@ describe('the architecture', () => {
     expect([...declared].filter(([, each]) => each.length > 1).map(([name]) => name)).toEqual([])
   })
 
+  it.each(['Finding', 'Lease', 'Outcome', 'Plan', 'Step'])(
+    'names types …%s only where the glossary knows that word',
+    (word) => {
+      const glossary = readFileSync(join(ROOT, 'src/README.md'), 'utf8')
+      const [, listed = ''] =
+        new RegExp(`^\\| (?:[^|]*, )?${word.toLowerCase()} \\|.*\\(types: ([^)]+)\\)`, 'm').exec(glossary) ?? []
+      const declaration = new RegExp(`^export (?:interface|type|(?:abstract )?class) \\w*${word}\\b`, 'm')
+      const modules = sources.filter(({ text }) => declaration.test(text)).map(({ module }) => `\`${module}/\``)
+      expect(listed.split(', ')).toEqual([...new Set(modules)].sort())
+    },
+  )
+
   it('uses no word that says less than the term of the field', () => {
     const pages = globSync(
-      ['*.md', 'proto/*.md', 'proto/patchbay/**/*.proto', 'src/**/*.md', 'test/*.md', 'test/*/README.md'],
-      {
-        cwd: ROOT,
-      },
+      [
+        '*.md',
+        'proto/*.md',
+        'proto/patchbay/**/*.proto',
+        'src/**/*.md',
+        'test/*.md',
+        'test/*/README.md',
+        'test/{bench,faults}/**/*.ts',
+      ],
+      { cwd: ROOT },
     )
     const texts = [...sources, ...pages.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))]
     const found = texts.flatMap(({ path, text }) =>
@@ -270,11 +336,23 @@ describe('the architecture', () => {
     expect(found).toEqual([])
   })
 
-  it('is tested without time on the clock as a bound, which a busy machine exceeds', () => {
-    const timed = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] }).filter((path) =>
-      /expect\(\s*(performance|Date)\.now\(\) - /.test(readFileSync(join(ROOT, path), 'utf8')),
+  it('is tested without time on the clock or of a processor as a bound, which a busy or slow machine exceeds', () => {
+    const timed = globSync('test/**/*.test.ts', { cwd: ROOT, exclude: ['**/node_modules/**'] }).flatMap((path) =>
+      readFileSync(join(ROOT, path), 'utf8')
+        .split('\n')
+        .flatMap((line, at) => (MEASURES_TIME.test(line) ? [`${path}:${at + 1} ${line.trim()}`] : [])),
     )
     expect(timed).toEqual([])
+  })
+
+  it('is tested within one limit of time, that of vitest.config.ts, which a slow machine needs for every test', () => {
+    const limited = globSync('test/**/*.test.ts', {
+      cwd: ROOT,
+      exclude: ['**/node_modules/**', 'test/browser/**'],
+    }).filter((path) =>
+      /^ *\}, [\d_]+\)$|\{ timeout: [\d_]+ \}, (?:async |\()/m.test(readFileSync(join(ROOT, path), 'utf8')),
+    )
+    expect(limited).toEqual([])
   })
 
   it(`keeps every file within ${LINES_MAX} lines`, () => {

@@ -2,14 +2,17 @@ import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { getOption } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
-import { Access, access, cost } from '../gen/patchbay/v1/access_pb.ts'
+import { Access, access, cost, scope } from '../gen/patchbay/v1/access_pb.ts'
 import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../src/catalog/index.ts'
 import { COMMANDS } from '../src/cli/commands.ts'
 import { SETTINGS } from '../src/config.ts'
 import { listPlaceholderPaths } from '../src/expressions/index.ts'
 import { listCredentials } from '../src/formats/index.ts'
 import { METRICS } from '../src/telemetry/metric-table.ts'
+import { SCOPES, TOKEN_PRESETS } from '../src/tenancy/index.ts'
+import { grantedScopes, storedScopes } from '../src/tenancy/scopes.ts'
 import { EVENT_CAUSES } from './events/causes.ts'
+import { documentedFiles } from './support/documented-names.ts'
 import { GUIDES, stepsOf } from './support/documented-steps.ts'
 import { readJourneys } from './support/journeys.ts'
 import { markdownTable } from './support/markdown.ts'
@@ -73,6 +76,23 @@ function accessTable(): string {
     '| service | team token | environment token or header | or link token | either kind of token | no token |',
   ]
   return [...head, '| --- | --- | --- | --- | --- | --- |', ...rows].join('\n')
+}
+
+const SCOPES_TABLE = /(<!-- scopes -->\n)[\s\S]*?(<!-- \/scopes -->)/
+
+/** What each scope allows and which presets have it. */
+function scopesTable(): string {
+  const methods = SERVICES.flatMap((service) => service.methods)
+  const rows = SCOPES.map((name) => {
+    const allowed = methods.filter((method) => getOption(method, scope) === name).map((method) => method.name)
+    const also = name === 'proxy:write' ? ['calls that change something at the third party'] : []
+    const presets = TOKEN_PRESETS.filter((preset) => {
+      const granted = grantedScopes(storedScopes({ preset }).scopes)
+      return granted === undefined || granted.has(name)
+    })
+    return `| \`${name}\` | ${presets.join(', ')} | ${[...allowed, ...also].join(', ')} |`
+  })
+  return ['| scope | in the presets | allows |', '| --- | --- | --- |', ...rows, ''].join('\n')
 }
 
 const COST_TABLE = /(<!-- cost -->\n)[\s\S]*?(<!-- \/cost -->)/
@@ -184,6 +204,7 @@ describe('the README of the contract', () => {
     expect(text).toMatch(COST_TABLE)
     const fresh = text
       .replace(ACCESS_TABLE, (_, open, close) => `${open}${accessTable()}${close}`)
+      .replace(SCOPES_TABLE, (_, open, close) => `${open}${scopesTable()}${close}`)
       .replace(COST_TABLE, (_, open, close) => `${open}${costTable()}${close}`)
     if (process.env.WRITE_DOCS === '1') writeFileSync(CONTRACT_README, fresh)
     else expect(text).toBe(fresh)
@@ -282,11 +303,22 @@ describe('the README of the sources', () => {
   })
 })
 
-/** Whether a file declares a function, class, constant or member of that name. */
+describe('the pages of the sources', () => {
+  it.each(globSync('src/{,*/}*.md', { cwd: ROOT }))('%s names files that exist, with what they declare', (page) => {
+    const missing = documentedFiles(ROOT, page).flatMap(({ path, file, names }) => {
+      if (file === undefined) return [path]
+      const text = readFileSync(join(ROOT, file), 'utf8')
+      return names.filter((name) => !declares(text, name)).map((name) => `${path}: ${name}`)
+    })
+    expect(missing).toEqual([])
+  })
+})
+
+/** Whether a file declares a function, class, type, constant or member of that name. */
 function declares(text: string, name: string): boolean {
   const word = name.replace('#', '')
   return new RegExp(
-    `(?:function\\*?|const|class|get) #?${word}\\b|^ +(?:readonly |static |async |protected |override |\\*)*#?${word}(?:[(<]|: )`,
+    `(?:function\\*?|const|class|interface|type|get) #?${word}\\b|^ +(?:readonly |static |async |protected |override |\\*)*#?${word}(?:[(<]|\\??: )`,
     'm',
   ).test(text)
 }

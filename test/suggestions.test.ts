@@ -36,7 +36,7 @@ import { checkMappingDocument, readMappingDocument } from '../src/unified-models
 import { parseFilter } from '../src/webhooks/filter.ts'
 import { runInProcess } from './support/command.ts'
 import { SERVICES } from './support/operations.ts'
-import { ACCOUNT, customers, planOf, SHOP_MODEL, SHOP_PLAN } from './unified-calls/engine-support.ts'
+import { ACCOUNT, CLOCK, customers, planOf, SHOP_MODEL, SHOP_PLAN } from './unified-calls/engine-support.ts'
 
 /** The name with one letter too many. */
 function misspelt(name: string): string {
@@ -167,7 +167,11 @@ const MAPPED = planOf({
   expand: { owner: { ids: 'owner', resource: 'users', method: 'get', fields: { id: 'id', name: 'label' } } },
 })
 const prepare = (request: UnifiedRequest) =>
-  prepareRequest({ plan: SHOP_PLAN, access: ACCOUNT, mapping: MAPPED }, { strictFilters: true, ...request })
+  prepareRequest(
+    { clock: CLOCK },
+    { plan: SHOP_PLAN, access: ACCOUNT, mapping: MAPPED },
+    { strictFilters: true, ...request },
+  )
 const checkShopMapping = (config: JsonObject) =>
   checkMapping(
     { resource: 'people', method: 'list', response: { fields: { id: 'id' } }, ...config },

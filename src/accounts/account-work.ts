@@ -44,7 +44,7 @@ export function createAccountWork(options: AccountWorkOptions): AccountWork {
   return {
     loops: [
       ...parallelLoops(ACTIVATED_AT_ONCE, {
-        name: 'connect-accounts',
+        name: 'activate-accounts',
         intervalMs: ACTIVATE_INTERVAL_MS,
         runOnce: () => activator.runOnce(),
       }),

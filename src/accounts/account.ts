@@ -295,9 +295,9 @@ export async function deleteIntegratedAccount(
 ): Promise<void> {
   const { environmentId } = scope
   const { id, version, force = false } = input
-  if (force) await deps.triggers.deleteByAccount(tx, environmentId, id)
-  // Its token is read to be revoked: without the lock a refresh could put another one in its place.
+  // Its token is read to be revoked: without the lock a refresh could put another one in its place. And nothing can be created for it.
   const account = await lockAccount(tx, { environmentId, id })
+  if (force) await deps.triggers.deleteByAccount(tx, environmentId, id)
   await scheduleRemoval(deps, tx, account)
   const why = 'triggers run for this account: delete them first, or set force to delete them with it'
   const deleteRow = () => deleteIntegratedAccountRow(tx, environmentId, id, version)

@@ -53,7 +53,7 @@ export async function* runActivationSteps(
     if (!('account' in resolved)) return yield resolved
     const targets = targetsOf(resolved)
     if (targets.length === 0) continue
-    const result = await runPhase(deps, resolved, phase, targets, signal)
+    const result = await runPhase(deps, resolved, { phase, targets, leaseId: lease.leaseId }, signal)
     yield result
     if (result.outcome.kind !== 'passed') return
   }
@@ -84,13 +84,22 @@ function validationTargets(resolved: ResolvedAccount): ActivationTarget[] {
 async function runPhase(
   deps: Pick<ActivationDependencies, 'proxy'>,
   { plan, access }: ResolvedAccount,
-  phase: ActivationPhase,
-  targets: readonly ActivationTarget[],
+  {
+    phase,
+    targets,
+    leaseId,
+  }: {
+    readonly phase: ActivationPhase
+    readonly targets: readonly ActivationTarget[]
+    /** Of the activation, without which the phase changes no context. */
+    readonly leaseId: string
+  },
   signal: AbortSignal,
 ): Promise<PhaseResult> {
   const steps: ActionStepResult[] = []
   for (const target of targets) {
-    const run = await catchFailure(() => deps.proxy.runAction(plan, access, { target, signal, limits: STEP_LIMITS }))
+    const request = { target, leaseId, signal, limits: STEP_LIMITS }
+    const run = await catchFailure(() => deps.proxy.runAction(plan, access, request))
     if (run instanceof Failure) return { phase, outcome: outcomeOfFailure(run, phase), steps }
     steps.push(...run.steps)
     const outcome = outcomeOfAction(run.outcome, { phase, target }, run.steps.at(-1))

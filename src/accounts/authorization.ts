@@ -11,7 +11,7 @@ import {
   isSecretField,
   type RevocationResult,
 } from '../formats/index.ts'
-import { callSecrets, createRedaction, tokensIn } from '../proxy/index.ts'
+import { callSecrets, createRedaction, tokensIn, withCause } from '../proxy/index.ts'
 import { Redactor } from '../redaction/index.ts'
 import { findReservedKeys } from './context.ts'
 import type { AccountDependencies } from './dependencies.ts'
@@ -19,7 +19,7 @@ import { tokenErrorOf } from './request-token.ts'
 import { type ResolvedAccount, tokenRulesOf } from './resolved-account.ts'
 import { createTokenContext, secretLeaves, sentSecrets } from './token-context.ts'
 
-type AuthorizationDependencies = Pick<AccountDependencies, 'http' | 'evaluator' | 'clock'>
+type AuthorizationDependencies = Pick<AccountDependencies, 'http' | 'evaluator' | 'clock' | 'callLog'>
 
 /** An account that is being connected: it has no row yet. */
 export interface AuthorizationTarget {
@@ -91,7 +91,7 @@ export async function revokeAuthorization(
   const scope: TemplateScope = { account: access, call: {} }
   const sent: TemplateScope[] = []
   try {
-    const context = createTokenContext(deps, access, (each) => sent.push(each))
+    const context = createTokenContext(deps, { ...withCause(access, 'token'), plan }, (each) => sent.push(each))
     const result = await rules.revokeToken(context, scope, token)
     return result.kind === 'revoked' ? result : { ...result, message: redact(result.message) }
   } catch (error) {
@@ -146,7 +146,11 @@ async function withRedaction<Result extends { readonly kind: string }>(
   run: (context: ReturnType<typeof createTokenContext>) => Promise<Result | AuthorizationFailure>,
 ): Promise<Result | AuthorizationFailure> {
   const sent: TemplateScope[] = []
-  const context = createTokenContext(deps, { environmentId, environmentVariables }, (each) => sent.push(each))
+  const context = createTokenContext(
+    deps,
+    { plan, environmentId, environmentVariables, cause: { kind: 'authorization' } },
+    (each) => sent.push(each),
+  )
   const outcome = await catchFailure(() => run(context))
   const result = outcome instanceof Failure ? failedBy(outcome, otherwise) : outcome
   if (!isFailed(result)) return result

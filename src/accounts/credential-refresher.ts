@@ -17,6 +17,7 @@ import type { ContextWriter } from './context-rules.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { getResolvedAccount } from './load-account.ts'
 import { markUnauthorized, markWorking, storeForbiddenError } from './sql/account-state.ts'
+import { lockActivation } from './sql/activation.ts'
 import { type AccountRef, findIntegratedAccount, lockAccountCredentials } from './sql/integrated-account.ts'
 import { changeAccountStatus } from './status.ts'
 import { updateAccount, withWholeContext } from './stored-context.ts'
@@ -54,12 +55,16 @@ export function createCredentialRefresher(deps: RefresherDependencies): Credenti
         deps.onReportError(error)
       }
     },
-    async updateContext(access, context, isOfDefinition) {
+    async updateContext(access, context, isOfDefinition, leaseId) {
       const account = storedAccountOf(access)
       if (account === undefined) throw new Error('an account without an environment has no stored context')
       assertNoReservedKeys(context, Object.keys(access.credentials))
       const writer = isOfDefinition ? 'definition' : 'action'
-      await deps.database.transaction((tx) => storeContext(deps, tx, account, context, writer))
+      await deps.database.transaction(async (tx) => {
+        // What an activation has found out with credentials that were replaced since is not said of the new ones.
+        if (leaseId === undefined || (await lockActivation(tx, { ...account, leaseId })))
+          await storeContext(deps, tx, account, context, writer)
+      })
     },
   }
 }

@@ -2,7 +2,7 @@ import type { Clock, Json, Random } from '../base/index.ts'
 import type { Database, Db, Tx } from '../database/index.ts'
 import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts'
 import type { ContextValueStore } from '../object-store/index.ts'
-import type { ApiProxy, ExpressionEvaluator } from '../proxy/index.ts'
+import type { ApiProxy, CallLog, ExpressionEvaluator } from '../proxy/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
 import type { ResolvedAccount } from './resolved-account.ts'
 import type { AccountRef, AccountWithSecrets } from './sql/integrated-account.ts'
@@ -26,6 +26,7 @@ export interface AccountDependencies {
   readonly subscriptions: AccountSubscriptions
   readonly http: TokenHttp
   readonly evaluator: ExpressionEvaluator
+  readonly callLog?: CallLog | undefined
   /** Without a credential refresher, so that an action that requests a token never starts another refresh. */
   readonly engine: Pick<ApiProxy, 'runAction'>
   readonly clock: Clock

@@ -28,12 +28,6 @@ export {
   beginAuthorization,
   completeAuthorization,
 } from './authorization.ts'
-export {
-  type ConnectAccountInput,
-  type ConnectionGrant,
-  connectAccount,
-  reconnectAccount,
-} from './connect-account.ts'
 export { findReservedKeys } from './context.ts'
 export { createIntegratedAccount, type IntegratedAccountInput } from './create-account.ts'
 export { createCredentialRefresher, refreshCredentials } from './credential-refresher.ts'
@@ -45,6 +39,7 @@ export type {
   ActivationChange,
   LinkSessionPort,
 } from './dependencies.ts'
+export { issueAccessToken } from './issue-access-token.ts'
 export {
   accountRedactor,
   createAccountReader,
@@ -62,6 +57,7 @@ export { type CredentialsChange, updateCredentials } from './replace-credentials
 export type { ResolvedAccount } from './resolved-account.ts'
 export type { AcceptedTerms } from './sql/accepted-terms.ts'
 export type { AccountHistoryRecord } from './sql/account-history.ts'
+export { findAccountOwner } from './sql/account-state.ts'
 export { type AccountOfValue, findAccountsByContext } from './sql/context-lookup.ts'
 export {
   type AccountRef,
@@ -70,6 +66,12 @@ export {
   findIntegratedAccount,
   isKeptSql,
 } from './sql/integrated-account.ts'
+export {
+  type ConnectedAccountInput,
+  type ConnectionGrant,
+  storeConnectedAccount,
+  storeReconnectedAccount,
+} from './store-connected-account.ts'
 export { type WithWholeContext, withWholeContext, withWholeContexts } from './stored-context.ts'
 export { readSubscriptionState, updateSubscriptionState } from './subscription-state.ts'
 export { createTokenHosts, createTokenHttp, type TokenHosts } from './token-http.ts'

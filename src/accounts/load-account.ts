@@ -1,7 +1,7 @@
 import { accountNotActive, assertNever, Failure, MicroBatcher, notFound } from '../base/index.ts'
 import type { Database, Db, Pool, Tx } from '../database/index.ts'
 import type { EffectiveDefinition } from '../integrations/index.ts'
-import { createRedaction } from '../proxy/index.ts'
+import { type CallCause, createRedaction, withCause } from '../proxy/index.ts'
 import { SECRET_MASK } from '../redaction/index.ts'
 import type { AccountDependencies, AccountReader } from './dependencies.ts'
 import { isMoved, type ResolvedAccount, resolveAccount } from './resolved-account.ts'
@@ -23,6 +23,9 @@ import { accountSecretRef } from './stored-credentials.ts'
  * `sync` allows active accounts only, `activation` those that are connecting.
  */
 export type LoadPurpose = 'call' | 'sync' | 'activation'
+
+/** What requests through the account are sent for, unless its user says more. */
+const CAUSES: Readonly<Record<LoadPurpose, CallCause['kind']>> = { call: 'call', sync: 'run', activation: 'activation' }
 
 /**
  * Loads an account with a fresh token, requested or refreshed where necessary. With a fresh token it costs one statement,
@@ -47,7 +50,7 @@ export async function loadAccountForCall(
   const account = await withContextForCall(deps, deps.database.pool, found.account)
   const resolved = await deps.tokens.ensureFresh(resolveAccount(account, definition, secrets))
   if (resolved.isMoved) throw accountNotActive('needs_reauth', id)
-  return resolved
+  return { ...resolved, access: withCause(resolved.access, CAUSES[purpose]) }
 }
 
 /** An account as a dry run sees it. */

@@ -10,12 +10,12 @@ import {
 import type { MethodPlan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
 import { readStandardTokenResponse, type TokenError, type TokenResult, type TokenRules } from '../formats/index.ts'
-import { type ActionOutcome, createRedaction } from '../proxy/index.ts'
+import { type ActionOutcome, createRedaction, withCause } from '../proxy/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { REFRESH_ACTION, type ResolvedAccount, usesRefreshAction } from './resolved-account.ts'
 import { createTokenContext, sentSecrets, TOKEN_REQUESTS_TIMEOUT_MS } from './token-context.ts'
 
-type RequestDependencies = Pick<AccountDependencies, 'http' | 'evaluator' | 'engine' | 'clock'>
+type RequestDependencies = Pick<AccountDependencies, 'http' | 'evaluator' | 'engine' | 'clock' | 'callLog'>
 
 /**
  * Requests a token as the definition says: the next one by its action `refresh_token`, where it has one. An error is a
@@ -37,7 +37,12 @@ export async function requestToken(
     usesRefreshAction(resolved)
       ? requestTokenByAction(deps, resolved, timeoutSignal(deps, startedAtMs))
       : rules.requestToken(
-          createTokenContext(deps, access, (each) => sent.push(each), startedAtMs),
+          createTokenContext(
+            deps,
+            { ...withCause(access, 'token'), plan: resolved.plan },
+            (each) => sent.push(each),
+            startedAtMs,
+          ),
           scope,
           previous,
         ),
@@ -76,7 +81,7 @@ async function requestTokenByAction(
   signal: AbortSignal,
 ): Promise<TokenResult> {
   const target = { kind: 'action', action: REFRESH_ACTION } as const
-  const { outcome, steps } = await engine.runAction(plan, access, { target, signal })
+  const { outcome, steps } = await engine.runAction(plan, withCause(access, 'token'), { target, signal })
   if (outcome.kind === 'failed') throw outcome.failure
   const context = { clientOwner: 'integration', now: clock.now(), previous: token } as const
   const result = readStandardTokenResponse(responseOf(outcome), context)

@@ -1,9 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { Failure, isJsonObject, type Json, newId } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
+import type { EgressRequest } from '../egress/index.ts'
 import { environmentRoots, type TemplateScope } from '../expressions/index.ts'
 import type { TokenContext } from '../formats/index.ts'
-import { type AccountAccess, authorizationSecrets, sendRaw, tokensIn } from '../proxy/index.ts'
+import {
+  type AccountAccess,
+  authorizationSecrets,
+  callSecrets,
+  type SecretRules,
+  sendLogged,
+  sendRaw,
+  tokensIn,
+} from '../proxy/index.ts'
+import { Redactor } from '../redaction/index.ts'
 import type { AccountDependencies } from './dependencies.ts'
 
 const REQUEST_TIMEOUT_MS = 10_000
@@ -11,6 +21,15 @@ const REQUEST_TIMEOUT_MS = 10_000
 export const TOKEN_REQUESTS_TIMEOUT_MS = 25_000
 const RESPONSE_BYTES_MAX = 256 * 1024
 const SECRET_BYTES = 32
+
+/** For whom a token is requested; without an id, an account that is being connected. */
+type TokenAccount = Pick<
+  AccountAccess,
+  'environmentId' | 'environmentVariables' | 'environmentIntegrationId' | 'cause'
+> & {
+  readonly id?: string
+  readonly plan: SecretRules
+}
 
 /**
  * Dependencies of the requests of one token: each is sent once, without redirects, all of them within
@@ -21,11 +40,12 @@ const SECRET_BYTES = 32
  * process that was paused sends no token that another one may have used. Absent: now
  */
 export function createTokenContext(
-  { http, evaluator, clock }: Pick<AccountDependencies, 'http' | 'evaluator' | 'clock'>,
-  { environmentId, environmentVariables }: Pick<AccountAccess, 'environmentId' | 'environmentVariables'>,
+  { http, evaluator, clock, callLog }: Pick<AccountDependencies, 'http' | 'evaluator' | 'clock' | 'callLog'>,
+  account: TokenAccount,
   onSend: (scope: TemplateScope) => void,
   startedAtMs = clock.monotonicMs(),
 ): TokenContext<MethodPlan> {
+  const { environmentId, environmentVariables } = account
   const deadlineMs = startedAtMs + TOKEN_REQUESTS_TIMEOUT_MS
   const limits = environmentId === undefined ? {} : { owner: environmentId }
   return {
@@ -38,7 +58,10 @@ export function createTokenContext(
         responseBytesMax: RESPONSE_BYTES_MAX,
         owner: environmentId ?? '',
       }
-      return await sendRaw({ send: (each) => http.send(each, environmentId) }, request, scope, bounds)
+      const redaction = new Redactor(() => [...callSecrets(account.plan, scope.account), ...sentSecrets([scope])])
+      const send = (each: EgressRequest) =>
+        sendLogged(callLog, account, redaction, each, (logged) => http.send(logged, environmentId))
+      return await sendRaw({ send }, request, scope, bounds)
     },
     evaluate: (expression, input) =>
       evaluator.evaluate(expression, { ...input, ...environmentRoots(expression, environmentVariables) }, limits),

@@ -1,5 +1,10 @@
 import { type DescMethod, getOption } from '@bufbuild/protobuf'
-import { Access as AccessRule, access as accessOption, cost as costOption } from '../../gen/patchbay/v1/access_pb.ts'
+import {
+  Access as AccessRule,
+  access as accessOption,
+  cost as costOption,
+  scope as scopeOption,
+} from '../../gen/patchbay/v1/access_pb.ts'
 import type { BodyReading } from './exchange.ts'
 import type { ApiLimits } from './limits.ts'
 
@@ -27,6 +32,18 @@ export function accessOf(method: DescMethod): Access {
   const access = ACCESS[getOption(method, accessOption)]
   if (access === undefined) throw new Error(`${method.parent.typeName}/${method.name} has no option patchbay.v1.access`)
   return access
+}
+
+/**
+ * The scope that an RPC needs of an API token: its option `(patchbay.v1.scope)` in the contract; absent where no token is needed.
+ *
+ * @throws Error for an RPC that needs a token and names no scope, and the other way round, when the server starts
+ */
+export function scopeOf(method: DescMethod): string | undefined {
+  const scope = getOption(method, scopeOption) || undefined
+  if ((scope === undefined) !== (accessOf(method) === 'public'))
+    throw new Error(`${method.parent.typeName}/${method.name}: patchbay.v1.scope and patchbay.v1.access do not agree`)
+  return scope
 }
 
 /** Units of the rate limit that a call of an RPC takes: its option `(patchbay.v1.cost)`, 1 without it. */

@@ -13,6 +13,9 @@ export interface EnvironmentPrincipal extends Principal {
 /** Context value of a call: its authenticated caller; absent for operations with access `public`. */
 export const callerKey = createContextKey<Principal | undefined>(undefined, { description: 'caller' })
 
+/** Context value of a request: its `x-request-id`. */
+export const requestIdKey = createContextKey('', { description: 'request id' })
+
 /** Context value of a request that goes through an account: it ends when the account is deleted or its installation disabled. */
 export const accountKey = createContextKey<AccountRef | undefined>(undefined, { description: 'account' })
 

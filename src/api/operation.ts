@@ -11,7 +11,8 @@ import type {
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import type { FailureReason, Violation } from '../base/index.ts'
-import { type Access, accessOf, costOf } from './access.ts'
+import { type Access, accessOf, costOf, scopeOf } from './access.ts'
+import { isAudited } from './effects.ts'
 
 /** A violation that may also name the reason of the whole error; without one the reason is INVALID_FIELD. */
 export interface Finding extends Violation {
@@ -55,10 +56,14 @@ interface OperationBase {
   readonly input: DescMessage
   readonly output: DescMessage
   readonly access: Access
+  /** The scope that it needs of an API token; absent where no token is needed. */
+  readonly scope: string | undefined
   /** Units of the rate limit that a call takes. */
   readonly cost: number
   /** Has no side effects, as the contract says, and may be called by GET. */
   readonly isSafe: boolean
+  /** A successful call has an entry in the audit log. */
+  readonly isAudited: boolean
   /** The operation's own findings; empty when it has no check. */
   check(request: Message): readonly Finding[]
 }
@@ -109,8 +114,10 @@ function compile({ implementation, checks }: ServiceDefinition, method: DescMeth
     input: method.input,
     output: method.output,
     access: accessOf(method),
+    scope: scopeOf(method),
     cost: costOf(method),
     isSafe: method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS,
+    isAudited: isAudited(method),
     check: (request: Message) => check?.(request as never) ?? [],
     handle: handler.bind(implementation),
     // `defineService` checked that the handler fits the kind of its method.

@@ -2,9 +2,9 @@ import { type IncomingHttpHeaders, validateHeaderValue } from 'node:http'
 import { type BlockList, isIP, isIPv6 } from 'node:net'
 import type { DescMethod, DescService } from '@bufbuild/protobuf'
 import { type ContextValues, createContextValues, type HandlerContext } from '@connectrpc/connect'
-import { Failure, newId, type RequestScope, type RequestSlot, runInRequest } from '../base/index.ts'
+import { type CompanionRow, Failure, newId, type RequestScope, type RequestSlot, runInRequest } from '../base/index.ts'
 import type { PresentedToken, Principal } from '../tenancy/index.ts'
-import { callerKey } from './caller.ts'
+import { callerKey, requestIdKey } from './caller.ts'
 
 /** Characters of a client's request id that are safe in a header and a log line. */
 const REQUEST_ID = /^[\w.:@+/=-]{1,128}$/
@@ -41,6 +41,7 @@ export class RequestContext implements HandlerContext, RequestScope {
   /** Ids and names of the contract that log lines about the request also show, never a value of the caller's. */
   logFields: Readonly<Record<string, string>> | undefined
   slot: RequestSlot | undefined
+  companion: CompanionRow | undefined
   /** Length of the answer, once it is sent as a whole. */
   answerBytes = 0
   /** The token that the request was authenticated with. */
@@ -62,10 +63,13 @@ export class RequestContext implements HandlerContext, RequestScope {
   #isAnswering = false
   #isClosed = false
   #closeListeners: (() => void)[] | undefined
+  #interruptListeners: Set<() => void> | undefined
   #isClientGone = false
 
-  constructor(request: RequestHead) {
+  /** @param values of the request that carries this one, which has what is noted here; absent: of its own */
+  constructor(request: RequestHead, values?: ContextValues) {
     this.#request = request
+    this.#values = values
     const given = request.headers['x-request-id']
     this.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : newId()
     this.#headers = { 'x-request-id': this.requestId }
@@ -100,7 +104,7 @@ export class RequestContext implements HandlerContext, RequestScope {
   }
 
   get values(): ContextValues {
-    this.#values ??= createContextValues()
+    this.#values ??= createContextValues().set(requestIdKey, this.requestId)
     return this.#values
   }
 
@@ -228,6 +232,7 @@ export class RequestContext implements HandlerContext, RequestScope {
     if (this.isDone) return
     this.#interruption = failure
     this.#controller?.abort(failure)
+    for (const listener of this.#interruptListeners ?? []) listener()
     // DEADLINE_EXCEEDED would not be true of a call that has committed; a token that was revoked ends it all the same.
     const isLate = failure.reason === 'DEADLINE_EXCEEDED' && this.#method?.methodKind === 'unary'
     if (this.#hasStored && isLate) this.#letAnswer()
@@ -263,6 +268,14 @@ export class RequestContext implements HandlerContext, RequestScope {
       // What the step was for answers first if it can.
       else if (this.#held.size === 0) setImmediate(() => this.#rejectInterrupted())
     }
+  }
+
+  /** Calls back when the request is interrupted, at once when it was. @returns removes the listener */
+  onInterrupt(listener: () => void): () => void {
+    if (this.#interruption !== undefined) listener()
+    const listeners = this.#interruptListeners ?? new Set()
+    this.#interruptListeners = listeners.add(listener)
+    return () => listeners.delete(listener)
   }
 
   onClientDisconnect(): void {

@@ -2,6 +2,7 @@ import { type AddressInfo, BlockList } from 'node:net'
 import type { DescFile } from '@bufbuild/protobuf'
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.ts'
 import { type Clock, Failure, FairSemaphore, FairSlots, Slab } from '../base/index.ts'
+import type { Database } from '../database/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { CorsOrigins } from './cors.ts'
 import { createDispatch } from './dispatch.ts'
@@ -32,6 +33,8 @@ export interface ApiServerOptions {
   readonly authenticator: AccessControl['authenticator']
   /** Authenticates link tokens, for the operations that accept them; absent: no link token is valid. */
   readonly authenticateLink?: AccessControl['authenticateLink']
+  /** Keeps callers with limits to their accounts; absent: there are none. */
+  readonly assertWithinLimits?: AccessControl['assertWithinLimits']
   /** Ends requests through accounts that were deleted or disabled; absent: none ends. */
   readonly findEndedAccounts?: FindEndedAccounts
   readonly clock: Clock
@@ -48,6 +51,8 @@ export interface ApiServerOptions {
   readonly management?: ManagementDeps
   /** Maps errors of other layers; unknown ones are INTERNAL. */
   readonly translateError?: (error: unknown) => Failure | undefined
+  /** The database of the audit log; absent: there is none. */
+  readonly auditDatabase?: Database
   /** Called when a drain stops accepting requests, to end long polls. */
   readonly onClosing?: () => void
   /** Called with every completed request. */
@@ -136,6 +141,7 @@ function createServerContext(options: ApiServerOptions): ServerContext {
     accessControl: {
       authenticator,
       authenticateLink: options.authenticateLink ?? (async () => undefined),
+      assertWithinLimits: options.assertWithinLimits ?? (async () => {}),
       clock,
       tokenLimiter: new RateLimiter(limits.rateRequestsMax, limits.rateWindowMs),
       addressLimiter: new RateLimiter(limits.rateAddressMax, limits.rateWindowMs),
@@ -152,6 +158,7 @@ function createServerContext(options: ApiServerOptions): ServerContext {
     logger: options.logger,
     translateError: options.translateError,
     observe: options.observe,
+    auditDatabase: options.auditDatabase,
     openExchanges,
     openStreams: new Set(),
     requestSlots: new FairSlots({
@@ -159,6 +166,7 @@ function createServerContext(options: ApiServerOptions): ServerContext {
       waitingPerOwnerMax: limits.requestsWaitingMax,
       waitMsMax: limits.requestWaitMs,
       clock,
+      rejection: 'too many requests of this environment run at once',
     }),
     bodyBytes: new FairSemaphore(limits.bodyBytesMax),
     answerBytes: new FairSemaphore(limits.answerBytesMax),

@@ -57,8 +57,12 @@ export class FairQueue<T extends { readonly owner: string }> {
     for (const [owner, line] of this.#lines) {
       if (mayServe?.(owner) === false) continue
       const item = line.shift()
-      this.#lines.delete(owner)
-      if (line.length > 0) this.#lines.set(owner, line)
+      // An owner alone keeps its place: each entry that is set anew brings the map nearer to a copy of itself.
+      if (line.length === 0) this.#lines.delete(owner)
+      else if (this.#lines.size > 1) {
+        this.#lines.delete(owner)
+        this.#lines.set(owner, line)
+      }
       if (item === undefined) continue
       this.#size--
       return item

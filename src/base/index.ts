@@ -60,7 +60,7 @@ export {
   scanJson,
 } from './json-parse.ts'
 export { parseJsonInSlices } from './json-parse-sliced.ts'
-export { checkJsonSchema, propertiesOf, typesOf } from './json-schema.ts'
+export { checkJsonSchema, propertiesOf, type SchemaProblem, typesOf } from './json-schema.ts'
 export { chunkJson, stringifyJson } from './json-stringify.ts'
 export { findUnstorable, findUnstorableText, isStorableNumber, type JsonFinding, toJsonbText } from './jsonb.ts'
 export { LazyMap } from './lazy-map.ts'
@@ -70,12 +70,14 @@ export { parseTime } from './parse-time.ts'
 export { PollLoop, type PollLoopDeps, type PollLoopSpec } from './poll-loop.ts'
 export { REGIONS, type Region } from './regions.ts'
 export {
+  type CompanionRow,
   currentRequest,
   outliveRequest,
   type RequestScope,
   type RequestSlot,
   runInRequest,
   withoutSlot,
+  workOwner,
 } from './request-scope.ts'
 export { createSealer, type Sealer, sealedPrefix } from './sealer.ts'
 export { Slab } from './slab.ts'

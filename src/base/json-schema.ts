@@ -1,23 +1,35 @@
+import { formatDotPath } from './dot-path.ts'
 import type { Violation } from './errors.ts'
 import { isJsonObject, JSON_DEPTH_MAX, type Json, type JsonObject } from './json.ts'
 import { decimalForm, isJsonNumber, toDouble } from './json-number.ts'
 import { createSuggester, formatQuantity, mustBeOneOf, textOfChoice } from './text.ts'
 
-/** What a check of arguments reports. */
-export interface ArgumentCheck {
+/** What is wrong with a value. */
+export type SchemaProblem = Pick<Violation, 'description' | 'rule'>
+
+/** How values are checked, and what is reported. */
+export interface JsonSchemaCheck {
   /** Path of the value in the findings; default: none, the names of its members alone. */
   readonly path?: string
   readonly findingsMax: number
+  /** Whether a member that is `null` counts as absent: of any type, unless it is required. */
+  readonly isNullAbsent?: boolean
+  /** Whether the outermost object is a change: required members may be left out of it, though not be `null`. */
+  readonly isPartial?: boolean
+  /** What is said of a member that a schema does not allow. @param near the name that was probably meant, as `suggest` says it */
+  readonly describeUnknown?: (suggestion: string) => string
+  /** What keywords beyond the subset find; asked first. */
+  readonly findFurther?: (schema: JsonObject, value: Json) => SchemaProblem | undefined
 }
 
-interface ArgumentSearch extends ArgumentCheck {
+interface SchemaSearch extends JsonSchemaCheck {
   readonly found: Violation[]
   /** One for all findings: its limit bounds their cost. */
   readonly suggest: ReturnType<typeof createSuggester>
 }
 
 /**
- * Checks arguments, of jobs and of tools, against the keywords of JSON Schema that are enforced: `type`, `enum`, `const`, bounds of
+ * Checks arguments of jobs and tools, and bodies of unified writes, against the keywords of JSON Schema that are enforced: `type`, `enum`, `const`, bounds of
  * numbers, lengths of texts and lists, `properties`, `required`, `additionalProperties`, `items`. Any other keyword allows anything.
  *
  * `required` is a list of names as in JSON Schema, or a boolean on the property itself, as many tools write it. Numbers are compared
@@ -25,15 +37,15 @@ interface ArgumentSearch extends ArgumentCheck {
  *
  * @returns what is wrong and what to do about it, with the name of the keyword as rule; empty: nothing
  */
-export function checkJsonSchema(schema: JsonObject, value: Json, check: ArgumentCheck): readonly Violation[] {
-  const search: ArgumentSearch = { ...check, found: [], suggest: createSuggester() }
+export function checkJsonSchema(schema: JsonObject, value: Json, check: JsonSchemaCheck): readonly Violation[] {
+  const search: SchemaSearch = { ...check, found: [], suggest: createSuggester() }
   visit(search, schema, value, check.path ?? '', 0)
   return search.found
 }
 
-function visit(search: ArgumentSearch, schema: JsonObject, value: Json, path: string, depth: number): void {
+function visit(search: SchemaSearch, schema: JsonObject, value: Json, path: string, depth: number): void {
   if (isFull(search) || depth > JSON_DEPTH_MAX) return
-  const problem = problemOf(search, schema, value)
+  const problem = search.findFurther?.(schema, value) ?? problemOf(search, schema, value)
   if (problem !== undefined) {
     search.found.push({ field: path, ...problem })
     return
@@ -46,12 +58,12 @@ function visit(search: ArgumentSearch, schema: JsonObject, value: Json, path: st
   } else if (isJsonObject(value)) visitProperties(search, schema, value, path, depth)
 }
 
-function isFull({ found, findingsMax }: ArgumentSearch): boolean {
+function isFull({ found, findingsMax }: SchemaSearch): boolean {
   return found.length >= findingsMax
 }
 
 function visitProperties(
-  search: ArgumentSearch,
+  search: SchemaSearch,
   schema: JsonObject,
   value: JsonObject,
   path: string,
@@ -60,19 +72,35 @@ function visitProperties(
   const { additionalProperties } = schema
   const properties = propertiesOf(schema)
   for (const name of requiredOf(schema))
-    if (!Object.hasOwn(value, name) && !isFull(search))
+    if (isMissing(search, value, name, depth === 0) && !isFull(search))
       search.found.push({ field: join(path, name), description: 'is required', rule: 'required' })
   for (const [name, item] of Object.entries(value)) {
     // A client may send a million names, and a suggestion for each costs a comparison with all arguments.
     if (isFull(search)) return
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined
-    if (isJsonObject(known)) visit(search, known, item, join(path, name), depth + 1)
+    if (isJsonObject(known)) visitMember(search, known, item, join(path, name), depth + 1)
     else if (additionalProperties === false) {
-      const description = `is not an argument${search.suggest(name, Object.keys(properties))}`
+      const near = search.suggest(name, Object.keys(properties))
+      const description = search.describeUnknown?.(near) ?? `is not an argument${near}`
       search.found.push({ field: join(path, name), description, rule: 'unknown_field' })
     } else if (isJsonObject(additionalProperties))
       visit(search, additionalProperties, item, join(path, name), depth + 1)
   }
+}
+
+/** Whether an object lacks a member that it must have. */
+function isMissing(search: SchemaSearch, value: JsonObject, name: string, isOutermost: boolean): boolean {
+  if (!Object.hasOwn(value, name)) return !(isOutermost && search.isPartial === true)
+  return search.isNullAbsent === true && value[name] === null
+}
+
+function visitMember(search: SchemaSearch, schema: JsonObject, value: Json, path: string, depth: number): void {
+  if (value !== null || search.isNullAbsent !== true) {
+    visit(search, schema, value, path, depth)
+    return
+  }
+  const problem = search.findFurther?.(schema, value)
+  if (problem !== undefined) search.found.push({ field: path, ...problem })
 }
 
 /** The properties that a schema declares. */
@@ -94,12 +122,10 @@ function requiredOf(schema: JsonObject): ReadonlySet<string> {
 }
 
 function join(path: string, name: string): string {
-  return path === '' ? name : `${path}.${name}`
+  return formatDotPath([name], path)
 }
 
-type ArgumentProblem = Pick<Violation, 'description' | 'rule'>
-
-function problemOf({ suggest }: ArgumentSearch, schema: JsonObject, value: Json): ArgumentProblem | undefined {
+function problemOf({ suggest }: SchemaSearch, schema: JsonObject, value: Json): SchemaProblem | undefined {
   const types = typesOf(schema)
   if (types.length > 0 && !types.some((type) => isOfType(type, value)))
     return { description: `must be ${types.join(' or ')}, not ${typeOf(value)}`, rule: 'type' }
@@ -131,7 +157,7 @@ function isSameValue(one: Json, other: Json): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other)
 }
 
-function numberProblem(schema: JsonObject, value: number): ArgumentProblem | undefined {
+function numberProblem(schema: JsonObject, value: number): SchemaProblem | undefined {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema
   if (isJsonNumber(minimum) && value < toDouble(minimum)) return bound(`at least ${minimum}`, 'minimum')
   if (isJsonNumber(maximum) && value > toDouble(maximum)) return bound(`at most ${maximum}`, 'maximum')
@@ -147,7 +173,7 @@ function countProblem(
   [least, most]: readonly [string, string],
   count: number,
   noun: string,
-): ArgumentProblem | undefined {
+): SchemaProblem | undefined {
   const [min, max] = [schema[least], schema[most]]
   if (isJsonNumber(min) && count < toDouble(min))
     return { description: `must have at least ${formatQuantity(toDouble(min), noun)}`, rule: least }
@@ -156,6 +182,6 @@ function countProblem(
   return undefined
 }
 
-function bound(limit: string, rule: string): ArgumentProblem {
+function bound(limit: string, rule: string): SchemaProblem {
   return { description: `must be ${limit}`, rule }
 }

@@ -9,8 +9,23 @@ export interface RequestSlot {
   leaveDuring<Result>(wait: () => Promise<Result>): Promise<Result>
 }
 
+/**
+ * A row that is stored in the transaction of what a request stores. `database/` sends its INSERT with the first statement or
+ * commit of the request that stores something.
+ */
+export interface CompanionRow {
+  /** The INSERT, with `$n` for its values; it inserts nothing while its transaction has changed nothing. */
+  readonly text: string
+  /** Its values, when it is sent. */
+  values(): readonly (string | null)[]
+  /** Set once it has been committed. */
+  isStored: boolean
+}
+
 /** A request for which work is done. */
 export interface RequestScope {
+  /** What is stored with the first thing that the request stores; absent: nothing. */
+  readonly companion?: CompanionRow | undefined
   /** Undefined until its work begins; see `FairSlots`. */
   slot: RequestSlot | undefined
   /** Why nothing more may begin for it, such as its deadline; undefined while it goes on. */
@@ -52,7 +67,7 @@ export function outliveRequest<Result>(work: () => Result): Result {
 
 /** Waits for a third party, a client or time: the slot of the request is free for others meanwhile. */
 export function withoutSlot<Result>(wait: () => Promise<Result>): Promise<Result> {
-  const slot = scopes.getStore()?.slot
+  const slot = currentRequest()?.slot
   return slot === undefined ? wait() : slot.leaveDuring(wait)
 }
 
@@ -61,5 +76,5 @@ const SERVICE = 'service'
 
 /** For whom the current work runs: the owner of the request's slot, or the service itself. */
 export function workOwner(): string {
-  return scopes.getStore()?.slot?.owner ?? SERVICE
+  return currentRequest()?.slot?.owner ?? SERVICE
 }

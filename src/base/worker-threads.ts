@@ -10,12 +10,18 @@ const WAITING_PER_OWNER_MAX = 50
 const WAITING_BYTES_PER_OWNER_MAX = 32 * 1024 * 1024
 const WAITING_BYTES_MAX = 256 * 1024 * 1024
 
+/** A task that has waited longer is rejected instead of begun: its request has little time left, and others wait behind it. */
+const WAIT_MS_MAX = 10_000
+const RETRY_AFTER_SECONDS = 1
+
 export interface WorkerThreadLimits {
   readonly threads: number
   /** How long one task may take. */
   readonly taskMs: number
   /** Heap of each thread. */
   readonly heapMegabytes: number
+  /** How long a task may wait for a thread; default 10 s. */
+  readonly waitMsMax?: number
 }
 
 /** For whom a task runs. */
@@ -30,6 +36,7 @@ interface WaitingTask<Task, Answer> {
   readonly task: Task
   readonly owner: string
   readonly bytes: number
+  readonly sinceMs: number
   readonly outcome: PromiseWithResolvers<Answer>
 }
 
@@ -55,13 +62,12 @@ export class WorkerThreads<Task, Answer> {
    * Queues a task.
    *
    * @param bytes what the task holds while it waits
-   * @throws Failure RATE_LIMITED when too much of the owner waits, CANCELLED; Error when the task exceeds its time or memory,
+   * @throws Failure RATE_LIMITED when too much of the owner waits, or this task waited too long, CANCELLED; Error when the task exceeds its time or memory,
    * whose message begins with a verb
    */
   async run(task: Task, bytes: number, { owner, signal }: TaskOwner): Promise<Answer> {
-    const waiting = { task, owner, bytes, outcome: Promise.withResolvers<Answer>() }
-    if (this.#isFull(waiting))
-      throw new Failure('RATE_LIMITED', 'too much waits to be read already', { retryAfterSeconds: 1 })
+    const waiting = { task, owner, bytes, sinceMs: performance.now(), outcome: Promise.withResolvers<Answer>() }
+    if (this.#isFull(waiting)) throw tooMuch('too much waits to be read already')
     this.#waiting.push(waiting)
     this.#count(waiting, bytes)
     const drop = () => {
@@ -95,6 +101,10 @@ export class WorkerThreads<Task, Answer> {
       const next = thread && this.#waiting.shift()
       if (!thread || !next) return
       this.#count(next, -next.bytes)
+      if (performance.now() - next.sinceMs > (this.#limits.waitMsMax ?? WAIT_MS_MAX)) {
+        next.outcome.reject(tooMuch('this waited too long to be read'))
+        continue
+      }
       thread
         .run(next.task)
         .then(next.outcome.resolve, next.outcome.reject)
@@ -109,6 +119,10 @@ export class WorkerThreads<Task, Answer> {
     this.#threads.add(thread)
     return thread
   }
+}
+
+function tooMuch(message: string): Failure {
+  return new Failure('RATE_LIMITED', message, { retryAfterSeconds: RETRY_AFTER_SECONDS })
 }
 
 /** One thread, started with its first task. */

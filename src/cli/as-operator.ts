@@ -1,14 +1,17 @@
 import { readConfig } from '../config.ts'
 import { openStorage, type Storage } from '../open-storage.ts'
 import { createLogger } from '../telemetry/index.ts'
-import { findOperatorTeam, type TeamActor } from '../tenancy/index.ts'
+import { findOperatorTeam, type Principal } from '../tenancy/index.ts'
 import { prepareFirstStart } from './first-start.ts'
+
+/** The operator's team as the one that acts. */
+type Operator = Pick<Principal, 'teamId' | 'isOperator' | 'scopes'>
 
 /** Acts for the operator's team without a token, through the database: for a lost first token, or scripts on this machine. */
 export async function asOperator(
   environment: NodeJS.ProcessEnv,
   applicationName: string,
-  act: (storage: Storage, actor: TeamActor) => Promise<void>,
+  act: (storage: Storage, actor: Operator) => Promise<void>,
 ): Promise<number> {
   const config = readConfig(environment)
   const options = { applicationName, isStart: false, logger: createLogger(config.logLevel) }
@@ -18,8 +21,8 @@ export async function asOperator(
   return 0
 }
 
-async function getOperatorTeam({ database }: Storage): Promise<TeamActor> {
+async function getOperatorTeam({ database }: Storage): Promise<Operator> {
   const team = await findOperatorTeam(database.pool)
   if (team === undefined) throw new Error('the first team is missing right after it was made')
-  return { teamId: team.id, isOperator: true }
+  return { teamId: team.id, isOperator: true, scopes: undefined }
 }

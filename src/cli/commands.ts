@@ -1,5 +1,6 @@
 import { REGIONS } from '../base/index.ts'
 import { SETTINGS } from '../config.ts'
+import { auditCommands } from './audit-commands.ts'
 import type { Command, CommandOption, Variable } from './command.ts'
 import { keyCommands } from './key-commands.ts'
 
@@ -26,6 +27,8 @@ const WORKER_ONLY: readonly Variable[] = [
   'deliveryAttemptRetentionDays',
   'inboundEventRetentionDays',
   'inboundContentRetentionDays',
+  'callLogRetentionDays',
+  'auditRetentionDays',
 ]
 const OBJECT_STORE: readonly Variable[] = [
   'objectStoreDirectory',
@@ -39,7 +42,14 @@ const OBJECT_STORE: readonly Variable[] = [
   'objectStoreAllow',
 ]
 const SERVER: readonly Variable[] = ALL_SETTINGS.filter((name) => !WORKER_ONLY.includes(name))
-const WORKER: readonly Variable[] = [...WORKER_ONLY, 'egressAllow', 'catchupWindowSeconds', 'drainMs', ...OBJECT_STORE]
+const WORKER: readonly Variable[] = [
+  ...WORKER_ONLY,
+  'egressAllow',
+  'callLogSample',
+  'catchupWindowSeconds',
+  'drainMs',
+  ...OBJECT_STORE,
+]
 const LOCAL_SERVER: readonly Variable[] = ['PATCHBAY_TOKEN', 'publicUrl', 'host', 'port', 'tlsCert', 'dataDir']
 
 const SERVER_OPTIONS: readonly CommandOption[] = [
@@ -156,11 +166,19 @@ export const COMMANDS: readonly Command[] = [
       { flags: '--name <NAME>', meaning: 'name in lists; required' },
       { flags: '--team <ID>', meaning: 'team of the token', fallback: 'the first team' },
       { flags: '--environment <ID>', meaning: 'environment of the token, instead of a team' },
+      {
+        flags: '--preset <PRESET>',
+        meaning: 'what it may do: full, read, proxy, daemon, connect, tools, deploy, operator',
+      },
+      {
+        flags: '--scopes <SCOPES>',
+        meaning: 'instead of a preset: scopes separated by commas, such as accounts:read,runs:write',
+      },
     ],
     variables: FIRST_START,
     examples: [
-      'patchbay token create --name deploy',
-      'patchbay token create --name app --environment 01a1febe-108f-77e8-836b-f40b4a24d381',
+      'patchbay token create --name deploy --preset deploy',
+      'patchbay token create --name app --environment 01a1febe-108f-77e8-836b-f40b4a24d381 --preset proxy',
     ],
     dataDirectory: 'shared',
     load: async () => (await import('./token.ts')).runTokenCreate,
@@ -168,7 +186,7 @@ export const COMMANDS: readonly Command[] = [
   {
     name: 'token list',
     summary: 'list the tokens of the first team',
-    description: 'Prints id, kind, last characters, state and name of each token, one per line.',
+    description: 'Prints id, kind, last characters, state, preset or scopes, and name of each token, one per line.',
     variables: FIRST_START,
     examples: ['patchbay token list'],
     dataDirectory: 'shared',
@@ -184,6 +202,8 @@ export const COMMANDS: readonly Command[] = [
     dataDirectory: 'shared',
     load: async () => (await import('./token.ts')).runTokenRevoke,
   },
+  ...keyCommands([...DATABASE, ...OBJECT_STORE]),
+  ...auditCommands({ server: LOCAL_SERVER, serverOptions: SERVER_OPTIONS }),
   {
     name: 'team list',
     summary: 'list all teams',
@@ -204,7 +224,6 @@ export const COMMANDS: readonly Command[] = [
     dataDirectory: 'shared',
     load: async () => (await import('./team.ts')).runTeamVerify,
   },
-  ...keyCommands([...DATABASE, ...OBJECT_STORE]),
   {
     name: 'team unverify',
     operands: { '<ID>': 'id from `team list`' },
@@ -319,5 +338,23 @@ export const COMMANDS: readonly Command[] = [
     examples: ['patchbay run 01a1febe-108f-77e8-836b-f40b4a24d381 --follow'],
     dataDirectory: 'unused',
     load: async () => (await import('./run.ts')).runTriggerNow,
+  },
+  {
+    name: 'calls',
+    summary: 'show requests to third parties',
+    description:
+      'Shows the newest requests that were sent to third parties, one a line, the newest last: when, what, what became of it, how long it took, what it was sent for, and the id of its entry in the request log. With --follow it shows those that are sent from now on, until Ctrl-C.',
+    options: [
+      { flags: '--account <ID>', meaning: 'only those through this account', fallback: 'all' },
+      { flags: '--run <ID>', meaning: 'only those of this run', fallback: 'all' },
+      { flags: '--class <CLASS>', meaning: 'only those that came to this, such as `error`', fallback: 'all' },
+      { flags: '--limit <N>', meaning: 'how many at most', fallback: '50' },
+      { flags: '--follow', meaning: 'show those that are sent from now on' },
+      ...SERVER_OPTIONS,
+    ],
+    variables: LOCAL_SERVER,
+    examples: ['patchbay calls --run 01a1febe-108f-77e8-836b-f40b4a24d381', 'patchbay calls --class error --follow'],
+    dataDirectory: 'unused',
+    load: async () => (await import('./calls.ts')).runCalls,
   },
 ]

@@ -3,9 +3,8 @@
  * terminal would obey control characters in them (moving the cursor, clearing the screen, forging lines).
  */
 
-/** C0 and C1 controls, DEL, line separators, and the characters that reorder text. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+/** Controls (C0, DEL, C1), line separators, and the characters that reorder text. */
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
@@ -32,10 +31,9 @@ export function printStyledLines(lines: readonly string[]): void {
   process.stdout.write(lines.map((line) => `${line}\n`).join(''))
 }
 
-/** Prints a value as JSON, in which control characters are escapes already. */
+/** Prints a value as JSON, whose only line breaks are its own: those of texts are escapes already. */
 export function printJson(value: unknown): void {
-  const text = JSON.stringify(value, undefined, 2)
-  process.stdout.write(`${text.replace(/[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, escapeControls)}\n`)
+  printLines(JSON.stringify(value, undefined, 2).split('\n'))
 }
 
 /** Prints an error to stderr, after the name of the program. */

@@ -8,6 +8,7 @@ import { COMMANDS } from './commands.ts'
 const HELP_COLUMNS_MAX = 100
 const HELP_COLUMNS_DEFAULT = 80
 const COMMAND_GROUPS: Readonly<Record<string, string>> = {
+  keys: 'rotate the keys that encrypt secrets',
   token: 'administer API tokens without one',
   unified: 'check, try and store mappings of unified resources',
 }

@@ -141,9 +141,11 @@ export function incompleteReason({ errors, stopReason }: ResourceProgress): stri
   return stopReason !== undefined && TRUNCATING_REASONS.has(stopReason) ? stopReason : undefined
 }
 
-/** `UPSTREAM_ERROR: the third party answered with status 503 (of orders/13, GET /orders/13/lines)`. */
-function formatError({ reason, message, parent, request }: FollowedError): string {
-  const place = [parent === undefined ? undefined : `of ${parent}`, request].filter((text) => text !== undefined)
+/** `UPSTREAM_ERROR: the third party answered with status 503 (of orders/13, GET /orders/13/lines, log 0197…)`. */
+function formatError({ reason, message, parent, request, logId }: FollowedError): string {
+  const place = [parent === undefined ? undefined : `of ${parent}`, request, logId && `log ${logId}`].filter(
+    (text) => text !== undefined,
+  )
   return `${reason}: ${message}${place.length === 0 ? '' : ` (${place.join(', ')})`}`
 }
 

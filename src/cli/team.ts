@@ -1,3 +1,4 @@
+import { recordCommand } from '../audit/index.ts'
 import { isUuid, notFound } from '../base/index.ts'
 import { listTeams, setTeamVerified } from '../tenancy/index.ts'
 import { asOperator } from './as-operator.ts'
@@ -30,9 +31,19 @@ async function changeMark(
 ): Promise<number> {
   if (!isUuid(id))
     throw new UsageError(`team ${isVerified ? 'verify' : 'unverify'} takes the id of a team, as team list shows it`)
-  return await asOperator(environment, COMMAND, async ({ database }) => {
-    const team = await setTeamVerified(database.pool, id, isVerified)
-    if (team === undefined) throw notFound('team', id)
+  return await asOperator(environment, COMMAND, async ({ database }, { teamId }) => {
+    const method = `patchbay team ${isVerified ? 'verify' : 'unverify'}`
+    const of = { ownerId: id, teamId: id, isImpersonation: id !== teamId }
+    const team = await recordCommand(
+      database,
+      { ...of, method, targetType: 'team' },
+      () => id,
+      async () => {
+        const changed = await setTeamVerified(database.pool, id, isVerified)
+        if (changed === undefined) throw notFound('team', id)
+        return changed
+      },
+    )
     printLine(`${team.name} (${team.id}) is ${isVerified ? 'verified' : 'not verified'}`)
   })
 }

@@ -1,5 +1,14 @@
-import { isUuid } from '../base/index.ts'
-import { createApiToken, listApiTokens, revokeApiToken } from '../tenancy/index.ts'
+import { recordCommand } from '../audit/index.ts'
+import { isUuid, suggest } from '../base/index.ts'
+import {
+  type ApiTokenWithSecret,
+  createApiToken,
+  findUnknownScopes,
+  listApiTokens,
+  revokeApiToken,
+  type ScopeChoice,
+  TOKEN_PRESETS,
+} from '../tenancy/index.ts'
 import { asOperator } from './as-operator.ts'
 import { type RunCommand, UsageError } from './command.ts'
 import { printLine } from './output.ts'
@@ -16,23 +25,50 @@ export const runTokenCreate: RunCommand = ({ options, environment }) => {
     throw new UsageError('token create takes --team or --environment, not both')
   for (const id of [team, environmentId])
     if (id !== undefined && !isUuid(id)) throw new UsageError('token create takes ids with --team and --environment')
+  const scopes = scopesFrom(options)
   const subject =
     environmentId === undefined
       ? ({ kind: 'team', teamId: team } as const)
       : ({ kind: 'environment', environmentId } as const)
   return asOperator(environment, COMMAND, async ({ database }, actor) => {
-    const { token } = await database.transaction((tx) => createApiToken(tx, actor, { ...subject, name }))
+    const teamId = team?.toLowerCase() ?? actor.teamId
+    const of = { ownerId: teamId, teamId, isImpersonation: teamId !== actor.teamId }
+    const command = { ...of, method: 'patchbay token create', targetType: 'api_token' }
+    const { token } = await recordCommand<ApiTokenWithSecret>(
+      database,
+      command,
+      (made) => made?.apiToken.id,
+      (note) => database.transaction(async (tx) => note(await createApiToken(tx, actor, { ...subject, name, scopes }))),
+    )
     printLine(token)
   })
+}
+
+/** @throws UsageError */
+function scopesFrom({ preset, scopes }: { readonly preset?: string; readonly scopes?: string }): ScopeChoice {
+  if ((preset === undefined) === (scopes === undefined))
+    throw new UsageError(`token create needs --preset (${TOKEN_PRESETS.join(', ')}) or --scopes`)
+  if (scopes !== undefined) {
+    const names = scopes.split(',').map((name) => name.trim())
+    const [unknown] = findUnknownScopes(names, '--scopes')
+    if (unknown !== undefined) throw new UsageError(`${unknown.field} ${unknown.description}`)
+    return { scopes: names }
+  }
+  const known = TOKEN_PRESETS.find((name) => name === preset)
+  if (known === undefined)
+    throw new UsageError(`--preset ${preset} is not a preset${suggest(preset ?? '', TOKEN_PRESETS)}`)
+  return { preset: known }
 }
 
 /** Lists the tokens of the first team. */
 export const runTokenList: RunCommand = ({ environment }) =>
   asOperator(environment, COMMAND, async ({ database }, { teamId }) => {
     const tokens = await listApiTokens(database.pool, teamId, { before: undefined, limit: LISTED_MAX })
-    for (const { id, kind, hint, name, revokedAt, expiresAt } of tokens) {
+    for (const { id, kind, hint, name, preset, scopes, revokedAt, expiresAt } of tokens) {
       const state = revokedAt !== null ? 'revoked' : expiresAt === null ? 'valid' : `until ${expiresAt.toISOString()}`
-      printLine(`${id}  ${kind.padEnd(11)}  …${hint}  ${state.padEnd(7)}  ${name}`)
+      printLine(
+        `${id}  ${kind.padEnd(11)}  …${hint}  ${state.padEnd(7)}  ${(preset ?? scopes.join(',')).padEnd(8)}  ${name}`,
+      )
     }
   })
 
@@ -40,7 +76,14 @@ export const runTokenList: RunCommand = ({ environment }) =>
 export const runTokenRevoke: RunCommand = ({ operands: [id = ''], environment }) => {
   if (!isUuid(id)) throw new UsageError('token revoke takes the id of a token, as token list shows it')
   return asOperator(environment, COMMAND, async ({ database }, { teamId }) => {
-    await database.transaction((tx) => revokeApiToken(tx, teamId, id))
+    const of = { ownerId: teamId, teamId, isImpersonation: false }
+    const command = { ...of, method: 'patchbay token revoke', targetType: 'api_token' }
+    await recordCommand(
+      database,
+      command,
+      () => id,
+      () => database.transaction((tx) => revokeApiToken(tx, teamId, id)),
+    )
     printLine(`${id} is revoked`)
   })
 }

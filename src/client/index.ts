@@ -5,6 +5,8 @@
  * Never here: the database, a terminal, or what only daemons call.
  */
 
+export { type AuditEntryFilter, readAuditEntries } from './audit.ts'
+export { createCallsClient, type LoggedRequest, type RequestFilter } from './calls.ts'
 export { callErrorFrom, hasReason, isAccessDenied, ServerUnavailable, UnexpectedAnswer } from './errors.ts'
 export { followRun, type RunEvent } from './follow-run.ts'
 export {

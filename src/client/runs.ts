@@ -42,6 +42,8 @@ export interface FollowedError {
   readonly parent: string | undefined
   /** Such as `GET /orders/13/lines`; absent when none could be named. */
   readonly request: string | undefined
+  /** Of that request in the request log; absent when nothing was sent. */
+  readonly logId: string | undefined
 }
 
 /** Progress of one resource. */
@@ -109,9 +111,9 @@ function progressFromProto(stats: ResourceStats): ResourceProgress {
   }
 }
 
-function errorFromProto({ reason, message, parent, element, request }: SyncJobRunError): FollowedError {
+function errorFromProto({ reason, message, parent, element, request, logId }: SyncJobRunError): FollowedError {
   const place = [parent?.path, element].filter((text) => text !== undefined)
-  return { reason, message, parent: place.length === 0 ? undefined : place.join(', '), request }
+  return { reason, message, parent: place.length === 0 ? undefined : place.join(', '), request, logId }
 }
 
 function dateFromProto(timestamp: SyncJobRun['startedAt']): Date | undefined {

@@ -9,7 +9,7 @@ import { delimiter, join } from 'node:path'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const BINARIES = join(ROOT, 'node_modules', '.bin')
-const GENERATE_TIMEOUT_MS = 60_000
+const GENERATE_TIMEOUT_MS = 600_000
 
 /** One file of `gen/` that differs from what would be generated now. */
 export interface StaleFile {

@@ -1,7 +1,8 @@
 /**
  * Writes the logos of the shipped definitions, `src/catalog/logos/<name>.svg`, from two packages of icons that are in the public
  * domain (CC0): in colour from `@iconify-json/logos`, else as the one-coloured mark of `@iconify-json/simple-icons`. The packages
- * are needed here alone. A definition that neither has is without a logo, and pages show its initials.
+ * are needed here alone. A product without a mark of its own has that of the company. A definition that neither package has is without
+ * a logo, and pages show its initials; the README of the catalog names these.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -82,6 +83,7 @@ const COLOURED: Readonly<Record<string, string>> = {
 
 /** Names in `@iconify-json/simple-icons` with the colour of the brand, by definition. */
 const ONE_COLOURED: Readonly<Record<string, readonly [icon: string, color: string]>> = {
+  'amazon-selling-partner': ['amazon', '#ff9900'],
   bigcommerce: ['bigcommerce', '#121118'],
   box: ['box', '#0061d5'],
   calendly: ['calendly', '#006bff'],
@@ -91,6 +93,7 @@ const ONE_COLOURED: Readonly<Record<string, readonly [icon: string, color: strin
   hibob: ['hibob', '#e42c51'],
   hubspot: ['hubspot', '#ff7a59'],
   mixpanel: ['mixpanel', '#7856ff'],
+  netsuite: ['oracle', '#f80000'],
   outlook: ['microsoftoutlook', '#0078d4'],
   quickbooks: ['quickbooks', '#2ca01c'],
   strava: ['strava', '#fc4c02'],

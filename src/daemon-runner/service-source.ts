@@ -41,7 +41,7 @@ export interface ServiceSourceDeps {
  * the last one, until the signal aborts: a restart of the service is no error of the run.
  */
 export function createServiceSource(deps: ServiceSourceDeps, run: DaemonRun): PageSource {
-  const { idPath, parentPaths, integratedAccountId } = run
+  const { idPath, parentPaths } = run
   return {
     idPath,
     parentPaths,
@@ -49,7 +49,7 @@ export function createServiceSource(deps: ServiceSourceDeps, run: DaemonRun): Pa
       let next = state
       for (let failures = 1; ; failures++) {
         try {
-          for await (const outcome of readPages(openList(deps, integratedAccountId, request, next, signal))) {
+          for await (const outcome of readPages(openList(deps, run, request, next, signal))) {
             yield outcome
             if (outcome.kind !== 'page' || outcome.state === null) return
             next = outcome.state
@@ -71,14 +71,14 @@ export function createServiceSource(deps: ServiceSourceDeps, run: DaemonRun): Pa
 /** The list, mapped by the service where the resource is a unified one. */
 function openList(
   { service }: ServiceSourceDeps,
-  integratedAccountId: string,
+  run: DaemonRun,
   request: ListingRequest,
   state: JsonObject | null,
   signal: AbortSignal,
 ): AsyncIterable<Pick<ListPagesResponse, 'step'>> {
   return isUnifiedName(request.resource)
-    ? service.unified.listPages(unifiedListRequest(integratedAccountId, request, state), { signal })
-    : service.proxy.listPages(listPagesRequest(integratedAccountId, request, state), { signal })
+    ? service.unified.listPages(unifiedListRequest(run, request, state), { signal })
+    : service.proxy.listPages(listPagesRequest(run, request, state), { signal })
 }
 
 /** @throws Failure with the reason of the service; ServerUnavailable */
@@ -97,7 +97,8 @@ async function* readPages(list: AsyncIterable<Pick<ListPagesResponse, 'step'>>):
 /** The error response of the third party, with its status and the action of the definition as the service reports them. */
 function upstreamErrorFrom({ publicMessage, metadata }: Failure): PageOutcome {
   const action = UPSTREAM_ACTIONS.find((each) => each === metadata.upstream_action)
-  return upstreamErrorOutcome(publicMessage, Number(metadata.upstream_status), action, metadata.upstream_request)
+  const { upstream_request: request, log_id: logId } = metadata
+  return upstreamErrorOutcome(publicMessage, Number(metadata.upstream_status), action, request, logId)
 }
 
 /** The actions that the service reports; any other is implied by the status. */
@@ -126,12 +127,13 @@ function pageFromProto({ number, recordsJson, stateJson, stopReason, total }: Re
 }
 
 function listPagesRequest(
-  integratedAccountId: string,
+  { id: syncJobRunId, integratedAccountId }: DaemonRun,
   { resource, method, id, query, args, resources, previousRunDate }: ListingRequest,
   state: JsonObject | null,
 ): MessageInitShape<typeof ListPagesRequestSchema> {
   return {
     integratedAccountId,
+    syncJobRunId,
     resource,
     method,
     asJsonText: true,
@@ -142,12 +144,13 @@ function listPagesRequest(
 }
 
 function unifiedListRequest(
-  integratedAccountId: string,
+  { id: syncJobRunId, integratedAccountId }: DaemonRun,
   { resource, method, id, query, previousRunDate }: ListingRequest,
   state: JsonObject | null,
 ): MessageInitShape<typeof UnifiedServiceListPagesRequestSchema> {
   return {
     integratedAccountId,
+    syncJobRunId,
     ...unifiedRefOf({ resource, method }),
     asJsonText: true,
     valuesJson: JSON.stringify({ query: strictQuery(query), ...(state === null ? {} : { state }) }),

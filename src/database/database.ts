@@ -1,8 +1,9 @@
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { type Json, parseJson, toJsonbText } from '../base/index.ts'
-import { describeOnce, nameColumnsInCamelCase } from './describe-once.ts'
+import { describeOnce, nameColumnsInCamelCase, onConnectionEnding } from './describe-once.ts'
 import { isCachedPlanInvalid, isRetryable } from './errors.ts'
+import { parseTimestamp } from './parse-timestamp.ts'
 import { bindParameters, type SqlParameters, StatementCache } from './prepared-statements.ts'
 import { stopWithRequest } from './stop-with-request.ts'
 
@@ -72,6 +73,7 @@ export class Database {
         idleTimeoutMillis: POOL_IDLE_MS,
         afterCreate: (connection: object, done: (error: null, connection: object) => void) => {
           this.#generations.set(connection, this.#generation)
+          onConnectionEnding(connection, () => this.#generations.delete(connection))
           nameColumnsInCamelCase(connection)
           describeOnce(connection)
           stopWithRequest(connection)
@@ -236,9 +238,10 @@ function toConnectionConfig({ target, statementTimeoutMs, applicationName }: Dat
   return { host, port, user, database, ...common }
 }
 
-/** Nesting was bounded when the value was written. */
+/** Nesting was bounded when the value was written. Half of all values are empty. */
 function parseStored(text: string): Json {
-  return parseJson(text, Number.POSITIVE_INFINITY)
+  if (text === '{}') return {}
+  return text === '[]' ? [] : parseJson(text, Number.POSITIVE_INFINITY)
 }
 
 // bigint columns are counters well below 2^53.
@@ -246,3 +249,4 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 // `jsonb` keeps every digit of a number; so does what is read from it.
 pg.types.setTypeParser(pg.types.builtins.JSONB, parseStored)
 pg.types.setTypeParser(pg.types.builtins.JSON, parseStored)
+pg.types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, parseTimestamp)

@@ -52,15 +52,25 @@ export function isForeignKeyViolation(error: unknown, constraint?: string): bool
   )
 }
 
+/** Whether the row that another one refers to is not there, and not whether it is still referred to: one code is for both. */
+function isReferenceMissing(error: unknown): boolean {
+  return error instanceof Error && 'detail' in error && /is not present in table/.test(String(error.detail))
+}
+
 /** True when a value in some row is wrong (class 21, 22 or 23), rather than the statement, the connection or the server. */
 export function isDataError(error: unknown): boolean {
   return DATA_OR_CONSTRAINT.test(sqlState(error))
 }
 
+const DELETED_MEANWHILE = 'something that the request refers to was deleted while it was handled'
+
 /** The failure that a caller sees for a database error, or `undefined` for a bug. */
 export function mapDatabaseError(error: unknown): Failure | undefined {
   if (isStatementTimeout(error) || isLockTimeout(error))
     return new Failure('DEADLINE_EXCEEDED', 'the database did not answer in time', { cause: error })
+  // What a new row refers to was read before: it was deleted meanwhile. A row that is still referred to is a bug here.
+  if (isForeignKeyViolation(error) && isReferenceMissing(error))
+    return new Failure('RESOURCE_NOT_FOUND', DELETED_MEANWHILE, { cause: error })
   const problem = findDatabaseProblem(error)
   if (problem === undefined) return undefined
   const { reason, message, retryAfterSeconds } = problem

@@ -37,7 +37,11 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0013-deletions': ['0013-deletions.sql'],
   '0017-context-lookup': ['0017-context-lookup.sql'],
   '0015-moved-hosts': ['0015-moved-hosts.sql'],
+  '0020-token-scopes': ['0020-token-scopes.sql'],
   '0021-keys': ['0021-keys.sql'],
+  '0022-call-log': ['0022-call-log.sql'],
+  '0024-audit': ['0024-audit.sql'],
+  '0025-access-tokens': ['0025-access-tokens.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { currentRequest, Failure, type RequestScope } from '../base/index.ts'
-import type { Send } from './describe-once.ts'
+import { type CompanionRow, currentRequest, Failure, type RequestScope } from '../base/index.ts'
+import type { Companion, Send } from './describe-once.ts'
 import { isStatementTimeout } from './errors.ts'
 
 /** Parts of the driver's connection that it has and does not declare. */
@@ -20,6 +20,8 @@ const CANCEL_AGAIN_MS = 100
  * Makes the statements of a connection end with the request that they are for (`currentRequest`): when the request is
  * interrupted, the one under way is cancelled in the server and no other begins. A transaction is rolled back, also when it was
  * about to commit; a commit under way is waited for. So what a request writes is committed before its answer or never.
+ *
+ * The companion of a request (`CompanionRow`) is sent with the first statement or commit that stores something.
  */
 export function stopWithRequest(raw: object): void {
   const connection = raw as Connection
@@ -58,7 +60,9 @@ async function sendFor(request: RequestScope, sending: Sending): Promise<unknown
     if (kind === 'commit') await send('ROLLBACK')
     throw copyOf(request.interruption)
   }
-  const outcome = send(statement) as Promise<unknown>
+  const companion = isStoring && request.companion?.isStored === false ? request.companion : undefined
+  const outcome =
+    companion === undefined ? (send(statement) as Promise<unknown>) : sendWith(companion, send, statement, kind)
   let cancelled: Promise<void> | undefined
   const release = request.holdAnswer(() => {
     if (kind !== 'commit') cancelled = cancelUntil(outcome, connection)
@@ -75,6 +79,43 @@ async function sendFor(request: RequestScope, sending: Sending): Promise<unknown
     await cancelled
     release(isStored)
   }
+}
+
+/** Sends what stores something with the companion of its request, in one transaction. */
+async function sendWith(row: CompanionRow, send: Send, statement: unknown, kind: StatementKind): Promise<unknown> {
+  if (kind === 'commit') return await commitWith(row, send)
+  if (isNamed(statement)) return await send({ ...statement, companion: companionOf(row, false) })
+  // A statement that Knex has built: its driver's own query, which carries nothing.
+  await send('BEGIN')
+  try {
+    const result = await send(statement)
+    await commitWith(row, send)
+    return result
+  } catch (error) {
+    await send('ROLLBACK')
+    throw error
+  }
+}
+
+/** Inserts the row and commits, in one round trip; a row that fails takes its transaction with it. */
+async function commitWith(row: CompanionRow, send: Send): Promise<unknown> {
+  try {
+    return await send({ text: 'COMMIT', name: '', values: [], companion: companionOf(row, true) })
+  } catch (error) {
+    await send('ROLLBACK')
+    throw error
+  }
+}
+
+function companionOf(row: CompanionRow, isFirst: boolean): Companion {
+  const onInserted = () => {
+    row.isStored = true
+  }
+  return { text: row.text, values: row.values(), isFirst, onInserted }
+}
+
+function isNamed(statement: unknown): statement is { readonly name: string } {
+  return typeof statement === 'object' && statement !== null && 'name' in statement && statement.name !== undefined
 }
 
 type StatementKind = 'begin' | 'commit' | 'rollback' | 'read' | 'write'

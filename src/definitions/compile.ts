@@ -29,6 +29,7 @@ import {
   type Pagination,
   type RequestDefinition,
   responseFormat,
+  sendsSecret,
 } from '../formats/index.ts'
 import { ACTION_RESOURCE, compileAction, FORM_ACTION } from './actions.ts'
 import { findOpenHostNames } from './address-flow.ts'
@@ -82,6 +83,7 @@ export function compilePlan(written: JsonObject): Plan {
   let subscription: SubscriptionPlan | undefined
   return {
     resources: new Map(resources),
+    sendsSecret: parsed.authorization != null && sendsSecret(parsed.authorization),
     passthrough: compileRequest(parsed, '', '', { method: 'GET', path: '' }),
     // From the config as written: parsing sorts the keys of the map.
     credentials: listCredentials(config.credentials).map((choice) => compileConnect(parsed, choice)),

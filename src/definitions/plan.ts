@@ -24,6 +24,8 @@ export interface Plan {
   readonly resources: ReadonlyMap<string, PlansByName<MethodPlan>>
   /** For calls to paths that the definition does not describe: base URL, headers, authorization and error rules. */
   readonly passthrough: MethodPlan
+  /** Requests carry a secret of the account as it is, by the definition's own `authorization`; else they are signed. */
+  readonly sendsSecret: boolean
   /** Ways of connecting an account, in the order of the definition. */
   readonly credentials: readonly ConnectPlan[]
   readonly actions: PlansByName<ActionPlan>

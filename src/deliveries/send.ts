@@ -60,7 +60,7 @@ export async function sendDelivery(
   const timestampSeconds = Math.floor(deps.clock.now().getTime() / 1000)
   const isTest = delivery.trigger === 'test'
   const request = buildDeliveryRequest(signer, { ...event, isTest }, timestampSeconds)
-  const exchange = await sendDeliveryRequest(deps, signer.url, request, signal)
+  const exchange = await sendDeliveryRequest(deps, signer, request, signal)
   return { delivery, ...outcomeOf(exchange), attempt: attemptRecord(delivery, signer, request, exchange) }
 }
 

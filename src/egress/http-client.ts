@@ -1,6 +1,7 @@
 import { Agent } from 'undici'
 import { withoutSlot } from '../base/index.ts'
 import type { EgressPolicy } from './address-policy.ts'
+import { ConnectionSlots } from './connection-slots.ts'
 import { createGuardedConnector, type ResolveAll, resolveWithSystem } from './connector.ts'
 import type { EgressRequest, EgressStreamRequest } from './request.ts'
 import type { EgressResponse, EgressStreamResponse } from './response.ts'
@@ -10,7 +11,7 @@ import { send, stream } from './send.ts'
  * The HTTP client of every outbound request.
  *
  * Failures by reason: EGRESS_BLOCKED (the address policy rejects the URL, an address that its name resolves to, or a
- * redirect), UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE (not HTTP, too large, wrongly encoded, too many redirects),
+ * redirect), RATE_LIMITED (too many requests of its owner wait for a connection), UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE (not HTTP, too large, wrongly encoded, too many redirects),
  * DEADLINE_EXCEEDED, CANCELLED (the signal), INVALID_FIELD (method or header that cannot be sent). A response of any status
  * is no failure. Requests of clients leave their slot while they wait for an answer.
  */
@@ -25,12 +26,15 @@ export interface HttpClientOptions {
   /** Name resolution; default: the resolver of the operating system. */
   readonly resolveAll?: ResolveAll
   readonly connectTimeoutMs?: number
-  /** Pool size per origin; further requests wait for a free connection. */
+  /** Pool size per origin; further requests wait for a free connection, owners in turns. */
   readonly connectionsPerOriginMax?: number
+  /** Connections to all origins. */
+  readonly connectionsMax?: number
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
-const CONNECTIONS_PER_ORIGIN_MAX = 256
+const CONNECTIONS_PER_ORIGIN_MAX = 512
+const CONNECTIONS_MAX = 4_096
 const RESPONSE_HEADER_BYTES_MAX = 32 * 1024
 /** Keep-alive shorter than the 5 s of common servers; a `keep-alive` header of the server takes precedence. */
 const KEEP_ALIVE_MS = 4_000
@@ -39,6 +43,8 @@ const KEEP_ALIVE_MAX_MS = 60_000
 /** Creates a client with its own connection pools; dispose of it to close them. Proxy variables of the environment are ignored. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { policy } = options
+  const perOriginMax = options.connectionsPerOriginMax ?? CONNECTIONS_PER_ORIGIN_MAX
+  const connections = new ConnectionSlots({ perOriginMax, max: options.connectionsMax ?? CONNECTIONS_MAX })
   const agent = new Agent({
     connect: createGuardedConnector({
       policy,
@@ -46,7 +52,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
     }),
     allowH2: false,
-    connections: options.connectionsPerOriginMax ?? CONNECTIONS_PER_ORIGIN_MAX,
+    connections: perOriginMax,
     pipelining: 1,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
@@ -55,9 +61,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     headersTimeout: 0,
     bodyTimeout: 0,
   })
+  const guarded = { agent, policy, connections }
   return {
-    send: (request) => withoutSlot(() => send({ agent, policy }, request)),
-    stream: (request) => withoutSlot(() => stream({ agent, policy }, request)),
+    send: (request) => withoutSlot(() => send(guarded, request)),
+    stream: (request) => withoutSlot(() => stream(guarded, request)),
     [Symbol.asyncDispose]: () => agent.destroy(),
   }
 }

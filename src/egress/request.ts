@@ -16,6 +16,8 @@ export interface EgressRequest {
   readonly headers: HttpHeaders
   readonly body?: string | Uint8Array
   readonly signal?: AbortSignal
+  /** Whose connections the request counts as: an environment. Default: that of the request which this works for; else the service. */
+  readonly owner?: string
   /** Deadline of the whole call: waiting for a connection, redirects, and the last byte of the body. */
   readonly timeoutMs: number
   /** Limit of the body, both as sent and as decoded. */

@@ -43,7 +43,9 @@ export interface ResponseListener {
 export interface ResponseLimits {
   readonly host: string
   readonly signal: AbortSignal | undefined
-  /** On the scale of `performance.now()`. */
+  /** When the request began to wait for a connection, on the scale of `performance.now()`. */
+  readonly startedAt: number
+  /** On the same scale. */
   readonly deadlineAt: number
   /** The same from the beginning of the call, for the message. */
   readonly timeoutMs: number
@@ -72,9 +74,8 @@ export class ConnectionLostError extends Error {
 export class ResponseHandler implements Dispatcher.DispatchHandler {
   readonly #limits: ResponseLimits
   readonly #sink: ResponseListener
-  readonly #startedAt = performance.now()
   #timer: NodeJS.Timeout | undefined
-  #movedAt = this.#startedAt
+  #movedAt = performance.now()
   #controller: Dispatcher.DispatchController | undefined
   #outcome: { readonly error: unknown } | undefined
   #answered = false
@@ -121,8 +122,8 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     if (status < 200 || this.#outcome) return
     this.#answered = true
     this.#movedAt = performance.now()
-    const { timings } = this.#limits
-    if (timings !== undefined) timings.firstByteMs = this.#movedAt - this.#startedAt
+    const { timings, startedAt } = this.#limits
+    if (timings !== undefined) timings.firstByteMs = this.#movedAt - startedAt
     this.#sink.head({ status, headers })
   }
 
@@ -170,6 +171,12 @@ function responseTooLarge(limits: Pick<ResponseLimits, 'host' | 'bytesMax'>): Fa
   return new Failure('UPSTREAM_INVALID_RESPONSE', message, { metadata: { host: limits.host } })
 }
 
+/** The deadline of a call that still waited for a connection. */
+export function noConnectionInTime({ host, timeoutMs }: Pick<ResponseLimits, 'host' | 'timeoutMs'>): Failure {
+  const message = `no connection to "${host}" was free within ${timeoutMs / 1000} s: this environment uses its share of them`
+  return new Failure('DEADLINE_EXCEEDED', message, { metadata: { host } })
+}
+
 function deadlineExceeded({ host, timeoutMs, idleMs }: ResponseLimits, isAnswering: boolean, isIdle: boolean): Failure {
   const seconds = ((isIdle ? idleMs : undefined) ?? timeoutMs) / 1000
   const silence = isIdle ? `"${host}" went silent for ${seconds} s` : `"${host}" did not answer within ${seconds} s`
@@ -177,7 +184,7 @@ function deadlineExceeded({ host, timeoutMs, idleMs }: ResponseLimits, isAnsweri
   return new Failure('DEADLINE_EXCEEDED', message, { metadata: { host } })
 }
 
-function cancelled(): Failure {
+export function cancelled(): Failure {
   return new Failure('CANCELLED', 'the request was cancelled')
 }
 

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
 import type { Agent } from 'undici'
-import { Failure } from '../base/index.ts'
+import { Failure, workOwner } from '../base/index.ts'
 import { type EgressPolicy, hostOf } from './address-policy.ts'
 import { isStaleConnection, toUpstreamFailure } from './connection-errors.ts'
+import type { ConnectionSlots } from './connection-slots.ts'
 import { decodeContent } from './content-decoding.ts'
 import { incomingHeaders } from './headers.ts'
 import {
@@ -15,21 +16,29 @@ import {
   toDispatchOptions,
   tooManyRedirects,
 } from './request.ts'
-import { type EgressResponse, type EgressStreamResponse, ResponseHandler, type ResponseHead } from './response.ts'
+import {
+  cancelled,
+  type EgressResponse,
+  type EgressStreamResponse,
+  noConnectionInTime,
+  ResponseHandler,
+  type ResponseHead,
+} from './response.ts'
 
-/** The connection pools, and the policy that every URL is checked against. */
+/** The connection pools, who uses them, and the policy that every URL is checked against. */
 export interface GuardedAgent {
   readonly agent: Agent
   readonly policy: EgressPolicy
+  readonly connections: ConnectionSlots
 }
 
 /** Sends a request, follows redirects, reads and decodes the whole response; see `HttpClient`. */
-export async function send({ agent, policy }: GuardedAgent, request: EgressRequest): Promise<EgressResponse> {
+export async function send(guarded: GuardedAgent, request: EgressRequest): Promise<EgressResponse> {
   const deadlineAt = performance.now() + request.timeoutMs
   const { url, response } = await sendFollowingRedirects(
-    policy,
+    guarded.policy,
     request,
-    (target, sent) => readWhole(agent, target, sent, deadlineAt),
+    (target, sent) => readWhole(guarded, target, sent, deadlineAt),
     () => {},
   )
   const { head, body } = response
@@ -40,15 +49,12 @@ export async function send({ agent, policy }: GuardedAgent, request: EgressReque
 }
 
 /** Sends a request and resolves as soon as the head of the response is there; see `HttpClient`. */
-export async function stream(
-  { agent, policy }: GuardedAgent,
-  request: EgressStreamRequest,
-): Promise<EgressStreamResponse> {
+export async function stream(guarded: GuardedAgent, request: EgressStreamRequest): Promise<EgressStreamResponse> {
   const deadlineAt = performance.now() + request.timeoutMs
   const { response } = await sendFollowingRedirects(
-    policy,
+    guarded.policy,
     withReadableBody(request),
-    (url, sent) => openResponse(agent, url, sent, deadlineAt),
+    (url, sent) => openResponse(guarded, url, sent, deadlineAt),
     ({ body }) => body.destroy(),
   )
   const { head, body } = response
@@ -124,11 +130,33 @@ interface WholeResponse {
   readonly body: Buffer
 }
 
-function readWhole(agent: Agent, url: URL, request: OutgoingRequest, deadlineAt: number): Promise<WholeResponse> {
+/** Waits until the owner of the request may use one more connection. @returns gives it back */
+async function acquireConnection(
+  { connections }: GuardedAgent,
+  url: URL,
+  { signal, timeoutMs, owner = workOwner() }: OutgoingRequest,
+  deadlineAt: number,
+): Promise<() => void> {
+  try {
+    return await connections.acquire({ origin: url.origin, owner, signal, deadlineAt })
+  } catch (error) {
+    if (signal?.aborted === true) throw cancelled()
+    if (performance.now() >= deadlineAt) throw noConnectionInTime({ host: hostOf(url), timeoutMs })
+    throw error
+  }
+}
+
+async function readWhole(
+  guarded: GuardedAgent,
+  url: URL,
+  request: OutgoingRequest,
+  deadlineAt: number,
+): Promise<WholeResponse> {
   const options = toDispatchOptions(url, request)
   const { signal, timeoutMs, maxResponseBytes: bytesMax, timings } = request
-  const limits = { host: hostOf(url), signal, deadlineAt, timeoutMs, bytesMax, timings }
-  return new Promise((resolve, reject) => {
+  const limits = { host: hostOf(url), signal, startedAt: performance.now(), deadlineAt, timeoutMs, bytesMax, timings }
+  const release = await acquireConnection(guarded, url, request, deadlineAt)
+  const read = new Promise<WholeResponse>((resolve, reject) => {
     const chunks: Buffer[] = []
     let head: ResponseHead | undefined
     const handler = new ResponseHandler(limits, {
@@ -141,8 +169,9 @@ function readWhole(agent: Agent, url: URL, request: OutgoingRequest, deadlineAt:
       },
       fail: reject,
     })
-    agent.dispatch(options, handler)
+    guarded.agent.dispatch(options, handler)
   })
+  return await read.finally(release)
 }
 
 /** Most responses arrive in one chunk, which needs no copy. */
@@ -165,12 +194,19 @@ interface OpenResponse {
   readonly body: Readable
 }
 
-/** Resolves with the head; later errors are errors of the body. */
-function openResponse(agent: Agent, url: URL, request: OutgoingRequest, deadlineAt: number): Promise<OpenResponse> {
+/** Resolves with the head; later errors are errors of the body. The connection is held until the body is closed. */
+async function openResponse(
+  guarded: GuardedAgent,
+  url: URL,
+  request: OutgoingRequest,
+  deadlineAt: number,
+): Promise<OpenResponse> {
   const options = toDispatchOptions(url, request)
   const host = hostOf(url)
   const { signal, timeoutMs, maxResponseBytes: bytesMax, idleTimeoutMs: idleMs, timings } = request
-  return new Promise((resolve, reject) => {
+  const startedAt = performance.now()
+  const release = await acquireConnection(guarded, url, request, deadlineAt)
+  return await new Promise((resolve, reject) => {
     const body = new Readable({
       read: () => handler.resume(),
       destroy: (error, done) => {
@@ -179,8 +215,9 @@ function openResponse(agent: Agent, url: URL, request: OutgoingRequest, deadline
       },
     })
     body.on('error', () => {})
+    body.once('close', release)
     const handler = new ResponseHandler(
-      { host, signal, deadlineAt, timeoutMs, idleMs, bytesMax, timings },
+      { host, signal, startedAt, deadlineAt, timeoutMs, idleMs, bytesMax, timings },
       {
         head: (head) => resolve({ head, body }),
         chunk: (chunk) => body.push(chunk),
@@ -191,8 +228,11 @@ function openResponse(agent: Agent, url: URL, request: OutgoingRequest, deadline
         },
       },
     )
-    if (options.body instanceof Readable) options.body.once('error', (error) => handler.abort(bodySourceFailure(error)))
-    agent.dispatch(options, handler)
+    const { body: source } = options
+    // It may have failed while the request waited for a connection.
+    if (source instanceof Readable && source.errored) handler.abort(bodySourceFailure(source.errored))
+    else if (source instanceof Readable) source.once('error', (error) => handler.abort(bodySourceFailure(error)))
+    guarded.agent.dispatch(options, handler)
   })
 }
 

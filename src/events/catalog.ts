@@ -16,6 +16,7 @@ const EVENT_CATALOG = {
     'reauthorization_due',
     'webhook_error',
     'webhook_silent',
+    'token_issued',
   ],
   link_token: ['completed', 'connection_error'],
   environment_integration: ['created', 'updated', 'deleted', 'client_secret_expiring'],

@@ -157,6 +157,7 @@ const EXAMPLES: Readonly<Record<EventType, JsonObject>> = {
     webhook_subscription: { event: '', last_error: 'create failed at request_1: the upstream answered 403' },
   },
   'integrated_account:webhook_silent': ACCOUNT,
+  'integrated_account:token_issued': ACCOUNT,
   'link_token:completed': LINK_TOKEN,
   'link_token:connection_error': {
     ...LINK_TOKEN,

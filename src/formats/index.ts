@@ -13,7 +13,7 @@ export {
   NO_AUTHORIZATION,
 } from './authorization/authorization.ts'
 export { type AwsSigningKey, signAwsRequest } from './authorization/aws-signature.ts'
-export { authorizationSchema, compileAuthorization } from './authorization/index.ts'
+export { authorizationSchema, compileAuthorization, sendsSecret } from './authorization/index.ts'
 export type { BodyFormat } from './body/body.ts'
 export { bodyFormat } from './body/index.ts'
 export { FIELD_RULES, findValueProblem } from './credential/check-field-value.ts'

@@ -3,8 +3,10 @@ import type { DedupePlan, WebhookPlan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
 import type { WebhookRequest } from '../formats/index.ts'
 
-/** Longer ids, and those that PostgreSQL stores as another text or not at all, are stored as their hash. */
+/** Longer ids, those that PostgreSQL stores as another text or not at all, and those like a digest are stored as their hash. */
 const KEY_LENGTH_MAX = 200
+/** The beginnings of digests: an id of the sender's choice is never the key of a content. */
+const DIGEST = /^(?:signed|sha256):/
 /** Headers that tell requests with the same body apart. */
 const DISTINGUISHING = /signature|hmac|digest|message-number/
 
@@ -18,19 +20,28 @@ interface DedupeRequest {
   readonly signed: readonly Uint8Array[] | undefined
 }
 
+/** The keys by which duplicates are recognised; two requests with one in common are duplicates. */
+export interface DedupeKeys {
+  /** The first id of the definition that has a value. */
+  readonly id: string | null
+  /** Of the content; equal for requests that differ in unsigned parts alone. */
+  readonly content: string | null
+}
+
+/** Of a request of which no duplicates are recognised. */
+export const NO_DEDUPE_KEYS: DedupeKeys = { id: null, content: null }
+
 /**
- * The keys by which duplicates of a request are recognised; two requests with one in common are duplicates. The first is the
- * first id of the definition that has a value. Another one is what was signed: ids are often unsigned, so that a captured
- * request could be sent again with another one. A request with neither has a hash of method, address, body and the headers that
- * hold a signature, all as received. None: the definition recognises no duplicates.
+ * The dedupe keys of a request. The content is what was signed: ids are often unsigned, so that a captured request could be sent
+ * again with another one. Of a request without id and signed content it is method, address, body and the headers that hold a
+ * signature, all as received.
  */
-export function dedupeKeysOf({ dedupe }: Pick<WebhookPlan, 'dedupe'>, given: DedupeRequest): readonly string[] {
-  if (dedupe === undefined) return []
+export function dedupeKeysOf({ dedupe }: Pick<WebhookPlan, 'dedupe'>, given: DedupeRequest): DedupeKeys {
+  if (dedupe === undefined) return NO_DEDUPE_KEYS
   const { received, signed } = given
-  const id = idOf(dedupe, given)
-  const content = signed === undefined ? undefined : contentKey(signed)
-  const keys = [id, content].filter((key) => key !== undefined)
-  return keys.length > 0 ? keys : [hashOf(received)]
+  const id = idOf(dedupe, given) ?? null
+  if (signed !== undefined) return { id, content: contentKey(signed) }
+  return { id, content: id === null ? hashOf(received) : null }
 }
 
 /** The key of all requests with the same signed content, whatever is not signed of them. */
@@ -54,7 +65,7 @@ function textOf(value: string | Uint8Array): string {
 }
 
 function shorten(id: string): string {
-  if (id.length <= KEY_LENGTH_MAX && !id.includes('\0') && id.isWellFormed()) return id
+  if (id.length <= KEY_LENGTH_MAX && !id.includes('\0') && id.isWellFormed() && !DIGEST.test(id)) return id
   // UTF-8 has one character for all lone surrogates: different ids would have the same hash.
   const bytes = id.isWellFormed() ? Buffer.from(id) : Buffer.from(id, 'utf16le')
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`

@@ -1,6 +1,12 @@
 import { MicroBatcher } from '../base/index.ts'
 import { type Database, isDataError } from '../database/index.ts'
-import { countDuplicates, insertInboundEvents, moveClaims, type NewInboundEvent } from './sql/receive.ts'
+import {
+  countDuplicates,
+  insertInboundEvents,
+  moveClaims,
+  type NewInboundEvent,
+  type StoredEvent,
+} from './sql/receive.ts'
 
 /** Batches under way: one more than a connection keeps busy while another commits. */
 const BATCHES_MAX = 2
@@ -60,49 +66,68 @@ async function storeBatch(
   database: Pick<Database, 'pool' | 'transaction'>,
   events: readonly NewInboundEvent[],
 ): Promise<readonly string[]> {
-  const { firsts, firstOf } = groupDuplicates(events)
+  const holders = new Map<string, string>()
+  let rest = events
+  while (rest.length > 0) {
+    const { firsts, repeated, later } = splitBatch(rest)
+    for (const { id, eventId } of await storeDistinct(database, firsts, repeated)) holders.set(id, eventId)
+    rest = later
+  }
+  return events.map(({ id }) => holders.get(id) ?? id)
+}
+
+/** A request that repeats one in front of it: it has its content, or its id and no content. */
+interface Repeated {
+  readonly event: NewInboundEvent
+  readonly firstId: string
+}
+
+/** @param firsts no two of which have a dedupe key in common */
+async function storeDistinct(
+  database: Pick<Database, 'pool' | 'transaction'>,
+  firsts: readonly NewInboundEvent[],
+  repeated: readonly Repeated[],
+): Promise<readonly StoredEvent[]> {
   const stored = await insertInboundEvents(database.pool, firsts)
   const holders = new Map(stored.map(({ id, eventId }) => [id, eventId]))
-  const owners = events.map(({ id }) => holders.get(firstOf.get(id) ?? id) ?? id)
-  const duplicates = events.flatMap(({ id, environmentId }, index) => {
-    const eventId = owners[index] ?? id
-    return eventId === id ? [] : [{ environmentId, id, eventId }]
-  })
+  const held = (event: NewInboundEvent, firstId: string) => ({ ...event, eventId: holders.get(firstId) ?? firstId })
+  const kept = firsts.map((event) => held(event, event.id))
+  const outcomes = [...kept, ...repeated.map(({ event, firstId }) => held(event, firstId))]
+  const isDuplicate = ({ id, eventId }: StoredEvent) => id !== eventId
+  const duplicates = outcomes.filter(isDuplicate)
   // In a statement of its own, which sees what a concurrent one has just committed.
   if (duplicates.length > 0)
     await database.transaction(async (tx) => {
       await countDuplicates(tx, duplicates)
-      await moveClaims(
-        tx,
-        firsts.flatMap((first) => {
-          const eventId = holders.get(first.id) ?? first.id
-          return eventId === first.id ? [] : [{ ...first, eventId }]
-        }),
-      )
+      await moveClaims(tx, kept.filter(isDuplicate))
     })
-  return owners
+  return outcomes
 }
 
 /**
- * The requests that share no dedupe key with an earlier one of the batch, each with the keys of those that do.
- *
- * @returns `firstOf`: of each request the one that stands for it
+ * Splits a batch: requests that share no dedupe key with each other; those that repeat one of these; and those that share an id with
+ * one but have another content. These are stored later, because their content may be that of an earlier event, which then has them.
  */
-function groupDuplicates(events: readonly NewInboundEvent[]): {
+function splitBatch(events: readonly NewInboundEvent[]): {
   readonly firsts: readonly NewInboundEvent[]
-  readonly firstOf: ReadonlyMap<string, string>
+  readonly repeated: readonly Repeated[]
+  readonly later: readonly NewInboundEvent[]
 } {
-  const firsts = new Map<string, NewInboundEvent>()
-  const firstOf = new Map<string, string>()
+  const firsts: NewInboundEvent[] = []
+  const repeated: Repeated[] = []
+  const later: NewInboundEvent[] = []
   const holders = new Map<string, string>()
   for (const event of events) {
-    const claims = event.dedupeKeys.map((key) => ({ key, claim: `${event.sourceId} ${key}` }))
-    const held = claims.map(({ claim }) => holders.get(claim)).find((holder) => holder !== undefined)
-    const first = firsts.get(held ?? '') ?? { ...event, dedupeKeys: [] }
-    const added = claims.filter(({ claim }) => !holders.has(claim))
-    for (const { claim } of added) holders.set(claim, first.id)
-    firsts.set(first.id, { ...first, dedupeKeys: [...first.dedupeKeys, ...added.map(({ key }) => key)] })
-    firstOf.set(event.id, first.id)
+    const { id, content } = event.dedupeKeys
+    const [idClaim, contentClaim] = [id, content].map((key) => (key === null ? undefined : `${event.sourceId} ${key}`))
+    const idHolder = holders.get(idClaim ?? '')
+    const firstId = contentClaim === undefined ? idHolder : holders.get(contentClaim)
+    if (firstId !== undefined) repeated.push({ event, firstId })
+    else if (idHolder !== undefined) later.push(event)
+    else {
+      firsts.push(event)
+      for (const claim of [idClaim, contentClaim]) if (claim !== undefined) holders.set(claim, event.id)
+    }
   }
-  return { firsts: [...firsts.values()], firstOf }
+  return { firsts, repeated, later }
 }

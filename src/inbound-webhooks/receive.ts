@@ -4,7 +4,7 @@ import type { HttpClient } from '../egress/index.ts'
 import type { KeySource, WebhookRequest } from '../formats/index.ts'
 import { confirmAddress } from './confirm-address.ts'
 import { type ContextUpdateDeps, updateInHandshake } from './context-update.ts'
-import { dedupeKeysOf } from './dedupe-key.ts'
+import { dedupeKeysOf, NO_DEDUPE_KEYS } from './dedupe-key.ts'
 import type { EventStore } from './event-store.ts'
 import {
   type ExpressionDeps,
@@ -364,7 +364,7 @@ async function storeForADay(
   if (state === 'handshake' && !deps.rejections.take(state, source.id)) return
   const event: NewInboundEvent = {
     ...eventOf(reception, state, signature),
-    dedupeKeys: [],
+    dedupeKeys: NO_DEDUPE_KEYS,
     windowSeconds: 0,
     providerTime: null,
     body: body.subarray(0, KEPT_BYTES_MAX),

@@ -58,6 +58,7 @@ export { type CatalogRow, selectCatalogRows } from './sql/catalog.ts'
 export {
   type DefinitionVersions,
   type EnvironmentIntegrationFilter,
+  findInstalledName,
   type InstallationChoice,
   listInstallationChoices,
   listInstallationIds,

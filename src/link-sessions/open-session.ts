@@ -100,5 +100,14 @@ export async function authenticateLinkToken(deps: SessionDependencies, token: st
   if (record === undefined || hasEnded(record.status)) return undefined
   const { environmentId, id: tokenId } = record
   const environment = await findEnvironment(deps.database.pool, environmentId)
-  return environment && { kind: 'link', tokenId, teamId: environment.teamId, environmentId, isOperator: false }
+  return (
+    environment && {
+      kind: 'link',
+      tokenId,
+      teamId: environment.teamId,
+      environmentId,
+      isOperator: false,
+      scopes: undefined,
+    }
+  )
 }

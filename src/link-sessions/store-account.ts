@@ -1,9 +1,9 @@
 import {
   type AcceptedTerms,
   type ConnectionGrant,
-  connectAccount,
   findIntegratedAccount,
-  reconnectAccount,
+  storeConnectedAccount,
+  storeReconnectedAccount,
 } from '../accounts/index.ts'
 import { Failure, type JsonObject } from '../base/index.ts'
 import type { Db, Tx } from '../database/index.ts'
@@ -38,7 +38,7 @@ export async function storeAccount(
   connection: ConnectionInput,
 ): Promise<LinkSessionRecord> {
   try {
-    return await deps.database.transaction((tx) => connectInTransaction(deps, tx, session, exchangeId, connection))
+    return await deps.database.transaction((tx) => storeInTransaction(deps, tx, session, exchangeId, connection))
   } catch (error) {
     if (!(error instanceof Failure || error instanceof ExchangeEnded)) throw error
     return error instanceof Failure
@@ -74,7 +74,7 @@ export async function reloadSession(
 /** Rolls the account back when the exchange was ended: by time, by the customer or by the application. */
 class ExchangeEnded extends Error {}
 
-async function connectInTransaction(
+async function storeInTransaction(
   deps: LinkDependencies,
   tx: Tx,
   session: LinkSessionRecord,
@@ -108,7 +108,7 @@ async function writeAccount(
     const { tenantId, context, region, isSandbox, objectStoreContextFields } = session
     const { environmentIntegrationId } = target.choice
     const input = { environmentIntegrationId, tenantId, region, isSandbox, objectStoreContextFields }
-    return await connectAccount(
+    return await storeConnectedAccount(
       accounts,
       tx,
       { environmentId },
@@ -117,7 +117,7 @@ async function writeAccount(
   }
   const context = await contextForReconnect(tx, session, id, fields)
   const input = { id, credential, fields, grant, context, terms, enteredVersion }
-  return await reconnectAccount(accounts, tx, { environmentId }, input)
+  return await storeReconnectedAccount(accounts, tx, { environmentId }, input)
 }
 
 function acceptedTermsOf({ termsUrl, termsAcceptedAt }: LinkSessionRecord): AcceptedTerms | undefined {

@@ -93,8 +93,7 @@ export async function runAction(
     steps.push(stepResult(step, progress.outcome, startedAt, deps.clock.now()))
     if (progress.outcome.kind !== 'ok') return { outcome: progress.outcome, steps }
   }
-  const isOfDefinition = request.target.kind !== 'action' || isReserved(request.target.action)
-  return { outcome: await saveContext(deps, plan, progress, isOfDefinition), steps }
+  return { outcome: await saveContext(deps, plan, progress, request), steps }
 }
 
 /** Runs the next step; `undefined` when `run_if` skips it. */
@@ -127,12 +126,13 @@ async function saveContext(
   { accountReporter }: CallDependencies,
   plan: Plan,
   { outcome, state: { access, patch } }: ActionProgress,
-  isOfDefinition: boolean,
+  { target, leaseId }: ActionRequest,
 ): Promise<ActionOutcome> {
   if (Object.keys(patch).length === 0) return outcome
+  const isOfDefinition = target.kind !== 'action' || isReserved(target.action)
   try {
     assertNoSecrets(callSecrets(plan, access), patch)
-    await accountReporter?.updateContext(access, patch, isOfDefinition)
+    await accountReporter?.updateContext(access, patch, isOfDefinition, leaseId)
     return outcome
   } catch (error) {
     return failedAction(error)

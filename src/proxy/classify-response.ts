@@ -49,10 +49,18 @@ export async function classifyResponse(
         outcome: {
           ...redactOutcome(deps.redaction, classified.outcome),
           request: deps.requestLine.masked(deps.redaction),
+          ...logIdOf(deps),
         },
         retryAfterSeconds: classified.retryAfterSeconds ?? retryAfterHeaderSeconds(deps.clock, response),
       }
   }
+}
+
+/** The entry of the last request, where requests are logged. */
+export function logIdOf({ requestLine: { logId } }: Pick<CallDependencies, 'requestLine'>): {
+  readonly logId?: string
+} {
+  return logId === undefined ? {} : { logId }
 }
 
 /** The result of the error expression and the status. */

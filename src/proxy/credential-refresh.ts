@@ -26,7 +26,7 @@ export async function withCredentialRefresh<Outcome extends ClassifiedOutcome>(
   if (request.target.kind === 'verification') return first
   const refreshed = needsRefresh(first) ? await credentialRefresher?.refresh(context.access, request.signal) : undefined
   if (refreshed !== undefined) {
-    context.access = refreshed
+    context.access = { ...refreshed, cause: context.access.cause }
     redaction.setSecrets('renewed', () => secretsOf(refreshed))
     if (!isRepeatable) return first
   }

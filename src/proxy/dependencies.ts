@@ -3,6 +3,7 @@ import type { MethodPlan, Plan } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { Evaluator } from '../expressions/index.ts'
 import type { Redactor } from '../redaction/index.ts'
+import type { CallLog } from './call-log.ts'
 import type { RateLimitInfo } from './outcome.ts'
 import { callSecrets, createRedaction } from './redaction.ts'
 import type { AccountAccess } from './request.ts'
@@ -20,6 +21,7 @@ export interface ProxyDependencies {
   readonly credentialRefresher?: CredentialRefresher | undefined
   readonly accountReporter?: AccountReporter | undefined
   readonly callLimiter?: CallLimiter | undefined
+  readonly callLog?: CallLog | undefined
   /** Seals cursors. Absent: the cursors of this proxy are valid as long as it lives, and in no other one. */
   readonly sealer?: Sealer | undefined
 }
@@ -91,8 +93,9 @@ export interface AccountReporter {
    * Merges the result of the `update_context` steps of an action into the context of the account.
    *
    * @param isOfDefinition the definition's own action, such as `post_install`; else one that a caller runs, with arguments
+   * @param leaseId of the activation that runs it: nothing is stored when that has lost its lease
    */
-  updateContext(access: AccountAccess, patch: JsonObject, isOfDefinition: boolean): Promise<void>
+  updateContext(access: AccountAccess, patch: JsonObject, isOfDefinition: boolean, leaseId?: string): Promise<void>
 }
 
 /**

@@ -7,6 +7,15 @@
  */
 
 export { findPassedOn } from './call.ts'
+export {
+  CALL_CLASSES,
+  type CallCause,
+  type CallClass,
+  type CallLog,
+  type LoggedCall,
+  sendLogged,
+  withCause,
+} from './call-log.ts'
 export { isRetryableStatus } from './classify-response.ts'
 export type {
   AccountReporter,
@@ -29,6 +38,6 @@ export type {
 } from './outcome.ts'
 export type { PageDelayed, PageStep } from './pages.ts'
 export { type ApiProxy, createProxy } from './proxy.ts'
-export { authorizationSecrets, callSecrets, createRedaction, tokensIn } from './redaction.ts'
+export { authorizationSecrets, callSecrets, createRedaction, type SecretRules, tokensIn } from './redaction.ts'
 export type { AccountAccess, ActionRequest, CallTarget, PreviewRequest, ProxyRequest } from './request.ts'
 export { sendRaw } from './send-raw.ts'

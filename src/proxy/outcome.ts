@@ -18,6 +18,8 @@ export interface SuccessOutcome {
   /** Present for lists. */
   readonly page: PageLinks | undefined
   readonly rateLimit: RateLimitInfo | undefined
+  /** The entry of the last request in the request log; absent where nothing is logged. */
+  readonly logId?: string | undefined
 }
 
 /** The outcome of a streamed call. */
@@ -35,6 +37,8 @@ export interface StreamedResponse {
    */
   readonly body: Readable
   readonly rateLimit: RateLimitInfo | undefined
+  /** The entry of the request in the request log; absent where nothing is logged. */
+  readonly logId?: string | undefined
 }
 
 /** Cursors of one page of a list. */
@@ -75,6 +79,8 @@ export interface RateLimitedOutcome {
   readonly retryAfterSeconds: number
   readonly rateLimit: RateLimitInfo | undefined
   readonly body: Json
+  /** The entry of the request in the request log; absent where nothing was sent or is logged. */
+  readonly logId?: string | undefined
 }
 
 /** Forwarded as `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset`; each as the upstream or the expression states it. */
@@ -110,6 +116,8 @@ export interface UpstreamErrorOutcome {
   readonly isPassedOn: boolean
   /** The request that it answers, as `GET /contacts/7`, secrets masked; absent where nothing was sent. */
   readonly request?: string | undefined
+  /** The entry of that request in the request log; absent where nothing is logged. */
+  readonly logId?: string | undefined
 }
 
 /**

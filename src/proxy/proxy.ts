@@ -2,6 +2,7 @@ import { createSealer, type JsonObject } from '../base/index.ts'
 import type { Plan } from '../definitions/index.ts'
 import { actionPages, callAction, runAction } from './actions.ts'
 import { call } from './call.ts'
+import { logIdOf } from './classify-response.ts'
 import { type CallDependencies, dependenciesForCall, type ProxyDependencies } from './dependencies.ts'
 import { preview, type RequestPreview } from './dry-run.ts'
 import type { ActionRun, CallOutcome, StreamOutcome } from './outcome.ts'
@@ -55,9 +56,12 @@ export function createProxy({ sealer = createSealer(), ...ports }: ProxyDependen
 
   return {
     call: (plan, account, request) =>
-      redacted(plan, account, (own) =>
-        isActionRequest(request) ? callAction(own, plan, account, request) : call(own, plan, account, request),
-      ),
+      redacted(plan, account, async (own) => {
+        const outcome = isActionRequest(request)
+          ? await callAction(own, plan, account, request)
+          : await call(own, plan, account, request)
+        return { ...outcome, ...logIdOf(own) }
+      }),
     async *pages(plan, account, request, state) {
       const own = dependenciesForCall(deps, plan, account)
       try {
@@ -69,7 +73,8 @@ export function createProxy({ sealer = createSealer(), ...ports }: ProxyDependen
       }
     },
     runAction: (plan, account, request) => redacted(plan, account, (own) => runAction(own, plan, account, request)),
-    stream: (plan, account, request) => redacted(plan, account, (own) => stream(own, plan, account, request)),
+    stream: (plan, account, request) =>
+      redacted(plan, account, async (own) => ({ ...(await stream(own, plan, account, request)), ...logIdOf(own) })),
     preview: (plan, account, request) => redacted(plan, account, (own) => preview(own, plan, account, request)),
   }
 }

@@ -132,6 +132,7 @@ export function redactFailure(
     metadata: {
       ...redaction.redactMap(metadata),
       ...(request === undefined ? {} : { upstream_request: request }),
+      ...(requestLine.logId === undefined ? {} : { log_id: requestLine.logId }),
     },
     violations: violations.map((violation) => ({
       ...violation,

@@ -15,6 +15,8 @@ const SCHEME_AND_HOST = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i
  */
 export class RequestLine {
   #line: string | undefined
+  /** Of the entry of that request in the request log, once it has ended. */
+  logId: string | undefined
 
   /** Notes what is about to be built. */
   planned({ method, path }: ResolvedTarget): void {

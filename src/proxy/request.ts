@@ -1,6 +1,7 @@
-import type { Json, JsonObject } from '../base/index.ts'
+import type { Failure, Json, JsonObject } from '../base/index.ts'
 import type { SubscriptionVerb } from '../definitions/index.ts'
 import type { AccountValues, ActionValues } from '../expressions/index.ts'
+import type { CallCause } from './call-log.ts'
 
 /** A connected account as a call needs it, with valid credentials. */
 export interface AccountAccess extends AccountValues {
@@ -8,6 +9,8 @@ export interface AccountAccess extends AccountValues {
   readonly isSandbox: boolean
   /** Nothing is written through it, whatever method or step the definition or a mapping names. Default: false. */
   readonly isReadOnly?: boolean | undefined
+  /** Why its caller may write nothing through it. Absent: it may. */
+  readonly writeError?: Failure | undefined
   /** Share of the expression sandbox that the call uses. Absent: one share for all calls without an environment. */
   readonly environmentId?: string | undefined
   /** Rate limits may be shared per installation and per tenant. */
@@ -15,6 +18,8 @@ export interface AccountAccess extends AccountValues {
   readonly tenantId?: string | undefined
   /** Since when its calls are unauthorized, as it was loaded: a success is reported. Absent: they are not. */
   readonly unauthorizedSince?: Date | undefined
+  /** What its requests are sent for, for the request log. Absent: a call. */
+  readonly cause?: CallCause | undefined
   /** Version of the stored credentials: a refresh compares it to find that another call has refreshed already. */
   readonly credentialVersion?: number | undefined
 }
@@ -85,7 +90,11 @@ export type CallTarget =
 export type ActionTarget = Extract<CallTarget, { readonly kind: 'action' | 'verification' | 'subscription' }>
 
 /** An action to run. Headers and page of the caller are ignored. */
-export type ActionRequest = ProxyRequest & { readonly target: ActionTarget }
+export type ActionRequest = ProxyRequest & {
+  readonly target: ActionTarget
+  /** Id of the lease under which it runs: the context is stored only while that is held. Absent: it runs under none. */
+  readonly leaseId?: string | undefined
+}
 
 /** A caller's call of a named action. */
 export type NamedActionRequest = ProxyRequest & { readonly target: Extract<CallTarget, { readonly kind: 'action' }> }

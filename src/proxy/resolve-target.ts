@@ -25,14 +25,15 @@ export function resolveTarget(plan: Plan, account: AccountAccess, target: CallTa
 }
 
 /**
- * The error of a write, if it is one: METHOD_NOT_ALLOWED through an access that only reads, SANDBOX_ACCOUNT_READ_ONLY through a
+ * The error of a write, if it is one: that of a caller who may not write, METHOD_NOT_ALLOWED through an access that only reads, SANDBOX_ACCOUNT_READ_ONLY through a
  * sandbox account.
  */
 export function findWriteError(
-  { isSandbox, isReadOnly = false }: AccountAccess,
+  { isSandbox, isReadOnly = false, writeError }: AccountAccess,
   { isWrite }: Pick<MethodPlan | ActionPlan, 'isWrite'>,
 ): Failure | undefined {
   if (!isWrite) return undefined
+  if (writeError !== undefined) return writeError
   if (isReadOnly)
     return new Failure(
       'METHOD_NOT_ALLOWED',

@@ -23,7 +23,7 @@ export interface RawSendLimits {
   /** Decoded bytes. */
   readonly responseBytesMax: number
   readonly signal?: AbortSignal | undefined
-  /** Whose responses take turns with those of others; see `decodeLarge`. */
+  /** Whose connections and responses take turns with those of others. */
   readonly owner: string
 }
 
@@ -44,6 +44,7 @@ export async function sendRaw(
   const { body, ...request } = buildRequest({ method, path: '' }, { target }, scope, undefined, boundary)
   const response = await http.send({
     ...request,
+    owner,
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { signal }),
     timeoutMs,

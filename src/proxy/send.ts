@@ -1,7 +1,8 @@
-import type { EgressResponse, HttpClient } from '../egress/index.ts'
+import type { EgressResponse, RequestTimings } from '../egress/index.ts'
 import type { PageParams } from '../formats/index.ts'
 import { type AuthorizedRequest, authorizeRequest, buildRequest } from './build-request.ts'
 import { type CallContext, formatContext, templateScope } from './call-context.ts'
+import { openLogEntry } from './call-log.ts'
 import { classifyResponse } from './classify-response.ts'
 import { withCredentialRefresh } from './credential-refresh.ts'
 import { decodeResponse } from './decode-response.ts'
@@ -21,7 +22,8 @@ export function sendWithRetries(
   context: CallContext,
   prepare = () => prepareRequest(deps, context),
 ): Promise<ClassifiedResponse> {
-  const attempt = () => sendAttempt(deps, context, prepare)
+  let attempts = 0
+  const attempt = () => sendAttempt(deps, context, prepare, ++attempts)
   return withCredentialRefresh(deps, context, () => withRetries(deps, context, attempt))
 }
 
@@ -29,21 +31,30 @@ async function sendAttempt(
   deps: CallDependencies,
   context: CallContext,
   prepare: () => Promise<AuthorizedRequest>,
+  number: number,
 ): Promise<AttemptResult<ClassifiedResponse>> {
   const { method } = context.target
   const request = await prepare()
   const permit = await acquirePermit(deps, context)
   if (permit.kind === 'limited') return { outcome: limitedByBudget(permit.retryAfterSeconds) }
-  const sent = sendHttp(deps.http, request, context.request, method.timeoutMs)
-  const response = await sent.finally(() => permit.release())
-  const result = await classifyResponse(
-    deps,
-    method,
-    await decodeResponse(method, response, { owner: deps.owner, signal: context.request.signal }),
-    request.publicUrl,
-  )
-  deps.callLimiter?.observe(method, context.access, result.outcome)
-  return result
+  const entry = openLogEntry(deps, context, request, number)
+  try {
+    const sent = sendHttp(deps, request, context.request, method.timeoutMs, entry?.timings)
+    const response = await sent.finally(() => permit.release())
+    deps.requestLine.logId = entry?.answered(response)
+    const result = await classifyResponse(
+      deps,
+      method,
+      await decodeResponse(method, response, { owner: deps.owner, signal: context.request.signal }),
+      request.publicUrl,
+    )
+    deps.callLimiter?.observe(method, context.access, result.outcome)
+    entry?.end(result.outcome)
+    return result
+  } catch (error) {
+    deps.requestLine.logId = entry?.fail(error)
+    throw error
+  }
 }
 
 /** Builds and authorizes one request. @param page parameters of a page of a list */
@@ -95,20 +106,23 @@ const REDIRECTS_MAX = 3
  * @throws Failure EGRESS_BLOCKED, UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED
  */
 function sendHttp(
-  http: Pick<HttpClient, 'send'>,
+  { http, owner }: Pick<CallDependencies, 'http' | 'owner'>,
   { method, url, headers, body }: AuthorizedRequest,
   { limits, signal }: Pick<ProxyRequest, 'limits' | 'signal'>,
   timeoutMs: number,
+  timings: RequestTimings | undefined,
 ): Promise<EgressResponse> {
   return http.send({
     method,
     url,
     headers,
+    owner,
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { signal }),
     timeoutMs: limits?.timeoutMs ?? timeoutMs,
     redirects: redirectsMaxFor(method),
     maxResponseBytes: limits?.responseBytesMax ?? RESPONSE_BYTES_MAX,
+    ...(timings === undefined ? {} : { timings }),
   })
 }
 

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
 import { canonicalJson, type Json } from '../base/index.ts'
 import type { MethodPlan, Plan } from '../definitions/index.ts'
-import { decodeContent, type EgressStreamResponse, type HttpClient } from '../egress/index.ts'
+import { decodeContent, type EgressStreamResponse, type RequestTimings } from '../egress/index.ts'
 import type { AuthorizedRequest } from './build-request.ts'
 import { type CallContext, createCallContext } from './call-context.ts'
+import { openLogEntry } from './call-log.ts'
 import { classifyResponse } from './classify-response.ts'
 import { withCredentialRefresh } from './credential-refresh.ts'
 import { type DecodedResponse, decodeResponse, isJsonType } from './decode-response.ts'
@@ -44,9 +45,10 @@ export async function stream(
   const context =
     bodyStream === undefined ? createCallContext(plan, account, request) : createUploadContext(plan, account, request)
   let last: StreamAttempt | undefined
+  let attempts = 0
   const attempt = async () => {
     last?.passedOn?.body.destroy()
-    last = await streamAttempt(deps, context, bodyStream)
+    last = await streamAttempt(deps, context, bodyStream, ++attempts)
     return last
   }
   const send = () => withRetries(deps, context, attempt)
@@ -75,33 +77,40 @@ async function streamAttempt(
   deps: CallDependencies,
   context: CallContext,
   bodyStream: StreamRequest['bodyStream'],
+  number: number,
 ): Promise<StreamAttempt> {
   const { method } = context.target
   const request = await prepareRequest(deps, context)
   const permit = await acquirePermit(deps, context)
   if (permit.kind === 'limited') return { outcome: limitedByBudget(permit.retryAfterSeconds) }
-  const opened = openStream(deps.http, request, context.request, bodyStream, method.timeoutMs)
+  const entry = openLogEntry(deps, context, request, number)
+  const opened = openStream(deps, request, context.request, bodyStream, method.timeoutMs, entry?.timings)
   const response = await opened.catch(async (error: unknown) => {
+    deps.requestLine.logId = entry?.fail(error)
     await permit.release()
     throw error
   })
+  deps.requestLine.logId = entry?.answered(response)
   response.body.once('close', () => void permit.release())
   const classified = classifyStreamedResponse(deps, method, response, request.publicUrl)
   const result = await classified.catch((error: unknown) => {
+    entry?.fail(error)
     response.body.destroy()
     throw error
   })
+  entry?.end(result.outcome)
   deps.callLimiter?.observe(method, context.access, result.outcome)
   return result
 }
 
 /** Sends without content encodings, unless the caller accepts some: the bytes are passed on as they arrive. */
 function openStream(
-  http: Pick<HttpClient, 'stream'>,
+  { http, owner }: Pick<CallDependencies, 'http' | 'owner'>,
   { method, url, headers, body }: AuthorizedRequest,
   { limits, signal }: CallContext['request'],
   bodyStream: StreamRequest['bodyStream'],
   idleTimeoutMs: number,
+  timings: RequestTimings | undefined,
 ): Promise<EgressStreamResponse> {
   const bodyBytes = bodyStream === undefined ? undefined : declaredBytes(headers)
   const content = bodyStream ?? body
@@ -109,6 +118,7 @@ function openStream(
     method,
     url,
     headers: { 'accept-encoding': 'identity', ...headers },
+    owner,
     ...(content === undefined ? {} : { body: content }),
     ...(bodyBytes === undefined ? {} : { bodyBytes }),
     ...(signal === undefined ? {} : { signal }),
@@ -116,6 +126,7 @@ function openStream(
     idleTimeoutMs,
     redirects: redirectsMaxFor(method),
     maxResponseBytes: limits?.responseBytesMax ?? STREAM_BYTES_MAX,
+    ...(timings === undefined ? {} : { timings }),
   })
 }
 

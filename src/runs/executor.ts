@@ -4,6 +4,7 @@ import { describeError, type Logger } from '../telemetry/index.ts'
 import { HeldLease, isLeaseLost } from './lease.ts'
 import type { HeartbeatResult, Outcome } from './queue.ts'
 import type { DecidedEnding, ResourceStats, RunOutcome, RunProgress } from './run.ts'
+import { runErrorFields } from './run-payload.ts'
 
 /** What the executor reads of a run it holds. */
 export interface ExecutedRun {
@@ -237,7 +238,7 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
       this.#counts.settled++
       this.#outcomes[status] = (this.#outcomes[status] ?? 0) + 1
       const ended = { ...fields, outcome: outcome.kind, status }
-      if ('error' in outcome) logger.warn({ ...ended, ...outcome.error }, 'a run ended here')
+      if ('error' in outcome) logger.warn({ ...ended, ...runErrorFields(outcome.error) }, 'a run ended here')
       else logger.info(ended, 'a run ended here')
     }
   }

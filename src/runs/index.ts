@@ -56,7 +56,7 @@ export {
   retryRun,
   stopRun,
 } from './run-actions.ts'
-export { failedTriggerPayload, type RunPayloadFields, runPayload } from './run-payload.ts'
+export { failedTriggerPayload, type RunPayloadFields, runErrorFields, runPayload } from './run-payload.ts'
 export { queueGroupKey, RunQueue } from './run-queue.ts'
 export {
   assertRunnable,

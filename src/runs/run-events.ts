@@ -26,8 +26,7 @@ function newEvent(run: AskedRun): NewEvent {
 function changedRunPayload(run: AskedRun) {
   const { type, status, error, skipReason, resourceStats } = run
   return {
-    ...runPayload(run, status, resourceStats),
-    ...(error === null ? {} : { error }),
+    ...runPayload(run, status, resourceStats, error),
     ...(type === 'sync_job_run:completed' ? { complete: status === 'completed' } : {}),
     ...(skipReason === null ? {} : { skip_reason: skipReason }),
   }

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../base/index.ts'
+import type { Json, JsonObject } from '../base/index.ts'
 import { type EventType, payloadOf } from '../events/index.ts'
-import type { ErrorHandling, ResourceStats, RunStatus } from './run.ts'
+import type { ErrorHandling, ResourceStats, RunError, RunStatus } from './run.ts'
 
 /** The fields of a run in its events. */
 export interface RunPayloadFields {
@@ -16,11 +16,25 @@ export interface RunPayloadFields {
   readonly attempt: number
 }
 
-const wholePayload = payloadOf('SyncJobRunEventPayload', ['error', 'complete', 'skip_reason', 'truncated_fields'])
+const wholePayload = payloadOf('SyncJobRunEventPayload', ['complete', 'skip_reason', 'truncated_fields'])
 
-/** The payload of events of a run, without what only some events say. */
-export function runPayload(run: RunPayloadFields, status: string, stats: readonly ResourceStats[]): JsonObject {
-  return wholePayload({ ...run, status, resourceStats: stats })
+/**
+ * The payload of events of a run, without what only some events say.
+ *
+ * @param error as stored; null leaves it out
+ */
+export function runPayload(
+  run: RunPayloadFields,
+  status: string,
+  stats: readonly ResourceStats[],
+  error: RunError | null,
+): JsonObject {
+  return wholePayload({ ...run, status, resourceStats: stats, error: error ?? undefined })
+}
+
+/** An error of a run under the names that the log has for fields. */
+export function runErrorFields({ logId, ...error }: RunError): Readonly<Record<string, Json>> {
+  return logId === undefined ? error : { ...error, log_id: logId }
 }
 
 /** The payload of `sync_job_cron_trigger:failed`. */

@@ -47,6 +47,8 @@ export type RunError = ListingPlace & {
   readonly message: string
   /** The request that failed as `GET /contacts/7`, secrets removed; of one that could not be built, with its placeholders. */
   readonly request?: string
+  /** The entry of that request in the request log; absent where nothing was sent. */
+  readonly logId?: string
 }
 
 /** The listing that an error concerns; empty where it concerns the run. */

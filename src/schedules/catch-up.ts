@@ -16,7 +16,7 @@ interface MissedRange {
 }
 
 /** What to do with the due ticks of a schedule. */
-export interface CatchUpPlan {
+export interface CaughtUpTicks {
   /** Oldest first, never empty. */
   readonly ticks: readonly Date[]
   readonly missed: MissedRange | undefined
@@ -39,7 +39,7 @@ const MISSED_COUNT_MAX = 1_000
  * @param dueAt a tick of the expression, not after `now`
  * @throws Error when the expression has no further tick
  */
-export function catchUpTicks(cron: CronExpression, dueAt: Date, now: Date, catchUp: CatchUpPolicy): CatchUpPlan {
+export function catchUpTicks(cron: CronExpression, dueAt: Date, now: Date, catchUp: CatchUpPolicy): CaughtUpTicks {
   const following = getNextTick(cron, dueAt)
   if (following > now) return { ticks: [dueAt], missed: undefined, next: following }
   const ticks = newestTicks(cron, dueAt, now, catchUp)

@@ -1,7 +1,7 @@
 import { DAY_MS } from '../base/index.ts'
 import type { Db, Tx } from '../database/index.ts'
 import { findTicksWithRun, insertMissedTicks, type NewTick, type RunQueue } from '../runs/index.ts'
-import { type CatchUpPlan, type CatchUpPolicy, catchUpTicks } from './catch-up.ts'
+import { type CatchUpPolicy, type CaughtUpTicks, catchUpTicks } from './catch-up.ts'
 import { cronExpression } from './cron-expression.ts'
 import type { QueueDepthCache } from './queue-depth-cache.ts'
 import { decideTicks, triggerQueueGroup } from './skip-reason.ts'
@@ -82,7 +82,7 @@ export function earliest(moments: readonly (Date | undefined)[]): Date | undefin
 
 interface TriggerPlan {
   readonly trigger: DueTrigger
-  readonly catchUp: CatchUpPlan
+  readonly catchUp: CaughtUpTicks
   readonly ticks: readonly NewTick[]
 }
 

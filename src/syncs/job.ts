@@ -125,12 +125,14 @@ export async function updateSyncJob(
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH, RESOURCE_IN_USE
  */
 export async function deleteSyncJob(
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   input: { readonly id: string; readonly force?: boolean; readonly version?: number | undefined },
 ): Promise<void> {
   const { id, version, force = false } = input
-  if (force) await deleteTriggersOf(tx, environmentId, 'sync_job_id', id)
+  // Under the lock no trigger can be created for it.
+  if (force && (await lockSyncJob(tx, environmentId, id)) !== undefined)
+    await deleteTriggersOf(tx, environmentId, 'sync_job_id', id)
   if (await deleteUnlessUsed(tx, environmentId, id, version)) return
   await getSyncJob(tx, environmentId, id)
   throw etagMismatch('sync_job', id)

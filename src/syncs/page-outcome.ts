@@ -89,6 +89,8 @@ const EFFECTS: {
   TOKEN_MISSING: 'failed',
   TOKEN_INVALID: 'failed',
   TEAM_TOKEN_REQUIRED: 'failed',
+  SCOPE_REQUIRED: 'failed',
+  ACCESS_TOKENS_DISABLED: 'failed',
   OPERATOR_TEAM_REQUIRED: 'failed',
   ORIGIN_NOT_ALLOWED: 'failed',
   RESOURCE_NOT_FOUND: 'failed',
@@ -127,17 +129,20 @@ const UNAUTHORIZED = 401
  *
  * @param action of the definition; absent: the status decides
  * @param request as `GET /contacts/7`, secrets masked
+ * @param logId the entry of the request in the request log
  */
 export function upstreamErrorOutcome(
   message: string,
   status: number,
   action: UpstreamErrorOutcome['action'] | undefined,
   request?: string,
+  logId?: string,
 ): PageError {
   const error: RunError = {
     reason: 'UPSTREAM_ERROR',
     message: `the third party answered with status ${status}: ${message}`,
     ...(request === undefined ? {} : { request }),
+    ...(logId === undefined ? {} : { logId }),
   }
   if (action === 'needs_reauth' || status === UNAUTHORIZED) return { kind: 'failed', error }
   const isTransient = action === undefined ? isRetryableStatus(status) : action === 'retry'
@@ -196,6 +201,11 @@ export function withNodeName(
 
 /** The error that a run shows of a failure. */
 export function toRunError({ reason, publicMessage, metadata }: Failure): RunError {
-  const { upstream_request: request } = metadata
-  return { reason, message: publicMessage, ...(request === undefined ? {} : { request }) }
+  const { upstream_request: request, log_id: logId } = metadata
+  return {
+    reason,
+    message: publicMessage,
+    ...(request === undefined ? {} : { request }),
+    ...(logId === undefined ? {} : { logId }),
+  }
 }

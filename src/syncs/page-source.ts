@@ -90,8 +90,8 @@ export function toPageOutcome(step: PageStep): PageOutcome {
     case 'rate_limited':
       return { kind: 'wait', afterMs: step.retryAfterSeconds * 1000 }
     case 'upstream_error': {
-      const { status, message, action, request } = step
-      return upstreamErrorOutcome(message, status, action, request)
+      const { status, message, action, request, logId } = step
+      return upstreamErrorOutcome(message, status, action, request, logId)
     }
     default:
       return assertNever(step)

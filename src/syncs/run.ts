@@ -2,7 +2,14 @@ import { type Clock, Failure, type JsonObject } from '../base/index.ts'
 import { publicVariables } from '../definitions/index.ts'
 import type { Lease } from '../due-work/index.ts'
 import type { AccountValues } from '../expressions/index.ts'
-import { completedStatusOf, type QueuedRun, type RunError, type RunOutcome, type RunProgress } from '../runs/index.ts'
+import {
+  completedStatusOf,
+  type QueuedRun,
+  type RunError,
+  type RunOutcome,
+  type RunProgress,
+  runErrorFields,
+} from '../runs/index.ts'
 import { prefetchOne } from './async-iterators.ts'
 import { type Checkpoint, readCheckpoint, type TraversalPosition } from './checkpoint.ts'
 import { PageFetcher } from './listing.ts'
@@ -243,7 +250,7 @@ class Execution {
         : await sink.listingError({ ...head, error })
     if (result.kind !== 'accepted') return await this.#endAfter(result)
     const kept = this.#stats.failListing(node, error)
-    if (kept !== undefined) this.#deps.warn?.(kept, 'a listing failed')
+    if (kept !== undefined) this.#deps.warn?.(runErrorFields(kept), 'a listing failed')
     return await this.#advance(after, result.sequences)
   }
 

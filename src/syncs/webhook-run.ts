@@ -2,6 +2,7 @@ import { findIntegratedAccount, type ResolvedAccount } from '../accounts/index.t
 import { Failure } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import type { Lease } from '../due-work/index.ts'
+import { withCause } from '../proxy/index.ts'
 import { LEASE_EXPIRED, type QueuedRun, type RunOutcome, type RunProgress } from '../runs/index.ts'
 import type { UnifiedMethodRef } from '../unified-models/index.ts'
 import {
@@ -86,7 +87,10 @@ function sourceOf({ proxy, unified, mappings, database }: WebhookRunDeps, resolv
 /** The account of a run, or the outcome of the run without it; a run whose attempts are exhausted fails. */
 async function loadAccount(deps: WebhookRunDeps, run: Lease<QueuedRun>): Promise<ResolvedAccount | RunOutcome> {
   if (run.attemptsExhausted) return { kind: 'failed', error: LEASE_EXPIRED }
-  return await catchOutcome(() => deps.loadAccount(run.environmentId, run.integratedAccountId))
+  return await catchOutcome(async () => {
+    const account = await deps.loadAccount(run.environmentId, run.integratedAccountId)
+    return { ...account, access: withCause(account.access, 'run', run.id) }
+  })
 }
 
 async function endingDeps(

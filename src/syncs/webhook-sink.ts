@@ -57,7 +57,7 @@ export function createWebhookSink(
 
   return {
     async started() {
-      const payload = runPayload(run, 'running', [])
+      const payload = runPayload(run, 'running', [], null)
       const delivery = await send(encodeEvent(target, event('started', 'started', payload, run.startedAt)))
       const isDeclined = delivery.kind === 'rejected' && delivery.status === DECLINED_STATUS
       return isDeclined ? { kind: 'stopped' } : toSinkResult(delivery, 0)
@@ -77,13 +77,10 @@ export function createWebhookSink(
       return toSinkResult(await send(encodeEvent(target, event('record_error', problem.sequence, payload))), 1)
     },
     async ended({ status, error, attempt, decidedAt }, stats) {
-      const payload = runPayload({ ...run, attempt }, status, stats)
+      const payload = runPayload({ ...run, attempt }, status, stats, error)
       const at = new Date(decidedAt)
       if (status === 'failed')
-        return toSinkResult(
-          await send(encodeEvent(target, event('failed', `failed_${attempt}`, { ...payload, error }, at))),
-          0,
-        )
+        return toSinkResult(await send(encodeEvent(target, event('failed', `failed_${attempt}`, payload, at))), 0)
       const completed = { ...payload, complete: status === 'completed' }
       return toSinkResult(await send(encodeEvent(target, event('completed', 'completed', completed, at))), 0)
     },

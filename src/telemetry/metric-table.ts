@@ -134,6 +134,12 @@ export const METRICS = {
     labels: ['operation', 'code'],
     help: 'Requests this server answered, by operation and status code.',
   },
+  callLogDropped: {
+    name: 'patchbay_call_log_dropped_total',
+    type: 'counter',
+    labels: [],
+    help: 'Entries of the request log that this process did not store: an environment had too many waiting, or the database failed.',
+  },
   toolCalls: {
     name: 'patchbay_tool_calls_total',
     type: 'counter',

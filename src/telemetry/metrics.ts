@@ -98,6 +98,7 @@ export class Metrics {
   readonly #requests = this.#counter(METRICS.requests)
   readonly #durations = this.#histogram(METRICS.requestDuration)
   readonly #lateness = this.#histogram(METRICS.tickLateness)
+  readonly #callLogDropped = this.#counter(METRICS.callLogDropped)
   readonly #toolCalls = this.#counter(METRICS.toolCalls)
 
   constructor() {
@@ -116,6 +117,11 @@ export class Metrics {
   /** Counts a call of a tool. @param errorType empty: it succeeded */
   readonly observeToolCall = (errorType: string): void => {
     this.#toolCalls.inc({ outcome: errorType === '' ? 'ok' : errorType })
+  }
+
+  /** Counts entries of the request log that were not stored. */
+  readonly observeCallLogDrop = (entries: number): void => {
+    this.#callLogDropped.inc(entries)
   }
 
   /** Counts ticks that have their run or skip, by how late each was, in seconds. */

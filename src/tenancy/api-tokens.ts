@@ -3,6 +3,7 @@ import type { Db, Tx } from '../database/index.ts'
 import { recordApiTokenEvent } from './api-token-events.ts'
 import { assertOperator, type TeamActor } from './authenticate.ts'
 import { getEnvironment } from './environments.ts'
+import { assertGrants, type GrantedScopes, type ScopeChoice, storedScopes, type TokenLimits } from './scopes.ts'
 import {
   type ApiTokenRecord,
   deleteApiTokenRow,
@@ -24,6 +25,9 @@ type ApiTokenSubject =
 /** A token to be created. */
 export type ApiTokenInput = ApiTokenSubject & {
   readonly name: string
+  readonly scopes: ScopeChoice
+  /** Absent: none. */
+  readonly limits?: TokenLimits | undefined
   /** Absent: it does not expire. */
   readonly expiresAt?: Date | undefined
 }
@@ -35,18 +39,62 @@ export interface ApiTokenWithSecret {
 }
 
 /**
- * Creates a token.
+ * Creates a token, which may do no more than its creator.
  *
- * @throws Failure OPERATOR_TEAM_REQUIRED for another team than the caller's; RESOURCE_NOT_FOUND for an unknown team or
+ * @throws Failure SCOPE_REQUIRED; OPERATOR_TEAM_REQUIRED for another team than the caller's; RESOURCE_NOT_FOUND for an unknown team or
  * environment
  */
-export async function createApiToken(tx: Tx, actor: TeamActor, input: ApiTokenInput): Promise<ApiTokenWithSecret> {
+export async function createApiToken(
+  tx: Tx,
+  actor: TeamActor & { readonly scopes: GrantedScopes },
+  input: ApiTokenInput,
+): Promise<ApiTokenWithSecret> {
+  const scopes = storedScopes(input.scopes)
+  assertGrants(actor, scopes)
   const subject = await subjectOf(tx, actor, input)
   const { token, hash, hint } = mintToken(input.kind)
-  const { kind, name, expiresAt } = input
-  const apiToken = await insertApiToken(tx, { ...subject, id: newId(), kind, name, hash, hint, expiresAt })
+  const { kind, name, limits, expiresAt } = input
+  const apiToken = await insertApiToken(tx, {
+    ...subject,
+    id: newId(),
+    kind,
+    name,
+    hash,
+    hint,
+    scopes,
+    limits,
+    expiresAt,
+  })
   await recordApiTokenEvent(tx, 'api_token:created', apiToken)
   return { apiToken, token }
+}
+
+/** A token for a page in a browser: its text is shown this once. */
+export interface BrowserToken {
+  readonly token: string
+  readonly scopes: readonly string[]
+  readonly expiresAt: Date
+}
+
+/**
+ * Issues a token for a page in a browser, which calls through one account. It has no event: a page may ask for one whenever it is
+ * opened.
+ *
+ * @throws Failure SCOPE_REQUIRED when the caller lacks one of its scopes
+ */
+export async function issueBrowserToken(
+  tx: Db,
+  actor: { readonly teamId: string; readonly environmentId: string; readonly scopes: GrantedScopes },
+  { accountId, ...input }: { readonly accountId: string; readonly scopes: readonly string[]; readonly expiresAt: Date },
+): Promise<BrowserToken> {
+  const scopes = storedScopes({ scopes: input.scopes })
+  assertGrants(actor, scopes)
+  const { token, hash, hint } = mintToken('environment')
+  const { teamId, environmentId } = actor
+  const limits = { tenantIds: [], integrations: [], integratedAccountId: accountId }
+  const columns = { teamId, environmentId, kind: 'environment', name: 'browser', hash, hint, scopes, limits } as const
+  await insertApiToken(tx, { ...columns, id: newId(), expiresAt: input.expiresAt, isBrowser: true })
+  return { token, scopes: scopes.scopes, expiresAt: input.expiresAt }
 }
 
 /** @throws Failure RESOURCE_NOT_FOUND */

@@ -10,6 +10,7 @@ import {
   TtlCache,
 } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
+import { type GrantedScopes, grantedScopes, type TokenLimits } from './scopes.ts'
 import { type ActiveToken, findActiveToken, touchApiToken } from './sql/api-tokens.ts'
 import { type EnvironmentRecord, findEnvironment } from './sql/environments.ts'
 import { hashToken } from './token-format.ts'
@@ -57,7 +58,7 @@ export interface AuthenticatorOptions {
 /** The authentication of one process, with its cache. Disposing waits for writes of `last_used_at` in progress. */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { database, clock } = options
-  const tokens = new TtlCache<Promise<ActiveToken | undefined>>({ max: TOKENS_CACHED_MAX, ttlMs: CACHE_TTL_MS, clock })
+  const tokens = new TtlCache<Promise<KnownToken | undefined>>({ max: TOKENS_CACHED_MAX, ttlMs: CACHE_TTL_MS, clock })
   const environments = new TtlCache<Promise<EnvironmentRecord | undefined>>({
     max: ENVIRONMENTS_CACHED_MAX,
     ttlMs: CACHE_TTL_MS,
@@ -66,10 +67,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const knownIds = new LRUCache<string, string>({ maxSize: TOKENS_CACHED_MAX, sizeCalculation: () => 1 })
   const lastUsed = createLastUsedWriter(options)
 
-  async function findToken(token: PresentedToken | undefined): Promise<ActiveToken | undefined> {
+  async function findToken(token: PresentedToken | undefined): Promise<KnownToken | undefined> {
     if (token === undefined) return undefined
     const { hash } = token
-    const active = await readThrough(tokens, hash, () => findActiveToken(database.pool, Buffer.from(hash, 'base64')))
+    const active = await readThrough(tokens, hash, () => readToken(database.pool, Buffer.from(hash, 'base64')))
     if (active === undefined) knownIds.delete(hash)
     else if (token.knownId === undefined) knownIds.set(hash, active.tokenId)
     return active
@@ -95,7 +96,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     parseToken(token) {
       const bytes = hashToken(token)
       if (bytes === undefined) return undefined
-      const hash = Buffer.from(bytes).toString('base64')
+      const hash = bytes.toString('base64')
       return { hash, knownId: knownIds.get(hash) }
     },
     async authenticate(token, environmentHeader) {
@@ -104,11 +105,19 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         throw new Failure('TOKEN_INVALID', 'the API token is not valid: it is unknown, expired or revoked')
       const environmentId = await selectEnvironment(active, environmentHeader)
       lastUsed.write(active.tokenId)
-      const { kind, tokenId, teamId, isOperator } = active
-      return { kind, tokenId, teamId, environmentId, isOperator }
+      const { kind, tokenId, teamId, isOperator, granted, limits } = active
+      return { kind, tokenId, teamId, environmentId, isOperator, scopes: granted, ...(limits && { limits }) }
     },
     [Symbol.asyncDispose]: lastUsed.settled,
   }
+}
+
+/** A token that is not revoked, with all that its scopes include. */
+type KnownToken = ActiveToken & { readonly granted: GrantedScopes }
+
+async function readToken(pool: Database['pool'], hash: Uint8Array): Promise<KnownToken | undefined> {
+  const active = await findActiveToken(pool, hash)
+  return active && { ...active, granted: grantedScopes(active.scopes) }
 }
 
 function hasExpired({ expiresAt }: ActiveToken, now: Date): boolean {
@@ -146,6 +155,10 @@ export interface Principal {
   readonly environmentId: string | undefined
   /** Whether the team is the one that administers the installation. */
   readonly isOperator: boolean
+  /** What it may do; absent: everything that its kind may. */
+  readonly scopes: GrantedScopes
+  /** The accounts that it knows; absent: all of its environment. */
+  readonly limits?: TokenLimits
 }
 
 /** The administering team: it administers what it owns, the operator's administers all teams. Every principal is one. */

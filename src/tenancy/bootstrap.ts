@@ -1,6 +1,7 @@
 import { newId } from '../base/index.ts'
 import type { Database, Tx } from '../database/index.ts'
 import { recordApiTokenEvent } from './api-token-events.ts'
+import { storedScopes } from './scopes.ts'
 import { insertApiToken, type NewApiToken } from './sql/api-tokens.ts'
 import { insertEnvironment } from './sql/environments.ts'
 import { findOperatorTeam, insertOperatorTeam } from './sql/teams.ts'
@@ -68,6 +69,16 @@ async function insertBootstrapToken(
   { hash, hint }: MintedToken,
   subject: Pick<NewApiToken, 'kind' | 'teamId' | 'environmentId'>,
 ): Promise<void> {
-  const input = { id: newId(), ...subject, name: TOKEN_NAME, hash, hint, expiresAt: undefined }
+  const scopes = storedScopes({ preset: 'full' })
+  const input = {
+    id: newId(),
+    ...subject,
+    name: TOKEN_NAME,
+    hash,
+    hint,
+    scopes,
+    limits: undefined,
+    expiresAt: undefined,
+  }
   await recordApiTokenEvent(tx, 'api_token:created', await insertApiToken(tx, input))
 }

@@ -19,9 +19,14 @@ import {
 export async function createEnvironment(
   tx: Db,
   teamId: string,
-  input: { readonly name: string; readonly branding?: BrandingChange | undefined },
+  input: {
+    readonly name: string
+    readonly branding?: BrandingChange | undefined
+    readonly allowAccessTokens?: boolean
+  },
 ): Promise<EnvironmentRecord> {
-  const environment = await insertEnvironment(tx, newId(), teamId, input.name, input.branding)
+  const { name, branding, allowAccessTokens } = input
+  const environment = await insertEnvironment(tx, newId(), teamId, name, branding, allowAccessTokens)
   if (environment === undefined) throw nameTaken(input.name, await findEnvironmentByName(tx, teamId, input.name))
   return environment
 }
@@ -34,7 +39,7 @@ export async function getEnvironment(tx: Db, teamId: string, id: string): Promis
 }
 
 /**
- * Changes name and branding; what is not given is kept.
+ * Changes name, branding and settings; what is not given is kept.
  *
  * @param input.version the version the caller read; absent: any
  * @throws Failure RESOURCE_NOT_FOUND, NAME_TAKEN, ETAG_MISMATCH
@@ -46,23 +51,33 @@ export async function updateEnvironment(
     readonly id: string
     readonly name?: string | undefined
     readonly branding?: BrandingChange | undefined
+    readonly allowAccessTokens?: boolean | undefined
     readonly version?: number | undefined
   },
 ): Promise<EnvironmentRecord> {
-  const { id, version, branding = {} } = input
+  const { id, version, branding = {}, allowAccessTokens } = input
   const stored = await getEnvironment(tx, teamId, id)
   if (version !== undefined && version !== stored.version) throw etagMismatch('environment', id)
   const name = input.name ?? stored.name
   const isSame =
-    name === stored.name && BRANDING_FIELDS.every((field) => (branding[field] ?? stored[field]) === stored[field])
+    name === stored.name &&
+    (allowAccessTokens ?? stored.allowAccessTokens) === stored.allowAccessTokens &&
+    BRANDING_FIELDS.every((field) => (branding[field] ?? stored[field]) === stored[field])
   if (isSame) return stored
   const holder = name === stored.name ? undefined : await findEnvironmentByName(tx, teamId, name)
   // The environment itself has it: a concurrent call has just renamed it, and the version tells.
   if (holder !== undefined && holder.id !== id) throw nameTaken(name, holder)
   // A name that was not given is not written: a concurrent call may have changed it.
-  const updated = await change(tx, teamId, id, { ...branding, name: input.name }, version)
+  const updated = await change(tx, teamId, id, { ...branding, allowAccessTokens, name: input.name }, version)
   if (updated === undefined) throw etagMismatch('environment', id)
   return updated
+}
+
+/** @throws Failure ACCESS_TOKENS_DISABLED unless the environment lets tokens and keys of third parties be issued */
+export async function assertAccessTokensAllowed(tx: Db, environmentId: string): Promise<void> {
+  if ((await findEnvironment(tx, environmentId))?.allowAccessTokens === true) return
+  const message = 'this environment issues no tokens of third parties: a team token can set allow_access_tokens'
+  throw new Failure('ACCESS_TOKENS_DISABLED', message)
 }
 
 const BRANDING_FIELDS = ['displayName', 'logoUrl', 'accentColor'] as const

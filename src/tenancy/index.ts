@@ -7,9 +7,11 @@
 
 export {
   type ApiTokenInput,
+  type ApiTokenWithSecret,
   createApiToken,
   deleteApiToken,
   getApiToken,
+  issueBrowserToken,
   revokeApiToken,
   updateApiToken,
 } from './api-tokens.ts'
@@ -18,11 +20,11 @@ export {
   createAuthenticator,
   type PresentedToken,
   type Principal,
-  type TeamActor,
 } from './authenticate.ts'
 export { bootstrap, type FirstStart } from './bootstrap.ts'
 export { findBranding } from './branding.ts'
 export {
+  assertAccessTokensAllowed,
   type CascadeDelete,
   continueEnvironmentDeletion,
   createEnvironment,
@@ -31,7 +33,17 @@ export {
   getEnvironment,
   updateEnvironment,
 } from './environments.ts'
-export { type ApiTokenRecord, listApiTokens } from './sql/api-tokens.ts'
+export {
+  assertScope,
+  findMissingScope,
+  findUnknownScopes,
+  findUnlimitableScopes,
+  SCOPES,
+  type ScopeChoice,
+  TOKEN_PRESETS,
+  type TokenLimits,
+} from './scopes.ts'
+export { type ApiTokenRecord, deleteExpiredBrowserTokens, listApiTokens } from './sql/api-tokens.ts'
 export {
   type EnvironmentRecord,
   type EnvironmentScope,

@@ -51,7 +51,7 @@ export function chosenToken(token: string): MintedToken | undefined {
  * What is stored for a presented token, or `undefined` when it cannot be one: the wrong shape, or one of ours with a
  * wrong checksum. SHA-256 suffices because a token is random, not a password.
  */
-export function hashToken(token: string): Uint8Array | undefined {
+export function hashToken(token: string): Buffer | undefined {
   if (SHAPE.test(token)) return isCheckedRandomText(token.slice(4)) ? sha256(token) : undefined
   return CHOSEN_SHAPE.test(token) ? sha256(token) : undefined
 }
@@ -60,7 +60,7 @@ function toMintedToken(token: string): MintedToken {
   return { token, hash: sha256(token), hint: token.slice(-HINT_LENGTH) }
 }
 
-function sha256(text: string): Uint8Array {
+function sha256(text: string): Buffer {
   return hash('sha256', text, 'buffer')
 }
 

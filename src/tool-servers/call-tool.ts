@@ -2,7 +2,7 @@ import type { AccountRef, ResolvedAccount } from '../accounts/index.ts'
 import { Failure, isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
 import { ACTION_RESOURCE } from '../definitions/index.ts'
 import type { CallTarget, ProxyRequest, RequestPreview, SuccessOutcome } from '../proxy/index.ts'
-import { createRedaction } from '../proxy/index.ts'
+import { createRedaction, withCause } from '../proxy/index.ts'
 import type { Redactor } from '../redaction/index.ts'
 import {
   callUnified,
@@ -13,7 +13,7 @@ import {
 } from '../unified-calls/index.ts'
 import { boundJson } from './bound-json.ts'
 import { checkArguments } from './check-arguments.ts'
-import { absentFields, checkFields } from './check-fields.ts'
+import { absentFields, checkFields, fieldsOfSchema } from './check-fields.ts'
 import type { ToolCallDeps } from './dependencies.ts'
 import type { LoadedTools } from './load-tools.ts'
 import type { ToolServerRecord } from './sql/tool-server.ts'
@@ -31,6 +31,8 @@ export interface ToolCall {
   readonly signal?: AbortSignal | undefined
   /** Learns the account that the call goes through, before anything is sent. */
   readonly onAccount?: ((account: AccountRef) => void) | undefined
+  /** Of its record. */
+  readonly id?: string | undefined
 }
 
 /** The result of a call, and what is recorded of it. */
@@ -59,6 +61,7 @@ interface CheckedCall {
   readonly isDryRun: boolean
   readonly signal: AbortSignal | undefined
   readonly onAccount: ToolCall['onAccount']
+  readonly id: string | undefined
 }
 
 /**
@@ -116,6 +119,7 @@ function checkCall(server: ToolServerRecord, tool: ServerTool, call: ToolCall): 
     isDryRun: controlOf(tool, call.arguments, 'dry_run') === true,
     signal: call.signal,
     onAccount: call.onAccount,
+    id: call.id,
   }
 }
 
@@ -123,7 +127,8 @@ function checkCall(server: ToolServerRecord, tool: ServerTool, call: ToolCall): 
 function checkProjection(tool: ServerTool, given: JsonObject): readonly Violation[] {
   const { target, outputSchema } = tool
   if (target.model === undefined || outputSchema === undefined) return []
-  return checkFields(recordSchema(outputSchema, target.isList), fieldsOf(tool, given), target.controls.fields ?? '')
+  const records = fieldsOfSchema(recordSchema(outputSchema, target.isList))
+  return checkFields(records, fieldsOf(tool, given), target.controls.fields ?? '')
 }
 
 function recordSchema(outputSchema: JsonObject, isList: boolean): JsonObject {
@@ -172,7 +177,8 @@ async function withConnectUrl(deps: ToolCallDeps, call: CheckedCall, error: Tool
 async function send(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult | ToolError> {
   const { server, tool, accountId, signal } = call
   const { model, isWrite } = tool.target
-  const ready = await deps.readyAccount(server.environmentId, accountId)
+  const loaded = await deps.readyAccount(server.environmentId, accountId)
+  const ready = { ...loaded, access: withCause(loaded.access, 'tool_call', call.id) }
   call.onAccount?.({ environmentId: server.environmentId, id: accountId })
   const account = isWrite ? ready : withoutWrites(ready)
   const outcome =

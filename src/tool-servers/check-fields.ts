@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject, suggest, type Violation } from '../base/index.ts'
+import { isJsonObject, type Json, type JsonObject, suggest, typesOf, type Violation } from '../base/index.ts'
 
 /** A model repairs a few fields at a time. */
 const VIOLATIONS_MAX = 20
@@ -7,41 +7,66 @@ const NAME_LENGTH_MAX = 100
 const WARNINGS_FIELD = '_warnings'
 const RAW_SUFFIX = '_raw'
 
+/** The fields of one value that a projection may choose; `undefined` where any name is valid. */
+export type FieldLevel = ChoosableFields | undefined
+
+interface ChoosableFields {
+  /** To suggest in place of an unknown one. */
+  readonly names: readonly string[]
+  readonly has: (name: string) => boolean
+  readonly below: (name: string) => FieldLevel
+}
+
+/** The level of a value without fields. */
+export const NO_FIELDS: FieldLevel = { names: [], has: () => false, below: () => undefined }
+
 /**
- * Checks the fields of a projection against the schema of the records. What the schema leaves open is valid, such as the names
- * below `custom_fields`.
+ * Checks the fields of a projection, dotted paths, against what they are chosen from.
  *
  * @param argument the argument that has the fields, named in the violations
  * @returns at most 20 violations
  */
-export function checkFields(record: JsonObject, fields: readonly string[], argument: string): readonly Violation[] {
+export function checkFields(from: FieldLevel, fields: readonly string[], argument: string): readonly Violation[] {
   const found: Violation[] = []
   for (const [at, field] of fields.entries()) {
-    const unknown = findUnknown(record, field.split('.'))
-    if (unknown === undefined) continue
-    const description = `${field.slice(0, NAME_LENGTH_MAX)} is not a field of these records${unknown.hint}`
+    const near = findUnknown(from, field)
+    if (near === undefined) continue
+    const description = `${field.slice(0, NAME_LENGTH_MAX)} is not a field of the answer${near}`
     found.push({ field: `${argument}[${at}]`, description, rule: 'unknown_field' })
     if (found.length === VIOLATIONS_MAX) break
   }
   return found
 }
 
-/** What is wrong with a path, if anything: the names to suggest are those beside the unknown one. */
-function findUnknown(schema: Json | undefined, path: readonly string[]): { readonly hint: string } | undefined {
-  const [name, ...rest] = path
-  if (name === undefined || !isJsonObject(schema)) return undefined
-  if (schema.items !== undefined) return findUnknown(schema.items, path)
-  const { properties } = schema
-  if (!isJsonObject(properties)) return isScalar(schema) ? { hint: '' } : undefined
-  if (Object.hasOwn(properties, name)) return findUnknown(properties[name], rest)
-  const isRaw = name.endsWith(RAW_SUFFIX) && Object.hasOwn(properties, name.slice(0, -RAW_SUFFIX.length))
-  if (isRaw || name === WARNINGS_FIELD) return undefined
-  return { hint: suggest(name.slice(0, NAME_LENGTH_MAX), Object.keys(properties)) }
+/** What to write in place of the unknown name of a path, or nothing; `undefined`: all are known. */
+function findUnknown(from: FieldLevel, path: string): string | undefined {
+  let level = from
+  for (const name of path.split('.')) {
+    if (level === undefined) return undefined
+    if (!level.has(name)) return suggest(name.slice(0, NAME_LENGTH_MAX), level.names)
+    level = level.below(name)
+  }
+  return undefined
 }
 
-function isScalar({ type }: JsonObject): boolean {
-  const types = Array.isArray(type) ? type : [type]
-  return type !== undefined && !types.includes('object') && !types.includes('array')
+/** The fields of records with this schema. What it leaves open is valid, such as the names below `custom_fields`. */
+export function fieldsOfSchema(schema: Json | undefined): FieldLevel {
+  if (!isJsonObject(schema)) return undefined
+  if (schema.items !== undefined) return fieldsOfSchema(schema.items)
+  const { properties } = schema
+  if (!isJsonObject(properties)) return isScalar(schema) ? NO_FIELDS : undefined
+  const has = (name: string) => Object.hasOwn(properties, name)
+  return {
+    names: Object.keys(properties),
+    has: (name) =>
+      has(name) || name === WARNINGS_FIELD || (name.endsWith(RAW_SUFFIX) && has(name.slice(0, -RAW_SUFFIX.length))),
+    below: (name) => (has(name) ? fieldsOfSchema(properties[name]) : undefined),
+  }
+}
+
+function isScalar(schema: JsonObject): boolean {
+  const types = typesOf(schema)
+  return types.length > 0 && !types.includes('object') && !types.includes('array')
 }
 
 /** The fields of a projection that no record has; an empty list and `null` could have any. */

@@ -8,7 +8,7 @@ import type { UnifiedMappings } from '../unified-models/index.ts'
 import type { ToolServerRecord } from './sql/tool-server.ts'
 
 /** What calls of tools take. */
-export interface ToolCallDeps extends Pick<UnifiedDependencies, 'evaluator'> {
+export interface ToolCallDeps extends Pick<UnifiedDependencies, 'evaluator' | 'clock'> {
   readonly database: Pick<Database, 'pool'>
   readonly proxy: Pick<ApiProxy, 'call' | 'pages' | 'preview'>
   readonly unifiedMappings: Pick<UnifiedMappings, 'find'>

@@ -1,4 +1,4 @@
-import { type Clock, MicroBatcher, newId, outliveRequest } from '../base/index.ts'
+import { MicroBatcher, outliveRequest } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import { insertToolCalls, type NewToolCall } from './sql/tool-call.ts'
 
@@ -10,7 +10,7 @@ const CALLS_PER_BATCH_MAX = 200
 /** Writes the record of calls. */
 export interface CallRecorder {
   /** Resolves once the call is stored, or could not be: that is reported, and is no error of the call. */
-  record(call: Omit<NewToolCall, 'id'>): Promise<void>
+  record(call: NewToolCall): Promise<void>
   /** Lets a write finish that no request waits for. */
   track(write: Promise<void>): void
   /** Resolves when no write is under way. */
@@ -20,11 +20,9 @@ export interface CallRecorder {
 /** Creates the recorder of one process; concurrent calls share statements. */
 export function createCallRecorder({
   database,
-  clock,
   onWriteError,
 }: {
   readonly database: Pick<Database, 'pool'>
-  readonly clock: Pick<Clock, 'now'>
   readonly onWriteError: (error: unknown) => void
 }): CallRecorder {
   const pending = new Set<Promise<void>>()
@@ -43,7 +41,7 @@ export function createCallRecorder({
   }
   return {
     record(call) {
-      const row = { ...call, id: newId(clock.now().getTime()), tool: storableName(call.tool) }
+      const row = { ...call, tool: storableName(call.tool) }
       // Also a call whose client went away has happened.
       return track(outliveRequest(() => batcher.run(row)))
     },

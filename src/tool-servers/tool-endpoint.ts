@@ -1,5 +1,5 @@
 import { type AccountReader, loadAccountForCall, loadAccountForDryRun } from '../accounts/index.ts'
-import { type Clock, Failure, isUuid, readThrough, TtlCache, wholeSeconds } from '../base/index.ts'
+import { type Clock, Failure, isUuid, newId, readThrough, TtlCache, wholeSeconds } from '../base/index.ts'
 import { createLinkSession } from '../link-sessions/index.ts'
 import { takeRequest } from '../rate-limits/index.ts'
 import { callTool, type ToolCall, type ToolCallOutcome, unknownTool } from './call-tool.ts'
@@ -7,7 +7,12 @@ import type { ToolCallDeps, ToolServerDeps } from './dependencies.ts'
 import { createToolAccountReader, type LoadedTools, type ToolLoader } from './load-tools.ts'
 import { type CallRecorder, createCallRecorder } from './record-calls.ts'
 import { callSearchTool } from './search-tools.ts'
-import { findToolServerByToken, type ToolServerRecord, touchToolServer } from './sql/tool-server.ts'
+import {
+  findToolServerByToken,
+  type KnownToolServer,
+  type ToolServerRecord,
+  touchToolServer,
+} from './sql/tool-server.ts'
 import { hashToolToken } from './token.ts'
 import type { ToolDescription, ToolResult } from './tool.ts'
 import { type VisibleTools, visibleTools } from './visible-tools.ts'
@@ -34,7 +39,7 @@ export interface ToolEndpoint extends AsyncDisposable {
    *
    * @throws Failure TOKEN_MISSING; TOKEN_INVALID, the same for every reason
    */
-  authenticate(id: string, token: string | undefined): Promise<ToolServerRecord>
+  authenticate(id: string, token: string | undefined): Promise<KnownToolServer>
   /** Whether this process found the tool server of an id and a bearer token when it last looked for it. */
   isKnown(id: string, token: string | undefined): boolean
   /** Counts a request, in all processes together. @throws Failure RATE_LIMITED */
@@ -66,7 +71,7 @@ interface EndpointDeps extends ToolServerDeps {
 /** Creates the endpoint of one process. Disposing waits for records that are being written. */
 export function createToolEndpoint(deps: EndpointDeps): ToolEndpoint {
   const { database, clock, loader } = deps
-  const servers = new TtlCache<Promise<ToolServerRecord | undefined>>({
+  const servers = new TtlCache<Promise<KnownToolServer | undefined>>({
     max: SERVERS_CACHED_MAX,
     ttlMs: CACHE_TTL_MS,
     clock,
@@ -174,8 +179,8 @@ async function dispatch(
 ): Promise<ToolCallOutcome> {
   const resolved = resolveCall(server, loaded, visible, call)
   const { name } = resolved.call
-  return await recorded(deps, server, name, async () => {
-    if ('among' in resolved) return await callTool(deps.callDeps, server, resolved.among, resolved.call)
+  return await recorded(deps, server, name, async (id) => {
+    if ('among' in resolved) return await callTool(deps.callDeps, server, resolved.among, { ...resolved.call, id })
     return searchOutcome(resolved.result, visible.tools.find((tool) => tool.name === name)?.name)
   })
 }
@@ -195,12 +200,14 @@ async function recorded(
   { clock, observe, recorder }: EndpointDeps & { readonly recorder: CallRecorder },
   server: ToolServerRecord,
   tool: string,
-  work: () => Promise<ToolCallOutcome>,
+  work: (id: string) => Promise<ToolCallOutcome>,
 ): Promise<ToolCallOutcome> {
+  const id = newId(clock.now().getTime())
   const startedMs = clock.monotonicMs()
   const write = (errorType: ToolCallOutcome['errorType'], outcome: Partial<ToolCallOutcome>) => {
     observe?.(errorType)
     return recorder.record({
+      id,
       environmentId: server.environmentId,
       toolServerId: server.id,
       tool,
@@ -213,7 +220,7 @@ async function recorded(
     })
   }
   try {
-    const outcome = await work()
+    const outcome = await work(id)
     await write(outcome.errorType, outcome)
     return outcome
   } catch (error) {

@@ -14,6 +14,8 @@ export interface ToolError {
   readonly fields?: readonly Violation[] | undefined
   /** Seconds. */
   readonly retryAfterSeconds?: number | undefined
+  /** The entry of the last request in the request log. */
+  readonly logId?: string | undefined
   /** Where the customer connects the account again. */
   readonly connectUrl?: string | undefined
   /** The third party was asked for a list. */
@@ -73,9 +75,14 @@ export function errorOfFailure(failure: Failure): ToolError {
   const type = TYPES[failure.reason] ?? 'internal'
   const { violations, retryAfterSeconds } = failure
   return toolError(type, failure.publicMessage, {
+    ...logIdOf(failure.metadata.log_id),
     ...(violations.length === 0 ? {} : { fields: violations.map(violationForTools) }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   })
+}
+
+function logIdOf(logId: string | undefined): { readonly logId?: string } {
+  return logId === undefined ? {} : { logId }
 }
 
 function violationForTools(violation: Violation): Violation {
@@ -94,21 +101,22 @@ export function errorOfOutcome(outcome: UpstreamErrorOutcome | RateLimitedOutcom
     const source = outcome.limitedBy === 'budget' ? 'the request budget of the integration' : 'the third party'
     return toolError('rate_limited', `${source} asks to wait`, { retryAfterSeconds })
   }
-  const { status, message, action } = outcome
+  const { status, message, action, logId } = outcome
   if (action === 'needs_reauth' || action === 'refresh_token' || status === 401)
-    return { type: 'needs_reauth', status, message }
-  return { type: status === 403 ? 'forbidden' : 'upstream', status, message, isOfList }
+    return { type: 'needs_reauth', status, message, ...logIdOf(logId) }
+  return { type: status === 403 ? 'forbidden' : 'upstream', status, message, isOfList, ...logIdOf(logId) }
 }
 
 /** The error as the structured result of a tool. */
 export function errorToJson(error: ToolError): JsonObject {
-  const { type, status, message, reason, fields, retryAfterSeconds, connectUrl } = error
+  const { type, status, message, reason, fields, retryAfterSeconds, connectUrl, logId } = error
   // Text of third parties is data, and hides nothing from a reader.
   const json: Record<string, Json> = { type, status, message: withoutControls(message) }
   if (reason !== undefined) json.reason = reason
   if (fields !== undefined) json.fields = fields.map(({ field, description }) => ({ field, description }))
   if (retryAfterSeconds !== undefined) json.retry_after = retryAfterSeconds
   if (connectUrl !== undefined) json.connect_url = connectUrl
+  if (logId !== undefined) json.log_id = logId
   return { error: json }
 }
 

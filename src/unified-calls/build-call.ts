@@ -49,7 +49,11 @@ const FIELDS_SHOWN_MAX = 6
 const NO_BODY: ValidatedBody = { unified: {}, outgoing: {} }
 
 /** Checks a unified request. @throws Failure INVALID_FIELD naming what is wrong */
-export function prepareRequest({ mapping, access }: UnifiedTarget, request: UnifiedRequest): PreparedRequest {
+export function prepareRequest(
+  { clock }: Pick<UnifiedDependencies, 'clock'>,
+  { mapping, access }: UnifiedTarget,
+  request: UnifiedRequest,
+): PreparedRequest {
   const { method, resource } = mapping
   if (hasRecordId(method) && (request.id ?? '') === '')
     throw invalidFields([{ field: 'id', description: 'is required', rule: 'required' }])
@@ -69,6 +73,7 @@ export function prepareRequest({ mapping, access }: UnifiedTarget, request: Unif
     body,
     root: body.outgoing,
     scope: {
+      calledAt: clock.now().toISOString(),
       context: access.context,
       query: request.query,
       filters: filterBindings(filters),

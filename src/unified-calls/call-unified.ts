@@ -18,7 +18,7 @@ export async function callUnified(
   target: UnifiedTarget,
   request: UnifiedRequest,
 ): Promise<UnifiedOutcome> {
-  const prepared = prepareRequest(target, request)
+  const prepared = prepareRequest(deps, target, request)
   const before = await runStepsOf('before', deps, target, request, prepared)
   if (before.kind !== 'done') return endedBySteps(deps, target, before, prepared)
   const ready = withResults(prepared, { before: before.results })
@@ -96,6 +96,7 @@ async function answerOf(
     warnings: [...prepared.warnings, ...loaded.warnings],
     raw: outcome.body,
     rateLimit: outcome.rateLimit,
+    logId: outcome.logId,
   }
   return answer
 }

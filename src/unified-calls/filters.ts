@@ -68,7 +68,7 @@ function sortFilters(
     else if (!filter.operators.has(op)) ignored.push({ field, op, reason: 'operator_not_supported' })
     else {
       const converted = convertValues(plan, { field, op, value }, node, filter.format)
-      if ('problem' in converted) violations.push(violationOf(field, converted.problem))
+      if ('problem' in converted) violations.push({ field, description: converted.problem, rule: 'filter' })
       else honoured.push({ field, op, value: converted.value, plan: filter })
     }
   }
@@ -168,10 +168,6 @@ function convertType(value: Json, node: SchemaNode | undefined): Converted {
 
 function orProblem(value: Json | undefined, problem: string): Converted {
   return value === undefined ? { problem } : { value }
-}
-
-function violationOf(field: string, description: string): Violation {
-  return { field, description, rule: 'filter' }
 }
 
 /** The schema of a dotted field; of a list that of its elements. */

@@ -47,6 +47,10 @@ const fixtureSchema = z.strictObject({
   body: anyJson().optional().describe('The unified body of a write.'),
   remote_fields: object.optional(),
   context: object.optional().describe('Context of the account.'),
+  called_at: z.iso
+    .datetime({ offset: true, error: 'must be a time such as 2026-01-31T09:00:00Z' })
+    .optional()
+    .describe('When the call begins, which a mapping reads as $called_at. Default: the present time.'),
   docs: z
     .union([z.string(), z.array(z.string())])
     .optional()
@@ -56,7 +60,14 @@ const fixtureSchema = z.strictObject({
 })
 
 /** A call without what is answered. */
-const callSchema = fixtureSchema.omit({ method: true, exchanges: true, context: true, docs: true, not_echoed: true })
+const callSchema = fixtureSchema.omit({
+  method: true,
+  exchanges: true,
+  context: true,
+  called_at: true,
+  docs: true,
+  not_echoed: true,
+})
 
 /** One unified call, and what the provider is sent and answers. */
 export type MappingFixture = z.output<typeof fixtureSchema>

@@ -72,6 +72,7 @@ const NOTHING: JsonObject = {}
 /** The variables that expressions of a mapping read. */
 export function bindingsOf(scope: MappingScope): JsonObject {
   return {
+    called_at: scope.calledAt,
     ctx: scope.context,
     query: scope.query ?? NOTHING,
     filters: scope.filters ?? NOTHING,

@@ -12,6 +12,8 @@ export interface MergedMapping {
 
 /** What expressions of a mapping read beside their root; absent values are `{}`, an absent id is `null`. */
 export interface MappingScope {
+  /** When the call began, RFC 3339 in UTC (`$called_at`): one value for all expressions of a call. */
+  readonly calledAt: string
   /** Context of the account (`$ctx`). */
   readonly context: JsonObject
   /** Query parameters that the caller passes on (`$query`). */

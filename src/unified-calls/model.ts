@@ -2,6 +2,9 @@ import { Failure, invalidFields, isJsonObject, type Json, type JsonObject } from
 import { COMMON_FIELDS, checkModel, DEFINITION_PREFIX } from './model-schema.ts'
 import { compileSchemaNode, hasRawField, type ObjectNode } from './schema-node.ts'
 
+/** Most entries of a list in the body of a write. */
+export const LIST_MAX = 1_000
+
 /** A unified model: resources of one domain (crm, ticketing) in one shape over many APIs. */
 export interface UnifiedModel {
   readonly name: string
@@ -21,6 +24,8 @@ export interface UnifiedResource {
   readonly schema: ResourceSchema
   /** The same, compiled. */
   readonly node: ObjectNode
+  /** The same, as bodies of writes are checked: objects are closed, lists bounded, amounts may be numbers. */
+  readonly writeSchema: JsonObject
 }
 
 /** A JSON Schema of type object. */
@@ -57,6 +62,26 @@ function parseResource(model: string, name: string, settings: Json, definitions:
     methods: Array.isArray(methods) ? methods.map(String) : [],
     schema: resolved,
     node,
+    writeSchema: closed(resolved),
+  }
+}
+
+function closed(schema: JsonObject): JsonObject {
+  const { properties, items, type, format } = schema
+  const members = isJsonObject(properties) ? Object.entries(properties) : []
+  return {
+    ...schema,
+    ...(format === 'decimal' ? { type: ['string', 'number'] } : {}),
+    ...(type === 'array' ? { maxItems: LIST_MAX } : {}),
+    ...(isJsonObject(items) ? { items: closed(items) } : {}),
+    ...(members.length > 0
+      ? {
+          properties: Object.fromEntries(
+            members.map(([name, each]) => [name, isJsonObject(each) ? closed(each) : each]),
+          ),
+          additionalProperties: false,
+        }
+      : {}),
   }
 }
 

@@ -31,7 +31,7 @@ export async function previewUnified(
   target: UnifiedTarget,
   request: UnifiedPreviewRequest,
 ): Promise<UnifiedPreview> {
-  const prepared = prepareRequest(target, request)
+  const prepared = prepareRequest(deps, target, request)
   const before = await runStepsOf('before', deps, target, request, prepared, undefined, { isDryRun: true })
   const done = before.kind === 'done' ? before : { results: {}, skipped: [] }
   const ready = withResults(prepared, { before: done.results })

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../base/index.ts'
+import type { Clock, Json, JsonObject } from '../base/index.ts'
 import type { Plan } from '../definitions/index.ts'
 import type {
   AccountAccess,
@@ -17,6 +17,8 @@ import type { MappingEvaluator } from './mapping-expression.ts'
 export interface UnifiedDependencies {
   readonly proxy: Pick<ApiProxy, 'call' | 'pages' | 'preview'>
   readonly evaluator: MappingEvaluator
+  /** Of `$called_at`. */
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** A unified method of an account: definition, account and mapping. */
@@ -79,4 +81,6 @@ export interface UnifiedSuccess {
   /** Body of the provider's answer. */
   readonly raw: Json
   readonly rateLimit: SuccessOutcome['rateLimit']
+  /** The entry of the call in the request log, without steps and expansions; undefined where nothing is logged. */
+  readonly logId: SuccessOutcome['logId']
 }

@@ -14,9 +14,6 @@ export interface ScalarNode extends AnyNode {
   readonly kind: 'string' | 'number' | 'integer' | 'boolean'
   readonly enum: readonly string[] | undefined
   readonly format: ScalarFormat | undefined
-  /** In UTF-16 units. */
-  readonly lengthMin: number | undefined
-  readonly lengthMax: number | undefined
 }
 
 export const SCALAR_FORMATS = ['date', 'date-time', 'decimal', 'email', 'uri', 'country'] as const
@@ -96,13 +93,11 @@ function objectNode(schema: JsonObject, flags: AnyNode): ObjectNode {
 }
 
 function scalarNode(kind: ScalarNode['kind'], schema: JsonObject, flags: AnyNode): ScalarNode {
-  const { enum: values, format, minLength, maxLength } = schema
+  const { enum: values, format } = schema
   return {
     kind,
     ...flags,
     enum: Array.isArray(values) ? values.map(String) : undefined,
     format: SCALAR_FORMATS.find((known) => known === format),
-    lengthMin: minLength === undefined ? undefined : Number(minLength),
-    lengthMax: maxLength === undefined ? undefined : Number(maxLength),
   }
 }

@@ -44,18 +44,20 @@ export async function tryFixture(
   environmentId?: string,
 ): Promise<TriedMapping> {
   const http = createFixtureHttp(fixture)
+  const calledAt = fixture.called_at === undefined ? clock.now() : new Date(fixture.called_at)
+  const now = () => calledAt
   const proxy = createProxy({
     http: { send: http.send, stream: () => Promise.reject(new Error('unified calls do not stream')) },
     evaluator,
     // The waits of retries and limits take no time.
-    clock: { now: () => clock.now(), monotonicMs: () => 0, sleep: async () => {} },
+    clock: { now, monotonicMs: () => 0, sleep: async () => {} },
   })
   const target = {
     plan: compilePlan(withoutAuthorization(definition)),
     access: { ...sampleAccount(definition, fixture.context), environmentId },
     mapping,
   }
-  const tried = await tryCall({ proxy, evaluator }, target, fixtureRequest(fixture))
+  const tried = await tryCall({ proxy, evaluator, clock: { now } }, target, fixtureRequest(fixture))
   return { ...tried, exchanges: http.exchanges, unused: fixture.exchanges.length - http.exchanges.length }
 }
 

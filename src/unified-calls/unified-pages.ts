@@ -25,7 +25,7 @@ export async function* unifiedPages(
   stored: JsonObject | null = null,
 ): AsyncGenerator<UnifiedPageStep, void, void> {
   const { mapping } = target
-  const prepared = prepareRequest(target, request)
+  const prepared = prepareRequest(deps, target, request)
   let read = readProgress(stored)
   let at: PagePlace = { page: read.page?.page ?? 1, state }
   const before = yield* retryLimited(at, read, () =>

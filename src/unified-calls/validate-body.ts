@@ -1,12 +1,11 @@
 import {
+  checkJsonSchema,
   formatDotPath,
   invalidFields,
-  isJsonNumber,
   isJsonObject,
   type Json,
   type JsonObject,
-  mustBeOneOf,
-  suggest,
+  type SchemaProblem,
   suggestOneOf,
   type Violation,
 } from '../base/index.ts'
@@ -15,10 +14,10 @@ import { toCountry } from './countries.ts'
 import { type CompiledEnums, toProviderValue } from './enums.ts'
 import { REQUIRED_BY_INTEGRATION } from './filters.ts'
 import { idPartsProblem } from './id-parts.ts'
-import type { UnifiedResource } from './model.ts'
+import { LIST_MAX, type UnifiedResource } from './model.ts'
 import type { UnifiedRequestPlan } from './request-plan.ts'
-import { toDateOnly, toDateTime, toDecimal, toEmail, toInteger, toUri } from './scalar-values.ts'
-import { isScalarNode, type ObjectNode, type ScalarNode, type SchemaNode } from './schema-node.ts'
+import { toDateOnly, toDateTime, toDecimal, toEmail, toUri } from './scalar-values.ts'
+import { isScalarNode, type ObjectNode, type SchemaNode } from './schema-node.ts'
 
 /** A body of a write, checked. */
 export interface ValidatedBody {
@@ -30,14 +29,14 @@ export interface ValidatedBody {
 
 /** Most problems of one body. */
 const PROBLEMS_MAX = 50
-/** Most entries of a list. */
-const LIST_MAX = 1_000
 
 type Path = readonly (string | number)[]
 
 interface BodyCheck {
   readonly enums: CompiledEnums
   readonly problems: Violation[]
+  /** The fields of the problems: each has one. */
+  readonly reported: Set<string>
 }
 
 /**
@@ -52,21 +51,26 @@ export function validateBody(
   body: Json | undefined,
   plan: Pick<UnifiedRequestPlan, 'enums' | 'required' | 'idParts'>,
 ): ValidatedBody {
-  if (body !== undefined && !isJsonObject(body))
-    throw invalidFields([{ field: 'body', description: 'must be an object', rule: 'type' }])
   const unified = body ?? {}
-  const check: BodyCheck = { enums: plan.enums, problems: [] }
-  const outgoing = convertObject(check, resource.node, unified, [], '', method === 'create')
-  for (const name of plan.required) checkRequired(check, unified, name)
+  const problems = [
+    ...checkJsonSchema(resource.writeSchema, unified, {
+      path: 'body',
+      findingsMax: PROBLEMS_MAX,
+      isNullAbsent: true,
+      isPartial: method !== 'create',
+      describeUnknown: (suggestion) =>
+        `is not a field of this resource${suggestion}; use remote_fields for what the model lacks`,
+      findFurther,
+    }),
+  ]
+  if (!isJsonObject(unified)) throw invalidFields(problems)
+  const check: BodyCheck = { enums: plan.enums, problems, reported: new Set(problems.map(({ field }) => field)) }
+  const outgoing = convertObject(check, resource.node, unified, [], '')
+  for (const name of plan.required)
+    if (entriesOf(unified[name]).length === 0) report(check, [name], REQUIRED_BY_INTEGRATION, 'required')
   for (const [name, count] of plan.idParts) checkReferences(check, unified, name, count)
-  if (check.problems.length > 0) throw invalidFields(check.problems)
+  if (problems.length > 0) throw invalidFields(problems)
   return { unified, outgoing }
-}
-
-/** A field that the integration requires. */
-function checkRequired(check: BodyCheck, body: JsonObject, name: string): void {
-  const isReported = check.problems.some(({ field }) => field === formatDotPath([name], 'body'))
-  if (!isReported && entriesOf(body[name]).length === 0) report(check, [name], REQUIRED_BY_INTEGRATION, 'required')
 }
 
 /** The composite ids of references. */
@@ -82,106 +86,48 @@ function entriesOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [value]
 }
 
-function convertObject(
-  check: BodyCheck,
-  node: ObjectNode,
-  value: JsonObject,
-  path: Path,
-  field: string,
-  isWhole: boolean,
-): JsonObject {
+/** The body with the provider's values of enumerations; what the schema does not allow is reported already. */
+function convertObject(check: BodyCheck, node: ObjectNode, value: JsonObject, path: Path, field: string): JsonObject {
   if (node.isOpen) return value
   const converted: Record<string, Json> = {}
-  for (const name of node.required)
-    if ((value[name] ?? null) === null && (isWhole || Object.hasOwn(value, name)))
-      report(check, [...path, name], 'is required', 'required')
   for (const [name, item] of Object.entries(value)) {
     const child = node.properties.get(name)
-    const at = [...path, name]
-    if (child === undefined) {
-      const near = suggest(name, node.properties.keys())
-      report(
-        check,
-        at,
-        `is not a field of this resource${near}; use remote_fields for what the model lacks`,
-        'unknown_field',
-      )
-    } else if (child.isReadOnly) report(check, at, 'cannot be written', 'read_only')
-    else if (item === null) converted[name] = null
-    else converted[name] = convertField(check, child, item, at, field === '' ? name : `${field}.${name}`)
+    const at = field === '' ? name : `${field}.${name}`
+    if (child !== undefined)
+      converted[name] = item === null ? null : convertField(check, child, item, [...path, name], at)
   }
   return converted
 }
 
 function convertField(check: BodyCheck, node: SchemaNode, value: Json, path: Path, field: string): Json {
-  if (isScalarNode(node)) return convertScalar(check, node, value, path, field)
-  if (node.kind === 'object') {
-    if (isJsonObject(value)) return convertObject(check, node, value, path, field, true)
-    report(check, path, 'must be an object', 'type')
-    return null
-  }
-  if (!Array.isArray(value)) {
-    report(check, path, 'must be a list', 'type')
-    return null
-  }
+  if (isScalarNode(node)) return convertScalar(check, value, path, field)
+  if (node.kind === 'object') return isJsonObject(value) ? convertObject(check, node, value, path, field) : value
+  if (!Array.isArray(value) || value.length > LIST_MAX) return value
   const items: readonly Json[] = value
-  if (items.length > LIST_MAX) report(check, path, `must have at most ${LIST_MAX} entries`, 'max')
-  const unbalanced = node.balanced && items.length <= LIST_MAX ? balanceProblem(items, node.balanced) : undefined
+  const unbalanced = node.balanced && balanceProblem(items, node.balanced)
   if (unbalanced !== undefined) report(check, path, unbalanced, 'balanced')
-  return items.slice(0, LIST_MAX).map((item, index) => convertField(check, node.items, item, [...path, index], field))
+  return items.map((item, index) => convertField(check, node.items, item, [...path, index], field))
 }
 
-function convertScalar(check: BodyCheck, node: ScalarNode, value: Json, path: Path, field: string): Json {
-  const problem = scalarProblem(node, value)
-  if (problem !== undefined) {
-    report(check, path, problem.description, problem.rule)
-    return null
-  }
+function convertScalar(check: BodyCheck, value: Json, path: Path, field: string): Json {
   const rule = check.enums.get(field)
   if (rule === undefined) return value
   const provider = toProviderValue(rule, String(value))
   if (provider !== undefined) return provider
-  report(
-    check,
-    path,
-    `has no counterpart at the integration${suggestOneOf(String(value), rule.byUnified.keys())}`,
-    'enum',
-  )
+  const description = `has no counterpart at the integration${suggestOneOf(String(value), rule.byUnified.keys())}`
+  report(check, path, description, 'enum')
   return null
 }
 
-type Problem = Omit<Violation, 'field'>
-
-function scalarProblem(node: ScalarNode, value: Json): Problem | undefined {
-  switch (node.kind) {
-    case 'boolean':
-      return typeof value === 'boolean' ? undefined : typeProblem('true or false')
-    case 'number':
-      return isJsonNumber(value) ? undefined : typeProblem('a number')
-    case 'integer':
-      return isJsonNumber(value) && toInteger(value) !== undefined ? undefined : typeProblem('a whole number')
-    case 'string':
-      return textProblem(node, value)
-  }
-}
-
-function textProblem(node: ScalarNode, value: Json): Problem | undefined {
-  if (typeof value !== 'string') {
-    const isAmount = node.format === 'decimal' && isJsonNumber(value)
-    return isAmount ? undefined : typeProblem('a text')
-  }
-  if (node.enum !== undefined && !node.enum.includes(value))
-    return { description: mustBeOneOf(value, node.enum), rule: 'enum' }
-  const isShort = node.lengthMin !== undefined && value.length < node.lengthMin
-  const isLong = node.lengthMax !== undefined && value.length > node.lengthMax
-  if (isShort) return { description: `must have at least ${node.lengthMin} characters`, rule: 'min' }
-  if (isLong) return { description: `must have at most ${node.lengthMax} characters`, rule: 'max' }
-  return formatProblem(node, value)
+/** What the keywords of models beyond the subset of JSON Schema say: read-only fields and formats. */
+function findFurther(schema: JsonObject, value: Json): SchemaProblem | undefined {
+  if (schema.readOnly === true) return { description: 'cannot be written', rule: 'read_only' }
+  return typeof value === 'string' ? formatProblem(schema, value) : undefined
 }
 
 const ALPHA_2 = /^[A-Z]{2}$/
 
-function formatProblem({ format }: ScalarNode, value: string): Problem | undefined {
+function formatProblem({ format }: JsonObject, value: string): SchemaProblem | undefined {
   switch (format) {
     case 'date':
       return /^\d{4}-\d\d-\d\d$/.test(value) && toDateOnly(value) !== undefined
@@ -199,19 +145,19 @@ function formatProblem({ format }: ScalarNode, value: string): Problem | undefin
       return ALPHA_2.test(value) && toCountry(value) !== undefined
         ? undefined
         : wrongFormat('a country as ISO 3166-1 alpha-2, such as DE')
-    case undefined:
+    default:
       return undefined
   }
 }
 
-function typeProblem(noun: string): Problem {
-  return { description: `must be ${noun}`, rule: 'type' }
-}
-
-function wrongFormat(noun: string): Problem {
+function wrongFormat(noun: string): SchemaProblem {
   return { description: `must be ${noun}`, rule: 'format' }
 }
 
-function report({ problems }: BodyCheck, path: Path, description: string, rule: string): void {
-  if (problems.length < PROBLEMS_MAX) problems.push({ field: formatDotPath(path, 'body'), description, rule })
+/** Reports a problem of a field that has none yet. */
+function report({ problems, reported }: BodyCheck, path: Path, description: string, rule: string): void {
+  const field = formatDotPath(path, 'body')
+  if (problems.length >= PROBLEMS_MAX || reported.has(field)) return
+  reported.add(field)
+  problems.push({ field, description, rule })
 }

@@ -3,7 +3,14 @@ import { catchFailure, Failure, isTransient, type Json, type JsonObject } from '
 import type { SubscriptionPlan, SubscriptionVerb } from '../definitions/index.ts'
 import { environmentRoots } from '../expressions/index.ts'
 import { isTruthy } from '../formats/index.ts'
-import type { AccountReporter, ActionOutcome, ActionStepResult, ApiProxy, ExpressionEvaluator } from '../proxy/index.ts'
+import {
+  type AccountReporter,
+  type ActionOutcome,
+  type ActionStepResult,
+  type ApiProxy,
+  type ExpressionEvaluator,
+  withCause,
+} from '../proxy/index.ts'
 import { readExpiry } from './expiry.ts'
 
 /** What a request about a subscription takes. */
@@ -101,7 +108,7 @@ async function runSubscriptionAction(
   verb: SubscriptionVerb,
 ): Promise<SuccessfulRun | SubscriptionError> {
   const { resolved, signal } = target
-  const access = { ...resolved.access, subscription: placeholdersOf(target) }
+  const access = { ...withCause(resolved.access, 'subscription'), subscription: placeholdersOf(target) }
   const request = { target: { kind: 'subscription', verb }, limits: LIMITS, signal } as const
   const run = await catchFailure(() => proxy.runAction(resolved.plan, access, request))
   if (run instanceof Failure) return errorOfFailure(run)

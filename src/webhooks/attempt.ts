@@ -7,7 +7,7 @@ import {
   type RequestErrorClass,
   type RequestTimings,
 } from '../egress/index.ts'
-import type { DeliveryRequest } from './request.ts'
+import type { DeliveryRequest, WebhookTarget } from './request.ts'
 
 /** The outcome of one delivery attempt. */
 export type DeliveryAttempt =
@@ -60,7 +60,7 @@ const RESPONSE_BYTES_MAX = 1024 * 1024
  */
 export async function sendDeliveryRequest(
   { http, clock }: { readonly http: Pick<HttpClient, 'stream'>; readonly clock: Clock },
-  url: string,
+  { url, environmentId }: Pick<WebhookTarget, 'url' | 'environmentId'>,
   { headers, body }: DeliveryRequest,
   signal: AbortSignal,
 ): Promise<DeliveryExchange> {
@@ -74,6 +74,7 @@ export async function sendDeliveryRequest(
       headers,
       body,
       signal,
+      owner: environmentId,
       timeoutMs: ATTEMPT_TIMEOUT_MS,
       maxResponseBytes: RESPONSE_BYTES_MAX,
       timings,

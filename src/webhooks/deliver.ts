@@ -37,7 +37,7 @@ export async function deliver(
   for (let attempts = 1; ; attempts++) {
     const signer = { ...target, secrets: await findSecrets() }
     const request = signRequest(signer, message, Math.floor(deps.clock.now().getTime() / 1000))
-    const { attempt } = await sendDeliveryRequest(deps, target.url, request, signal)
+    const { attempt } = await sendDeliveryRequest(deps, target, request, signal)
     const delayMs = retryDelayMs(attempt, attempts, deps.random)
     if (delayMs === undefined) return { ...attempt, attempts }
     await deps.clock.sleep(delayMs, signal)

@@ -155,12 +155,14 @@ export async function updateWebhook(
  */
 export async function deleteWebhook(
   deps: Pick<WebhookDeps, 'secrets'>,
-  tx: Db,
+  tx: Tx,
   environmentId: string,
   input: { readonly id: string; readonly force?: boolean; readonly version?: number | undefined },
 ): Promise<void> {
   const { id, version, force = false } = input
-  if (force) await deleteTriggersOf(tx, environmentId, 'webhook_id', id)
+  // Under the lock no trigger can be created for it.
+  if (force && (await lockWebhook(tx, environmentId, id)) !== undefined)
+    await deleteTriggersOf(tx, environmentId, 'webhook_id', id)
   const isDeleted = await deleteUnlessUsed(tx, environmentId, id, version)
   if (!isDeleted) {
     await getWebhook(tx, environmentId, id)

@@ -1,4 +1,6 @@
+import { AUDIT_ENTRY_DAYS } from '../audit/index.ts'
 import { type Clock, HOUR_MS, type PollLoopSpec } from '../base/index.ts'
+import { CALL_LOG_DAYS } from '../call-log/index.ts'
 import {
   createComingDays,
   type Database,
@@ -11,10 +13,11 @@ import { EVENT_DAYS } from '../events/index.ts'
 import { INBOUND_CONTENT_DAYS, INBOUND_HISTORY_DAYS } from '../inbound-webhooks/index.ts'
 import { deleteExpiredSlots, deleteIdleWindows } from '../rate-limits/index.ts'
 import { HEARTBEAT_INTERVAL_MS, REAP_INTERVAL_MS, RUN_DAY_TABLES, type RunQueue, touchWorker } from '../runs/index.ts'
-import { deleteOldIdempotencyKeys } from '../tenancy/index.ts'
+import { deleteExpiredBrowserTokens, deleteOldIdempotencyKeys } from '../tenancy/index.ts'
 import { TOOL_CALL_DAYS } from '../tool-servers/index.ts'
 
 /** Time to live of an idempotency key. */
+const BROWSER_TOKEN_KEEP_MS = 3_600_000
 const IDEMPOTENCY_KEEP_MS = 24 * HOUR_MS
 const IDEMPOTENCY_BATCH = 1_000
 const CLEAN_INTERVAL_MS = 10 * 60 * 1000
@@ -31,6 +34,8 @@ const DAY_TABLES: readonly DayTable[] = [
   INBOUND_CONTENT_DAYS,
   ...INBOUND_HISTORY_DAYS,
   TOOL_CALL_DAYS,
+  CALL_LOG_DAYS,
+  AUDIT_ENTRY_DAYS,
 ]
 
 /** Lease reaper: takes back expired leases. @param onExpired called with their number */
@@ -100,6 +105,18 @@ export function idempotencyCleaner(database: Database, clock: Clock): PollLoopSp
     async runOnce() {
       const before = new Date(clock.now().getTime() - IDEMPOTENCY_KEEP_MS)
       return (await deleteOldIdempotencyKeys(database.pool, before, IDEMPOTENCY_BATCH)) === IDEMPOTENCY_BATCH
+    },
+  }
+}
+
+/** Deletes tokens of pages in browsers an hour after they expired, in small batches. */
+export function browserTokenCleaner(database: Database, clock: Clock): PollLoopSpec {
+  return {
+    name: 'browser-tokens',
+    intervalMs: CLEAN_INTERVAL_MS,
+    async runOnce() {
+      const before = new Date(clock.now().getTime() - BROWSER_TOKEN_KEEP_MS)
+      return (await deleteExpiredBrowserTokens(database.pool, before, IDEMPOTENCY_BATCH)) === IDEMPOTENCY_BATCH
     },
   }
 }

@@ -14,6 +14,7 @@ import {
 import { type CatchUpPolicy, Ticker, type TickerStats } from '../schedules/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import {
+  browserTokenCleaner,
   type DayRetention,
   dayRetentions,
   idempotencyCleaner,
@@ -85,6 +86,7 @@ export function createWorker(deps: WorkerDeps): Worker {
     workerPresence(database, deps.holder, deps.regions),
     partitionMaintenance(database, clock),
     idempotencyCleaner(database, clock),
+    browserTokenCleaner(database, clock),
     rateLimitCleaner(database),
     ...(retentionDays > 0 ? [retention(deps, retentionDays)] : []),
     ...dayRetentions(deps, deps.dayRetentions ?? []),

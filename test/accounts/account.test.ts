@@ -352,6 +352,7 @@ describe('loadAccountForCall', () => {
       environmentVariables: { API_TOKEN: 'variable-secret', N: 1 },
       connection: {},
       isSandbox: true,
+      cause: { kind: 'run' },
       unauthorizedSince: undefined,
     })
     expect((await load(id)).plan).toBe(ready.plan)

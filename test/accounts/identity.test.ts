@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { connectAccount, reconnectAccount, updateCredentials } from '../../src/accounts/index.ts'
+import { storeConnectedAccount, storeReconnectedAccount, updateCredentials } from '../../src/accounts/index.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { TokenSet } from '../../src/formats/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
@@ -39,7 +39,7 @@ const isCompany = (id: string | number) => me(200, { company: { id } })
 async function connect(identity: JsonObject, granted = token(), actions: JsonObject = {}): Promise<string> {
   const environmentIntegrationId = (await addInstallation(definition(identity, actions))).id
   const account = await database.transaction((tx) =>
-    connectAccount(accountDeps, tx, own, {
+    storeConnectedAccount(accountDeps, tx, own, {
       environmentIntegrationId,
       tenantId: 'acme',
       credential: 'oauth2',
@@ -53,7 +53,7 @@ async function connect(identity: JsonObject, granted = token(), actions: JsonObj
 
 const reconnect = (id: string, granted = token()) =>
   database.transaction((tx) =>
-    reconnectAccount(accountDeps, tx, own, {
+    storeReconnectedAccount(accountDeps, tx, own, {
       id,
       credential: 'oauth2',
       fields: {},

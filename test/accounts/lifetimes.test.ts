@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { connectAccount, reconnectAccount } from '../../src/accounts/index.ts'
+import { storeConnectedAccount, storeReconnectedAccount } from '../../src/accounts/index.ts'
 import { warnOfReauthorization } from '../../src/accounts/reauthorization-warner.ts'
 import { refreshDueTokens } from '../../src/accounts/token-refresher.ts'
 import type { JsonObject } from '../../src/base/index.ts'
@@ -35,7 +35,7 @@ async function connect(lifetimes: JsonObject | undefined, token: TokenSet) {
   const input = { environmentIntegrationId, tenantId: 'acme', credential: 'oauth2', context: {} } as const
   const fields = { subdomain: 'acme' }
   const account = await database.transaction((each) =>
-    connectAccount(accountDeps, each, own, { ...input, fields, grant: { token, context: {} } }),
+    storeConnectedAccount(accountDeps, each, own, { ...input, fields, grant: { token, context: {} } }),
   )
   await execute(tx, `update integrated_account set status = 'active' where id = :id`, { id: account.id })
   return account
@@ -44,7 +44,8 @@ async function connect(lifetimes: JsonObject | undefined, token: TokenSet) {
 const daysFromNow = (date: unknown) =>
   date instanceof Date && Math.round((date.getTime() - clock.now().getTime()) / DAY)
 const warn = () => warnOfReauthorization({ database })
-const letWarningsPass = () => execute(tx, 'update integrated_account set reauthorization_warning_at = now()', {})
+const letWarningsPass = () =>
+  execute(tx, `update integrated_account set reauthorization_warning_at = now() - interval '1 second'`, {})
 const namesOf = async (id: string) => (await eventsOf(id)).map(({ name }) => name)
 
 describe('a refresh token with an idle limit', () => {
@@ -59,7 +60,7 @@ describe('a refresh token with an idle limit', () => {
 
   it('is due again after each use', async () => {
     const { id } = await connect({ refresh_token_idle_days: 90 }, granted({}))
-    await alterToken(id, 'due_at = now()')
+    await alterToken(id, `due_at = now() - interval '1 second'`)
     server.answer({ access_token: 'second-token' })
     await refreshDueTokens(tokenDeps)
     expect(server.asked).toMatchObject([{ refresh_token: 'first-refresh' }])
@@ -117,7 +118,7 @@ describe('the date by which the customer has to connect an account again', () =>
     fixture.pass(100 * DAY)
     const grant = { token: granted({}), context: {} }
     const input = { id, credential: 'oauth2', fields: {}, context: {}, grant } as const
-    const again = await database.transaction((each) => reconnectAccount(accountDeps, each, own, input))
+    const again = await database.transaction((each) => storeReconnectedAccount(accountDeps, each, own, input))
     expect(daysFromNow(again.reauthorizationDueAt)).toBe(365)
   })
 })

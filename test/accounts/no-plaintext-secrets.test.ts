@@ -64,8 +64,10 @@ it('stores no plain text of any secret in any column of any table', async () => 
   const consenting = await addConsent({ access_token: 'old', refresh_token: canaries.refresh, expires_in: 0 })
   server.answer({ access_token: canaries.obtained, api_domain: canaries.obtained, user: { id: canaries.refresh } })
   await process().load(consenting)
-  const operator = { teamId: own.teamId, isOperator: true }
-  const { token } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'canary' }))
+  const operator = { teamId: own.teamId, isOperator: true, scopes: undefined }
+  const { token } = await database.transaction((tx) =>
+    createApiToken(tx, operator, { kind: 'team', name: 'canary', scopes: { preset: 'full' } }),
+  )
 
   const stored = await everythingStored()
   expect(stored, 'the scan sees what is not secret').toContain('not-a-secret')

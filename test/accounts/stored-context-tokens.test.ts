@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { connectAccount, loadAccountForCall, reconnectAccount, withWholeContext } from '../../src/accounts/index.ts'
+import {
+  loadAccountForCall,
+  storeConnectedAccount,
+  storeReconnectedAccount,
+  withWholeContext,
+} from '../../src/accounts/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { contextObjectUploader, createContextValueStore } from '../../src/object-store/index.ts'
 import { readOne } from '../support/tenant.ts'
@@ -19,7 +24,7 @@ const granted = (name: string, api_domain: string) => ({
 /** An account connected in a link session, with keys of the session, the form and the token in the object store. */
 async function connectByLink(): Promise<string> {
   const account = await database.transaction(async (each) =>
-    connectAccount(accountDeps, each, own, {
+    storeConnectedAccount(accountDeps, each, own, {
       environmentIntegrationId: await installed(OAUTH2),
       tenantId: 'acme',
       credential: 'oauth2',
@@ -50,7 +55,7 @@ describe('context keys in the object store', () => {
     const stored = { note: 'of the session', subdomain: 'acme', api_domain: 'eu' }
     expect(await show(id)).toEqual({ row: { plain: 1 }, stored, errors: 0 })
     await database.transaction((each) =>
-      reconnectAccount(accountDeps, each, own, {
+      storeReconnectedAccount(accountDeps, each, own, {
         id,
         credential: 'oauth2',
         fields: {},

@@ -112,7 +112,7 @@ describe('a token error', () => {
     pass(HOUR)
     server.answer(html(503), { access_token: 'second-token' })
     await expect(process().load(id)).rejects.toMatchObject({ reason: 'TOKEN_REQUEST_FAILED' })
-    await alterToken(id, 'retry_at = now()')
+    await alterToken(id, `retry_at = now() - interval '1 second'`)
     await process().load(id)
     expect(await tokenRow(id)).toMatchObject({ failures: 0, error: null, retryAt: null, version: 2 })
   })

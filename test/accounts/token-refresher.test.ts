@@ -118,7 +118,7 @@ describe('the background', () => {
     await one.runOnce()
     expect(server.asked).toHaveLength(1)
     expect(await statusOf(id)).toMatchObject({ status: 'active' })
-    await alterToken(id, `${DUE}, retry_at = now()`)
+    await alterToken(id, `${DUE}, retry_at = now() - interval '1 second'`)
     await one.runOnce()
     expect(await tokenRow(id)).toMatchObject({ version: 2, failures: 0 })
   })

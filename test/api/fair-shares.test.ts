@@ -77,7 +77,7 @@ describe('a token that is revoked', () => {
   async function revocable() {
     const admin = app.client('connect', { token: app.first.teamToken })
     const { environmentId: environment_id } = app.first
-    const request = { kind: 'environment', environment_id, name: 'revocable' }
+    const request = { kind: 'environment', environment_id, name: 'revocable', preset: 'full' }
     const { token, id } = await admin.ok(ApiTokenService.method.createApiToken, request)
     return {
       headers: { authorization: `Bearer ${token}` },

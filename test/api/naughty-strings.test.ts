@@ -63,7 +63,7 @@ it('no request makes the API fail, hang or drop the connection', async () => {
 
   const statusOf = (verb: string, target: string, headers: OutgoingHttpHeaders, body: Buffer) =>
     new Promise<number>((resolve, reject) => {
-      const options = { port: harness.port, method: verb, path: target, headers, agent, timeout: 5_000 }
+      const options = { port: harness.port, method: verb, path: target, headers, agent, timeout: 60_000 }
       const request = httpRequest(options, (response) => {
         response.resume().once('end', () => resolve(response.statusCode ?? 0))
       })

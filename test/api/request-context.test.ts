@@ -1,6 +1,7 @@
 import { BlockList } from 'node:net'
 import { expect, it } from 'vitest'
-import { clientAddress } from '../../src/api/request-context.ts'
+import { clientAddress, RequestContext } from '../../src/api/request-context.ts'
+import { Failure } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
 
 const { trustedProxies } = readConfig({ PATCHBAY_TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8:ffff::/48' })
@@ -37,3 +38,13 @@ it.each(['10.0.0.0/33', 'proxy.example', '10.0.0.0/8,', '::1/129', '10.0.0.0/8/8
     expect(() => readConfig({ PATCHBAY_TRUSTED_PROXIES: text })).toThrow('PATCHBAY_TRUSTED_PROXIES takes')
   },
 )
+
+it('tells listeners of its interruption, those that come later at once, and none that was removed', () => {
+  const context = new RequestContext({ headers: {}, socket: {} })
+  const told: string[] = []
+  context.onInterrupt(() => told.push('removed'))()
+  context.onInterrupt(() => told.push('before'))
+  context.interrupt(new Failure('CANCELLED', 'the client went away'))
+  context.onInterrupt(() => told.push('after'))
+  expect(told).toEqual(['before', 'after'])
+})

@@ -30,7 +30,7 @@ function countingAuthenticator() {
       if (!token.startsWith('valid')) throw new Failure('TOKEN_INVALID', 'the token is not valid')
       known.add(token)
       const ids = { tokenId: token, teamId: 't', environmentId: ENVIRONMENT_ID }
-      return { kind: 'environment', ...ids, isOperator: false }
+      return { kind: 'environment', ...ids, isOperator: false, scopes: undefined }
     },
   }
   return { authenticator, lookUps, runningMax: () => runningMax }

@@ -9,6 +9,7 @@ import { daemonQueueGroup, type ResourceStats, RunQueue, RunWatch } from '../../
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { createApiEnvironment, type SeededTenant, seedTenant } from '../support/seeded-tenant.ts'
 
 const app = await startTestApp()
@@ -75,7 +76,7 @@ interface Options {
   readonly timeoutMs?: number
 }
 
-describe.each(WIRES)('following a run over %s', (_, createTransport) => {
+describe.each(inTurn(WIRES))('following a run over %s', (_, createTransport) => {
   const transport = createTransport(app.url)
 
   it('shows its progress while it runs, and ends with it', async () => {
@@ -138,7 +139,14 @@ describe('a server', () => {
 function watchServer() {
   const { database } = app
   const { teamId, environmentId } = world
-  const principal = { kind: 'environment', tokenId: newId(), teamId, environmentId, isOperator: false } as const
+  const principal = {
+    kind: 'environment',
+    tokenId: newId(),
+    teamId,
+    environmentId,
+    isOperator: false,
+    scopes: undefined,
+  } as const
   const service = syncJobRunService({
     database,
     secrets: createSecretStore(parseKeyRing(generateKeyRingText('test'))),

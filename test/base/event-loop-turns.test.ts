@@ -1,12 +1,17 @@
 import { expect, it } from 'vitest'
 import { FairSlots, runInRequest, systemClock, yieldToEventLoop } from '../../src/base/index.ts'
 
-const slots = new FairSlots({ slotsMax: 100, waitingPerOwnerMax: 100, waitMsMax: 10_000, clock: systemClock })
-const { signal } = new AbortController()
+const slots = new FairSlots({
+  slotsMax: 100,
+  waitingPerOwnerMax: 100,
+  waitMsMax: 10_000,
+  clock: systemClock,
+  rejection: 'too many',
+})
 
 /** Work in slices, each of which it writes down. */
 function sliced(owner: string, count: number, order: string[]): Promise<void> {
-  const request = { slot: undefined, signal, interruption: undefined, holdAnswer: () => () => {} }
+  const request = { slot: undefined, onInterrupt: () => () => {}, interruption: undefined, holdAnswer: () => () => {} }
   const work = async () => {
     for (let slice = 0; slice < count; slice++) {
       await yieldToEventLoop()

@@ -5,17 +5,46 @@ import { workOwner } from '../../src/base/request-scope.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const clock = manualClock()
-const { signal } = new AbortController()
 
 function slotsOf(slotsMax: number, limits: { readonly waitingPerOwnerMax?: number } = {}): FairSlots {
-  return new FairSlots({ slotsMax, waitingPerOwnerMax: 1_000, waitMsMax: 10_000, clock, ...limits })
+  return new FairSlots({
+    slotsMax,
+    waitingPerOwnerMax: 1_000,
+    waitMsMax: 10_000,
+    clock,
+    rejection: 'too many',
+    ...limits,
+  })
 }
 
 /** Runs work as that of a request. */
-function run<Result>(slots: FairSlots, owner: string, work: () => Promise<Result>, until = signal): Promise<Result> {
+function run<Result>(
+  slots: FairSlots,
+  owner: string,
+  work: () => Promise<Result>,
+  { onInterrupt }: Pick<Parameters<FairSlots['run']>[1], 'onInterrupt'> = interruptible(),
+): Promise<Result> {
   const slot: RequestSlot | undefined = undefined
-  const request = { slot, signal: until, interruption: undefined, holdAnswer: () => () => {} }
+  const request = { slot, onInterrupt, interruption: undefined, holdAnswer: () => () => {} }
   return runInRequest(request, () => slots.run(owner, request, work))
+}
+
+/** A request that can be interrupted. */
+function interruptible() {
+  const listeners = new Set<() => void>()
+  let isInterrupted = false
+  return {
+    onInterrupt(listener: () => void) {
+      if (isInterrupted) listener()
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    interrupt() {
+      isInterrupted = true
+      for (const listener of listeners) listener()
+    },
+    listeners,
+  }
 }
 
 /** Work that has begun and ends when it is told to. */
@@ -73,7 +102,7 @@ describe('slots', () => {
 
   it('hold the work inside of other work too', async () => {
     const slots = slotsOf(1)
-    const request = { slot: undefined, signal }
+    const request = { slot: undefined, onInterrupt: () => () => {} }
     expect(await slots.run('a', request, () => slots.run('a', request, async () => 'inner'))).toBe('inner')
   })
 
@@ -100,12 +129,13 @@ describe('slots', () => {
   it('forget work whose request ends while it waits', async () => {
     const slots = slotsOf(1)
     const first = held(slots, 'a')
-    const aborter = new AbortController()
+    const request = interruptible()
     let hasRun = false
-    const ended = run(slots, 'a', async () => (hasRun = true), aborter.signal).catch((failure) => failure)
-    aborter.abort()
+    const ended = run(slots, 'a', async () => (hasRun = true), request).catch((failure) => failure)
+    request.interrupt()
     expect(await ended).toMatchObject({ reason: 'CANCELLED' })
-    await expect(run(slots, 'a', async () => 'never', aborter.signal)).rejects.toMatchObject({ reason: 'CANCELLED' })
+    await expect(run(slots, 'a', async () => 'never', request)).rejects.toMatchObject({ reason: 'CANCELLED' })
+    expect(request.listeners.size).toBe(0)
     first.end()
     await first.done
     expect([hasRun, slots.waiting, await run(slots, 'a', async () => 'free')]).toEqual([false, 0, 'free'])

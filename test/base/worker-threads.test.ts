@@ -12,7 +12,7 @@ const ECHO = new URL(
 )
 const MIB = 1024 * 1024
 
-function echo(limits: { readonly threads?: number; readonly taskMs?: number } = {}) {
+function echo(limits: { readonly threads?: number; readonly taskMs?: number; readonly waitMsMax?: number } = {}) {
   return new WorkerThreads<string | number, string>(ECHO, { threads: 1, taskMs: 60_000, heapMegabytes: 64, ...limits })
 }
 
@@ -55,6 +55,13 @@ describe('worker threads', () => {
     })
     expect(await threads.run('b', 0, { owner: 'b' })).toBe('b')
     expect(await Promise.all(waiting)).toHaveLength(51)
+  })
+
+  it('reject a task that has waited too long, instead of beginning it', async () => {
+    const threads = echo({ taskMs: 3_000, waitMsMax: 1_000 })
+    const endless = threads.run(1, 0, { owner: 'a' }).catch(String)
+    await expect(threads.run('late', 0, { owner: 'a' })).rejects.toMatchObject({ reason: 'RATE_LIMITED' })
+    expect(await endless).toBe('Error: takes longer than 3000 ms to read')
   })
 
   it('reject what would hold too many bytes while it waits, but not the only task of an owner', async () => {

@@ -6,7 +6,7 @@ import { reportAtMost, reportBaseline } from './support/report.ts'
 /** Evaluations per measurement, and measurements of each subject in turn. */
 const EVALUATIONS = 8_000
 const ROUNDS = 5
-/** As many evaluations as a busy server has in the sandbox at once; the floor has nobody to wait for. */
+/** As many evaluations as a busy server has in the sandbox at once; the floor waits for none. */
 const IN_FLIGHT = 16
 
 const FAST_RATIO_MAX = 1

@@ -12,14 +12,14 @@ const ALONE: LoadPlan = { inFlight: 1, warmUpMs: 1_000, measureMs: 2_000 }
 
 /** A described GET of 1 KB with credential, override and expressions, against a bare undici reverse proxy. */
 export async function run(): Promise<void> {
-  await withProxyBench(0, async ({ product, accountId, bareProxyPort }) => {
+  await withProxyBench(0, async ({ product, accountId, bareProxy }) => {
     const path = `/proxy/records/r-1?integrated_account_id=${accountId}`
     const own = jsonRequest('GET', path, product.bootstrap.environment_token, undefined)
     const bare = jsonRequest('GET', '/records/r-1', 'none', undefined)
     const { floor, hop, floorAlone, hopAlone } = await measureInterleaved({
-      floor: () => overHttp1(bareProxyPort, () => bare),
+      floor: () => overHttp1(bareProxy.port, () => bare),
       hop: () => overHttp1(product.port, () => own),
-      floorAlone: () => overHttp1(bareProxyPort, () => bare, ALONE),
+      floorAlone: () => overHttp1(bareProxy.port, () => bare, ALONE),
       hopAlone: () => overHttp1(product.port, () => own, ALONE),
     })
     reportBaseline('proxy-hop/floor', floor.perSecond, 'ops/s')

@@ -12,7 +12,7 @@ const CHUNK = Buffer.alloc(64 * 1024, 7)
 
 /** 100 MB down and up through `/custom`, against a bare undici reverse proxy, and what the process grows by. */
 export async function run(): Promise<void> {
-  await withProxyBench(BLOB_BYTES, async ({ product, accountId, bareProxyPort }) => {
+  await withProxyBench(BLOB_BYTES, async ({ product, accountId, bareProxy }) => {
     const path = `/custom/blob?integrated_account_id=${accountId}`
     const token = product.bootstrap.environment_token
     // Code, buffers and connections of both directions are there before memory is looked at.
@@ -26,7 +26,7 @@ export async function run(): Promise<void> {
       const owns: number[] = []
       // The first round warms both up.
       for (let round = 0; round <= ROUNDS; round++) {
-        const floor = await transfer(bareProxyPort, method, '/blob', token)
+        const floor = await transfer(bareProxy.port, method, '/blob', token)
         const own = await transfer(product.port, method, path, token)
         if (round > 0) floors.push(floor)
         if (round > 0) owns.push(own)

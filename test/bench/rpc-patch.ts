@@ -22,39 +22,50 @@ const at = <Item>(items: readonly Item[], index: number): Item => {
 /** PATCH of triggers and accounts over the three protocols, against the same UPDATE … RETURNING through bare pg. */
 export async function run(): Promise<void> {
   await withRpcBench(async (bench) => {
-    await compare(bench, 'trigger', triggerFloor, {
-      path: (lane) => `/sync-job-cron-trigger/${at(bench.triggerIds, lane)}`,
-      body: (count) => ({ daemon_group_key: `group-${count % 7}` }),
-      service: 'SyncJobCronTriggerService/UpdateSyncJobCronTrigger',
-      id: (lane) => at(bench.triggerIds, lane),
-      message: (lane, count) =>
-        toBinary(
-          UpdateSyncJobCronTriggerRequestSchema,
-          create(UpdateSyncJobCronTriggerRequestSchema, {
-            id: at(bench.triggerIds, lane),
-            destination: { case: 'daemonGroupKey', value: `group-${count % 7}` },
-          }),
-        ),
-    })
-    await compare(bench, 'account', accountFloor, {
-      path: (lane) => `/integrated-account/${at(bench.accountIds, lane)}`,
-      body: (count) => ({ tenant_id: `tenant-${count % 7}`, context: { seats: count } }),
-      service: 'IntegratedAccountService/UpdateIntegratedAccount',
-      id: (lane) => at(bench.accountIds, lane),
-      message: (lane, count) =>
-        toBinary(
-          UpdateIntegratedAccountRequestSchema,
-          create(UpdateIntegratedAccountRequestSchema, {
-            id: at(bench.accountIds, lane),
-            tenantId: `tenant-${count % 7}`,
-            context: { seats: count },
-          }),
-        ),
-    })
+    await compare(bench, 'trigger', triggerFloor, triggerPatch(bench))
+    await compare(bench, 'account', accountFloor, accountPatch(bench))
   })
 }
 
-interface PatchCase {
+/** A new daemon group for a trigger. */
+export function triggerPatch({ triggerIds }: Pick<RpcBench, 'triggerIds'>): PatchCase {
+  return {
+    path: (lane) => `/sync-job-cron-trigger/${at(triggerIds, lane)}`,
+    body: (count) => ({ daemon_group_key: `group-${count % 7}` }),
+    service: 'SyncJobCronTriggerService/UpdateSyncJobCronTrigger',
+    id: (lane) => at(triggerIds, lane),
+    message: (lane, count) =>
+      toBinary(
+        UpdateSyncJobCronTriggerRequestSchema,
+        create(UpdateSyncJobCronTriggerRequestSchema, {
+          id: at(triggerIds, lane),
+          destination: { case: 'daemonGroupKey', value: `group-${count % 7}` },
+        }),
+      ),
+  }
+}
+
+/** A new tenant and context for an account. */
+export function accountPatch({ accountIds }: Pick<RpcBench, 'accountIds'>): PatchCase {
+  return {
+    path: (lane) => `/integrated-account/${at(accountIds, lane)}`,
+    body: (count) => ({ tenant_id: `tenant-${count % 7}`, context: { seats: count } }),
+    service: 'IntegratedAccountService/UpdateIntegratedAccount',
+    id: (lane) => at(accountIds, lane),
+    message: (lane, count) =>
+      toBinary(
+        UpdateIntegratedAccountRequestSchema,
+        create(UpdateIntegratedAccountRequestSchema, {
+          id: at(accountIds, lane),
+          tenantId: `tenant-${count % 7}`,
+          context: { seats: count },
+        }),
+      ),
+  }
+}
+
+/** A PATCH as each protocol sends it. */
+export interface PatchCase {
   readonly path: (lane: number) => string
   readonly body: (count: number) => object
   readonly service: string

@@ -7,6 +7,7 @@
 const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>> = {
   'rpc-patch': () => import('./rpc-patch.ts'),
   'rpc-get': () => import('./rpc-get.ts'),
+  'rpc-cost': () => import('./rpc-cost.ts'),
   'proxy-hop': () => import('./proxy-hop.ts'),
   'proxy-stream': () => import('./proxy-stream.ts'),
   'unified-list': () => import('./unified-list.ts'),

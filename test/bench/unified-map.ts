@@ -96,7 +96,12 @@ async function timeOfEngine(): Promise<number> {
   if (contacts === undefined) throw new Error('the model has no contacts')
   const config: JsonObject = { resource: 'contacts', method: 'list', response: { fields: nestedFields() } }
   const plan = compileMapping(mergeMappings([{ layer: 'shipped', config }]), contacts, 'list')
-  return timePerRecord(ROUNDS, () => mapRecords({ evaluator }, plan, CONTACTS as unknown as Json[], { context: {} }))
+  return timePerRecord(ROUNDS, () =>
+    mapRecords({ evaluator }, plan, CONTACTS as unknown as Json[], {
+      calledAt: '2026-01-01T00:00:00.000Z',
+      context: {},
+    }),
+  )
 }
 
 function nestedFields(): JsonObject {

@@ -61,3 +61,16 @@ export function readGoldenFile(name: string): GoldenFile | undefined {
 }
 
 const read = new Map<string, GoldenFile | undefined>()
+
+/** The requests for webhooks of a definition, as calls: `subscription.<verb>`. None when it orders no webhooks. */
+export function readSubscriptionCalls(name: string): readonly GoldenCall[] {
+  const requests = readData<Record<string, readonly Omit<GoldenRequest, 'headers'>[]>>(
+    `catalog/subscriptions/${name}.json`,
+  )
+  return Object.entries(requests ?? {}).flatMap(([verb, sent]) =>
+    sent.map((request) => ({
+      call: `subscription.${verb}`,
+      request: { ...request, headers: request.body === undefined ? {} : { 'content-type': 'application/json' } },
+    })),
+  )
+}

@@ -2,16 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { findShippedLogo, SHIPPED_NAMES } from '../../src/catalog/index.ts'
 import { readLogos, renderLogos } from '../../src/codegen/logos.ts'
 
-/** No package has a logo of theirs: pages show their initials. */
+/** No package has a square logo of theirs: pages show their initials, and the README of the catalog names them. */
 const WITHOUT_LOGO = [
-  'amazon-selling-partner',
   'apollo',
   'ashby',
   'bamboohr',
   'freshdesk',
   'hubstaff',
   'klaviyo',
-  'netsuite',
   'open-meteo',
   'pipedrive',
   'workable',

@@ -167,7 +167,7 @@ async function laterRequests(
   const sent: EgressRequest[] = []
   const context = createTokenContext(
     depsAnswering(sent, {}),
-    { environmentId: 'e', environmentVariables: {} },
+    { plan: { secrets: [], tokenFieldsSent: new Set() }, environmentId: 'e', environmentVariables: {} },
     () => {},
   )
   if (rules?.canRequestToken(token)) await rules.requestToken(context, scope, token)

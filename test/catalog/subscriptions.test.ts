@@ -71,7 +71,7 @@ const ACCOUNTS: Readonly<Record<string, SubscribedAccount>> = {
     expires: DAYS_30,
   },
   jira: {
-    context: { webhooks: 'project = SHOP', api_url: 'https://api.atlassian.com/ex/jira/c1' },
+    context: { webhooks: 'project = SHOP', api_url: 'https://acme.atlassian.net' },
     create: [{ webhookRegistrationResult: [{ createdWebhookId: 1000 }] }],
     renew: { expirationDate: '2026-03-01T00:00:00.000+0000' },
     id: 1000,

@@ -86,7 +86,8 @@ export async function dedupeKeysOfWebhook(
   const result = await verify(plan, golden, delivery, account)
   if (result.kind === 'invalid') return undefined
   const scope = { account, call: {} }
-  return dedupeKeysOf(plan, { request: delivery, received: delivery, scope, signed: result.signed })
+  const { id, content } = dedupeKeysOf(plan, { request: delivery, received: delivery, scope, signed: result.signed })
+  return [id, content].filter((key) => key !== null)
 }
 
 async function receive(evaluate: Evaluate, plan: WebhookPlan, request: Omit<GoldenWebhook, 'result'>) {

@@ -45,6 +45,8 @@ const FIXTURE = file('fixture.json', '{}')
 /** Operands with which each command gets beyond reading its command line. */
 const OPERANDS: Readonly<Record<string, readonly string[]>> = {
   'token revoke': [ID],
+  'keys add': ['k9'],
+  'keys retire': ['k1'],
   'team verify': [ID],
   'team unverify': [ID],
   check: [DEFINITION],
@@ -57,7 +59,7 @@ const OPERANDS: Readonly<Record<string, readonly string[]>> = {
 /** Options that each of them needs. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = {
   daemon: ['--group', 'g', '--store', `ndjson:${join(dir, 'records')}`],
-  'token create': ['--name', 'n'],
+  'token create': ['--name', 'n', '--preset', 'read'],
   'unified try': ['--fixture', FIXTURE],
 }
 const STORAGE: Environment = { DATABASE_URL: databaseUrl, PATCHBAY_ENCRYPTION_KEYS: generateKeyRingText('test') }

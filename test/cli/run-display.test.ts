@@ -59,7 +59,13 @@ const FAILED: FollowedRun = {
   ...RUN,
   status: 'failed',
   finishedAt: NOW,
-  error: { reason: 'UPSTREAM_ERROR', message: 'the third party answered 500', parent: undefined, request: undefined },
+  error: {
+    reason: 'UPSTREAM_ERROR',
+    message: 'the third party answered 500',
+    parent: undefined,
+    request: undefined,
+    logId: undefined,
+  },
 }
 
 const render = (state: Partial<RenderState> = {}, viewport: Partial<Viewport> = {}) =>
@@ -210,6 +216,7 @@ describe('the problems of a run', () => {
     message: `flaky\u001b[31m${at}`,
     parent: `orders/${at}`,
     request: `GET /orders/${at}/lines`,
+    logId: `0197-${at}`,
   })
   const lines: ResourceProgress = {
     ...RESOURCE,
@@ -223,8 +230,8 @@ describe('the problems of a run', () => {
   const run: FollowedRun = { ...RUN, status: 'partially_completed', finishedAt: NOW, resources: [lines] }
   const PROBLEMS = [
     'order_lines: records of order_lines have no `id`',
-    'order_lines: UPSTREAM_ERROR: flaky\\u001b[31m1 (of orders/1, GET /orders/1/lines)',
-    'order_lines: UPSTREAM_ERROR: flaky\\u001b[31m2 (of orders/2, GET /orders/2/lines)',
+    'order_lines: UPSTREAM_ERROR: flaky\\u001b[31m1 (of orders/1, GET /orders/1/lines, log 0197-1)',
+    'order_lines: UPSTREAM_ERROR: flaky\\u001b[31m2 (of orders/2, GET /orders/2/lines, log 0197-2)',
     'order_lines: and 1 more',
   ]
 

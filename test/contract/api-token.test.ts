@@ -25,10 +25,17 @@ const { teamId, environmentId } = app.first
 
 describe.each(inTurn(clients))('making a token over $wire', (client) => {
   it('of an environment shows the secret this once, and it opens that environment', async () => {
-    const made = await client.ok(create, { kind: 'environment', environment_id: environmentId, name: 'application' })
+    const made = await client.ok(create, {
+      kind: 'environment',
+      environment_id: environmentId,
+      name: 'application',
+      preset: 'full',
+    })
 
     expect(made).toEqual({
       id: UUID,
+      preset: 'full',
+      scopes: ['*'],
       kind: 'environment',
       team_id: teamId,
       environment_id: environmentId,
@@ -43,7 +50,7 @@ describe.each(inTurn(clients))('making a token over $wire', (client) => {
   })
 
   it('of the team opens the team', async () => {
-    const made = await client.ok(create, { kind: 'team', name: 'admin' })
+    const made = await client.ok(create, { kind: 'team', name: 'admin', preset: 'full' })
 
     expect(made).toMatchObject({ kind: 'team', team_id: teamId, token: expect.stringMatching(/^pbt_/) })
     expect(made).not.toHaveProperty('environment_id')
@@ -51,7 +58,7 @@ describe.each(inTurn(clients))('making a token over $wire', (client) => {
   })
 
   it('never shows the secret again, on any wire', async () => {
-    const { token, ...made } = await client.ok(create, { kind: 'team', name: 'secret' })
+    const { token, ...made } = await client.ok(create, { kind: 'team', name: 'secret', preset: 'full' })
     for (const other of clients) expect(await other.ok(get, { id: made.id })).toEqual(made)
     for (const answer of [await client.ok(list, {}), await client.ok(update, { id: made.id, name: 'renamed' })])
       expect(JSON.stringify(answer)).not.toContain(token)
@@ -60,7 +67,7 @@ describe.each(inTurn(clients))('making a token over $wire', (client) => {
   it('of another team is the operator’s alone', async () => {
     const tenant = await createApiTenant(app)
     const other = await createApiTenant(app)
-    const request = { kind: 'team', name: 'intruder', team_id: other.teamId }
+    const request = { kind: 'team', name: 'intruder', preset: 'full', team_id: other.teamId }
 
     expect(await client.callError(create, request, { token: tenant.teamToken })).toMatchObject({
       code: 'PERMISSION_DENIED',
@@ -73,14 +80,24 @@ describe.each(inTurn(clients))('making a token over $wire', (client) => {
 
 describe.each(inTurn(clients))('a token request that makes no sense over $wire', (client) => {
   it.each([
-    { what: 'environment token without environment', request: { kind: 'environment', name: 'x' } },
-    { what: 'team token of an environment', request: { kind: 'team', name: 'x', environment_id: environmentId } },
+    { what: 'environment token without environment', request: { kind: 'environment', name: 'x', preset: 'full' } },
+    {
+      what: 'team token of an environment',
+      request: { kind: 'team', name: 'x', preset: 'full', environment_id: environmentId },
+    },
     {
       what: 'environment token of a team',
-      request: { kind: 'environment', name: 'x', environment_id: environmentId, team_id: teamId },
+      request: { kind: 'environment', name: 'x', preset: 'full', environment_id: environmentId, team_id: teamId },
     },
-    { what: 'unknown kind', request: { kind: 'root', name: 'x' } },
-    { what: 'expiry in the past', request: { kind: 'team', name: 'x', expires_at: '2020-01-01T00:00:00Z' } },
+    { what: 'neither preset nor scopes', request: { kind: 'team', name: 'x' } },
+    { what: 'preset and scopes', request: { kind: 'team', name: 'x', preset: 'read', scopes: ['runs:read'] } },
+    { what: 'unknown preset', request: { kind: 'team', name: 'x', preset: 'all' } },
+    { what: 'unknown scope', request: { kind: 'team', name: 'x', scopes: ['runs:delete'] } },
+    { what: 'unknown kind', request: { kind: 'root', name: 'x', preset: 'full' } },
+    {
+      what: 'expiry in the past',
+      request: { kind: 'team', name: 'x', preset: 'full', expires_at: '2020-01-01T00:00:00Z' },
+    },
   ])('is rejected: $what', async ({ request }) => {
     const rejection = await client.callError(create, request)
     expect(rejection).toMatchObject({
@@ -94,7 +111,7 @@ describe.each(inTurn(clients))('a token request that makes no sense over $wire',
 
 describe.each(inTurn(clients))('changing a token over $wire', (client) => {
   it('renames it and moves its expiry, to the millisecond', async () => {
-    const { token: _, ...before } = await client.ok(create, { kind: 'team', name: 'before' })
+    const { token: _, ...before } = await client.ok(create, { kind: 'team', name: 'before', preset: 'full' })
     const expiresAt = '2099-01-02T03:04:05.678Z'
 
     const after = await client.ok(update, { id: before.id, name: 'after', expires_at: expiresAt })
@@ -105,7 +122,7 @@ describe.each(inTurn(clients))('changing a token over $wire', (client) => {
 
 describe.each(inTurn(clients))('revoking a token over $wire', (client) => {
   it('keeps it listed, and again keeps the first moment', async () => {
-    const { id } = await client.ok(create, { kind: 'team', name: 'leaked' })
+    const { id } = await client.ok(create, { kind: 'team', name: 'leaked', preset: 'full' })
 
     const revoked = await client.ok(revoke, { id })
 
@@ -115,7 +132,7 @@ describe.each(inTurn(clients))('revoking a token over $wire', (client) => {
   })
 
   it('ends it, also where it is cached', async () => {
-    const { id, token } = await client.ok(create, { kind: 'team', name: 'leaked' })
+    const { id, token } = await client.ok(create, { kind: 'team', name: 'leaked', preset: 'full' })
     await client.ok(listEnvironments, {}, { token: String(token) })
     await client.ok(revoke, { id })
 
@@ -129,7 +146,7 @@ describe.each(inTurn(clients))('revoking a token over $wire', (client) => {
 
 describe.each(inTurn(clients))('deleting a token over $wire', (client) => {
   it('forgets it', async () => {
-    const { id } = await client.ok(create, { kind: 'team', name: 'old' })
+    const { id } = await client.ok(create, { kind: 'team', name: 'old', preset: 'full' })
 
     expect(await client.ok(remove, { id })).toEqual({})
     expect(await client.callError(get, { id })).toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })

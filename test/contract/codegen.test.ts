@@ -129,6 +129,8 @@ describe('the contract', () => {
       'CreateIntegratedAccountRequest.tenant_id',
       'CreateLinkTokenRequest.tenant_id',
       'CreateToolServerRequest.tenant_id',
+      'ListAuditEntriesRequest.target_id',
+      'ListCallLogEntriesRequest.cause_id',
       'ListIntegratedAccountsRequest.tenant_id',
       'ListLinkTokensRequest.tenant_id',
       'ListPagesRequest.id',
@@ -136,6 +138,7 @@ describe('the contract', () => {
       'UnifiedServiceCallRequest.id',
       'UnifiedServiceListPagesRequest.id',
       'UpdateIntegratedAccountRequest.tenant_id',
+      'WatchCallLogEntriesRequest.cause_id',
     ])
   })
 
@@ -163,12 +166,12 @@ describe('the contract', () => {
     expect(namesOf(inputs.flatMap((message) => message.fields).filter((field) => !isLimited(field)))).toEqual([])
   })
 
-  it('tells clients which RPCs may be repeated: all but creates, runs, retries, replays, rotations, refreshes, tries, calls and what daemons do', () => {
+  it('tells clients which RPCs may be repeated: all but creates, issues of tokens, runs, retries, replays, rotations, refreshes, tries, calls and what daemons do', () => {
     const unmarked = methods.filter((method) => method.idempotency === 0).map((method) => method.name)
     expect(
       unmarked.filter(
         (name) =>
-          !/^(Create|Recreate|Run|Retry|Replay|Recover|Rotate|Refresh|TestWebhook$|Try|Call$|ListPages$|Register|ClaimRuns|(Complete|Fail|Release)Run$)/.test(
+          !/^(Create|Issue|Recreate|Run|Retry|Replay|Recover|Rotate|Refresh|TestWebhook$|Try|Call$|ListPages$|Register|ClaimRuns|(Complete|Fail|Release)Run$)/.test(
             name,
           ),
       ),

@@ -207,9 +207,11 @@ describe.each(inTurn(clients))('claiming over $wire', (client) => {
 
     const problem = { error: { reason: 'DISK_FULL', message: 'no space' }, retryable: true }
     await own.ok(fail, { run_id: key.run_id, lease_id: second!.lease_id, ...problem })
-    await execute(app.database.pool, 'update run_queue set available_at = now() where run_id = :run_id', {
-      run_id: key.run_id,
-    })
+    await execute(
+      app.database.pool,
+      `update run_queue set available_at = now() - interval '1 second' where run_id = :run_id`,
+      { run_id: key.run_id },
+    )
     const [third] = await claimed(own, daemonId)
     expect(third).toMatchObject({ checkpoint: { page: 7 }, run: { attempt: 2, error: problem.error } })
   })

@@ -4,7 +4,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { http } from '../../gen/google/api/annotations_pb.ts'
 import { newId, PollLoop, systemClock } from '../../src/base/index.ts'
 import { findPostgresPackage } from '../../src/database/embedded-placement.ts'
-import { logLoopErrors, query } from '../../src/database/index.ts'
+import { Database, logLoopErrors, query } from '../../src/database/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { bootstrap } from '../../src/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
@@ -85,6 +85,18 @@ describe('a condition of the database', () => {
     expect(await failedRound()).toEqual({ loop: 'round', reason })
   })
 })
+
+it.each(CODES)(
+  'a statement that is sent once another failed of $code says so too, though the connection ends',
+  async ({ code }) => {
+    await using database = new Database({ target: { kind: 'url', url: faulty.urlOf(real.url) } })
+    await query(database.pool, 'select 1')
+    faulty.fault = { sqlState: code }
+    const failed = () => expect(query(database.pool, 'select 1')).rejects.toMatchObject({ code })
+    await failed()
+    await failed()
+  },
+)
 
 /** What is logged of a failed round of a loop; at level debug, since the health check has said it. */
 async function failedRound(): Promise<Readonly<Record<string, unknown>>> {

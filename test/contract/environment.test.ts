@@ -24,6 +24,7 @@ describe.each(inTurn(clients))('creating an environment over $wire', (client) =>
       id: UUID,
       team_id: app.first.teamId,
       name,
+      allow_access_tokens: false,
       branding: { display_name: '', logo_url: '', accent_color: '' },
       created_at: TIME,
       updated_at: environment.created_at,

@@ -133,9 +133,9 @@ describe.each(inTurn(clients))('the events of an environment over $wire', (clien
 describe('events', () => {
   it('tell of the tokens of the environment, and not of those of the team', async () => {
     const { environmentId, environmentToken: token } = await freshEnvironment()
-    const request = { kind: 'environment', environment_id: environmentId, name: 'ci' }
+    const request = { kind: 'environment', environment_id: environmentId, name: 'ci', preset: 'full' }
     const { id, hint } = await admin.ok(ApiTokenService.method.createApiToken, request)
-    await admin.ok(ApiTokenService.method.createApiToken, { kind: 'team', name: 'ours' })
+    await admin.ok(ApiTokenService.method.createApiToken, { kind: 'team', name: 'ours', preset: 'full' })
     await admin.ok(ApiTokenService.method.deleteApiToken, { id })
     const events = await eventsOf(admin, {}, token)
     const payload = { id, kind: 'environment', environment_id: environmentId, name: 'ci', hint, expires_at: null }

@@ -58,17 +58,20 @@ it('knows what each deletion by force deletes', () => {
   expect(FORCED.map(({ name }) => name).toSorted()).toEqual(Object.keys(TARGETS).toSorted())
 })
 
-describe.each(OF_ACCOUNTS.map((method) => [method.name, method] as const))('%s with many accounts', (_, method) => {
-  it('takes no more statements for more of them', async () => {
-    const costs: number[] = []
-    for (const accounts of [60, 120]) {
-      const tenant = await tenantWith(accounts)
-      costs.push(await statementsOf(app.database, () => remove(method, tenant)))
-    }
-    // A token may be looked up once more or less.
-    for (const cost of costs) expect(Math.abs(cost - (costs[0] ?? 0))).toBeLessThan(5)
-  })
-})
+describe.each(someCases(OF_ACCOUNTS, 1).map((method) => [method.name, method] as const))(
+  '%s with many accounts',
+  (_, method) => {
+    it('takes no more statements for more of them', async () => {
+      const costs: number[] = []
+      for (const accounts of [60, 120]) {
+        const tenant = await tenantWith(accounts)
+        costs.push(await statementsOf(app.database, () => remove(method, tenant)))
+      }
+      // A token may be looked up once more or less.
+      for (const cost of costs) expect(Math.abs(cost - (costs[0] ?? 0))).toBeLessThan(5)
+    })
+  },
+)
 
 const PARENTS = [
   ['DeleteTeam', TeamService.method.deleteTeam, 'team'],
@@ -76,7 +79,7 @@ const PARENTS = [
   ['DeleteIntegration', IntegrationService.method.deleteIntegration, 'integration'],
 ] as const
 
-describe.each(PARENTS)('%s with many accounts', (name, method) => {
+describe.each(someCases(PARENTS, 1))('%s with many accounts', (name, method) => {
   it('leaves nothing that is found from its answer on, and its name is free', async () => {
     const tenant = await tenantWith(120)
     const id = TARGETS[name]?.(tenant) ?? ''

@@ -172,6 +172,7 @@ describe.each(inTurn(app.clients()))('an error of the third party over $wire', (
     const { message, metadata, httpStatus } = await get()
     expect([message, httpStatus]).toEqual(['taken', statusOver(client, 409)])
     expect(metadata).toEqual({
+      log_id: expect.any(String),
       code: '12',
       at: '{"line":3}',
       upstream_status: '409',

@@ -109,6 +109,7 @@ describe.each(transports)('a walk through a list over $wire', ({ transport }) =>
     const { steps, reason, metadata } = await drain(list(asked, { headers }))
     expect([steps.length, reason]).toEqual([1, 'UPSTREAM_ERROR'])
     expect(metadata).toEqual({
+      log_id: expect.any(String),
       upstream_status: '403',
       upstream_request: 'GET /contacts',
       resource: 'contacts',
@@ -120,7 +121,7 @@ describe.each(transports)('a walk through a list over $wire', ({ transport }) =>
     const fault = { status: 409, text: 'no', action }
     upstream.script({ request: 'GET /counted?page=1&limit=2', answer: { json: { fault } } })
     const { reason, metadata } = await drain(list({ ...asked, resource: 'counted' }, { headers }))
-    const told = action === 'fail' ? {} : { upstream_action: action }
+    const told = { log_id: expect.any(String), ...(action === 'fail' ? {} : { upstream_action: action }) }
     expect([reason, metadata]).toEqual([
       'UPSTREAM_ERROR',
       { upstream_status: '409', upstream_request: 'GET /counted', resource: 'counted', method: 'list', ...told },

@@ -103,7 +103,14 @@ describe.each(transports)('the pages of a unified list over $wire', ({ transport
     expect([steps.length, reason, metadata]).toEqual([
       1,
       'UPSTREAM_ERROR',
-      { upstream_status: '403', upstream_request: 'GET /contacts', model: 'crm', resource: 'contacts', method: 'list' },
+      {
+        log_id: expect.any(String),
+        upstream_status: '403',
+        upstream_request: 'GET /contacts',
+        model: 'crm',
+        resource: 'contacts',
+        method: 'list',
+      },
     ])
   })
 

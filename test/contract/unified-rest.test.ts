@@ -39,6 +39,22 @@ const fieldsOf = ({ json }: Answer) =>
   json?.error?.details?.[1]?.field_violations.map(({ field }: { field: string }) => field)
 
 describe('/unified', () => {
+  it('names the entry of the request log that an answer or error comes from', async () => {
+    upstream.script(
+      { request: 'GET /contacts/1', answer: { json: contact(1) } },
+      { request: 'GET /contacts/2', answer: { status: 404, json: {} } },
+    )
+    const ids = [await send('GET', '/crm/contacts/1'), await send('GET', '/crm/contacts/2')].map(({ headers }) =>
+      headers.get('patchbay-log-id'),
+    )
+    const headers = { authorization: `Bearer ${tenant.environmentToken}` }
+    const urlOf = async (id: string | null) => {
+      const answer = await fetch(`${app.url}/call-log/${id}`, { headers })
+      return ((await answer.json()) as { readonly url: string }).url
+    }
+    expect(await Promise.all(ids.map(urlOf))).toEqual([`${upstream.url}/contacts/1`, `${upstream.url}/contacts/2`])
+  })
+
   it.each<[string, string, unknown, string, unknown?]>([
     ['GET', '/crm/contacts/1', undefined, 'GET /contacts/1'],
     ['GET', '/crm/contacts/a%2Fb', undefined, 'GET /contacts/a%2Fb'],

@@ -7,6 +7,7 @@ import { Code } from '@connectrpc/connect'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runCommand } from '../../src/cli/index.ts'
 import { TLS_KEYS } from '../api/support/tls-keys.ts'
+import { someCases } from '../support/case-count.ts'
 import { DaemonProcess } from './support/daemon-process.ts'
 import { serviceError, startScriptedService } from './support/scripted-service.ts'
 
@@ -27,60 +28,65 @@ const argumentsFor = (url: string) => [
 ]
 
 describe('patchbay daemon', () => {
-  it('connects by TLS to a service with a trusted certificate, and never prints its token', async () => {
-    const ca = join(directory, 'ca.pem')
-    writeFileSync(ca, TLS_KEYS.cert)
-    await using service = await startScriptedService({}, TLS_KEYS)
-    const environment = { PATCHBAY_TOKEN: TOKEN, NODE_EXTRA_CA_CERTS: ca, PATCHBAY_LOG_LEVEL: 'debug' }
-    await using daemon = new DaemonProcess(argumentsFor(service.url), environment)
-    await service.called('complete')
-    expect(await daemon.end('SIGTERM')).toBe(0)
-    expect(service.authorizations).toEqual(new Set([`Bearer ${TOKEN}`]))
-    expect([...service.versions]).toEqual([expect.stringMatching(/^patchbay \d+\.\d+\.\d+$/)])
-    expect(daemon.output).not.toContain(TOKEN)
-  })
+  const processes: Readonly<Record<string, () => Promise<void>>> = {
+    async 'connects by TLS to a service with a trusted certificate, and never prints its token'() {
+      const ca = join(directory, 'ca.pem')
+      writeFileSync(ca, TLS_KEYS.cert)
+      await using service = await startScriptedService({}, TLS_KEYS)
+      const environment = { PATCHBAY_TOKEN: TOKEN, NODE_EXTRA_CA_CERTS: ca, PATCHBAY_LOG_LEVEL: 'debug' }
+      await using daemon = new DaemonProcess(argumentsFor(service.url), environment)
+      await service.called('complete')
+      expect(await daemon.end('SIGTERM')).toBe(0)
+      expect(service.authorizations).toEqual(new Set([`Bearer ${TOKEN}`]))
+      expect([...service.versions]).toEqual([expect.stringMatching(/^patchbay \d+\.\d+\.\d+$/)])
+      expect(daemon.output).not.toContain(TOKEN)
+    },
 
-  it('does not connect to a service with an untrusted certificate', async () => {
-    await using service = await startScriptedService({}, TLS_KEYS)
-    await using daemon = new DaemonProcess(argumentsFor(service.url), { PATCHBAY_TOKEN: TOKEN })
-    await daemon.waitForOutput('the service is unavailable')
-    expect(service.calls).toEqual([])
-  })
+    async 'does not connect to a service with an untrusted certificate'() {
+      await using service = await startScriptedService({}, TLS_KEYS)
+      await using daemon = new DaemonProcess(argumentsFor(service.url), { PATCHBAY_TOKEN: TOKEN })
+      await daemon.waitForOutput('the service is unavailable')
+      expect(service.calls).toEqual([])
+    },
 
-  it('exits with 1 and one line when another server answers at the address, also under npm', async () => {
-    const server = createServer((_, response) => response.writeHead(404).end())
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const environment = { PATCHBAY_TOKEN: TOKEN, npm_lifecycle_event: 'patchbay' }
-    await using daemon = new DaemonProcess(argumentsFor(url), environment)
-    expect(await daemon.ended).toBe(1)
-    expect(daemon.output).toContain('patchbay: the server answered Unimplemented')
-    expect(daemon.output).not.toContain('    at ')
-  })
+    async 'exits with 1 and one line when another server answers at the address, also under npm'() {
+      const server = createServer((_, response) => response.writeHead(404).end())
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      onTestFinished(() => void server.close())
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      const environment = { PATCHBAY_TOKEN: TOKEN, npm_lifecycle_event: 'patchbay' }
+      await using daemon = new DaemonProcess(argumentsFor(url), environment)
+      expect(await daemon.ended).toBe(1)
+      expect(daemon.output).toContain('patchbay: the server answered Unimplemented')
+      expect(daemon.output).not.toContain('    at ')
+    },
 
-  it('exits with 1 and only the error when its token is rejected', async () => {
-    await using service = await startScriptedService({ token: 'another' })
-    const environment = { PATCHBAY_TOKEN: TOKEN, PATCHBAY_LOG_LEVEL: 'warn' }
-    await using daemon = new DaemonProcess(argumentsFor(service.url), environment)
-    expect(await daemon.ended).toBe(1)
-    expect(service.calls).toContain('register')
-    expect(daemon.output.trimEnd().split('\n')).toEqual([expect.stringMatching(/^patchbay: /)])
-  })
+    async 'exits with 1 and only the error when its token is rejected'() {
+      await using service = await startScriptedService({ token: 'another' })
+      const environment = { PATCHBAY_TOKEN: TOKEN, PATCHBAY_LOG_LEVEL: 'warn' }
+      await using daemon = new DaemonProcess(argumentsFor(service.url), environment)
+      expect(await daemon.ended).toBe(1)
+      expect(service.calls).toContain('register')
+      expect(daemon.output.trimEnd().split('\n')).toEqual([expect.stringMatching(/^patchbay: /)])
+    },
 
-  it('says that it takes runs once, when the service has accepted it', async () => {
-    const claimRuns = () => {
-      if (service.calls.filter((call) => call === 'claim').length === 1)
-        throw serviceError(Code.NotFound, 'RESOURCE_NOT_FOUND')
-      return {}
-    }
-    await using service = await startScriptedService({ claimRuns })
-    await using daemon = new DaemonProcess([...argumentsFor(service.url), '--token', TOKEN])
-    await daemon.waitForOutput('takes runs')
-    expect(service.calls).toContain('register')
-    await service.called('claim', 2)
-    expect(await daemon.end('SIGTERM')).toBe(0)
-    expect(daemon.output.match(/^Patchbay daemon host-1 takes runs of the group g$/gm)).toHaveLength(1)
+    async 'says that it takes runs once, when the service has accepted it'() {
+      const claimRuns = () => {
+        if (service.calls.filter((call) => call === 'claim').length === 1)
+          throw serviceError(Code.NotFound, 'RESOURCE_NOT_FOUND')
+        return {}
+      }
+      await using service = await startScriptedService({ claimRuns })
+      await using daemon = new DaemonProcess([...argumentsFor(service.url), '--token', TOKEN])
+      await daemon.waitForOutput('takes runs')
+      expect(service.calls).toContain('register')
+      await service.called('claim', 2)
+      expect(await daemon.end('SIGTERM')).toBe(0)
+      expect(daemon.output.match(/^Patchbay daemon host-1 takes runs of the group g$/gm)).toHaveLength(1)
+    },
+  }
+  it.each(someCases(Object.entries(processes), 2))('%s', async (_, expectSo) => {
+    await expectSo()
   })
 
   it('finishes its page on SIGTERM, releases the run and exits with 0', async () => {

@@ -62,7 +62,10 @@ const ALSO_DELETED: Readonly<Record<string, string>> = {
   'inbound-webhooks/sql/sync-hint.ts': 'takes the hint away: its triggers are not found, so that no run starts',
   'object-store/sql.ts': 'moves the bytes of a value that the deletion will delete, or deletes them',
   'runs/sql/round-robin-claim.ts': 'deliveries of events before; a received webhook ends with the reason',
+  'secrets/sql/data-key.ts': 'keys of owners, which a deletion needs too',
+  'secrets/sql/rotation.ts': 'keys of owners, which a deletion needs too',
   'tasks/sql.ts': 'deletions are tasks',
+  'tenancy/sql/api-tokens.ts': 'deletes',
   'tenancy/sql/idempotency-keys.ts': 'deletes',
 }
 

@@ -19,9 +19,15 @@ it('no default of a time that is compared with now() is rounded into the future'
   expect(columns).toEqual([])
 })
 
-it('no statement makes something due at a time that is rounded into the future', () => {
-  const rounded = new RegExp(`${DUE} = (?:case [^,\n]*)?(?<!', )now\\(\\)(?! [+-])`, 'g')
-  const found = globSync('src/**/*.ts', { cwd: ROOT }).flatMap((file) =>
+/** Columns whose time a test lets come, or pass. */
+const AWAITED = '(?:due|available|upload|delete|attempt|fire|expires|retry|warning)_at'
+
+it.each([
+  ['src', DUE],
+  ['test', AWAITED],
+])('no statement of %s makes something due at a time that is rounded into the future', (folder, columns) => {
+  const rounded = new RegExp(`${columns} = (?:case [^,\n]*)?(?<!', )now\\(\\)(?! [+-])`, 'g')
+  const found = globSync(`${folder}/**/*.ts`, { cwd: ROOT }).flatMap((file) =>
     [...readFileSync(join(ROOT, file), 'utf8').matchAll(rounded)].map(([text]) => `${file}: ${text}`),
   )
   expect(found).toEqual([])

@@ -22,6 +22,7 @@ import {
   retireOrphanedDatabases,
   startEmbeddedServer,
 } from '../../src/database/index.ts'
+import { someCases } from '../support/case-count.ts'
 
 /** A data directory that root's server can reach. */
 function openDirectory(): string {
@@ -53,26 +54,31 @@ async function queryServer<Row>({ host, port, user }: EmbeddedServer, sql: strin
 }
 
 describe('the embedded server of a directory that others cannot enter', () => {
-  it('finds its data again after a stop, and after kill -9 of its parent is adopted', async () => {
-    const dataDir = closedDirectory()
-    const first = await start(dataDir)
-    await queryServer(first, 'create table kept (id integer)')
-    const adopted = await start(dataDir)
-    expect([adopted.adopted, adopted.pid]).toEqual([true, first.pid])
-    await first.stop()
-    const second = await start(dataDir)
-    expect([second.adopted, second.dataDir]).toEqual([false, first.dataDir])
-    expect(await queryServer(second, 'select id from kept')).toEqual([])
-  })
+  const returns: Readonly<Record<string, () => Promise<void>>> = {
+    async 'finds its data again after a stop, and after kill -9 of its parent is adopted'() {
+      const dataDir = closedDirectory()
+      const first = await start(dataDir)
+      await queryServer(first, 'create table kept (id integer)')
+      const adopted = await start(dataDir)
+      expect([adopted.adopted, adopted.pid]).toEqual([true, first.pid])
+      await first.stop()
+      const second = await start(dataDir)
+      expect([second.adopted, second.dataDir]).toEqual([false, first.dataDir])
+      expect(await queryServer(second, 'select id from kept')).toEqual([])
+    },
 
-  it('begins anew when the directory was removed, instead of meeting a database without its key', async () => {
-    const dataDir = closedDirectory()
-    const first = await start(dataDir)
-    await queryServer(first, 'create table kept (id integer)')
-    await first.stop()
-    rmSync(dataDir, { recursive: true })
-    const second = await start(dataDir)
-    expect(await queryServer(second, `select to_regclass('kept') as kept`)).toEqual([{ kept: null }])
+    async 'begins anew when the directory was removed, instead of meeting a database without its key'() {
+      const dataDir = closedDirectory()
+      const first = await start(dataDir)
+      await queryServer(first, 'create table kept (id integer)')
+      await first.stop()
+      rmSync(dataDir, { recursive: true })
+      const second = await start(dataDir)
+      expect(await queryServer(second, `select to_regclass('kept') as kept`)).toEqual([{ kept: null }])
+    },
+  }
+  it.each(someCases(Object.entries(returns), 1))('%s', async (_, expectSo) => {
+    await expectSo()
   })
 })
 
@@ -86,26 +92,31 @@ describe('the access to the embedded server', () => {
   const isRoot = process.getuid?.() === 0
   const accounts = () => readFileSync('/etc/passwd', 'utf8').split('\n')
 
-  it('is that of the account which runs the service, under a uid that no account has', async () => {
-    const server = await start(openDirectory())
-    expect([await rulesOf(server), await accountsOf(server)]).toEqual([PEER, SERVICE])
-    const { uid } = statSync(server.dataDir)
-    expect(accounts().some((line) => line.split(':')[2] === String(uid))).toBe(!isRoot)
-  })
+  const accesses: Readonly<Record<string, () => Promise<void>>> = {
+    async 'is that of the account which runs the service, under a uid that no account has'() {
+      const server = await start(openDirectory())
+      expect([await rulesOf(server), await accountsOf(server)]).toEqual([PEER, SERVICE])
+      const { uid } = statSync(server.dataDir)
+      expect(accounts().some((line) => line.split(':')[2] === String(uid))).toBe(!isRoot)
+    },
 
-  it('becomes that with the next start of a directory that a shared account has, which keeps its data', async () => {
-    const dataDir = openDirectory()
-    const before = await start(dataDir)
-    await queryServer(before, 'create table kept (id integer)')
-    await before.stop()
-    writeFileSync(join(before.dataDir, 'pg_hba.conf'), 'local all all trust\n')
-    if (isRoot) changeOwner({ uid: 65_534, gid: 65_534 }, [dirname(before.dataDir)])
-    const { uid: shared } = statSync(before.dataDir)
-    const server = await start(dataDir)
-    expect([await rulesOf(server), await accountsOf(server)]).toEqual([PEER, SERVICE])
-    expect(await queryServer(server, 'select id from kept')).toEqual([])
-    expect(statSync(server.dataDir).uid !== shared).toBe(isRoot)
-    expect(statSync(dirname(server.dataDir)).uid).toBe(statSync(server.dataDir).uid)
+    async 'becomes that with the next start of a directory that a shared account has, which keeps its data'() {
+      const dataDir = openDirectory()
+      const before = await start(dataDir)
+      await queryServer(before, 'create table kept (id integer)')
+      await before.stop()
+      writeFileSync(join(before.dataDir, 'pg_hba.conf'), 'local all all trust\n')
+      if (isRoot) changeOwner({ uid: 65_534, gid: 65_534 }, [dirname(before.dataDir)])
+      const { uid: shared } = statSync(before.dataDir)
+      const server = await start(dataDir)
+      expect([await rulesOf(server), await accountsOf(server)]).toEqual([PEER, SERVICE])
+      expect(await queryServer(server, 'select id from kept')).toEqual([])
+      expect(statSync(server.dataDir).uid !== shared).toBe(isRoot)
+      expect(statSync(dirname(server.dataDir)).uid).toBe(statSync(server.dataDir).uid)
+    },
+  }
+  it.each(someCases(Object.entries(accesses), 1))('%s', async (_, expectSo) => {
+    await expectSo()
   })
 })
 

@@ -6,7 +6,7 @@ import { createEgressPolicy, createHttpClient, type HttpClient } from '../../src
 import { bypassUrls } from './bypass-urls.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 
-const GET = { method: 'GET', headers: {}, timeoutMs: 5_000, maxResponseBytes: 1_000 }
+const GET = { method: 'GET', headers: {}, timeoutMs: 60_000, maxResponseBytes: 1_000 }
 const closed = createEgressPolicy({ allow: '' })
 
 let canary: Upstream

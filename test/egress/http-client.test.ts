@@ -10,7 +10,7 @@ const client = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0
 afterAll(() => client[Symbol.asyncDispose]())
 
 function get(url: string, more: Partial<EgressRequest> = {}): Promise<EgressResponse> {
-  return client.send({ method: 'GET', url, headers: {}, timeoutMs: 5_000, maxResponseBytes: 100_000, ...more })
+  return client.send({ method: 'GET', url, headers: {}, timeoutMs: 60_000, maxResponseBytes: 100_000, ...more })
 }
 
 const text = (response: EgressResponse) => Buffer.from(response.body).toString()
@@ -320,7 +320,7 @@ describe('cancelling', () => {
       method: 'POST',
       url: `${upstream.origin}/`,
       headers: {},
-      timeoutMs: 5_000,
+      timeoutMs: 60_000,
       maxResponseBytes: 10,
     })
     await other[Symbol.asyncDispose]()

@@ -11,7 +11,7 @@ const client = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0
 afterAll(() => client[Symbol.asyncDispose]())
 afterEach(() => vi.useRealTimers())
 
-const STREAM = { method: 'GET', headers: {}, timeoutMs: 5_000, maxResponseBytes: 100_000_000 }
+const STREAM = { method: 'GET', headers: {}, timeoutMs: 60_000, maxResponseBytes: 100_000_000 }
 const MEGABYTE = 1_000_000
 
 async function collect(body: AsyncIterable<Uint8Array>): Promise<Buffer> {

@@ -60,6 +60,9 @@ export const EVENT_CAUSES: Readonly<Record<EventType, readonly EventCause[]>> = 
     cause('a call succeeds again', 'accounts/credential-refresher.ts', 'storeSignal'),
     cause('a token is granted after the grant was refused', 'accounts/refresh-token.ts', 'storeToken'),
   ],
+  'integrated_account:token_issued': [
+    cause('a client asks for its token or key', 'accounts/issue-access-token.ts', 'issueAccessToken'),
+  ],
   'integrated_account:reauthorization_due': [
     cause('the time before the end of the grant begins', 'accounts/reauthorization-warner.ts', 'warnOfReauthorization'),
   ],

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it, vi } from 'vitest'
 import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
 import { createEvaluator } from '../../src/expressions/evaluator.ts'
 import type { QuarantineEvent } from '../../src/expressions/sandbox-evaluation.ts'
-import { caseCount } from '../support/case-count.ts'
+import { caseCount, someCases } from '../support/case-count.ts'
 import { bindingsFrom, expressionText, roots } from './expression-generator.ts'
 import { ESCAPING, EXHAUSTING } from './malicious-expressions.ts'
 import { evaluateWithJsonata, outcomeOf } from './reference-evaluator.ts'
@@ -302,7 +302,7 @@ describe('the functions of this product', () => {
 describe('malicious expressions', () => {
   it('cost a process at most, and come to an end', async () => {
     await using sandbox = createEvaluator({ poolSize: 2 })
-    for (const { attack, text } of EXHAUSTING) {
+    for (const { attack, text } of someCases(EXHAUSTING, 6)) {
       await outcomeOf(sandbox.evaluate(text, { a: 1 }, { owner: attack, timeoutMs: 100 }))
     }
     expect(await sandbox.evaluate('$sum([1, 2])', {})).toBe(3)

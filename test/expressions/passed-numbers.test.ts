@@ -56,7 +56,7 @@ describe('a number that an expression passes on', () => {
     await fc.assert(property, { numRuns: caseCount(200, 5_000) })
   })
 
-  it.each([3_000, 10_000])('is the same with %i items', async (count) => {
+  it.each([3_000, 6_000])('is the same with %i items', async (count) => {
     const ids = Array.from({ length: count }, (_, index) => `${12345678901234567890n + BigInt(index) * 4_096n}`)
     const items = ids.map((id) => `{"id":${id},"name":"${'n'.repeat(60)}"}`)
     const text = await textOf(inline, 'items.{"id": id, "name": name & "!"}', objectOf(`{"items":[${items.join()}]}`))

@@ -1,5 +1,5 @@
 /**
- * Every value that a client is given and hands back: cursors of calls, of unified resources and of tools, states of streamed
+ * Every value that a client is given and returns: cursors of calls, of unified resources and of tools, states of streamed
  * lists, tokens of form options, of lists of tools and of every list of the contract. Each is forged leaf by leaf and over ranges of
  * bytes and tried at other places; none but the value itself may be taken, and a third party that decodes every path before it
  * routes must see the addresses of the lists alone.

@@ -62,7 +62,7 @@ try {
   reportAtMost('disk-full/lost', created.filter((name) => !names.includes(name)).length, 'integrations', 0)
   reportAtMost(
     'disk-full/log-lines',
-    lines.filter((line) => line.includes('disk of the database is full')).length - refusals(lines),
+    lines.filter((line) => line.includes('disk of the database is full')).length - refusedWrites(lines),
     'lines',
     1,
   )
@@ -141,6 +141,6 @@ async function untilHealth({ url }: RunningProduct, status: number): Promise<num
 }
 
 /** Lines about single requests, which are logged by request id. */
-function refusals(lines: readonly string[]): number {
+function refusedWrites(lines: readonly string[]): number {
   return lines.filter((line) => line.includes('disk of the database is full') && line.includes('request_id')).length
 }

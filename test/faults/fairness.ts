@@ -8,6 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DescMethodUnary } from '@bufbuild/protobuf'
 import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
+import { costOf } from '../../src/api/access.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import { reportAtLeast, reportAtMost, reportBaseline } from '../bench/support/report.ts'
 import { createClient, type Protocol, type Sender } from '../support/client.ts'
@@ -15,7 +16,17 @@ import { OPERATIONS } from '../support/operations.ts'
 import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { createApiTenant, seedTenant } from '../support/seeded-tenant.ts'
 import { addHeldRun, type TenancyFixture } from '../support/tenancy-matrix.ts'
-import { type Asked, ask, type Burst, Burster, type Contest, contest, cpuMsOfTree } from './support/burst.ts'
+import { residentMib } from './support/body-floods.ts'
+import {
+  type Asked,
+  ask,
+  type Burst,
+  Burster,
+  type Contest,
+  contest,
+  cpuMsOfTree,
+  type Probed,
+} from './support/burst.ts'
 import { inOrder, largestMessages } from './support/largest-messages.ts'
 import { type QueueAttack, queueAttacks } from './support/queue-attacks.ts'
 
@@ -55,10 +66,11 @@ async function measureAll({ url, bootstrap }: RunningProduct): Promise<void> {
   const seed = async (): Promise<TenancyFixture> => {
     const tenant = await seedTenant(app, await createApiTenant(app))
     const made = await addHeldRun(app.client('connect', { token: tenant.environmentToken }), tenant)
-    return { ...made, deliveryId: ID_MISSING, inboundEventId: ID_MISSING }
+    return { ...made, deliveryId: ID_MISSING, inboundEventId: ID_MISSING, callLogEntryId: ID_MISSING }
   }
   const [loud, quiet] = [await seed(), await seed()]
   const contests: [string, Contest][] = []
+  const residentBefore = residentMib(product.child.pid ?? 0)
   const attacks = await queueAttacks(url, loud, quiet)
   for (const attack of attacks.list.filter(({ name }) => isWanted(name)))
     contests.push([attack.name, await attackQueue(attack, loud, quiet)])
@@ -67,6 +79,8 @@ async function measureAll({ url, bootstrap }: RunningProduct): Promise<void> {
   for (const method of operations.filter(({ name }) => isWanted(name)))
     contests.push([method.name, await measureRpc(url, method, loud, quiet)])
   summarise(contests)
+  const grownMib = residentMib(product.child.pid ?? 0) - residentBefore
+  reportBaseline('fairness-memory-after', grownMib, 'MiB of the server above those before the first burst')
 }
 
 async function attackQueue(attack: QueueAttack, loud: TenancyFixture, quiet: TenancyFixture): Promise<Contest> {
@@ -88,12 +102,12 @@ async function measureRpc(
   const valid = isValid ? '' : ', rejected'
   reportBaseline(`fairness-cost/${method.name}`, cpuMs, `CPU ms per call of ${asked.body.length} bytes${valid}`)
   const small = largestMessages(method, quiet).at(-1) ?? {}
-  const probe = rpc(url, method, small, ofQuiet)
+  const probe = { ...rpc(url, method, small, ofQuiet), units: costOf(method) }
   return show(method.name, await leastOf({ ...asked, count: BURST }, [shortList(url, ofQuiet), probe]))
 }
 
 /** A neighbour that takes the processors comes and goes; what is shared badly comes every time. */
-async function leastOf(burst: Burst, probes: readonly Asked[]): Promise<Contest> {
+async function leastOf(burst: Burst, probes: readonly Probed[]): Promise<Contest> {
   let least = await contest(burster, burst, probes)
   for (let round = 1; round < ROUNDS && least.overtakenBy > OVERTAKEN_MAX; round++) {
     const again = await contest(burster, burst, probes)
@@ -126,7 +140,11 @@ function rpc(url: string, method: DescMethodUnary, message: JsonObject, headers:
 /** A new token for each measurement, so that none is limited by what another one sent. */
 async function freshHeaders(tenant: TenancyFixture): Promise<Record<string, string>> {
   const client = createClient('connect', product.url, { token: tenant.teamToken })
-  const { token } = await client.ok(ApiTokenService.method.createApiToken, { kind: 'team', name: 'fresh' })
+  const { token } = await client.ok(ApiTokenService.method.createApiToken, {
+    kind: 'team',
+    name: 'fresh',
+    preset: 'full',
+  })
   client.close()
   return { authorization: `Bearer ${token}`, 'patchbay-environment': tenant.environmentId }
 }
@@ -162,6 +180,9 @@ function summarise(contests: readonly [string, Contest][]): void {
   const worst = contests.toSorted(([, one], [, other]) => other.overtakenBy - one.overtakenBy)[0]
   const sum = (count: (contest: Contest) => number) => contests.reduce((total, [, each]) => total + count(each), 0)
   process.stderr.write(`most overtaken: ${worst?.[0]}\n`)
+  const [slowest] = contests.toSorted(([, one], [, other]) => slowdownOf(other) - slowdownOf(one))
+  if (slowest !== undefined)
+    reportBaseline('fairness-slowdown', slowdownOf(slowest[1]), `times a probe alone, ${slowest[0]}`)
   if (wanted[0] === '') reportAtLeast('fairness-contests', contests.length, 'RPCs and queues', 125)
   reportAtMost('fairness-overtaken', worst?.[1].overtakenBy ?? 0, 'requests of another tenant', OVERTAKEN_MAX)
   reportAtMost(
@@ -173,6 +194,10 @@ function summarise(contests: readonly [string, Contest][]): void {
   const failed = ({ statuses }: Contest) =>
     Object.entries(statuses).reduce((total, [status, count]) => total + (isFailure(Number(status)) ? count : 0), 0)
   reportAtMost('fairness-failed', sum(failed), 'requests of the burst that failed with 5xx', 0)
+}
+
+function slowdownOf({ worstMs, aloneMs }: Contest): number {
+  return worstMs / Math.max(1, aloneMs)
 }
 
 /** A rejected body may break its connection (status 0): the server does not read it to the end. */

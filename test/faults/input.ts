@@ -81,7 +81,7 @@ async function makeActiveWorld(): Promise<TenancyFixture> {
     const account = await expectJson('GET', `${url}/integrated-account/${integratedAccountId}`, environmentToken)
     const [delivery] = (await expectJson('GET', `${url}/webhook-delivery`, environmentToken)).webhook_deliveries
     if (account.status === 'active' && delivery !== undefined)
-      return { ...made, integratedAccountId, deliveryId: delivery.id, inboundEventId: newId() }
+      return { ...made, integratedAccountId, deliveryId: delivery.id, inboundEventId: newId(), callLogEntryId: newId() }
   }
   throw new Error('the account did not become active, or no event was dispatched')
 }

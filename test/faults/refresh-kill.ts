@@ -138,8 +138,7 @@ async function outcomeOf(
   accountId: string,
 ): Promise<Outcome> {
   const isCommitted = (await cluster.storedToken(accountId)).version > 1
-  const sql =
-    'update account_token set lease_expires_at = now() where integrated_account_id = :accountId and lease_id is not null'
+  const sql = `update account_token set lease_expires_at = now() - interval '1 second' where integrated_account_id = :accountId and lease_id is not null`
   await execute(cluster.database.pool, sql, { accountId })
   const { status: answered } = await cluster.call(survivor, accountId)
   const { status, last_error } = await cluster.show(accountId)

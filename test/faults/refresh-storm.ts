@@ -58,7 +58,7 @@ async function storm(): Promise<void> {
   await addAccounts(cluster, ACCOUNTS)
   await cluster.install('quiet', elsewhere)
   await addAccounts(cluster, OTHERS)
-  const dueSql = `update account_token set due_at = now(), expires_at = now() + interval '5 minutes'`
+  const dueSql = `update account_token set due_at = now() - interval '1 second', expires_at = now() + interval '5 minutes'`
   await execute(cluster.database.pool, dueSql, {})
   const startedAt = performance.now()
   const workers = await Promise.all(Array.from({ length: WORKERS }, () => cluster.startWorker()))

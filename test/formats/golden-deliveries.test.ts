@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SIGNING_CASES, type SignedDelivery, verifyDelivery } from '../signing-libraries/cases.ts'
 import { forgeriesOf } from '../signing-libraries/forgeries.ts'
+import { someCases } from '../support/case-count.ts'
 import { readData } from '../support/data-files.ts'
 
 /** One delivery of `test/data/signing-libraries/deliveries.json`, which `npm run faults signatures` writes. */
@@ -31,20 +32,21 @@ test('libraries have exact versions', () => {
   expect(Object.values(manifest.dependencies).filter((version) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([])
 })
 
-describe.each(deliveries)('a delivery of %s', (name, golden) => {
-  const signing = SIGNING_CASES[name]!
+function readDelivery(name: string, golden: GoldenDelivery) {
   const delivery = { ...golden, body: Buffer.from(golden.body) }
-  const now = new Date(golden.now)
+  return { signing: SIGNING_CASES[name]!, delivery, now: new Date(golden.now) }
+}
 
-  test('is accepted', async () => {
-    expect(await verifyDelivery(signing, delivery, golden.key, now)).toMatchObject({ kind: 'valid' })
-  })
+test.each(deliveries)('a delivery of %s is accepted', async (name, golden) => {
+  const { signing, delivery, now } = readDelivery(name, golden)
+  expect(await verifyDelivery(signing, delivery, golden.key, now)).toMatchObject({ kind: 'valid' })
+})
 
-  test('is rejected after any change', async () => {
-    const accepted: string[] = []
-    for (const forgery of forgeriesOf(signing, delivery, golden.key, now, undefined))
-      if ((await verifyDelivery(signing, forgery.delivery, forgery.key, forgery.now)).kind === 'valid')
-        accepted.push(forgery.name)
-    expect(accepted).toEqual([])
-  })
+test.each(someCases(deliveries, 8))('a delivery of %s is rejected after any change', async (name, golden) => {
+  const { signing, delivery, now } = readDelivery(name, golden)
+  const accepted: string[] = []
+  for (const forgery of forgeriesOf(signing, delivery, golden.key, now, undefined))
+    if ((await verifyDelivery(signing, forgery.delivery, forgery.key, forgery.now)).kind === 'valid')
+      accepted.push(forgery.name)
+  expect(accepted).toEqual([])
 })

@@ -23,7 +23,7 @@ async function store(state: InboundState, dedupeKey: string | null = null, windo
     ...result,
     sourceKind: 'environment_integration',
     body: Buffer.from('{}'),
-    dedupeKeys: dedupeKey === null ? [] : [dedupeKey],
+    dedupeKeys: { id: dedupeKey, content: null },
   } as const
   await insertInboundEvents(database.pool, [event])
   return id

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, test } from 'vitest'
 import { parseRequest } from '../../src/inbound-webhooks/parsed-request.ts'
+import { cpuMsOfThreads } from '../support/cpu-time.ts'
 import { turnsDuring } from '../support/event-loop-turns.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
@@ -15,21 +16,13 @@ function parse(body: Uint8Array, query = '', more: readonly (readonly [string, s
   })
 }
 
-/** Processor time of this thread, which other processes do not disturb. */
-async function cpuMsOf(work: () => Promise<unknown>): Promise<number> {
-  const before = process.threadCpuUsage()
-  await work()
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1_000
-}
-
 describe('a form', () => {
   test.each([
     ['fields', Buffer.from('a&'.repeat(524_288)), []],
     ['compressed fields', gzipSync('a&'.repeat(524_288)), [['content-encoding', 'gzip']]],
     ['compressed bytes', gzipSync(`a=${'%41'.repeat(2_000_000)}`), [['content-encoding', 'gzip']]],
   ] as const)('with too many %s is rejected before it is parsed', async (_what, body, headers) => {
-    expect(await cpuMsOf(() => parse(body, '', headers))).toBeLessThan(CPU_MS_MAX)
+    expect(await cpuMsOfThreads(() => parse(body, '', headers))).toBeLessThan(CPU_MS_MAX)
     expect(await parse(body, '', headers)).toMatchObject({ body: null, problem: TOO_MANY })
   })
 
@@ -46,6 +39,6 @@ describe('a form', () => {
 
 it('a query string with too many parameters has none, and costs nothing', async () => {
   const query = 'a&'.repeat(524_288)
-  expect(await cpuMsOf(() => parse(Buffer.alloc(0), query))).toBeLessThan(CPU_MS_MAX)
+  expect(await cpuMsOfThreads(() => parse(Buffer.alloc(0), query))).toBeLessThan(CPU_MS_MAX)
   expect((await parse(Buffer.alloc(0), query)).query).toEqual({})
 })

@@ -114,7 +114,7 @@ export async function processFixture() {
         bodyBytes: bytes.byteLength,
         state: 'received',
         signature,
-        dedupeKeys: [],
+        dedupeKeys: { id: null, content: null },
         providerTime: more.providerTime ?? null,
         trace: { signature: { kind: 'valid' } },
         headers,

@@ -61,7 +61,7 @@ const INPUT: LinkSessionInput = {
 
 /** One environment with everything that link sessions need, on a database of its own. */
 export async function linksFixture() {
-  const { database } = await testDatabase()
+  const { database, target } = await testDatabase()
   const first = await bootstrap(database)
   if (first === undefined) throw new Error('the template database is not empty')
   const secrets = createSecretStore(parseKeyRing(generateKeyRingText('test')))
@@ -103,6 +103,7 @@ export async function linksFixture() {
   return {
     domain,
     database,
+    target,
     links,
     scope,
     install,

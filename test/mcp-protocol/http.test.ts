@@ -82,7 +82,9 @@ describe('the token of a tool server', () => {
     await untilStatus(rotated.url, String(token), 401)
     const expired = await createServer()
     await post(expired.url, expired.token)
-    await execute(app.database.pool, 'update tool_server set expires_at = now() where id = :id', { id: expired.id })
+    await execute(app.database.pool, `update tool_server set expires_at = now() - interval '1 second' where id = :id`, {
+      id: expired.id,
+    })
     await untilStatus(expired.url, expired.token, 401)
     const deleted = await createServer()
     await post(deleted.url, deleted.token)

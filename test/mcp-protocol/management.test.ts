@@ -4,6 +4,7 @@ import { effectsOf } from '../../src/api/effects.ts'
 import { maskSecrets } from '../../src/api/mcp-management/secrets.ts'
 import { type Json, type JsonObject, newId } from '../../src/base/index.ts'
 import { startTestApp } from '../support/app.ts'
+import { inTurn } from '../support/case-count.ts'
 import { SERVICES } from '../support/operations.ts'
 import { callRest, expectJson } from '../support/rest.ts'
 import { firstTenant, seedTenant } from '../support/seeded-tenant.ts'
@@ -40,7 +41,7 @@ async function toolsOf(query: string, { token, headers }: { token: string; heade
   return tools
 }
 
-describe.each(ERAS)('a client of the %s handshake', (era) => {
+describe.each(inTurn(ERAS))('a client of the %s handshake', (era) => {
   it('searches, reads and calls operations of the contract', async () => {
     const client = await connectClient({ url, ...asTeam }, era)
     const { tools } = await client.listTools()

@@ -132,7 +132,7 @@ describe.each(ERAS)('a client of the %s handshake', (era) => {
     upstream.script({ request: 'GET /contacts/1', answer: { status, json } })
     const { structured, isError } = await callTool(client, 'get_contact', { id: '1' })
     expect(isError).toBe(true)
-    expect(structured).toEqual({ error })
+    expect(structured).toEqual({ error: { ...error, log_id: expect.any(String) } })
   })
 
   it('is advised after a 404 of a list to check its arguments, and not to read that list', async () => {

@@ -71,7 +71,7 @@ describe('unified resources as tools', () => {
     const client = await connectClient(await createServer(UNIFIED), 'modern')
     upstream.script({ request: 'GET /jobs?limit=20', answer: { status: 403, json: { error: 'no scope' } } })
     expect((await callTool(client, 'list_ats_jobs', {})).structured).toEqual({
-      error: { type: 'forbidden', status: 403, message: 'no scope' },
+      error: { type: 'forbidden', status: 403, message: 'no scope', log_id: expect.any(String) },
     })
   })
 

@@ -10,7 +10,7 @@ import { seedChain } from '../support/seed.ts'
 const ROUNDS = caseCount(1, 3)
 const WRITERS = 4
 /** The kill comes somewhere among this many acknowledged writes. */
-const WRITES_MAX = 120
+const WRITES_MAX = caseCount(40, 120)
 
 describe('SIGKILL of the whole process tree during writes', () => {
   it('loses no acknowledged write, and the next start succeeds', async () => {

@@ -1,15 +1,18 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { someCases } from '../support/case-count.ts'
 import { preparedDataDir } from '../support/prepared-data-dir.ts'
 import { removeDataDir, startProduct } from '../support/product.ts'
 import { expectJson } from '../support/rest.ts'
 
+const STARTED_AS: readonly (readonly [what: string, command: readonly string[] | undefined])[] = [
+  ['the process itself', undefined],
+  ['the npm that runs it, which does not forward signals', ['npm', 'start']],
+]
+
 describe('stopping', () => {
-  it.each([
-    ['the process itself', undefined],
-    ['the npm that runs it, which does not forward signals', ['npm', 'start']],
-  ])('by SIGTERM to %s ends the server and its database', async (_, command) => {
+  it.each(someCases(STARTED_AS, 1))('by SIGTERM to %s ends the server and its database', async (_, command) => {
     const dataDir = preparedDataDir()
     onTestFinished(() => removeDataDir(dataDir))
     const product = await startProduct({ dataDir, ...(command === undefined ? {} : { command }) })

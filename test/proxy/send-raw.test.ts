@@ -26,7 +26,7 @@ async function ask(request: JsonObject, responseBytesMax = 1_000): Promise<Token
   })
   const responses: TokenResponse[] = []
   const send = async (method: MethodPlan, scope: TemplateScope) => {
-    const response = await sendRaw(http, method, scope, { timeoutMs: 5_000, responseBytesMax, owner: 'one' })
+    const response = await sendRaw(http, method, scope, { timeoutMs: 60_000, responseBytesMax, owner: 'one' })
     responses.push(response)
     return response
   }

@@ -287,7 +287,7 @@ async function reasonOf(work: Promise<unknown>): Promise<string> {
 }
 
 describe('in any order of events', () => {
-  it('the queue is where a model of it is, and everything comes to an end', { timeout: 180_000 }, async () => {
+  it('the queue is where a model of it is, and everything comes to an end', async () => {
     const tenant = await createTenant(database, ACCOUNTS)
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {

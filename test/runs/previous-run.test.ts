@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { newId } from '../../src/base/index.ts'
 import { query } from '../../src/database/database.ts'
 import { advancePreviousRuns, findPreviousRunDates, PREVIOUS_RUNS_MAX } from '../../src/runs/sql/previous-run.ts'
+import { someCases } from '../support/case-count.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -23,10 +24,12 @@ function subject(triggerId: string | null) {
   }
 }
 
-it.each([
+const SUBJECTS: readonly (readonly [what: string, triggerId: string | null])[] = [
   ['a trigger whose arguments change with each run', newId()],
   ['runs without a trigger', null],
-])('of %s the states that moved last are kept', async (_, triggerId) => {
+]
+
+it.each(someCases(SUBJECTS, 1))('of %s the states that moved last are kept', async (_, triggerId) => {
   const { key, advance, count } = subject(triggerId)
   const other = subject(triggerId)
   await other.advance(0, 5, new Date('2026-01-01T00:00:00Z'))

@@ -9,6 +9,7 @@ import { RUN_DAY_TABLES } from '../../src/runs/sql/days.ts'
 import { getTrigger, listTicks } from '../../src/schedules/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
 import { clearTriggers, TriggerFixture } from '../schedules/trigger-fixture.ts'
+import { someCases } from '../support/case-count.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'
 
@@ -80,7 +81,7 @@ describe('retention', () => {
     await expect(getRun(database.pool, at.tenant.environmentId, run.id)).rejects.toThrow('RESOURCE_NOT_FOUND')
   })
 
-  it.each([
+  const unfinished: readonly (readonly [what: string, prepare: () => Promise<void>])[] = [
     ['waits', async () => {}],
     ['is held', async () => void (await at.claim())],
     [
@@ -90,7 +91,8 @@ describe('retention', () => {
         if (run !== undefined) await at.queue.settle([{ ...run, outcome: { kind: 'rate_limited', afterMs: DAY_MS } }])
       },
     ],
-  ])('keeps the day of a run that %s until the run is over', async (_, prepare) => {
+  ]
+  it.each(someCases(unfinished, 1))('keeps the day of a run that %s until the run is over', async (_, prepare) => {
     await at.create({ cronExpression: '0 12 * * *' })
     await clock.advance(10_000)
     await at.fire()

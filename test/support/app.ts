@@ -1,15 +1,17 @@
 import { afterAll } from 'vitest'
-import { type Api, createApi } from '../../src/api-process.ts'
-import type { Clock } from '../../src/base/index.ts'
+import type { Api } from '../../src/api-process.ts'
+import { type Clock, systemClock } from '../../src/base/index.ts'
 import { readConfig } from '../../src/config.ts'
 import { createContainer } from '../../src/container.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing, type SecretStore } from '../../src/secrets/index.ts'
+import type { SecretStore } from '../../src/secrets/index.ts'
 import type { Logger } from '../../src/telemetry/index.ts'
 import { silentLogger } from '../../src/telemetry/logger.ts'
-import { bootstrap, type FirstStart } from '../../src/tenancy/index.ts'
+import type { FirstStart } from '../../src/tenancy/index.ts'
 import { createWorkerProcess, type WorkerProcess } from '../../src/worker-process.ts'
+import { startApiInProcess } from './api-in-process.ts'
 import { type Client, createClient, PROTOCOLS, type Protocol, type Sender } from './client.ts'
 import { type TestDatabase, testDatabase } from './database.ts'
+import { manualClock } from './manual-clock.ts'
 
 /** The API on a real port over a database of its own. */
 export interface TestApp {
@@ -38,7 +40,8 @@ export interface TestApp {
 const CONFIG = { PATCHBAY_PORT: '0', PATCHBAY_RATE_LIMIT: '0', PATCHBAY_RATE_LIMIT_ADDRESS: '0' }
 
 /**
- * Starts the API for one test file, without workers: nothing happens that a test did not ask for.
+ * Starts the API for one test file, without workers: nothing happens that a test did not ask for. With a rate limit its clock
+ * stands still, so that no window ends however busy the machine is.
  *
  * @param settings environment variables over those of all tests
  * @param given an empty database, such as one with a clock. Absent: a new one
@@ -48,33 +51,28 @@ export async function startTestApp(
   given?: TestDatabase['database'],
 ): Promise<TestApp> {
   const database = given ?? (await testDatabase()).database
-  const first = await bootstrap(database)
-  if (first === undefined) throw new Error('the template database is not empty')
-  const secrets = createSecretStore(parseKeyRing(generateKeyRingText('test')))
-  const storage = { database, secrets, embedded: undefined, [Symbol.asyncDispose]: async () => {} }
   const config = readConfig({ ...CONFIG, ...settings })
-  const container = createContainer({ config, storage, logger: defectsToConsole })
-  const process = { config, container, logger: defectsToConsole }
+  const isLimited = config.rateLimitRequests > 0 || config.rateLimitAddress > 0
+  const clock = isLimited ? manualClock(new Date()) : systemClock
   const workers: WorkerProcess[] = []
   const onWebhookReceived = () => {
     for (const worker of workers) worker.wakeInbound()
   }
-  const api = createApi({ ...process, onWebhookReceived })
-  const { url } = await api.listen()
+  const api = await startApiInProcess(database, config, defectsToConsole, { clock, onWebhookReceived })
+  const { url, first, storage, container } = api
   const open: Client[] = []
   afterAll(async () => {
     for (const client of open) client.close()
     await api[Symbol.asyncDispose]()
-    await container[Symbol.asyncDispose]()
   })
   const client = (wire: Protocol, sender: Sender = { token: first.environmentToken }) => {
     const created = createClient(wire, url, sender)
     open.push(created)
     return created
   }
-  const startWorker: TestApp['startWorker'] = (also = {}, clock = undefined, logger = process.logger) => {
+  const startWorker: TestApp['startWorker'] = (also = {}, clock = undefined, logger = defectsToConsole) => {
     const config = readConfig({ ...CONFIG, ...settings, ...also })
-    const isSameProcess = clock === undefined && logger === process.logger && Object.keys(also).length === 0
+    const isSameProcess = clock === undefined && logger === defectsToConsole && Object.keys(also).length === 0
     const own = isSameProcess ? undefined : createContainer({ config, storage, logger, clock })
     const worker = createWorkerProcess({ config, container: own ?? container, logger })
     workers.push(worker)
@@ -86,6 +84,7 @@ export async function startTestApp(
     return worker
   }
   const clients = (sender?: Sender) => PROTOCOLS.map((wire) => client(wire, sender))
+  const { secrets } = storage
   return { url, database, secrets, routes: api.routes, first, client, clients, startWorker }
 }
 

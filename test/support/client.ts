@@ -73,7 +73,7 @@ interface Transport {
   close(): void
 }
 
-const DEADLINE_MS = 15_000
+const DEADLINE_MS = 60_000
 
 function headersOf({ token, environment, headers }: Sender): Readonly<Record<string, string>> {
   return {

@@ -13,7 +13,6 @@ export interface CommandResult {
   readonly exitCode: number | null
   readonly stdout: string
   readonly stderr: string
-  readonly ms: number
 }
 
 /** `patchbay …` as a process of its own. */
@@ -24,7 +23,6 @@ export class CommandProcess implements AsyncDisposable {
   #stderr = ''
 
   constructor(args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
-    const begun = performance.now()
     this.child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), ...args], {
       cwd: ROOT,
       env: { ...bareEnvironment(), ...environment },
@@ -33,9 +31,7 @@ export class CommandProcess implements AsyncDisposable {
     this.child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()))
     this.child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()))
     this.ended = new Promise((resolve) =>
-      this.child.once('close', (exitCode) =>
-        resolve({ exitCode, stdout: this.#stdout, stderr: this.#stderr, ms: performance.now() - begun }),
-      ),
+      this.child.once('close', (exitCode) => resolve({ exitCode, stdout: this.#stdout, stderr: this.#stderr })),
     )
   }
 
@@ -72,14 +68,13 @@ export async function runInProcess(
   args: readonly string[],
   environment: NodeJS.ProcessEnv = {},
 ): Promise<CommandResult> {
-  const begun = performance.now()
   const [stdout, stderr] = [process.stdout, process.stderr].map((stream) =>
     vi.spyOn(stream, 'write').mockReturnValue(true),
   )
   try {
     const exitCode = await runCommand(args, { ...bareEnvironment(), ...environment })
     const [out = '', err = ''] = [stdout, stderr].map((each) => each?.mock.calls.map(([text]) => text).join(''))
-    return { exitCode, stdout: out, stderr: err, ms: performance.now() - begun }
+    return { exitCode, stdout: out, stderr: err }
   } finally {
     stdout?.mockRestore()
     stderr?.mockRestore()

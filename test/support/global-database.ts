@@ -19,6 +19,8 @@ declare module 'vitest' {
     }
     /** A data directory after its first start, which others are copied from. */
     dataDir: string
+    /** What that start wrote to its standard output, which was no terminal, and to standard error. */
+    firstOutput: string
   }
 }
 
@@ -35,18 +37,25 @@ interface Server {
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env.TEST_DATABASE_URL
-  const server =
-    given === undefined || given === '' ? await startOwn() : { url: given, isOwn: false, stop: async () => {} }
   const template = `patchbay_template_${randomBytes(6).toString('hex')}`
   const dataDir = temporaryDataDir()
-  await Promise.all([migrateNew(server.url, template), startOnce(dataDir)])
+  const ready = startMigrated(given === '' ? undefined : given, template)
+  const [server, firstOutput] = await Promise.all([ready, startOnce(dataDir)])
   project.provide('databases', { serverUrl: server.url, template, isOwn: server.isOwn })
   project.provide('dataDir', dataDir)
+  project.provide('firstOutput', firstOutput)
   return async () => {
     removeDataDir(dataDir)
     await dropDatabase(server.url, template)
     await server.stop()
   }
+}
+
+async function startMigrated(given: string | undefined, template: string): Promise<Server> {
+  const server = given === undefined ? await startOwn() : { url: given, isOwn: false, stop: async () => {} }
+  await using database = new Database({ target: { kind: 'url', url: await createDatabase(server.url, template) } })
+  await migrate(database)
+  return server
 }
 
 /** Durability is off: these databases die with the run. Tests that kill the server start their own. */
@@ -65,12 +74,8 @@ async function startOwn(): Promise<Server> {
   }
 }
 
-async function startOnce(dataDir: string): Promise<void> {
+async function startOnce(dataDir: string): Promise<string> {
   const product = await startProduct({ dataDir })
   await product.stop()
-}
-
-async function migrateNew(serverUrl: string, name: string): Promise<void> {
-  await using database = new Database({ target: { kind: 'url', url: await createDatabase(serverUrl, name) } })
-  await migrate(database)
+  return product.output()
 }

@@ -1,5 +1,7 @@
 import type { DescMethodUnary, DescService } from '@bufbuild/protobuf'
 import { ApiTokenService } from '../../gen/patchbay/v1/api_token_service_pb.ts'
+import { AuditService } from '../../gen/patchbay/v1/audit_service_pb.ts'
+import { CallLogService } from '../../gen/patchbay/v1/call_log_service_pb.ts'
 import { CatalogService } from '../../gen/patchbay/v1/catalog_service_pb.ts'
 import { DaemonService } from '../../gen/patchbay/v1/daemon_service_pb.ts'
 import { EnvironmentIntegrationService } from '../../gen/patchbay/v1/environment_integration_service_pb.ts'
@@ -44,12 +46,14 @@ export const SERVICES: readonly DescService[] = [
   WebhookService,
   EventService,
   InboundEventService,
+  CallLogService,
   TaskService,
   ProxyService,
   UnifiedModelService,
   UnifiedMappingService,
   UnifiedService,
   ToolServerService,
+  AuditService,
 ]
 
 /** What a kind of resource lets clients do, for tests that hold of all kinds. */
@@ -101,7 +105,7 @@ export const KINDS: readonly ResourceKind[] = [
     noun: 'api_token',
     token: 'team',
     create: ApiTokenService.method.createApiToken,
-    createRequest: () => ({ kind: 'team', name: freshName('token') }),
+    createRequest: () => ({ kind: 'team', name: freshName('token'), preset: 'full' }),
     otherCreate: { name: 'other' },
     get: ApiTokenService.method.getApiToken,
     list: ApiTokenService.method.listApiTokens,
@@ -292,6 +296,8 @@ const FOREIGN_IDS = [
   'CreateLinkTokenRequest.tenant_id',
   'ListLinkTokensRequest.tenant_id',
   'CallRequest.id',
+  'ListAuditEntriesRequest.target_id',
+  'ListCallLogEntriesRequest.cause_id',
   'CreateToolServerRequest.tenant_id',
   'ListToolServersRequest.tenant_id',
   'UnifiedServiceCallRequest.id',

@@ -96,6 +96,7 @@ export async function createApiTenant(app: SeedTarget): Promise<Tenant> {
     kind: 'team',
     team_id: teamId,
     name: 'admin',
+    preset: 'full',
   })
   const teamToken = String(forTeam.token)
   return { teamId, teamToken, ...(await createApiEnvironment(app, teamToken)) }
@@ -109,7 +110,7 @@ export async function createApiEnvironment(
   const admin = app.client('connect', { token: teamToken })
   const environment = await admin.ok(EnvironmentService.method.createEnvironment, { name: freshName('environment') })
   const environmentId = environment.id
-  const request = { kind: 'environment', environment_id: environmentId, name: 'application' }
+  const request = { kind: 'environment', environment_id: environmentId, name: 'application', preset: 'full' }
   const forEnvironment = await admin.ok(ApiTokenService.method.createApiToken, request)
   return { environmentId, environmentToken: String(forEnvironment.token) }
 }
@@ -168,7 +169,11 @@ export async function seedTenant(app: SeedTarget, tenant: Tenant): Promise<Seede
     integration_name: String(integration.name),
     config: {},
   })
-  const apiTokenId = await idOf(team, ApiTokenService.method.createApiToken, { kind: 'team', name: 'spare' })
+  const apiTokenId = await idOf(team, ApiTokenService.method.createApiToken, {
+    kind: 'team',
+    name: 'spare',
+    preset: 'full',
+  })
   return {
     ...tenant,
     integrationId,

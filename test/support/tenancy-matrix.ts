@@ -33,6 +33,7 @@ export interface TenancyFixture extends SeededTenant, History {
 export interface History {
   readonly deliveryId: string
   readonly inboundEventId: string
+  readonly callLogEntryId: string
 }
 
 /** Makes a delivery of an event of the tenant, as the dispatcher does, and a request of a third party. */
@@ -57,7 +58,21 @@ export async function addHistory(database: Database, tenant: SeededTenant): Prom
       installationId: tenant.environmentIntegrationId,
     },
   )
-  return { deliveryId, inboundEventId }
+  const callLogEntryId = newId()
+  await execute(
+    pool,
+    `insert into call_log_entry (environment_id, id, integrated_account_id, environment_integration_id, resource, method,
+       http_method, url, class, started_at, total_ms, attempt, bytes_sent, bytes_received, cause, cause_id)
+     values (:environmentId, :callLogEntryId, :accountId, :installationId, 'rare', 'list', 'GET', 'https://api.example.com/',
+       'error', now(), 1, 1, 0, 0, 'run', 'rare')`,
+    {
+      environmentId,
+      callLogEntryId,
+      accountId: tenant.integratedAccountId,
+      installationId: tenant.environmentIntegrationId,
+    },
+  )
+  return { deliveryId, inboundEventId, callLogEntryId }
 }
 
 /** What a second page of a list takes, where no call of `seedTenant` makes two of it. */
@@ -71,6 +86,9 @@ export async function addSecondRows({ pool }: Database, world: SeededTenant): Pr
     `insert into tool_server_call
        (environment_id, id, tool_server_id, tool, token_hint, error_type, duration_ms, result_bytes, is_dry_run)
      select :environmentId, id, :toolServerId, 'tool', '', '', 1, 1, false from unnest(:ids::uuid[]) as made (id)`,
+    `insert into call_log_entry (environment_id, id, resource, method, http_method, url, class, started_at, total_ms, attempt,
+       bytes_sent, bytes_received, cause)
+     select :environmentId, id, '', '', 'GET', '', 'success', now(), 1, 1, 0, 0, 'call' from unnest(:ids::uuid[]) as made (id)`,
   ]
   const parameters = { environmentId, integrationId, triggerId, toolServerId, ids: [newId(), newId()] }
   for (const statement of statements) await execute(pool, statement, parameters)
@@ -114,11 +132,16 @@ export function isOfEnvironment({ key }: IdLocation): boolean {
 /** Names another team on purpose: who may install an integration. */
 const OTHER_TEAMS = ['CreateIntegrationGrant.team_id', 'DeleteIntegrationGrant.team_id']
 
+/** The account of a limited token, within a message that has other limits too; `token-limits.test.ts` names a foreign one. */
+const TOKEN_LIMIT = 'CreateApiToken.limits.integrated_account_id'
+
 /** Filters of a task, whose answer has an id and times of its own; `inbound-event.test.ts` shows what it leaves alone. */
 const TASK_FILTERS = ['ReplayInboundEvents.source_id', 'ReplayInboundEvents.integrated_account_id']
 
 /** Which resource a field names, by its own name; `id` names the resource of the RPC or of the service. */
 const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
+  'CallLogService.id': 'callLogEntryId',
+  actor_id: 'apiTokenId',
   team_id: 'teamId',
   environment_id: 'environmentId',
   integration_id: 'integrationId',
@@ -129,6 +152,7 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
   trigger_id: 'syncJobCronTriggerId',
   daemon_id: 'daemonId',
   run_id: 'heldRunId',
+  sync_job_run_id: 'syncJobRunId',
   lease_id: 'leaseId',
   subject_id: 'integratedAccountId',
   event_id: 'eventId',
@@ -154,7 +178,10 @@ const KEYS: Readonly<Record<string, keyof TenancyFixture>> = {
 }
 
 /** Identifiers that the client chooses. */
-const OWN_IDS = ['request_id']
+const OWN_IDS = ['request_id', 'log_id']
+
+/** What the request log of the caller's environment names as the cause: it is not looked up, and finds nothing. */
+const LOG_LABEL = 'ListPages.sync_job_run_id'
 
 /**
  * Every field of every request of the contract that the rules say is a uuid, found in the descriptors: a new operation or
@@ -172,7 +199,10 @@ export function idLocations(): readonly IdLocation[] {
         key: keyOf(method, path),
       })),
     ),
-  ).filter(({ name }) => !OTHER_TEAMS.includes(name) && !TASK_FILTERS.includes(name))
+  ).filter(
+    ({ name }) =>
+      name !== LOG_LABEL && !OTHER_TEAMS.includes(name) && !TASK_FILTERS.includes(name) && name !== TOKEN_LIMIT,
+  )
 }
 
 function uuidPaths({ fields, typeName }: DescMessage): readonly (readonly string[])[] {
@@ -221,7 +251,7 @@ const VALUES: Readonly<Record<string, () => Json>> = {
 
 /** Operations that need more than their required fields to get as far as looking an id up. */
 const MORE: Readonly<Record<string, () => JsonObject>> = {
-  CreateApiToken: () => ({ kind: 'environment' }),
+  CreateApiToken: () => ({ kind: 'environment', preset: 'full' }),
   CreateUnifiedModel: () => ({ name: freshName('model').replaceAll('-', '_') }),
   CheckUnifiedModel: () => ({ name: freshName('model').replaceAll('-', '_') }),
   CreateSyncJobCronTrigger: () => ({ daemon_group_key: 'group' }),

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { CallLogService } from '../../gen/patchbay/v1/call_log_service_pb.ts'
 import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
@@ -12,6 +13,7 @@ import { runCommand } from '../../src/cli/index.ts'
 import { execute } from '../../src/database/database.ts'
 import { startDaemon } from '../daemon-runner/support/running-daemon.ts'
 import { startTestApp } from '../support/app.ts'
+import { someCases } from '../support/case-count.ts'
 import { findBodyProblem } from '../support/event-schemas.ts'
 import { type ListeningLogger, listeningLogger } from '../support/listening-logger.ts'
 import { expectJson, type JsonAnswer } from '../support/rest.ts'
@@ -117,7 +119,7 @@ const FAILURES: Readonly<Record<string, FailingListing>> = {
     isFatal: true,
   },
 }
-const NAMES = Object.keys(FAILURES)
+const NAMES = someCases(Object.keys(FAILURES), 4)
 const DESTINATIONS = ['webhook', 'daemon'] as const
 
 const app = await startTestApp({ PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' })
@@ -238,7 +240,7 @@ beforeAll(async () => {
       : daemon.logged('a run ended here', { run_id: id }),
   )
   await Promise.all(ended)
-}, 60_000)
+})
 
 describe.each(DESTINATIONS)('the run of a %s', (destination) => {
   describe.each(NAMES)('that meets %s', (name) => {
@@ -259,6 +261,8 @@ describe.each(DESTINATIONS)('the run of a %s', (destination) => {
           method: 'list',
           parent: { resource: `orders_${index}`, id: order, path: `orders_${index}/${order}` },
           request: `GET ${path}`,
+          // What could not be built was not sent.
+          ...(failure.missing === undefined ? { log_id: expect.any(String) } : {}),
         },
       }
     }
@@ -275,6 +279,21 @@ describe.each(DESTINATIONS)('the run of a %s', (destination) => {
             },
       )
       expect(JSON.stringify(run)).not.toContain(SECRET)
+    })
+
+    it('leads to the entry of the failed request, which names the run', async () => {
+      const { id, order, isFatal, failure } = found()
+      if (failure.missing !== undefined) return
+      const run = await client.ok(SyncJobRunService.method.getSyncJobRun, { id })
+      const [, stats] = run.resource_stats as readonly { readonly errors: readonly JsonObject[] }[]
+      const error = isFatal ? (run.error as JsonObject) : stats?.errors[0]
+      const logId = String(error?.log_id)
+      const entry = await client.ok(CallLogService.method.getCallLogEntry, { id: logId })
+      expect(entry).toMatchObject({
+        cause: 'run',
+        cause_id: id,
+        url: expect.stringContaining(`/orders/${order}/lines`),
+      })
     })
 
     it('says so in the event of its end', async () => {
@@ -294,7 +313,7 @@ describe.each(DESTINATIONS)('the run of a %s', (destination) => {
     })
 
     it('says so on the command line', async () => {
-      const { id, error, order, path } = found()
+      const { id, error, order, path, failure } = found()
       let printed = ''
       vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
         printed += text
@@ -304,7 +323,7 @@ describe.each(DESTINATIONS)('the run of a %s', (destination) => {
       vi.restoreAllMocks()
       const line = printed.split('\n').find((each) => each.includes(`${error.reason}: `))
       expect(line).toEqual(error.message)
-      expect(line).toContain(`(of ${error.parent.path}, GET ${path})`)
+      expect(line).toContain(`(of ${error.parent.path}, GET ${path}${failure.missing === undefined ? ', log ' : ')'}`)
       expect(printed).not.toContain('no_cursor')
       expect(line).toContain(order)
     })

@@ -9,6 +9,7 @@ export const NO_UNIFIED: Pick<Parameters<typeof executeWebhookRun>[0], 'unified'
   unified: {
     proxy: { call: unused, pages: unused, preview: unused },
     evaluator: { evaluate: unused, evaluateAll: unused },
+    clock: { now: unused },
   },
   mappings: { find: unused },
 }

@@ -58,7 +58,7 @@ async function windowsOf({ references, budget, windowSeconds, isKilled }: World)
     return { body: { items, next: page === 0 ? 'c1' : null } }
   })
   const source = createAccountSource(
-    { proxy, unified: { proxy, evaluator }, findMapping: async () => mapping },
+    { proxy, unified: { proxy, evaluator, clock }, findMapping: async () => mapping },
     SHOP_PLAN,
     ACCOUNT,
   )

@@ -30,7 +30,7 @@ it('a job template reads the variables that the API shows, and no record holds o
   const asked = unifiedRequestOf(request, mapping, new AbortController().signal)
   const steps: unknown[] = []
   for await (const step of unifiedPages(
-    { proxy, evaluator } as never,
+    { proxy, evaluator, clock: { now: () => new Date(0) } } as never,
     { plan: SHOP_PLAN, access, mapping } as never,
     asked,
     null,

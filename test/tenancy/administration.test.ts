@@ -28,12 +28,12 @@ import { contendForRows } from '../support/row-contention.ts'
 const { database } = await testDatabase()
 const tx = database.pool
 const first = (await bootstrap(database))!
-const operator = { teamId: first.teamId, isOperator: true }
+const operator = { teamId: first.teamId, isOperator: true, scopes: undefined }
 const page = { before: undefined, limit: 100 }
 
 async function newTeam(name = 'customer') {
   const team = await createTeam(tx, operator, { name })
-  return { team, actor: { teamId: team.id, isOperator: false } }
+  return { team, actor: { teamId: team.id, isOperator: false, scopes: undefined } }
 }
 
 /** Deletes what these tests create, and records the calls. */
@@ -142,7 +142,9 @@ describe('updateTeam', () => {
 describe('deleteTeam', () => {
   it('deletes an empty team with its tokens and makes its secrets unreadable', async () => {
     const { team } = await newTeam()
-    await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', teamId: team.id, name: 't' }))
+    await database.transaction((tx) =>
+      createApiToken(tx, operator, { kind: 'team', teamId: team.id, name: 't', scopes: { preset: 'full' } }),
+    )
     const { calls, deps } = recordingContents()
     await database.transaction((each) => deleteTeam(deps, each, operator, { id: team.id }))
     await expect(getTeam(tx, operator, team.id)).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
@@ -307,7 +309,7 @@ describe('deleteEnvironment', () => {
 describe('createApiToken', () => {
   it('shows the token once and keeps only its end', async () => {
     const { apiToken, token } = await database.transaction((tx) =>
-      createApiToken(tx, operator, { kind: 'team', name: 'ci' }),
+      createApiToken(tx, operator, { kind: 'team', name: 'ci', scopes: { preset: 'full' } }),
     )
     expect(token).toMatch(/^pbt_/)
     expect(JSON.stringify(await getApiToken(tx, first.teamId, apiToken.id))).not.toContain(token.slice(4, -4))
@@ -315,7 +317,12 @@ describe('createApiToken', () => {
   })
 
   it('binds an environment token to an environment of the team', async () => {
-    const input = { kind: 'environment', environmentId: first.environmentId, name: 'app' } as const
+    const input = {
+      kind: 'environment',
+      environmentId: first.environmentId,
+      name: 'app',
+      scopes: { preset: 'full' },
+    } as const
     const { apiToken, token } = await database.transaction((tx) => createApiToken(tx, operator, input))
     expect(token).toMatch(/^pbe_/)
     expect(apiToken).toMatchObject({ kind: 'environment', environmentId: first.environmentId })
@@ -324,7 +331,7 @@ describe('createApiToken', () => {
   it('lets the operator make one for another team', async () => {
     const { team } = await newTeam()
     const { apiToken } = await database.transaction((tx) =>
-      createApiToken(tx, operator, { kind: 'team', teamId: team.id, name: 'first' }),
+      createApiToken(tx, operator, { kind: 'team', teamId: team.id, name: 'first', scopes: { preset: 'full' } }),
     )
     expect(apiToken.teamId).toBe(team.id)
   })
@@ -334,7 +341,7 @@ describe('createApiToken', () => {
     const make = (
       who: typeof actor,
       what: { kind: 'team'; teamId: string } | { kind: 'environment'; environmentId: string },
-    ) => database.transaction((tx) => createApiToken(tx, who, { ...what, name: 'x' }))
+    ) => database.transaction((tx) => createApiToken(tx, who, { ...what, name: 'x', scopes: { preset: 'full' } }))
     const reasonOf = (promise: Promise<unknown>) => promise.then(String, (failure) => failure.reason)
     expect(await reasonOf(make(actor, { kind: 'team', teamId: first.teamId }))).toBe('OPERATOR_TEAM_REQUIRED')
     expect(await reasonOf(make(operator, { kind: 'team', teamId: newId() }))).toBe('RESOURCE_NOT_FOUND')
@@ -346,7 +353,9 @@ describe('createApiToken', () => {
 describe('listApiTokens', () => {
   it("lists the team's, revoked ones included, and no other's", async () => {
     const { team, actor } = await newTeam()
-    const { apiToken } = await database.transaction((tx) => createApiToken(tx, actor, { kind: 'team', name: 'a' }))
+    const { apiToken } = await database.transaction((tx) =>
+      createApiToken(tx, actor, { kind: 'team', name: 'a', scopes: { preset: 'full' } }),
+    )
     const revoked = await database.transaction((tx) => revokeApiToken(tx, team.id, apiToken.id))
     expect(await listApiTokens(tx, team.id, page)).toEqual([revoked])
     expect(await listApiTokens(tx, team.id, { before: apiToken.id, limit: 9 })).toEqual([])
@@ -355,7 +364,9 @@ describe('listApiTokens', () => {
 
 describe('updateApiToken', () => {
   it('renames and moves the expiry, and changes nothing when nothing is given', async () => {
-    const { apiToken } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'a' }))
+    const { apiToken } = await database.transaction((tx) =>
+      createApiToken(tx, operator, { kind: 'team', name: 'a', scopes: { preset: 'full' } }),
+    )
     const { id } = apiToken
     expect(await updateApiToken(tx, first.teamId, { id })).toEqual(apiToken)
     const expiresAt = new Date('2030-01-01T00:00:00Z')
@@ -364,7 +375,9 @@ describe('updateApiToken', () => {
   })
 
   it('rejects another version and does not find one of another team', async () => {
-    const { apiToken } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'a' }))
+    const { apiToken } = await database.transaction((tx) =>
+      createApiToken(tx, operator, { kind: 'team', name: 'a', scopes: { preset: 'full' } }),
+    )
     const { team } = await newTeam()
     const { id } = apiToken
     const stale = updateApiToken(tx, first.teamId, { id, name: 'b', version: 9 })
@@ -376,14 +389,18 @@ describe('updateApiToken', () => {
 
 describe('revokeApiToken', () => {
   it('keeps the first moment when repeated', async () => {
-    const { apiToken } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'a' }))
+    const { apiToken } = await database.transaction((tx) =>
+      createApiToken(tx, operator, { kind: 'team', name: 'a', scopes: { preset: 'full' } }),
+    )
     const once = await database.transaction((tx) => revokeApiToken(tx, first.teamId, apiToken.id))
     expect(once).toMatchObject({ revokedAt: expect.any(Date), version: 2 })
     expect(await database.transaction((tx) => revokeApiToken(tx, first.teamId, apiToken.id))).toEqual(once)
   })
 
   it('does not find one of another team', async () => {
-    const { apiToken } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'a' }))
+    const { apiToken } = await database.transaction((tx) =>
+      createApiToken(tx, operator, { kind: 'team', name: 'a', scopes: { preset: 'full' } }),
+    )
     const { team } = await newTeam()
     const foreign = database.transaction((tx) => revokeApiToken(tx, team.id, apiToken.id))
     await expect(foreign).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
@@ -392,7 +409,9 @@ describe('revokeApiToken', () => {
 
 describe('deleteApiToken', () => {
   it('forgets it', async () => {
-    const { apiToken } = await database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 'a' }))
+    const { apiToken } = await database.transaction((tx) =>
+      createApiToken(tx, operator, { kind: 'team', name: 'a', scopes: { preset: 'full' } }),
+    )
     const input = { id: apiToken.id }
     await expect(
       database.transaction((tx) => deleteApiToken(tx, first.teamId, { ...input, version: 2 })),

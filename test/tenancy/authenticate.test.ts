@@ -18,13 +18,15 @@ import { authenticateText } from './authenticate-text.ts'
 const { database } = await testDatabase()
 const tx = database.pool
 const first = (await bootstrap(database))!
-const operator = { teamId: first.teamId, isOperator: true }
+const operator = { teamId: first.teamId, isOperator: true, scopes: undefined }
 const other = await createTeam(tx, operator, { name: 'other' })
 const otherEnvironment = await createEnvironment(tx, other.id, { name: 'theirs' })
 const second = await createEnvironment(tx, first.teamId, { name: 'second' })
 
 const teamToken = (expiresAt?: Date) =>
-  database.transaction((tx) => createApiToken(tx, operator, { kind: 'team', name: 't', expiresAt }))
+  database.transaction((tx) =>
+    createApiToken(tx, operator, { kind: 'team', name: 't', scopes: { preset: 'full' }, expiresAt }),
+  )
 
 describe('authentication', () => {
   it.each([

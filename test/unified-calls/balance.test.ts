@@ -9,7 +9,7 @@ import {
   mergeMappings,
   parseModel,
 } from '../../src/unified-calls/index.ts'
-import { ACCOUNT, type SeenRequest, SHOP_PLAN, scriptedProxy } from './engine-support.ts'
+import { ACCOUNT, CLOCK, type SeenRequest, SHOP_PLAN, scriptedProxy } from './engine-support.ts'
 
 const evaluator = createEvaluator()
 afterAll(() => evaluator[Symbol.asyncDispose]())
@@ -45,7 +45,9 @@ async function write(method: string, lines: Json): Promise<{ problems: string[];
   }
   const mapping = compileMapping(mergeMappings([{ layer: 'shipped', config }]), entries(), method)
   const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping }
-  const outcome = await catchFailure(() => callUnified({ proxy, evaluator }, target, { id: '1', body: { lines } }))
+  const outcome = await catchFailure(() =>
+    callUnified({ proxy, evaluator, clock: CLOCK }, target, { id: '1', body: { lines } }),
+  )
   const problems =
     outcome instanceof Failure ? outcome.violations.map(({ field, description }) => `${field} ${description}`) : []
   return { problems, seen }

@@ -16,6 +16,7 @@ import {
 import type { MappingWarning } from '../../src/unified-calls/mapping.ts'
 import {
   ACCOUNT,
+  CLOCK,
   customers,
   planOf,
   type ScriptedAnswer,
@@ -52,7 +53,7 @@ async function callMethod(
 ): Promise<Call> {
   const { proxy, seen } = scriptedProxy(evaluator, answers)
   const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping: planOf(config, method) }
-  return { outcome: await callUnified({ proxy, evaluator }, target, request), seen }
+  return { outcome: await callUnified({ proxy, evaluator, clock: CLOCK }, target, request), seen }
 }
 
 async function failureOf(work: Promise<unknown>): Promise<Failure> {
@@ -80,6 +81,17 @@ describe('a list', () => {
     expect(seen).toEqual([{ method: 'GET', path: '/people?limit=1', body: undefined }])
   })
 
+  it('has one time for all its expressions, that of its begin', async () => {
+    const { proxy, seen } = scriptedProxy(evaluator, [PEOPLE])
+    let readings = 0
+    const clock = { now: () => new Date(Date.UTC(2026, 0, 1, 0, 0, readings++)) }
+    const response = { fields: { id: 'id', name: '$called_at' } }
+    const mapping = planOf({ response, request: { query: { since: '$called_at', until: '$called_at' } } }, 'list')
+    const outcome = await callUnified({ proxy, evaluator, clock }, { plan: SHOP_PLAN, access: ACCOUNT, mapping }, {})
+    expect(seen[0]?.path).toContain('since=2026-01-01T00:00:00.000Z&until=2026-01-01T00:00:00.000Z')
+    expect(outcome).toMatchObject({ result: [{ name: '2026-01-01T00:00:00.000Z' }] })
+  })
+
   it('continues at its cursor', async () => {
     const first = await callMethod('list', LIST, {}, [PEOPLE])
     const cursor = first.outcome.kind === 'ok' ? first.outcome.page?.nextCursor : undefined
@@ -100,13 +112,13 @@ describe('a list', () => {
       path.includes('cursor=c2') ? { body: { items: [{ id: 2 }] } } : PEOPLE,
     )
     const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping: planOf(LIST) }
-    const steps = await collect(unifiedPages({ proxy, evaluator }, target, {}))
+    const steps = await collect(unifiedPages({ proxy, evaluator, clock: CLOCK }, target, {}))
     expect(steps).toMatchObject([
       { kind: 'page', records: [{ id: '1' }] },
       { kind: 'page', records: [{ id: '2' }], state: null },
     ])
     const state = steps[0]?.state ?? null
-    const resumed = await collect(unifiedPages({ proxy, evaluator }, target, {}, state))
+    const resumed = await collect(unifiedPages({ proxy, evaluator, clock: CLOCK }, target, {}, state))
     expect(resumed).toMatchObject([{ page: 2, records: [{ id: '2' }] }])
   })
 })
@@ -142,7 +154,7 @@ describe('steps after a list that is read page by page', () => {
       (request) => answer(request) ?? { body: PAGES[request.path] ?? { items: [] } },
     )
     const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping: planOf(config) }
-    const steps = await collect(unifiedPages({ proxy, evaluator }, target, {}, state))
+    const steps = await collect(unifiedPages({ proxy, evaluator, clock: CLOCK }, target, {}, state))
     return { steps, paths: seen.map(({ path }) => path) }
   }
 
@@ -211,7 +223,7 @@ describe('a rate limit in a list that is read page by page', () => {
           : { body: { items: [{ id: 1, owner: 7 }], next: 'c2' } }
       })
       const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping: planOf(config) }
-      const steps = await collect(unifiedPages({ proxy, evaluator }, target, { expand: ['owner'] }))
+      const steps = await collect(unifiedPages({ proxy, evaluator, clock: CLOCK }, target, { expand: ['owner'] }))
       expect(steps.map(({ kind, page }) => `${kind} ${page}`)).toEqual(['rate_limited 1', 'page 1', 'page 2'])
       expect(steps[1]).toMatchObject({ records: [{ id: '1', owner: { id: '7', name: 'Bo' } }] })
     },
@@ -373,7 +385,7 @@ describe('a write', () => {
         (at) => `${at} format`,
       ),
     ],
-    ['wrong lengths', 'update', { name: '' }, ['body.name min']],
+    ['wrong lengths', 'update', { name: '' }, ['body.name minLength']],
     [
       'a nested object without what it must have',
       'update',
@@ -387,6 +399,30 @@ describe('a write', () => {
     const failure = await failureOf(callMethod(method, { ...WRITE, enums }, { id: '9', body }))
     expect(failure.reason).toBe('INVALID_FIELD')
     expect(problemsOf(failure)).toEqual(wanted)
+  })
+
+  it('is checked in the words in which arguments are', async () => {
+    const body = { name: '', age: 1.5, tags: 'a', emails: [null], status: null, owner: {}, address: { zip: '1' } }
+    const { violations } = await failureOf(callMethod('update', WRITE, { id: '9', body }))
+    expect(violations.map(({ field, description }) => `${field} ${description}`)).toEqual([
+      'body.name must have at least 1 character',
+      'body.age must be integer, not number',
+      'body.tags must be array, not string',
+      'body.emails[0] must be object, not null',
+      'body.owner.id is required',
+      'body.address.zip is not a field of this resource; use remote_fields for what the model lacks',
+    ])
+  })
+
+  it('has one problem for each field that is wrong', async () => {
+    const tags = Array.from({ length: 1_001 }, () => 'a')
+    const failure = await failureOf(callMethod('update', WRITE, { id: '9', body: { id: null, status: 'x', tags } }))
+    expect(problemsOf(failure)).toEqual(['body.id read_only', 'body.status enum', 'body.tags maxItems'])
+  })
+
+  it('may have a number for an amount', async () => {
+    const { seen } = await callMethod('update', WRITE, { id: '9', body: { balance: 12.5, age: 3.0 } }, [CREATED])
+    expect(seen).toHaveLength(1)
   })
 
   it.each(['get', 'update', 'delete'])('or %s without an id is an error', async (method) => {
@@ -568,7 +604,11 @@ describe('expanded references', () => {
         path.startsWith('/users') ? { body: { items: [FRIEND] } } : { body: { id: 1, friends: ['b'], state: '?' } },
       )
       const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping: planOf(layers, 'get', references) }
-      const outcome = await callUnified({ proxy, evaluator }, target, { id: '1', expand: ['friends'], ...request })
+      const outcome = await callUnified({ proxy, evaluator, clock: CLOCK }, target, {
+        id: '1',
+        expand: ['friends'],
+        ...request,
+      })
       return outcome.kind === 'ok' ? (outcome.result as JsonObject) : {}
     }
     const layerOf = (layer: MappingPart['layer'], fields: Json): MappingPart => ({
@@ -640,7 +680,7 @@ describe('expanded references', () => {
     )
     const call = (includeSensitive: boolean) =>
       callUnified(
-        { proxy, evaluator },
+        { proxy, evaluator, clock: CLOCK },
         { plan: SHOP_PLAN, access: ACCOUNT, mapping },
         { id: '1', expand: ['owner'], includeSensitive },
       )
@@ -665,7 +705,10 @@ describe('a dry run', () => {
     const before = [{ name: 'me', type: 'request', resource: 'users', method: 'get', id: "'me'" }]
     const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping: planOf({ ...WRITE, before }, 'create') }
     const sample = { status: 201, headers: {}, body: { id: 9, label: 'Ada', state: 'A' } }
-    const preview = await previewUnified({ proxy, evaluator }, target, { body: { name: 'Ada', age: 1 }, sample })
+    const preview = await previewUnified({ proxy, evaluator, clock: CLOCK }, target, {
+      body: { name: 'Ada', age: 1 },
+      sample,
+    })
     expect(preview).toMatchObject({
       method: 'POST',
       url: 'https://api.test/people',

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { createEvaluator } from '../../src/expressions/index.ts'
 import { unifiedPages } from '../../src/unified-calls/index.ts'
 import { caseCount } from '../support/case-count.ts'
-import { ACCOUNT, planOf, SHOP_PLAN, scriptedProxy } from './engine-support.ts'
+import { ACCOUNT, CLOCK, planOf, SHOP_PLAN, scriptedProxy } from './engine-support.ts'
 
 const evaluator = createEvaluator()
 afterAll(() => evaluator[Symbol.asyncDispose]())
@@ -25,7 +25,11 @@ async function readPage(references: number, budget: number) {
   })
   const request = { expand: ['owner'], page: { limit: 100 } }
   let windows = 1
-  for await (const step of unifiedPages({ proxy, evaluator }, { plan: SHOP_PLAN, access: ACCOUNT, mapping }, request)) {
+  for await (const step of unifiedPages(
+    { proxy, evaluator, clock: CLOCK },
+    { plan: SHOP_PLAN, access: ACCOUNT, mapping },
+    request,
+  )) {
     if (step.kind === 'page') return { windows, owners: step.records.map((record) => record) }
     if (step.kind !== 'rate_limited' || windows > 200) throw new Error(`${step.kind} in window ${windows}`)
     windows++

@@ -6,10 +6,10 @@ import { type Json, JsonNumber, type JsonObject, parseJson } from '../../src/bas
 import { createEvaluator, type Evaluator } from '../../src/expressions/index.ts'
 import { bodySchema, type MappingPart, mapRecords, mergeMappings, recordSchema } from '../../src/unified-calls/index.ts'
 import { caseCount } from '../support/case-count.ts'
-import { customers, planOf } from './engine-support.ts'
+import { CALLED_AT, customers, planOf } from './engine-support.ts'
 
 const RUNS = caseCount(40, 300)
-const SCOPE = { context: {} }
+const SCOPE = { calledAt: CALLED_AT, context: {} }
 
 let evaluator: Evaluator
 beforeAll(() => {

@@ -2,12 +2,12 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { Failure, type Json, JsonNumber, type JsonObject, parseJson, stringifyJson } from '../../src/base/index.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
 import { type MappingOptions, type MappingScope, mapRecords } from '../../src/unified-calls/index.ts'
-import { planOf } from './engine-support.ts'
+import { CALLED_AT, planOf } from './engine-support.ts'
 
 const evaluator = createEvaluator()
 afterAll(() => evaluator[Symbol.asyncDispose]())
 
-const SCOPE: MappingScope = { context: { region: 'eu' } }
+const SCOPE: MappingScope = { calledAt: CALLED_AT, context: { region: 'eu' } }
 
 async function mapOne(
   config: JsonObject,

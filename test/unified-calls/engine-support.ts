@@ -18,6 +18,12 @@ import {
 /** One for all proxies, as for all processes of a service. */
 const SEALER = createSealer()
 
+/** The clock of all calls. */
+export const CLOCK = { now: () => new Date('2026-01-01T00:00:00Z'), monotonicMs: () => 0, sleep: async () => {} }
+
+/** `$called_at` by that clock. */
+export const CALLED_AT = '2026-01-01T00:00:00.000Z'
+
 /** A model with every kind of field. */
 export const SHOP_MODEL: JsonObject = {
   name: 'shop',
@@ -148,7 +154,7 @@ export function scriptedProxy(
       stream: () => Promise.reject(new Error('unified calls do not stream')),
     },
     evaluator,
-    clock: { now: () => new Date('2026-01-01T00:00:00Z'), monotonicMs: () => 0, sleep: async () => {} },
+    clock: CLOCK,
     random: () => 0.5,
     sealer: SEALER,
   })

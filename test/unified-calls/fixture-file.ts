@@ -25,6 +25,8 @@ export interface FixtureCase {
   readonly remote_fields?: JsonObject
   /** Context of the account, over that of the golden file of the definition. */
   readonly context?: JsonObject
+  /** When the call begins; absent: any time. */
+  readonly called_at?: string
   /** Addresses of the public documentation that the responses follow. */
   readonly docs: string | readonly string[]
   /** What is sent and answered, in this order, all of it. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import { type Clock, isJsonObject, type Json, type JsonObject, systemClock } from '../../src/base/index.ts'
 import { findShippedMapping, findShippedModel } from '../../src/catalog/index.ts'
 import { compilePlan, type Plan, resolveConfig } from '../../src/definitions/index.ts'
 import type { EgressResponse } from '../../src/egress/index.ts'
@@ -21,9 +21,8 @@ import {
 } from '../../src/unified-calls/index.ts'
 import { readGoldenFile } from '../catalog/golden-file.ts'
 import { shipped } from '../catalog/shipped.ts'
+import { CLOCK } from './engine-support.ts'
 import type { CaseResult, FixtureCase, FixtureRequest } from './fixture-file.ts'
-
-const NOW = new Date('2026-01-01T00:00:00Z')
 
 /** By name of the resource, by name of the method or `*`: the configs of a shipped mapping. */
 type MappingResources = Readonly<Record<string, Readonly<Record<string, JsonObject>>>>
@@ -160,12 +159,12 @@ export async function runCase(
       stream: () => Promise.reject(new Error('unified calls do not stream')),
     },
     evaluator: evaluators.definition,
-    clock: { now: () => NOW, monotonicMs: () => 0, sleep: async () => {} },
+    clock: CLOCK,
     random: () => 0.5,
     nonce: () => 'n0nce',
   })
   const outcome = await callUnified(
-    { proxy, evaluator: evaluators.mapping },
+    { proxy, evaluator: evaluators.mapping, clock: clockOf(fixture) },
     {
       plan: definitionPlan(integration),
       access: accountOf(integration, fixture.context),
@@ -178,6 +177,11 @@ export async function runCase(
       `${requests.length} of ${fixture.exchanges.length} exchanges were used: ${JSON.stringify(requests)}`,
     )
   return { outcome, requests }
+}
+
+/** The present time, for cases that do not say when they are called: their results may not depend on it. */
+function clockOf({ called_at: calledAt }: FixtureCase): Pick<Clock, 'now'> {
+  return calledAt === undefined ? systemClock : { now: () => new Date(calledAt) }
 }
 
 function requestOf(fixture: FixtureCase): UnifiedRequest {

@@ -3,6 +3,7 @@ import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../src/catalog/i
 import { listInputPaths } from '../../src/expressions/index.ts'
 import type { InputPath } from '../../src/expressions/reads.ts'
 import { type MappingPlan, mapRecords } from '../../src/unified-calls/index.ts'
+import { CALLED_AT } from './engine-support.ts'
 import { readFixtures } from './fixture-file.ts'
 import { type Evaluators, mappedMethods, mappingPlan, methodConfig, recordsOf, runCase } from './harness.ts'
 
@@ -76,7 +77,7 @@ export async function mapRecord(
   record: Json,
 ): Promise<JsonObject | undefined> {
   const plan = planOf(model, integration, resource, method)
-  const scope = { context, filters }
+  const scope = { calledAt: CALLED_AT, context, filters }
   const { records } = await mapRecords({ evaluator: mapping }, plan, [record], scope, { includeSensitive: true })
   return records[0]
 }

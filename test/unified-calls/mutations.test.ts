@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { createEvaluator } from '../../src/expressions/index.ts'
 import type { InputPath } from '../../src/expressions/reads.ts'
-import { caseCount } from '../support/case-count.ts'
+import { caseCount, someCases } from '../support/case-count.ts'
 import { canonical, createInlineEvaluator, type Evaluators } from './harness.ts'
 import {
   MAPPED_RESOURCES,
@@ -24,7 +24,8 @@ afterAll(async () => {
   await evaluators.mapping[Symbol.asyncDispose]()
 })
 
-describe.each(MAPPED_RESOURCES)('%s', (_title, place) => {
+/** Each of them maps a record as often as it has places. */
+describe.each(someCases(MAPPED_RESOURCES, 12))('%s', (_title, place) => {
   const validate = outputValidator(place.model, place.resource, true)
 
   test.each([

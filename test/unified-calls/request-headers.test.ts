@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'vitest'
 import { createEvaluator } from '../../src/expressions/index.ts'
 import { buildCall, prepareRequest } from '../../src/unified-calls/build-call.ts'
 import type { UnifiedRequest } from '../../src/unified-calls/index.ts'
+import { CLOCK } from './engine-support.ts'
 import { accountOf, definitionPlan, mappingPlan } from './harness.ts'
 
 const evaluator = createEvaluator()
@@ -17,7 +18,7 @@ async function headersOf(
     plan: definitionPlan(integration),
     access: accountOf(integration),
   }
-  return (await buildCall({ evaluator }, target, request, prepareRequest(target, request))).headers
+  return (await buildCall({ evaluator }, target, request, prepareRequest({ clock: CLOCK }, target, request))).headers
 }
 
 // https://learn.microsoft.com/en-us/graph/aad-advanced-queries

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { catchFailure, Failure, type JsonObject } from '../../src/base/index.ts'
 import { prepareRequest, type UnifiedRequest } from '../../src/unified-calls/index.ts'
-import { planOf } from './engine-support.ts'
+import { CLOCK, planOf } from './engine-support.ts'
 import { definitionPlan, mappingPlan } from './harness.ts'
 
 const ACCESS = { id: 'account-1', isSandbox: false, credentials: {}, context: {}, environmentVariables: {} }
@@ -11,7 +11,7 @@ async function problemsOf(name: string, request: UnifiedRequest): Promise<string
   const [model = '', integration = '', resource = '', method = ''] = name.split('/')
   const mapping = mappingPlan(model, integration, resource, method)
   return await problemsWith(() =>
-    prepareRequest({ plan: definitionPlan(integration), access: ACCESS, mapping }, request),
+    prepareRequest({ clock: CLOCK }, { plan: definitionPlan(integration), access: ACCESS, mapping }, request),
   )
 }
 
@@ -96,7 +96,9 @@ describe('what an integration requires of a request', () => {
       filters: { owner: { ops: ['eq', 'in'], to: 'owner', required: true } },
     })
     const ask = (filters: UnifiedRequest['filters']) =>
-      problemsWith(() => prepareRequest({ plan: definitionPlan('github'), access: ACCESS, mapping }, { filters }))
+      problemsWith(() =>
+        prepareRequest({ clock: CLOCK }, { plan: definitionPlan('github'), access: ACCESS, mapping }, { filters }),
+      )
     expect(await ask([])).toEqual(['owner required'])
     expect(await ask([{ field: 'owner', op: 'like', value: 'a' }])).toEqual(['owner required'])
     expect(await ask([{ field: 'owner', op: 'in', value: ['a'] }])).toEqual([])

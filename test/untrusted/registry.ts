@@ -24,12 +24,15 @@ export const READERS: readonly Reader[] = [
 
 /** Readers without a row of their own, and why none is needed. */
 export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
+  'secrets/key-usage.ts#readKeyUsages': 'reads rows that this service wrote',
+  'secrets/key-usage.ts#checkProcesses': 'reads rows that this service wrote',
+  'secrets/sql/data-key.ts#readOthersUnderLock': 'reads rows that this service wrote',
+  'secrets/sql/rotation.ts#readRotationProgress': 'reads rows that this service wrote',
   'unified-calls/check-fixture.ts#checkFixtures': 'compares what parseFixture has read with a checked mapping',
   'unified-calls/check-fields.ts#checkFields': 'compares the settings of a checked mapping',
   'unified-calls/page-progress.ts#readProgress': 'reads what the service itself has stored, bounded then',
   'unified-calls/filters.ts#findFilterProblems': 'values that checkUnifiedQuery has read',
   'tool-servers/check-fields.ts#checkFields': 'fields that checkArguments has read',
-  'api/mcp-management/check-fields.ts#checkMessageFields': 'fields that checkArguments has read',
   'unified-calls/check-findings.ts#findMappingProblems':
     'a part of it is checkMapping, the rest compares a checked mapping',
   'unified-calls/check-requests.ts#checkRequests': 'compares the settings of a checked mapping',

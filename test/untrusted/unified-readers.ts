@@ -120,7 +120,8 @@ export const UNIFIED_READERS: readonly Reader[] = [
     read: async (input) => {
       const json = await parseJsonInSlices(input)
       const records = Array.isArray(json) ? (json as readonly Json[]) : [json]
-      return (await mapRecords({ evaluator }, PLAN, records, { context: {} })).records.length
+      return (await mapRecords({ evaluator }, PLAN, records, { calledAt: '2026-01-01T00:00:00.000Z', context: {} }))
+        .records.length
     },
     rejects: (error) => error instanceof JsonTextError,
     seeds: [JSON.stringify(RECORD), JSON.stringify([RECORD, { ...RECORD, status: 'A' }])],

@@ -1,8 +1,8 @@
 /**
- * `npm run test:vendors`: the golden requests and the schemas of shipped definitions against the documents of their vendors,
- * which npm packages and repositories have. The packages are those of this folder, which the first run installs; repositories
- * are read from `--documents DIR`, where each is checked out as `<owner>/<name>`: `--checkouts` prints the commands for it, with
- * the commits for which the exceptions hold. Names of definitions as arguments run these alone.
+ * `npm run test:vendors`: the golden requests, those for webhooks included, and the schemas of shipped definitions against the
+ * documents of their vendors, which npm packages and repositories have. The packages are those of this folder, which the first
+ * run installs; repositories are read from `--documents DIR`, where each is checked out as `<owner>/<name>`: `--checkouts` prints
+ * the commands for it, with the commits for which the exceptions hold. Names of definitions as arguments run these alone.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { JsonObject } from '../../src/base/index.ts'
 import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { type GoldenCall, readGoldenFile } from '../catalog/golden-file.ts'
+import { type GoldenCall, readGoldenFile, readSubscriptionCalls } from '../catalog/golden-file.ts'
 import { shipped } from '../catalog/shipped.ts'
 import { checkMethod } from './check-definition.ts'
 import { graphqlCheck } from './check-graphql.ts'
@@ -63,7 +63,7 @@ function compareVendor(name: string): boolean {
     console.log(JSON.stringify({ name, document: null, reason, ok: true }))
     return false
   }
-  const calls = readGoldenFile(name)?.calls ?? []
+  const calls = [...(readGoldenFile(name)?.calls ?? []), ...readSubscriptionCalls(name)]
   const results = compareCalls(name, source, documents, calls)
   const findings = [...new Set(results.flatMap((result) => result.findings))]
   const argued = exceptions[name] ?? []

@@ -10,7 +10,8 @@ afterAll(() => http[Symbol.asyncDispose]())
 async function exchangeWith(answer: ReceiverResponse) {
   await using receiver = await startReceiver(() => answer)
   const request = { headers: { 'accept-encoding': 'identity' }, body: Buffer.from('{}') }
-  return await sendDeliveryRequest({ http, clock: systemClock }, receiver.url, request, new AbortController().signal)
+  const target = { url: receiver.url, environmentId: 'one' }
+  return await sendDeliveryRequest({ http, clock: systemClock }, target, request, new AbortController().signal)
 }
 
 it('keeps status, headers and the first 16 KiB of a response', async () => {

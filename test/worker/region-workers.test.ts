@@ -82,12 +82,16 @@ async function addWork({ accountId, integrationName }: Awaited<ReturnType<typeof
   const { createSyncJobCronTrigger } = SyncJobCronTriggerService.method
   const triggerId = await idOf(client, createSyncJobCronTrigger, { ...plan, cron_expression: '0 0 1 1 *' })
   const runId = await idOf(client, SyncJobRunService.method.createSyncJobRun, plan)
-  await execute(app.database.pool, 'update trigger_schedule set next_fire_at = now() where trigger_id = :triggerId', {
-    triggerId,
-  })
-  await execute(app.database.pool, 'update account_token set due_at = now() where integrated_account_id = :accountId', {
-    accountId,
-  })
+  await execute(
+    app.database.pool,
+    `update trigger_schedule set next_fire_at = now() - interval '1 second' where trigger_id = :triggerId`,
+    { triggerId },
+  )
+  await execute(
+    app.database.pool,
+    `update account_token set due_at = now() - interval '1 second' where integrated_account_id = :accountId`,
+    { accountId },
+  )
   return {
     async expectDone() {
       await vi.waitFor(async () => {
@@ -138,4 +142,4 @@ it('workers of different regions activate, refresh, tick and run for the account
   app.startWorker({ PATCHBAY_REGION: 'wnam,enam' })
   await wnamWork.expectDone()
   expect(requestsOf('wnam').toSorted()).toEqual(['/items', '/items', '/me', '/token', '/token'])
-}, 120_000)
+})

@@ -16,11 +16,11 @@ async function addWork(region: string): Promise<void> {
   const at = new TriggerFixture(database, tenant, systemClock)
   const { id } = await at.create()
   const statements = [
-    `update integrated_account set region = :region, status = 'connecting', connecting_due_at = now() where id = :accountId`,
+    `update integrated_account set region = :region, status = 'connecting', connecting_due_at = now() - interval '1 second' where id = :accountId`,
     `insert into account_token (environment_id, integrated_account_id, region, due_at)
      values (:environmentId, :accountId, :region, now())`,
     `insert into account_removal (id, region, sealed, due_at) values (:accountId, :region, '', now())`,
-    'update trigger_schedule set region = :region, next_fire_at = now() where trigger_id = :id',
+    `update trigger_schedule set region = :region, next_fire_at = now() - interval '1 second' where trigger_id = :id`,
     `insert into run_queue (run_id, scheduled_for, environment_id, integrated_account_id, region, queue_group, fair_rank,
        available_at, attempt)
      values (:accountId, now(), :environmentId, :accountId, :region, 'webhook', 1, now(), 0)`,

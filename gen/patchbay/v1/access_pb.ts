@@ -12,7 +12,7 @@ import type { UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/access.proto.
  */
 export const file_patchbay_v1_access: GenFile = /*@__PURE__*/
-  fileDesc("ChhwYXRjaGJheS92MS9hY2Nlc3MucHJvdG8SC3BhdGNoYmF5LnYxKo4BCgZBY2Nlc3MSFgoSQUNDRVNTX1VOU1BFQ0lGSUVEEAASEQoNQUNDRVNTX1BVQkxJQxABEhAKDEFDQ0VTU19UT0tFThACEhYKEkFDQ0VTU19FTlZJUk9OTUVOVBADEg8KC0FDQ0VTU19URUFNEAQSHgoaQUNDRVNTX0VOVklST05NRU5UX09SX0xJTksQBTpNCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi0hwMgASgOMhMucGF0Y2hiYXkudjEuQWNjZXNzUgZhY2Nlc3M6NAoEY29zdBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLaHAyABKA1SBGNvc3RiBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("ChhwYXRjaGJheS92MS9hY2Nlc3MucHJvdG8SC3BhdGNoYmF5LnYxKo4BCgZBY2Nlc3MSFgoSQUNDRVNTX1VOU1BFQ0lGSUVEEAASEQoNQUNDRVNTX1BVQkxJQxABEhAKDEFDQ0VTU19UT0tFThACEhYKEkFDQ0VTU19FTlZJUk9OTUVOVBADEg8KC0FDQ0VTU19URUFNEAQSHgoaQUNDRVNTX0VOVklST05NRU5UX09SX0xJTksQBTpNCgZhY2Nlc3MSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi0hwMgASgOMhMucGF0Y2hiYXkudjEuQWNjZXNzUgZhY2Nlc3M6NgoFc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi4hwMgASgJUgVzY29wZTo0CgRjb3N0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtocDIAEoDVIEY29zdGIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call an RPC. Every RPC of this package has one of these; the server rejects other callers before it reads a
@@ -89,11 +89,20 @@ export const access: GenExtension<MethodOptions, Access> = /*@__PURE__*/
   extDesc(file_patchbay_v1_access, 0);
 
 /**
+ * What an API token must be allowed to do: an area and `read` or `write`, for example `accounts:write`. `write` includes `read` of the
+ * same area. Absent exactly where no token is needed. Methods of third parties that write need `proxy:write` beside it.
+ *
+ * @generated from extension: string scope = 50104;
+ */
+export const scope: GenExtension<MethodOptions, string> = /*@__PURE__*/
+  extDesc(file_patchbay_v1_access, 1);
+
+/**
  * Units of the token's rate limit that a call takes, beside one for each whole 64 KiB of its body, and of an answer that is
  * not a third party's. Absent: 1. RPCs that compute for longer take more, so that the limit is one of cost.
  *
  * @generated from extension: uint32 cost = 50102;
  */
 export const cost: GenExtension<MethodOptions, number> = /*@__PURE__*/
-  extDesc(file_patchbay_v1_access, 1);
+  extDesc(file_patchbay_v1_access, 2);
 

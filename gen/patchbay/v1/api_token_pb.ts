@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/api_token.proto.
  */
 export const file_patchbay_v1_api_token: GenFile = /*@__PURE__*/
-  fileDesc("ChtwYXRjaGJheS92MS9hcGlfdG9rZW4ucHJvdG8SC3BhdGNoYmF5LnYxIpMECghBcGlUb2tlbhIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESKQoEa2luZBgCIAEoCUIb4EEFukgVchNSBHRlYW1SC2Vudmlyb25tZW50EhwKB3RlYW1faWQYAyABKAlCC+BBBbpIBXIDsAEBEigKDmVudmlyb25tZW50X2lkGAQgASgJQgvgQQW6SAVyA7ABAUgAiAEBEhEKBG5hbWUYBSABKAlCA+BBAhIRCgRoaW50GAYgASgJQgPgQQMSMwoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARI1CgxsYXN0X3VzZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpjcmVhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgMIAEoCUID4EEDEhoKBXRva2VuGA0gASgJQgaAAQHgQQNIAYgBAUIRCg9fZW52aXJvbm1lbnRfaWRCCAoGX3Rva2VuYgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp]);
+  fileDesc("ChtwYXRjaGJheS92MS9hcGlfdG9rZW4ucHJvdG8SC3BhdGNoYmF5LnYxIowFCghBcGlUb2tlbhIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESKQoEa2luZBgCIAEoCUIb4EEFukgVchNSBHRlYW1SC2Vudmlyb25tZW50EhwKB3RlYW1faWQYAyABKAlCC+BBBbpIBXIDsAEBEigKDmVudmlyb25tZW50X2lkGAQgASgJQgvgQQW6SAVyA7ABAUgAiAEBEhEKBG5hbWUYBSABKAlCA+BBAhIRCgRoaW50GAYgASgJQgPgQQMSMwoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBARI1CgxsYXN0X3VzZWRfYXQYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSMwoKcmV2b2tlZF9hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCA+BBAxIzCgpjcmVhdGVkX2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgMIAEoCUID4EEDEhoKBXRva2VuGA0gASgJQgaAAQHgQQNIAYgBARIYCgZwcmVzZXQYDiABKAlCA+BBBUgCiAEBEhMKBnNjb3BlcxgPIAMoCUID4EEFEjIKBmxpbWl0cxgQIAEoCzIYLnBhdGNoYmF5LnYxLlRva2VuTGltaXRzQgPgQQVIA4gBAUIRCg9fZW52aXJvbm1lbnRfaWRCCAoGX3Rva2VuQgkKB19wcmVzZXRCCQoHX2xpbWl0cyKyAQoLVG9rZW5MaW1pdHMSKgoKdGVuYW50X2lkcxgBIAMoCUIW4EEBukgQkgENEGQYASIHcgUQARj/ARIsCgxpbnRlZ3JhdGlvbnMYAiADKAlCFuBBAbpIEJIBDRBkGAEiB3IFEAEYgAESLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAMgASgJQgvgQQG6SAVyA7ABAUgAiAEBQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWRiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp]);
 
 /**
  * A key to this service, sent as `Authorization: Bearer <token>`. The service keeps only a hash of it.
@@ -113,6 +113,29 @@ export type ApiToken = Message<"patchbay.v1.ApiToken"> & {
    * @generated from field: optional string token = 13;
    */
   token?: string | undefined;
+
+  /**
+   * The preset that the token was created from: `full`, `read`, `proxy`, `daemon`, `connect`, `tools`, `deploy` or `operator`. Absent when
+   * its scopes were listed one by one.
+   *
+   * @generated from field: optional string preset = 14;
+   */
+  preset?: string | undefined;
+
+  /**
+   * What the token may do: the scopes of the operations that it may call, in alphabetical order. `*` alone: all, those that are added
+   * later included.
+   *
+   * @generated from field: repeated string scopes = 15;
+   */
+  scopes: string[];
+
+  /**
+   * Of which accounts the token knows. Absent: of all in its environment.
+   *
+   * @generated from field: optional patchbay.v1.TokenLimits limits = 16;
+   */
+  limits?: TokenLimits | undefined;
 };
 
 /**
@@ -121,4 +144,39 @@ export type ApiToken = Message<"patchbay.v1.ApiToken"> & {
  */
 export const ApiTokenSchema: GenMessage<ApiToken> = /*@__PURE__*/
   messageDesc(file_patchbay_v1_api_token, 0);
+
+/**
+ * Limits a token to some accounts: those that meet each limit that is given. All others, and what belongs to them, are unknown to it.
+ *
+ * @generated from message patchbay.v1.TokenLimits
+ */
+export type TokenLimits = Message<"patchbay.v1.TokenLimits"> & {
+  /**
+   * Accounts of these tenants. Empty: of any.
+   *
+   * @generated from field: repeated string tenant_ids = 1;
+   */
+  tenantIds: string[];
+
+  /**
+   * Accounts of the integrations with these names. Empty: of any.
+   *
+   * @generated from field: repeated string integrations = 2;
+   */
+  integrations: string[];
+
+  /**
+   * This account alone. Absent: any.
+   *
+   * @generated from field: optional string integrated_account_id = 3;
+   */
+  integratedAccountId?: string | undefined;
+};
+
+/**
+ * Describes the message patchbay.v1.TokenLimits.
+ * Use `create(TokenLimitsSchema)` to create a new message.
+ */
+export const TokenLimitsSchema: GenMessage<TokenLimits> = /*@__PURE__*/
+  messageDesc(file_patchbay_v1_api_token, 1);
 

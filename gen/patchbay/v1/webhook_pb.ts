@@ -53,6 +53,7 @@ export type Webhook = Message<"patchbay.v1.Webhook"> & {
    * `integrated_account:authentication_error`, `integrated_account:forbidden_error`, `integrated_account:reactivated`,
    * `integrated_account:reauthorization_due`,
    * `integrated_account:webhook_error`, `integrated_account:webhook_silent`,
+   * `integrated_account:token_issued`,
    * `link_token:completed`, `link_token:connection_error`, `environment_integration:created`,
    * `environment_integration:updated`, `environment_integration:deleted`,
    * `environment_integration:client_secret_expiring`, `sync_job_run:created`,

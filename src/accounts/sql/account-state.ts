@@ -1,7 +1,13 @@
 import { REGIONS } from '../../base/index.ts'
 import { type Db, execute, jsonb, query, queryOne } from '../../database/index.ts'
 import { dueInRegionsSql } from '../../due-work/index.ts'
-import type { AccountRef, ForbiddenError, IntegratedAccountRecord } from './integrated-account.ts'
+import {
+  type AccountRef,
+  type ForbiddenError,
+  INSTALLATION,
+  type IntegratedAccountRecord,
+  OF_ACCOUNT,
+} from './integrated-account.ts'
 
 /**
  * Stores the last 403 and returns whether it did; the account's version (etag) stays. The same error within `dedupWindowMs` is not written again, because
@@ -168,4 +174,18 @@ export async function findEnabledAccounts(
     { environmentIds: accounts.map(({ environmentId }) => environmentId), ids: accounts.map(({ id }) => id) },
   )
   return new Map(found.map(({ id, ...account }) => [id, account]))
+}
+
+/** Whose account it is, and of which integration; undefined for an unknown one. Uses primary keys. */
+export async function findAccountOwner(
+  tx: Db,
+  { environmentId, id }: AccountRef,
+): Promise<{ readonly tenantId: string; readonly integrationName: string } | undefined> {
+  return await queryOne(
+    tx,
+    `select account.tenant_id, integration.name as integration_name
+     from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
+     where account.environment_id = :environmentId and account.id = :id`,
+    { environmentId, id },
+  )
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/index.ts'
-import { type Db, jsonb } from '../../database/index.ts'
+import { type Db, jsonb, type Tx } from '../../database/index.ts'
 import { type DueResult, type DueTable, type Lease, updateHeld } from '../../due-work/index.ts'
 import { type AccountRef, isKeptSql } from './integrated-account.ts'
 
@@ -23,6 +23,12 @@ const WITH_RESULT = 'last_action_result = last_action_result || :result::jsonb'
 /** Stores the result of a phase, in which the values of the same keys are replaced; returns whether the lease is held. The account's version (etag) stays. */
 export async function storePhaseResult(tx: Db, lease: Lease<Activation>, result: JsonObject): Promise<boolean> {
   return await updateHeld(tx, ACTIVATIONS, lease, WITH_RESULT, { result: jsonb(result) })
+}
+
+/** Locks the account, if the activation's lease is held, until the transaction ends; returns whether it is. Uses the primary key. */
+export async function lockActivation(tx: Tx, { environmentId, id, leaseId }: Lease<AccountRef>): Promise<boolean> {
+  const account = tx('integrated_account').where({ environment_id: environmentId, id, connecting_lease_id: leaseId })
+  return (await account.forUpdate().first('id')) !== undefined
 }
 
 /** Stores the id that the third party gives the account, while the lease is held. */

@@ -4,10 +4,10 @@ import { environmentIdOf } from '../caller.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import type { Finding } from '../operation.ts'
 import { hasNoBody } from '../pipeline/body.ts'
-import { dryRun, type ProxyCallDeps, upstreamFailure } from '../services/proxy-calls.ts'
+import { CALL_SCOPE, dryRun, type ProxyCallDeps, upstreamFailure } from '../services/proxy-calls.ts'
 import { ACCOUNT_PARAMETER, accountIdFrom, DRY_RUN_PARAMETER, flagFrom } from './proxy-query.ts'
 import { streamedBody, streamedHeaders, upstreamHeaders } from './proxy-request.ts'
-import { sendPreview, sendStream, showRateLimit } from './proxy-response.ts'
+import { sendPreview, sendStream, showLogEntry, showRateLimit } from './proxy-response.ts'
 import type { HttpRoute } from './routes.ts'
 
 const CUSTOM_PREFIX = '/custom/'
@@ -25,6 +25,7 @@ export function customRoute(deps: ProxyCallDeps): HttpRoute {
     path: CUSTOM_PREFIX,
     isPrefix: true,
     access: 'environment',
+    scope: CALL_SCOPE,
     readsBody: 'after_authentication',
     singleParameters: [ACCOUNT_PARAMETER, DRY_RUN_PARAMETER],
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
@@ -37,7 +38,7 @@ export function customRoute(deps: ProxyCallDeps): HttpRoute {
       const target = { kind: 'path', verb: request.method ?? '', path: upstreamPath } as const
       if (isDryRun) {
         const asked = { target, headers: upstreamHeaders(request.headers) }
-        return sendPreview(exchange, await dryRun(deps, { environmentId, accountId }, asked))
+        return sendPreview(exchange, await dryRun(deps, context, { environmentId, accountId }, asked))
       }
       const { plan, access } = await deps.readyAccount(context, environmentId, accountId)
       const body = hasNoBody(request) ? undefined : streamedBody(exchange)
@@ -48,6 +49,7 @@ export function customRoute(deps: ProxyCallDeps): HttpRoute {
         signal: context.signal,
       })
       showRateLimit(context, outcome.rateLimit)
+      showLogEntry(context, outcome)
       if (outcome.kind !== 'stream') throw upstreamFailure(outcome, {}, { clock: deps.clock, includeRaw: true })
       await sendStream(exchange, outcome)
     },

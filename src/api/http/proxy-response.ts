@@ -77,6 +77,11 @@ export async function sendStream(exchange: HttpExchange, answer: StreamedRespons
   drainRequest(exchange, server.limits.drainTimeoutMs)
 }
 
+/** Names the entry of the request log that the answer comes from. */
+export function showLogEntry(context: RequestContext, { logId }: { readonly logId?: string | undefined }): void {
+  if (logId !== undefined) context.setHeader('patchbay-log-id', logId)
+}
+
 /** Tells the upstream's rate limit as `RateLimit-*`, where it has one. This service's own is `Patchbay-RateLimit-*` here. */
 export function showRateLimit(context: RequestContext, info: RateLimitInfo | undefined): void {
   if (info === undefined) return

@@ -5,11 +5,11 @@ import { environmentIdOf } from '../caller.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import { methodNotAllowed } from '../pipeline/errors.ts'
 import { namesOf } from '../services/proxy.convert.ts'
-import { dryRun, type ProxyCallDeps, upstreamFailure } from '../services/proxy-calls.ts'
+import { CALL_SCOPE, dryRun, type ProxyCallDeps, upstreamFailure } from '../services/proxy-calls.ts'
 import { PROXY_PREFIX, PROXY_VERBS, type ProxyPath, parseProxyPath, verbsOfProxyPath } from './proxy-path.ts'
 import { ARGS_PARAMETER, PROXY_PARAMETERS, type ProxyQuery, parseProxyQuery } from './proxy-query.ts'
 import { type ProxyBody, readProxyBody, streamedHeaders, upstreamHeaders } from './proxy-request.ts'
-import { sendJson, sendPreview, sendStream, showRateLimit } from './proxy-response.ts'
+import { sendJson, sendPreview, sendStream, showLogEntry, showRateLimit } from './proxy-response.ts'
 import type { HttpExchange, HttpRoute } from './routes.ts'
 
 /** A requested call and its account. */
@@ -30,6 +30,7 @@ export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
     path: PROXY_PREFIX,
     isPrefix: true,
     access: 'environment',
+    scope: CALL_SCOPE,
     readsBody: 'after_authentication',
     singleParameters: PROXY_PARAMETERS,
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
@@ -61,6 +62,7 @@ export function proxyRoute(deps: ProxyCallDeps): HttpRoute {
         signal: context.signal,
       })
       showRateLimit(context, outcome.rateLimit)
+      showLogEntry(context, outcome)
       const passedOn = findPassedOn(outcome)
       if (passedOn !== undefined)
         return await sendJson(exchange, answerJson(passedOn, query.includeRaw), passedOn.status)
@@ -117,6 +119,7 @@ async function preview(
   const environmentId = environmentIdOf(exchange.context)
   const preview = await dryRun(
     deps,
+    exchange.context,
     { environmentId, accountId: query.accountId },
     {
       target,
@@ -145,6 +148,7 @@ async function streamThrough(deps: ProxyCallDeps, exchange: HttpExchange, asked:
     ...(body.kind === 'bytes' ? { bodyStream: body.bytes } : { body: body.value }),
   })
   showRateLimit(context, outcome.rateLimit)
+  showLogEntry(context, outcome)
   if (outcome.kind !== 'stream')
     throw upstreamFailure(outcome, namesOf(target), { clock: deps.clock, includeRaw: query.includeRaw })
   await sendStream(exchange, outcome)

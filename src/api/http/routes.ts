@@ -19,6 +19,8 @@ export interface HttpRoute {
   readonly path: string
   readonly isPrefix?: boolean
   readonly access: Access
+  /** The scope that an API token needs; absent: none, or what is called has its own. */
+  readonly scope?: string
   /** `after_authentication`: by `access`, or by what `handle` does first. */
   readonly readsBody: BodyReading
   /** Counts every request against the limit of its client address; only where `access` is `public`, which has no token to count. */
@@ -90,10 +92,11 @@ export async function serveHttpRoute(exchange: Exchange, route: HttpRoute, path:
 const NO_BODY = async () => Buffer.alloc(0)
 
 function ruleOf(route: HttpRoute, deadlineMaxMs: number): EntryRule {
-  const { access, isAddressLimited = false, deadlineDefaultMs } = route
+  const { access, scope, isAddressLimited = false, deadlineDefaultMs } = route
   const isLasting = access !== 'public'
   return {
     access,
+    scope,
     cost: ROUTE_COST,
     isAddressLimited,
     isLasting,

@@ -6,11 +6,11 @@ import { DEFAULT_LIMITS } from '../limits.ts'
 import { encodeJson } from '../messages/codec.ts'
 import { methodNotAllowed } from '../pipeline/errors.ts'
 import { unsupportedMediaType } from '../pipeline/media-type.ts'
-import { upstreamFailure } from '../services/proxy-calls.ts'
+import { CALL_SCOPE, upstreamFailure } from '../services/proxy-calls.ts'
 import { unifiedPreviewToProto } from '../services/unified.convert.ts'
 import { callUnifiedMethod, dryRunUnified, type UnifiedCallDeps } from '../services/unified-calls.ts'
 import { readProxyBody } from './proxy-request.ts'
-import { sendJson, showRateLimit } from './proxy-response.ts'
+import { sendJson, showLogEntry, showRateLimit } from './proxy-response.ts'
 import type { HttpExchange, HttpRoute } from './routes.ts'
 import {
   parseUnifiedPath,
@@ -32,6 +32,7 @@ export function unifiedRoute(deps: UnifiedCallDeps): HttpRoute {
     path: UNIFIED_PREFIX,
     isPrefix: true,
     access: 'environment',
+    scope: CALL_SCOPE,
     readsBody: 'after_authentication',
     singleParameters: UNIFIED_PARAMETERS,
     deadlineDefaultMs: DEFAULT_LIMITS.deadlineDefaultMs,
@@ -43,12 +44,13 @@ export function unifiedRoute(deps: UnifiedCallDeps): HttpRoute {
       const request = { ...options, ...(await readFields(exchange)), id, page: { limit, cursor } }
       const call = { environmentId: environmentIdOf(context), accountId, ref }
       if (isDryRun) {
-        const preview = unifiedPreviewToProto(await dryRunUnified(deps, { ...call, request }))
+        const preview = unifiedPreviewToProto(await dryRunUnified(deps, context, { ...call, request }))
         return sendJson(exchange, { dry_run: encodeJson(UnifiedPreviewSchema, preview) })
       }
       const signal = context.signal
       const outcome = await callUnifiedMethod(deps, context, { ...call, request: { ...request, signal } })
       showRateLimit(context, outcome.rateLimit)
+      showLogEntry(context, outcome)
       if (outcome.kind !== 'ok') throw upstreamFailure(outcome, { ...ref }, { clock: deps.clock, includeRaw })
       await sendJson(exchange, answerJson(outcome, includeRaw))
     },

@@ -52,7 +52,9 @@ export async function callOperation(
 }
 
 function innerContext({ request, context: outer }: Exchange, { method }: UnaryOperation): RequestContext {
-  const context = new RequestContext({ headers: { 'x-request-id': outer.requestId }, socket: request.socket })
+  const head = { headers: { 'x-request-id': outer.requestId }, socket: request.socket }
+  // The outer request is the one that is authenticated again: it ends with the account that the call notes.
+  const context = new RequestContext(head, outer.values)
   context.setMethod(method, 'mcp')
   context.setCaller(callerOf(outer), outer.token)
   context.slot = outer.slot

@@ -1,8 +1,10 @@
 import type { DescMessage } from '@bufbuild/protobuf'
 import { Failure, type Json, type JsonObject, type Sealer, suggest } from '../../base/index.ts'
+import { findMissingScope } from '../../tenancy/index.ts'
 import {
   callSearchTool,
   checkArguments,
+  checkFields,
   DIRECT_TOOLS_MAX,
   errorResult,
   projectFields,
@@ -19,9 +21,9 @@ import { assertMcpOrigin, exchangeMcp, type McpOrigins } from '../http/mcp-excha
 import type { HttpExchange, HttpRoute } from '../http/routes.ts'
 import type { Operation } from '../operation.ts'
 import { callOperation } from './call-operation.ts'
-import { checkMessageFields } from './check-fields.ts'
 import { deriveManagementTools, FIELDS_ARGUMENT, FIELDS_SCHEMA, type ManagementTool } from './derive-tools.ts'
 import { managementError } from './management-error.ts'
+import { fieldsOfMessage } from './message-fields.ts'
 import { showsSecret } from './secrets.ts'
 import { MANAGEMENT_PARAMETERS, type ManagementSettings, readManagementSettings } from './settings.ts'
 
@@ -102,12 +104,14 @@ function viewOf(
 }
 
 function reasonToWithhold({ operation }: ManagementTool, isReadOnly: boolean, caller: Principal): string | undefined {
-  const { access, isSafe } = operation
+  const { access, scope, isSafe } = operation
   if (showsSecret(operation)) return 'shows a secret once: use the API'
   if (access === 'team' && caller.kind !== 'team')
     return 'needs a team token, and this client has one of an environment'
   if (concernsEnvironment(access) && caller.environmentId === undefined)
     return 'concerns an environment: a client with a team token names it in the header patchbay-environment'
+  const missing = scope === undefined ? undefined : findMissingScope(caller, scope)
+  if (missing !== undefined) return missing.publicMessage
   if (isReadOnly && !isSafe)
     return 'changes something, and this address is read-only: its owner can add read_only=false to the query'
   return undefined
@@ -162,7 +166,9 @@ async function callManagementTool(exchange: HttpExchange, tool: ManagementTool, 
       { [FIELDS_ARGUMENT]: fields },
     )
     const wrong =
-      violations.length > 0 ? violations : checkMessageFields(recordOf(tool), namesOf(fields), FIELDS_ARGUMENT)
+      violations.length > 0
+        ? violations
+        : checkFields(fieldsOfMessage(recordOf(tool)), namesOf(fields), FIELDS_ARGUMENT)
     if (wrong.length > 0) return errorResult(toolError('validation', `${tool.name} was not called`, { fields: wrong }))
   }
   const answer = await callOperation(exchange, operation, message, call.signal ?? exchange.context.signal)

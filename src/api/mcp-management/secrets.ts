@@ -4,8 +4,8 @@ import type { Operation } from '../operation.ts'
 
 const MASK = '***'
 
-/** Creating and rotating are the operations whose answer has a secret, and no later one has it again. */
-const SHOWS_NEW_OBJECT = /^(?:Create|Rotate)/
+/** Creating, issuing and rotating are the operations whose answer has a secret, and no later one has it again. */
+const SHOWS_NEW_OBJECT = /^(?:Create|Issue|Rotate)/
 
 /**
  * Tells whether an operation shows a secret, once: its answer has a field with the option `debug_redact`. What a tool returns
@@ -33,6 +33,7 @@ function maskIn(desc: DescMessage, value: Json): Json {
   return isJsonObject(value) ? maskSecrets(desc, value) : value
 }
 
-function isSecret(field: DescField): boolean {
+/** Whether a field has the option `debug_redact`. */
+export function isSecret(field: DescField): boolean {
   return field.proto.options?.debugRedact === true
 }

@@ -1,9 +1,11 @@
 import type { BlockList } from 'node:net'
+import type { Message } from '@bufbuild/protobuf'
 import { type Clock, Failure } from '../../base/index.ts'
-import type { Authenticator, PresentedToken, Principal } from '../../tenancy/index.ts'
+import { type Authenticator, assertScope, type PresentedToken, type Principal } from '../../tenancy/index.ts'
 import { type Access, concernsEnvironment } from '../access.ts'
 import { callerKey, callerOf, lookUpAgainKey } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
+import type { Operation } from '../operation.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { RateLimiter } from './rate-limiter.ts'
 import type { Reauthenticator } from './reauthenticator.ts'
@@ -19,14 +21,18 @@ export interface AccessControl {
   /** Rate limits of client addresses, for requests without a valid token. */
   readonly addressLimiter: RateLimiter
   readonly tokenLookUps: TokenLookUps
+  /** Keeps a caller with limits to its accounts, once the request is read. @throws Failure RESOURCE_NOT_FOUND, INVALID_FIELD */
+  readonly assertWithinLimits: (operation: Operation, message: Message, caller: Principal) => Promise<void>
   readonly trustedProxies: BlockList
   readonly clock: Clock
   readonly reauthenticator: Reauthenticator
 }
 
-/** Who may send a request, and how many units of the rate limit it takes. */
+/** Who may send a request, with which scope, and how many units of the rate limit it takes. */
 export interface AdmissionRule {
   readonly access: Access
+  /** The scope that an API token needs; absent: none, as for what needs no token. */
+  readonly scope: string | undefined
   readonly cost: number
 }
 
@@ -41,17 +47,18 @@ type LinkAuthenticator = (token: string) => Promise<Principal | undefined>
  * looked up by `TokenLookUps`: it counts against the limit of its client address when it turns out to be invalid, once for
  * all requests that presented it meanwhile; a valid one never does.
  *
- * @throws Failure TOKEN_MISSING, TOKEN_INVALID, RATE_LIMITED, ENVIRONMENT_REQUIRED, TEAM_TOKEN_REQUIRED,
+ * @throws Failure TOKEN_MISSING, TOKEN_INVALID, RATE_LIMITED, ENVIRONMENT_REQUIRED, TEAM_TOKEN_REQUIRED, SCOPE_REQUIRED,
  *   RESOURCE_NOT_FOUND for an environment of another team
  */
-export async function authenticate(exchange: LimitedExchange, { access, cost }: AdmissionRule): Promise<void> {
+export async function authenticate(exchange: LimitedExchange, rule: AdmissionRule): Promise<void> {
+  const { access, cost } = rule
   const { accessControl } = exchange.server
   const { context } = exchange
   if (access === 'public') return
   if (context.token !== undefined) {
     // A call that another request carries: that one was authenticated, and counted as an ordinary call.
     consumeTokenLimit(exchange, callerOf(context).tokenId, cost - 1)
-    return assertAccess(access, callerOf(context))
+    return assertAccess(rule, callerOf(context))
   }
   const text = bearerToken(context)
   if (text === undefined) {
@@ -63,7 +70,7 @@ export async function authenticate(exchange: LimitedExchange, { access, cost }: 
     access === 'environment_or_link' && token?.knownId === undefined ? await findLink(exchange, text, cost) : undefined
   const caller = link ?? (await authenticateApiToken(exchange, token, cost))
   context.setCaller(caller, token)
-  assertAccess(access, caller)
+  assertAccess(rule, caller)
   accessControl.reauthenticator.start()
 }
 
@@ -236,9 +243,10 @@ function consumeRateLimit(
   throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: state.resetSeconds })
 }
 
-function assertAccess(access: Access, caller: Principal): void {
+function assertAccess({ access, scope }: AdmissionRule, caller: Principal): void {
   if (access === 'team' && caller.kind !== 'team')
     throw new Failure('TEAM_TOKEN_REQUIRED', 'this operation needs a team token')
   if (concernsEnvironment(access) && caller.environmentId === undefined)
     throw new Failure('ENVIRONMENT_REQUIRED', 'a team token names its environment in the header "patchbay-environment"')
+  if (scope !== undefined) assertScope(caller, scope)
 }

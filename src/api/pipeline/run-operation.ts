@@ -1,10 +1,13 @@
 import type { Message } from '@bufbuild/protobuf'
 import { messageBytesMax } from '../access.ts'
+import { callerKey } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ApiLimits } from '../limits.ts'
+import { showsSecret } from '../mcp-management/secrets.ts'
 import type { DecodedRequest } from '../messages/codec.ts'
 import type { Operation } from '../operation.ts'
 import { acquireStreamSlot, inSlot } from './admission.ts'
+import { audited } from './audit.ts'
 import { type AdmissionRule, assertWithinLimit, authenticate, limitAddress } from './authenticate.ts'
 import { startDeadline } from './deadline.ts'
 import { assertValidInSlices, validated } from './validate.ts'
@@ -66,7 +69,7 @@ export function runRequest<Result>(
 }
 
 /**
- * Runs an operation of the contract: entry, decoding, validation, handler. Wires and tools only say how the message is read and
+ * Runs an operation of the contract: entry, decoding, validation, limits of the token, handler. Wires and tools only say how the message is read and
  * what becomes of the result.
  *
  * @param handle calls the handler of the operation with a valid message
@@ -86,7 +89,13 @@ export function runOperation<Result>(
     async (received) => {
       const decoded = await source.decode(received, bytesMax)
       await assertValidInSlices(operation, decoded, received)
-      return await handle(decoded.message)
+      if (showsSecret(operation)) request.context.setHeader('cache-control', 'no-store')
+      const caller = request.context.values.get(callerKey)
+      if (caller?.limits !== undefined)
+        await request.server.accessControl.assertWithinLimits(operation, decoded.message, caller)
+      const { auditDatabase } = request.server
+      if (!operation.isAudited || auditDatabase === undefined) return await handle(decoded.message)
+      return await audited(request, auditDatabase, operation, decoded.message, () => handle(decoded.message))
     },
   )
 }
@@ -111,7 +120,8 @@ export function runDialogue(
 }
 
 /** Streams have neither a default nor a longest deadline: one without ends when handler, client or server end it. */
-function ruleOf({ kind, access, cost }: Operation, { deadlineDefaultMs, deadlineMaxMs }: ApiLimits): EntryRule {
-  if (kind === 'unary') return { access, cost, deadlineDefaultMs, deadlineMaxMs, isLasting: false, takesSlot: true }
-  return { access, cost, isLasting: true, takesSlot: true }
+function ruleOf({ kind, access, scope, cost }: Operation, { deadlineDefaultMs, deadlineMaxMs }: ApiLimits): EntryRule {
+  if (kind === 'unary')
+    return { access, scope, cost, deadlineDefaultMs, deadlineMaxMs, isLasting: false, takesSlot: true }
+  return { access, scope, cost, isLasting: true, takesSlot: true }
 }

@@ -1,4 +1,5 @@
 import type { Failure, FairSemaphore, FairSlots, Slab, StatusCode } from '../../base/index.ts'
+import type { Database } from '../../database/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ApiLimits } from '../limits.ts'
@@ -20,6 +21,8 @@ export interface ServerContext {
   readonly logger: Logger
   /** Maps errors of other layers, such as a statement timeout of the database; undefined for an unknown one. */
   readonly translateError: ((error: unknown) => Failure | undefined) | undefined
+  /** Where calls that store nothing have their entry of the audit log; `undefined`: no call has one. */
+  readonly auditDatabase: Database | undefined
   readonly observe: ((observation: Observation) => void) | undefined
   /** Every request whose response is not closed. */
   readonly openExchanges: Slab<Exchange>

@@ -43,7 +43,7 @@ export class ConnectAnswer {
 
   /** The answer of a unary call. @throws ConnectError when connect could not encode it */
   async readWhole(): Promise<EncodedAnswer> {
-    const chunks = await this.#readChunks()
+    const chunks = this.#format.protocol === 'grpc' ? await this.#readOne() : await this.#readChunks()
     const error = this.#errorIn(chunks)
     if (error !== undefined) throw error
     return this.#encoded(chunks)
@@ -53,6 +53,15 @@ export class ConnectAnswer {
   async rejection(): Promise<Failure> {
     const error = this.#errorIn(await this.#readChunks())
     return error === undefined ? new Failure('INTERNAL', 'internal error') : failureOf(error)
+  }
+
+  /**
+   * The only message of a unary call of gRPC, or nothing when connect rejected it; its status is in the trailers either way. The end
+   * is not waited for: there connect aborts the signal of its handler, and the error for that takes 6 % of the call.
+   */
+  async #readOne(): Promise<readonly Uint8Array[]> {
+    const chunk = await this.#chunks?.next()
+    return chunk === undefined || chunk.done === true ? [] : [chunk.value]
   }
 
   async #readChunks(): Promise<readonly Uint8Array[]> {

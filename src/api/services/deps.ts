@@ -1,5 +1,6 @@
 import type { AccountDependencies } from '../../accounts/index.ts'
 import type { Clock } from '../../base/index.ts'
+import type { CallLogWatch, CallLogWriter } from '../../call-log/index.ts'
 import type { DaemonsDeps } from '../../daemon-service/index.ts'
 import type { Database } from '../../database/index.ts'
 import type { AccountCascade, InstallationDeleteDeps, IntegrationDeps } from '../../integrations/index.ts'
@@ -19,6 +20,8 @@ export interface ServiceDeps {
   readonly database: Database
   readonly secrets: Pick<SecretStore, 'encryptFor' | 'decryptFor' | 'sealer'>
   readonly clock: Clock
+  readonly callLog: Pick<CallLogWriter, 'flush' | 'droppedOf' | 'onDrop'>
+  readonly callLogWatch: Pick<CallLogWatch, 'watch'>
   readonly contents: CascadeDelete
   readonly integrations: IntegrationDeps & InstallationDeleteDeps & { readonly accounts: AccountCascade }
   readonly accounts: AccountDependencies

@@ -35,9 +35,15 @@ export function environmentService(deps: Pick<ServiceDeps, 'database' | 'secrets
         read: (range, context) => listEnvironments(database.pool, teamIdOf(context), range),
       }),
     ),
-    updateEnvironment: async ({ id, name, branding, etag }, context) =>
+    updateEnvironment: async ({ id, name, branding, allowAccessTokens, etag }, context) =>
       environmentToProto(
-        await updateEnvironment(database.pool, teamIdOf(context), { id, name, branding, version: versionFrom(etag) }),
+        await updateEnvironment(database.pool, teamIdOf(context), {
+          id,
+          name,
+          branding,
+          allowAccessTokens,
+          version: versionFrom(etag),
+        }),
       ),
     deleteEnvironment: async ({ id, etag, force }, context) => {
       const input = { id, version: versionFrom(etag), force }

@@ -9,6 +9,7 @@ import {
   storeIdempotentResponse,
 } from '../../tenancy/index.ts'
 import { encodeJson, readJson } from '../messages/codec.ts'
+import { noteAnswer } from '../pipeline/audit.ts'
 import type { IdempotencyDeps } from './deps.ts'
 
 /** The field that every repeatable request has. */
@@ -36,13 +37,13 @@ export async function runIdempotent<Input extends DescMessage, Output extends De
   const { database, secrets } = deps
   // A uuid may be in upper case, and the encrypted answer is bound to the text.
   const requestId = request.requestId?.toLowerCase()
-  if (requestId === undefined) return await database.transaction(work)
-  const key = { ownerId, requestId, method: methodName(method) }
+  if (requestId === undefined) return await database.transaction(noting(work))
+  const key = { ownerId, requestId, method: `${method.parent.typeName}/${method.name}` }
   const digest = digestOf(method.input, request)
   return await database.transaction(async (tx) => {
     if (!(await insertIdempotencyKey(tx, key)))
       return readJson(method.output, await firstAnswer(secrets, tx, key, digest))
-    const answer = await work(tx)
+    const answer = await noting(work)(tx)
     // JSON keeps numbers that a double would change.
     const bytes = Buffer.concat([digest, Buffer.from(JSON.stringify(encodeJson(method.output, answer)))])
     await storeIdempotentResponse(
@@ -53,6 +54,15 @@ export async function runIdempotent<Input extends DescMessage, Output extends De
     )
     return answer
   })
+}
+
+/** Notes what the work answers, for the entry of the audit log that its transaction commits. */
+function noting<Answer>(work: (tx: Tx) => Promise<Answer>): (tx: Tx) => Promise<Answer> {
+  return async (tx) => {
+    const answer = await work(tx)
+    noteAnswer(answer)
+    return answer
+  }
 }
 
 interface IdempotencyKey {
@@ -80,10 +90,6 @@ async function firstAnswer(
       'this request_id was sent with a different request before: send a new one with every new request',
     )
   return parseJson(Buffer.from(stored.subarray(DIGEST_BYTES)).toString())
-}
-
-function methodName({ parent, name }: DescMethodUnary): string {
-  return `${parent.typeName}/${name}`
 }
 
 /** Digest of a request, the same on every protocol and for every order of keys. */

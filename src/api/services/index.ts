@@ -1,5 +1,7 @@
 import type { ServiceDefinition } from '../operation.ts'
 import { apiTokenService } from './api-token.ts'
+import { auditService } from './audit.ts'
+import { callLogService } from './call-log.ts'
 import { catalogService } from './catalog.ts'
 import { daemonService } from './daemon.ts'
 import type { ServiceDeps } from './deps.ts'
@@ -47,6 +49,8 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     unifiedMappingService(deps),
     unifiedService(deps),
     toolServerService(deps),
+    callLogService(deps),
+    auditService(deps),
   ]
   return services.map((service) => withSealedPages(deps.secrets.sealer, service))
 }

@@ -9,6 +9,7 @@ import {
   findReservedKeys,
   getIntegratedAccount,
   type IntegratedAccount,
+  issueAccessToken,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
   refreshCredentials,
@@ -25,8 +26,9 @@ import {
   loadFormOptions,
   storePostConnectForm,
 } from '../../link-sessions/index.ts'
+import { assertAccessTokensAllowed, issueBrowserToken } from '../../tenancy/index.ts'
 import { readWebhookOverview, recreateSubscriptions } from '../../webhook-subscriptions/index.ts'
-import { environmentCallerOf, environmentIdOf } from '../caller.ts'
+import { accountKey, environmentCallerOf, environmentIdOf } from '../caller.ts'
 import { defineService, type Finding, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
@@ -41,7 +43,14 @@ import {
 import { viewFromProto } from './integration.convert.ts'
 import { byId, listRpc } from './list-rpc.ts'
 import { formOptionsRequestFromProto, formOptionsToProto, postConnectFormToProto } from './post-connect-form.convert.ts'
-import { versionFrom } from './values.convert.ts'
+import { CALL_SCOPE, WRITE_SCOPE } from './proxy-calls.ts'
+import { timestampFrom, versionFrom } from './values.convert.ts'
+
+/** Lifetime of a token for a page in a browser, unless a shorter one is asked for. */
+const BROWSER_TOKEN_SECONDS = 900
+
+/** How long an issued token of a third party is valid at least, unless another time is asked for. */
+const ACCESS_TOKEN_LIFETIME_SECONDS = 300
 
 const NO_CONTEXT_ERRORS: ReadonlyMap<string, Failure> = new Map()
 
@@ -135,10 +144,27 @@ export function integratedAccountService(
             listIntegratedAccountHistory(database.pool, environmentCallerOf(context), id, range),
         }),
       ),
+      issueBrowserToken: async ({ id, allowWrites, lifetimeSeconds = BROWSER_TOKEN_SECONDS }, context) => {
+        const { id: accountId } = await getIntegratedAccount(accounts, database.pool, environmentCallerOf(context), id)
+        const scopes = allowWrites ? [CALL_SCOPE, WRITE_SCOPE] : [CALL_SCOPE]
+        const expiresAt = new Date(accounts.clock.now().getTime() + lifetimeSeconds * 1_000)
+        const input = { accountId, scopes, expiresAt }
+        const issued = await issueBrowserToken(database.pool, environmentCallerOf(context), input)
+        return { ...issued, scopes: [...issued.scopes], expiresAt: timestampFrom(issued.expiresAt) }
+      },
+      issueAccessToken: async ({ id, minLifetimeSeconds = ACCESS_TOKEN_LIFETIME_SECONDS }, context) => {
+        const { environmentId } = environmentCallerOf(context)
+        context.values.set(accountKey, { environmentId, id })
+        await getIntegratedAccount(accounts, database.pool, environmentCallerOf(context), id)
+        await assertAccessTokensAllowed(database.pool, environmentId)
+        const issued = await issueAccessToken(accounts, environmentId, id, minLifetimeSeconds * 1_000)
+        return { ...issued, scopes: [...issued.scopes], expiresAt: issued.expiresAt && timestampFrom(issued.expiresAt) }
+      },
       getPostConnectForm: async ({ id }, context) =>
         postConnectFormToProto(await getPostConnectForm(accounts, { environmentId: environmentIdOf(context), id })),
       listFormOptions: async (request, context) => {
         const account = { environmentId: environmentIdOf(context), id: request.id }
+        context.values.set(accountKey, account)
         return formOptionsToProto(await loadFormOptions(deps.links, account, formOptionsRequestFromProto(request)))
       },
       submitPostConnectForm: async ({ id, values = {}, etag }, context) => {

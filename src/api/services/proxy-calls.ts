@@ -7,26 +7,38 @@ import {
 } from '../../accounts/index.ts'
 import { type Clock, Failure, type Json, type JsonObject } from '../../base/index.ts'
 import { parseRetryAfter } from '../../egress/index.ts'
-import type {
-  ApiProxy,
-  PreviewRequest,
-  RateLimitedOutcome,
-  RequestPreview,
-  UpstreamErrorOutcome,
+import {
+  type ApiProxy,
+  type PreviewRequest,
+  type RateLimitedOutcome,
+  type RequestPreview,
+  type UpstreamErrorOutcome,
+  withCause,
 } from '../../proxy/index.ts'
-import { accountKey } from '../caller.ts'
+import { findMissingScope } from '../../tenancy/index.ts'
+import { accountKey, callerOf, requestIdKey } from '../caller.ts'
+import { assertAccountWithinLimits } from './token-limits.ts'
 
 /** A request that goes through an account: it ends when the account is deleted or its installation disabled. */
 export type OpenRequest = Pick<HandlerContext, 'values'>
+
+/** What a token needs to call third parties; a call that changes something there needs `WRITE_SCOPE` beside it. */
+export const CALL_SCOPE = 'proxy:read'
+export const WRITE_SCOPE = 'proxy:write'
 
 /** The dependencies of proxied calls, over RPC and HTTP. */
 export interface ProxyCallDeps {
   readonly proxy: ApiProxy
   readonly clock: Clock
-  /** Loads an account for a call of the request, with a valid token. @throws Failure as `loadAccountForCall` does */
-  readonly readyAccount: (request: OpenRequest, environmentId: string, id: string) => Promise<ResolvedAccount>
+  /** Loads an account for a call of the request, with a valid token; without the scope `proxy:write` nothing is written through it. @param runId of a daemon: what the request log names as the cause @throws Failure as `loadAccountForCall` does */
+  readonly readyAccount: (
+    request: OpenRequest,
+    environmentId: string,
+    id: string,
+    runId?: string,
+  ) => Promise<ResolvedAccount>
   /** Loads an account as it is stored; sends no request. @throws Failure as `loadAccountForDryRun` does */
-  readonly previewAccount: (environmentId: string, id: string) => Promise<DryRunAccount>
+  readonly previewAccount: (request: OpenRequest, environmentId: string, id: string) => Promise<DryRunAccount>
 }
 
 /** Calls through stored accounts; each request notes its account. */
@@ -38,12 +50,21 @@ export function createProxyCalls(
   return {
     proxy,
     clock,
-    async readyAccount({ values }, environmentId, id) {
+    async readyAccount(request, environmentId, id, runId) {
+      await assertAccountWithinLimits(accounts, callerOf(request), id)
       const ready = await loadAccountForCall(accounts, environmentId, id, 'call')
-      values.set(accountKey, { environmentId, id: ready.account.id })
-      return ready
+      request.values.set(accountKey, { environmentId, id: ready.account.id })
+      const access =
+        runId === undefined
+          ? withCause(ready.access, 'call', request.values.get(requestIdKey) || undefined)
+          : withCause(ready.access, 'run', runId)
+      const writeError = findMissingScope(callerOf(request), WRITE_SCOPE)
+      return { ...ready, access: writeError === undefined ? access : { ...access, writeError } }
     },
-    previewAccount: (environmentId, id) => loadAccountForDryRun(accounts, environmentId, id),
+    async previewAccount(request, environmentId, id) {
+      await assertAccountWithinLimits(accounts, callerOf(request), id)
+      return await loadAccountForDryRun(accounts, environmentId, id)
+    },
   }
 }
 
@@ -59,10 +80,11 @@ export interface CallAccount {
  */
 export async function dryRun(
   { proxy, previewAccount }: Pick<ProxyCallDeps, 'proxy' | 'previewAccount'>,
+  open: OpenRequest,
   { environmentId, accountId }: CallAccount,
   request: PreviewRequest,
 ): Promise<RequestPreview> {
-  const { resolved: ready, error } = await previewAccount(environmentId, accountId)
+  const { resolved: ready, error } = await previewAccount(open, environmentId, accountId)
   const preview = await proxy.preview(ready.plan, ready.access, request)
   return error === undefined ? preview : { ...preview, error }
 }
@@ -90,7 +112,7 @@ export function upstreamFailure(
 ): Failure {
   const raw = includeRaw ? outcome.body : undefined
   if (outcome.kind === 'rate_limited') return rateLimitFailure(outcome, names, raw)
-  const { status, message, metadata, headers, ownHeaders, result, action, request } = outcome
+  const { status, message, metadata, headers, ownHeaders, result, action, request, logId } = outcome
   const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
   return new Failure('UPSTREAM_ERROR', message, {
     metadata: {
@@ -98,6 +120,7 @@ export function upstreamFailure(
       upstream_status: String(status),
       ...upstreamAction(action),
       ...(request === undefined ? {} : { upstream_request: request }),
+      ...(logId === undefined ? {} : { log_id: logId }),
       ...names,
     },
     httpStatus: restStatusOf(status),

@@ -27,7 +27,7 @@ export function proxyService(deps: Pick<ServiceDeps, 'calls' | 'secrets'>): Serv
         const environmentId = environmentIdOf(context)
         const { sample, ...asked } = callFromProto(request)
         if (request.dryRun) {
-          const preview = await dryRun(deps.calls, { environmentId, accountId }, { ...asked, sample })
+          const preview = await dryRun(deps.calls, context, { environmentId, accountId }, { ...asked, sample })
           return { dryRun: previewToProto(preview) }
         }
         const { plan, access } = await readyAccount(context, environmentId, accountId)
@@ -43,7 +43,12 @@ export function proxyService(deps: Pick<ServiceDeps, 'calls' | 'secrets'>): Serv
         const names = namesOf(asked.target)
         const states = listStates(deps.secrets.sealer, account, names)
         const start = states.open(state)
-        const { plan, access } = await readyAccount(context, account.environmentId, account.accountId)
+        const { plan, access } = await readyAccount(
+          context,
+          account.environmentId,
+          account.accountId,
+          request.syncJobRunId,
+        )
         const pages = proxy.pages(plan, access, { ...asked, signal: context.signal }, start)
         yield* streamPages(clock, pages, { names, isText: request.asJsonText, states }, context)
       },

@@ -78,7 +78,7 @@ function answer(index: DescriptorIndex, names: { name: string }[], asked: Reflec
 /** A file with all its imports, so that a client needs one request. */
 function files(file: DescFile | undefined, wanted: string) {
   if (file === undefined) return missing(wanted)
-  const fileDescriptorProto = withImports([file]).map(fileBytes)
+  const fileDescriptorProto = withImports([file]).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto))
   return { case: 'fileDescriptorResponse' as const, value: { fileDescriptorProto } }
 }
 
@@ -128,9 +128,6 @@ function withImports(roots: readonly DescFile[]): readonly DescFile[] {
 }
 
 /** The file as reflection sends it. */
-function fileBytes({ proto }: DescFile): Uint8Array {
-  return toBinary(FileDescriptorProtoSchema, proto)
-}
 
 type NestedType = ReturnType<typeof nestedTypes> extends Iterable<infer Type> ? Type : never
 

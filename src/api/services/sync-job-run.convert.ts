@@ -83,7 +83,7 @@ export function resourceStatsFromProto(stats: ProtoResourceStats): ResourceStats
 
 /** The error that a daemon reports. */
 export function runErrorFromProto({ reason, message, ...place }: ProtoRunError): RunError {
-  const { resource, method, parent, element, request } = place
+  const { resource, method, parent, element, request, logId } = place
   return {
     reason,
     message,
@@ -92,6 +92,7 @@ export function runErrorFromProto({ reason, message, ...place }: ProtoRunError):
     ...(parent === undefined ? {} : { parent: parentFromProto(parent) }),
     ...(element === undefined ? {} : { element }),
     ...(request === undefined ? {} : { request }),
+    ...(logId === undefined ? {} : { logId }),
   }
 }
 

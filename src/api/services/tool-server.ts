@@ -1,5 +1,6 @@
 import { ToolServerService } from '../../../gen/patchbay/v1/tool_server_service_pb.ts'
 import { listQuery, pageById } from '../../database/index.ts'
+import { assertScope } from '../../tenancy/index.ts'
 import {
   createToolServer,
   deleteToolServer,
@@ -11,11 +12,12 @@ import {
   type ToolServerRecord,
   updateToolServer,
 } from '../../tool-servers/index.ts'
-import { environmentIdOf } from '../caller.ts'
+import { callerOf, environmentIdOf, type Principal } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import type { ServiceDeps } from './deps.ts'
 import { runIdempotent } from './idempotency.ts'
 import { byId, listRpc } from './list-rpc.ts'
+import { CALL_SCOPE, WRITE_SCOPE } from './proxy-calls.ts'
 import {
   toolCallToProto,
   toolServerChangeFromProto,
@@ -43,6 +45,7 @@ export function toolServerService(deps: Pick<ServiceDeps, 'database' | 'secrets'
       runIdempotent(deps, environmentIdOf(context), creation, request, async (tx) => {
         const input = toolServerInputFromProto(request)
         const { server, token } = await createToolServer(toolServers, tx, environmentIdOf(context), input)
+        assertMayServe(callerOf(context), server)
         return toolServerToProto({ ...server, publicUrl: publicUrl(), token })
       }),
     getToolServer: async ({ id }, context) =>
@@ -66,9 +69,11 @@ export function toolServerService(deps: Pick<ServiceDeps, 'database' | 'secrets'
     ),
     updateToolServer: async (request, context) => {
       const input = { ...toolServerChangeFromProto(request), id: request.id, version: versionFrom(request.etag) }
-      const updated = await database.transaction((tx) =>
-        updateToolServer(toolServers, tx, environmentIdOf(context), input),
-      )
+      const updated = await database.transaction(async (tx) => {
+        const server = await updateToolServer(toolServers, tx, environmentIdOf(context), input)
+        assertMayServe(callerOf(context), server)
+        return server
+      })
       return toolServerToProto({ ...updated, publicUrl: publicUrl() })
     },
     deleteToolServer: async ({ id, etag }, context) => {
@@ -78,6 +83,7 @@ export function toolServerService(deps: Pick<ServiceDeps, 'database' | 'secrets'
     rotateToolServerToken: (request, context) =>
       runIdempotent(deps, environmentIdOf(context), rotation, request, async (tx) => {
         const { server, token } = await rotateToolServerToken(tx, environmentIdOf(context), request.id)
+        assertMayServe(callerOf(context), server)
         return toolServerToProto({ ...server, publicUrl: publicUrl(), token })
       }),
     listToolServerTools: async ({ id }, context) => {
@@ -98,4 +104,10 @@ export function toolServerService(deps: Pick<ServiceDeps, 'database' | 'secrets'
       },
     ),
   })
+}
+
+/** The token of a tool server calls third parties: a caller without the right to call neither gets nor changes one. @throws Failure SCOPE_REQUIRED */
+function assertMayServe(caller: Principal, { isReadOnly }: ToolServerRecord): void {
+  assertScope(caller, CALL_SCOPE)
+  if (!isReadOnly) assertScope(caller, WRITE_SCOPE)
 }

@@ -39,17 +39,18 @@ export async function callUnifiedMethod(
 export async function prepareUnifiedCall(
   deps: Pick<UnifiedCallDeps, 'database' | 'mappings' | 'readyAccount'>,
   open: OpenRequest,
-  { environmentId, accountId, ref }: Omit<UnifiedCall, 'request'>,
+  { environmentId, accountId, ref, runId }: Omit<UnifiedCall, 'request'> & { readonly runId?: string | undefined },
 ): Promise<UnifiedTarget> {
-  return await withMapping(deps, await deps.readyAccount(open, environmentId, accountId), ref)
+  return await withMapping(deps, await deps.readyAccount(open, environmentId, accountId, runId), ref)
 }
 
 /** A dry run of a unified method, see `dryRun`. @throws Failure as `previewUnified` does, UNIFIED_NOT_MAPPED */
 export async function dryRunUnified(
   deps: UnifiedCallDeps,
+  open: OpenRequest,
   { environmentId, accountId, ref, request }: UnifiedCall<UnifiedPreviewRequest>,
 ): Promise<UnifiedPreview> {
-  const { resolved, error } = await deps.previewAccount(environmentId, accountId)
+  const { resolved, error } = await deps.previewAccount(open, environmentId, accountId)
   const preview = await previewUnified(deps.unified, await withMapping(deps, resolved, ref), request)
   return error === undefined ? preview : { ...preview, error }
 }

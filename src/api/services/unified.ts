@@ -32,7 +32,9 @@ export function unifiedService({
         const call = { environmentId, accountId, ref: unifiedRefOf(message) }
         if (message.dryRun)
           return {
-            dryRun: unifiedPreviewToProto(await dryRunUnified(deps, { ...call, request: { ...asked, sample } })),
+            dryRun: unifiedPreviewToProto(
+              await dryRunUnified(deps, context, { ...call, request: { ...asked, sample } }),
+            ),
           }
         const request = { ...asked, signal: context.signal }
         const outcome = await callUnifiedMethod(deps, context, { ...call, request })
@@ -45,10 +47,10 @@ export function unifiedService({
         const account = { environmentId: environmentIdOf(context), accountId: message.integratedAccountId }
         const states = listStates(sealer, account, { ...ref })
         const start = states.open(state)
-        const target = await prepareUnifiedCall(deps, context, { ...account, ref })
+        const target = await prepareUnifiedCall(deps, context, { ...account, ref, runId: message.syncJobRunId })
         const filters = filtersSince(target.mapping, asked.filters, since)
         const request = { ...asked, filters, signal: context.signal }
-        const ignoredFilters = prepareRequest(target, request).ignored.map((filter) => ({ ...filter }))
+        const ignoredFilters = prepareRequest(deps.unified, target, request).ignored.map((filter) => ({ ...filter }))
         const pages = unifiedPages(deps.unified, target, request, start)
         const stream = { names: { ...ref }, isText: message.asJsonText, states }
         for await (const step of streamPages(deps.clock, pages, stream, context)) yield { ...step, ignoredFilters }

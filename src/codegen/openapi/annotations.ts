@@ -36,6 +36,8 @@ export interface Annotations {
   httpBinding(method: DescMethod): HttpBinding | undefined
   /** The access rule of an RPC. @throws Error for one without */
   access(method: DescMethod): AccessName
+  /** The scope that a call needs of an API token; empty where no token is needed. */
+  scope(method: DescMethod): string
   /** What a call of an RPC may do. @throws Error for one with side effects that does not say which */
   effects(method: DescMethod): readonly EffectName[]
   /** Units of the rate limit that a call of an RPC takes. */
@@ -55,6 +57,7 @@ export function readAnnotations(files: readonly DescFile[]): Annotations {
   const behavior = extension(registry, 'google.api.field_behavior')
   const access = extension(registry, 'patchbay.v1.access')
   const cost = extension(registry, 'patchbay.v1.cost')
+  const scope = extension(registry, 'patchbay.v1.scope')
   const accessNames = new Map(access.enum?.values.map((v) => [v.number, v.name.replace('ACCESS_', '').toLowerCase()]))
   const effects = extension(registry, 'patchbay.v1.effects')
   const effectEnum = effects.fieldKind === 'list' ? effects.enum : undefined
@@ -83,6 +86,7 @@ export function readAnnotations(files: readonly DescFile[]): Annotations {
         )
       return names
     },
+    scope: (method) => String(getOption(method, scope)),
     cost: (method) => Number(getOption(method, cost)) || 1,
     hasBehavior(field, name) {
       const set: unknown = getOption(field, behavior)

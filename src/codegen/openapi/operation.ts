@@ -39,6 +39,11 @@ const ACCESS_TEXTS: Readonly<Record<AccessName, string>> = {
   team: 'Needs a team token.',
 }
 
+/** The scope that a token needs; `x-scope` repeats it for programs. */
+function scopeTexts(scope: string): readonly string[] {
+  return scope === '' ? [] : [`Scope: \`${scope}\`.`]
+}
+
 /** What a call costs, of an operation that takes more than others; `x-cost` repeats it for programs. */
 function costTexts(cost: number): readonly string[] {
   return cost === 1 ? [] : [`Takes ${cost} units of the token's rate limit.`]
@@ -56,13 +61,15 @@ export function operation(
   const access = annotations.access(method)
   const effects = annotations.effects(method)
   const cost = annotations.cost(method)
+  const scope = annotations.scope(method)
   const body = binding.hasBody ? book.bodyRef(method.input, inPath) : undefined
   return {
     operationId: method.name,
     tags: [method.parent.name],
     summary: firstSentence(summary),
-    description: [summary, ...rest, ACCESS_TEXTS[access], ...costTexts(cost)].join('\n\n'),
+    description: [summary, ...rest, ACCESS_TEXTS[access], ...scopeTexts(scope), ...costTexts(cost)].join('\n\n'),
     'x-access': access,
+    ...(scope !== '' && { 'x-scope': scope }),
     ...(effects.length > 0 && { 'x-effects': [...effects] }),
     'x-cost': cost,
     ...(access === 'public' && { security: [] }),

@@ -1,5 +1,6 @@
 import { type Db, execute, query, rowSet, type SqlParameters } from '../../database/index.ts'
 import { insertWaitingSql } from '../../runs/index.ts'
+import type { DedupeKeys } from '../dedupe-key.ts'
 import type { InboundContent, InboundEventRecord } from '../inbound-event.ts'
 import { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS } from './queue.ts'
 
@@ -7,8 +8,8 @@ import { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS } from './queue.ts'
 export interface NewInboundEvent
   extends Omit<InboundEventRecord, 'dedupeKey' | 'duplicates' | 'receivedAt' | 'processedAt' | 'error'>,
     InboundContent {
-  /** The first is stored with the event. */
-  readonly dedupeKeys: readonly string[]
+  /** The id, else the content, is stored with the event. */
+  readonly dedupeKeys: DedupeKeys
   /** How long the dedupe keys are claimed. */
   readonly windowSeconds: number
 }
@@ -23,40 +24,46 @@ export interface StoredEvent {
 const REQUESTS =
   rowSet(`environment_id uuid, id uuid, source_kind text, source_id uuid, environment_integration_id uuid,
   integrated_account_id uuid, method text, path text, query text, remote_address text, body_bytes integer, state text,
-  signature text, dedupe_key text, window_seconds integer, provider_time timestamptz, trace jsonb, headers jsonb,
+  signature text, id_key text, content_key text, window_seconds integer, provider_time timestamptz, trace jsonb, headers jsonb,
   payload jsonb, body_start integer, body_length integer`)
-const CLAIMS = rowSet('claimant_id uuid, claimed_key text')
 
 const GIVEN = `given as materialized (
   select v.*, substring(:bodies::bytea from v.body_start for v.body_length) as body from ${REQUESTS.rows}
-),
-keyed as materialized (
-  select g.source_id, k.key, g.environment_id, g.id, g.window_seconds, k.position
-  from ${CLAIMS.unnest} with ordinality as k (id, key, position) join given g on g.id = k.id
 )`
 
-/** Rows are taken in one order, so that two batches with the same keys never deadlock. An expired claim is taken over. */
-const CLAIMED = `claimed as (
-  insert into inbound_dedupe as held (source_id, key, environment_id, event_id, expires_at)
-  select source_id, key, environment_id, id, now() + make_interval(secs => window_seconds)
-  from keyed order by source_id, key
+/** Claims a key for each of some given requests. An expired claim is taken over. */
+const claimSql = (key: string, condition: string): string => `insert into inbound_dedupe as held
+    (source_id, key, environment_id, event_id, expires_at)
+  select source_id, ${key}, environment_id, id, now() + make_interval(secs => window_seconds)
+  from given g where ${condition} order by source_id, ${key}
   on conflict (source_id, key) do update set
     event_id = case when held.expires_at <= now() then excluded.event_id else held.event_id end,
     expires_at = case when held.expires_at <= now() then excluded.expires_at else held.expires_at end
-  returning source_id, key, event_id
+  returning source_id, key, event_id`
+
+/**
+ * Contents are claimed before ids: a request with the content of an earlier one takes no id, because an id that is not signed may be
+ * that of a delivery still to come. Rows are taken in one order, so that two batches with the same keys never deadlock.
+ */
+const CLAIMED = `claimed_content as (${claimSql('content_key', 'content_key is not null')}),
+repeated as materialized (
+  select g.id, c.event_id
+  from given g join claimed_content c on c.source_id = g.source_id and c.key = g.content_key where c.event_id <> g.id
 ),
+claimed_id as (${claimSql('id_key', 'id_key is not null and not exists (select from repeated r where r.id = g.id)')}),
 held as materialized (
-  select distinct on (k.id) k.id, c.event_id
-  from keyed k join claimed c on c.source_id = k.source_id and c.key = k.key
-  where c.event_id <> k.id order by k.id, k.position
+  select id, event_id from repeated
+  union all
+  select g.id, c.event_id
+  from given g join claimed_id c on c.source_id = g.source_id and c.key = g.id_key where c.event_id <> g.id
 ),
 fresh as materialized (select * from given g where not exists (select from held h where h.id = g.id))`
 
 const STORED = `events as (
   insert into inbound_event (environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id,
     method, path, query, remote_address, body_bytes, state, signature, dedupe_key, provider_time, trace)
-  select environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id,
-    method, path, query, remote_address, body_bytes, state, signature, dedupe_key, provider_time, trace from fresh
+  select environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id, method, path, query,
+    remote_address, body_bytes, state, signature, coalesce(id_key, content_key), provider_time, trace from fresh
 ),
 contents as (
   insert into inbound_content (environment_id, id, headers, body, payload)
@@ -96,12 +103,12 @@ function parametersOf(events: readonly NewInboundEvent[]): SqlParameters {
   const requests = events.map((event) => {
     const bodyStart = end
     end += event.body.byteLength
-    return { ...event, dedupeKey: event.dedupeKeys[0] ?? null, bodyStart, bodyLength: event.body.byteLength }
+    const { id: idKey, content: contentKey } = event.dedupeKeys
+    return { ...event, idKey, contentKey, bodyStart, bodyLength: event.body.byteLength }
   })
-  const claims = events.flatMap(({ id, dedupeKeys }) => dedupeKeys.map((key) => ({ claimantId: id, claimedKey: key })))
   // One binary parameter for all bodies: an array of them would be sent in hexadecimal.
   const bodies = Buffer.concat(events.map(({ body }) => body))
-  return { ...REQUESTS.of(requests), ...CLAIMS.of(claims), bodies }
+  return { ...REQUESTS.of(requests), bodies }
 }
 
 const DUPLICATES = rowSet('environment_id uuid, event_id uuid')
@@ -127,14 +134,14 @@ export async function countDuplicates(
 const MOVED_CLAIMS = rowSet('source_id uuid, id uuid, event_id uuid, key text')
 
 /**
- * Gives the keys that duplicates have claimed to the events that they are duplicates of: a third request with one of these keys
+ * Gives the contents that duplicates by id have claimed to the events that they are duplicates of: a third request with one of them
  * is a duplicate of the same event. Uses the primary key.
  */
 export async function moveClaims(
   tx: Db,
   duplicates: readonly (Pick<NewInboundEvent, 'id' | 'sourceId' | 'dedupeKeys'> & { readonly eventId: string })[],
 ): Promise<void> {
-  const rows = duplicates.flatMap(({ dedupeKeys, ...event }) => dedupeKeys.map((key) => ({ ...event, key })))
+  const rows = duplicates.map(({ dedupeKeys, ...event }) => ({ ...event, key: dedupeKeys.content }))
   await execute(
     tx,
     `update inbound_dedupe d set event_id = v.event_id

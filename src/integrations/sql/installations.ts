@@ -334,3 +334,12 @@ function toColumns(
     override: fields.override && jsonb(fields.override),
   }
 }
+
+/** The name of the integration that is installed; undefined for an unknown installation. Uses primary keys. */
+export async function findInstalledName(tx: Db, environmentId: string, id: string): Promise<string | undefined> {
+  const found = await tx('environment_integration as installation')
+    .join('integration', 'integration.id', 'installation.integration_id')
+    .where({ 'installation.environment_id': environmentId, 'installation.id': id, is_hidden: false })
+    .first('integration.name')
+  return found?.name
+}

@@ -2,11 +2,13 @@ import {
   type Db,
   execute,
   type IdPage,
+  jsonb,
   newestFirst,
   nextVersion,
   queryOne,
   whereVersion,
 } from '../../database/index.ts'
+import type { StoredScopes, TokenLimits, TokenPreset } from '../scopes.ts'
 
 /** An API token as it is stored: everything but the token. */
 export interface ApiTokenRecord {
@@ -18,6 +20,12 @@ export interface ApiTokenRecord {
   readonly name: string
   /** The last characters of the token. */
   readonly hint: string
+  /** The preset that its scopes are from; null when they were listed. */
+  readonly preset: TokenPreset | null
+  /** In alphabetical order; `*` alone for all. */
+  readonly scopes: readonly string[]
+  /** Null: none. */
+  readonly limits: TokenLimits | null
   readonly expiresAt: Date | null
   readonly revokedAt: Date | null
   readonly lastUsedAt: Date | null
@@ -35,6 +43,10 @@ export interface NewApiToken {
   readonly name: string
   readonly hash: Uint8Array
   readonly hint: string
+  readonly scopes: StoredScopes
+  readonly limits: TokenLimits | undefined
+  /** Issued for a page in a browser. */
+  readonly isBrowser?: boolean
   readonly expiresAt: Date | undefined
 }
 
@@ -45,6 +57,8 @@ export interface ActiveToken {
   readonly teamId: string
   readonly environmentId: string | null
   readonly isOperator: boolean
+  readonly scopes: readonly string[]
+  readonly limits: TokenLimits | null
   readonly expiresAt: Date | null
 }
 
@@ -55,6 +69,9 @@ const COLUMNS = [
   'environment_id',
   'name',
   'hint',
+  'preset',
+  'scopes',
+  'limits',
   'expires_at',
   'revoked_at',
   'last_used_at',
@@ -65,7 +82,7 @@ const COLUMNS = [
 
 /** Stores a token. */
 export async function insertApiToken(tx: Db, token: NewApiToken): Promise<ApiTokenRecord> {
-  const { id, kind, teamId, environmentId, name, hash, hint, expiresAt } = token
+  const { id, kind, teamId, environmentId, name, hash, hint, scopes, limits, expiresAt, isBrowser = false } = token
   const [inserted] = await tx('api_token')
     .insert({
       id,
@@ -75,6 +92,9 @@ export async function insertApiToken(tx: Db, token: NewApiToken): Promise<ApiTok
       name,
       token_hash: hash,
       hint,
+      ...scopes,
+      limits: limits === undefined ? null : jsonb({ ...limits }),
+      is_browser: isBrowser,
       expires_at: expiresAt,
     })
     .returning(COLUMNS)
@@ -86,7 +106,7 @@ export async function findActiveToken(tx: Db, hash: Uint8Array): Promise<ActiveT
   return await queryOne(
     tx,
     `select api_token.id as token_id, kind, team_id, environment_id,
-       is_operator, expires_at
+       is_operator, scopes, limits, expires_at
      from api_token join team on team.id = team_id where token_hash = :hash and revoked_at is null`,
     { hash },
   )
@@ -97,9 +117,9 @@ export async function findApiToken(tx: Db, teamId: string, id: string): Promise<
   return await tx('api_token').where({ id, team_id: teamId }).first(COLUMNS)
 }
 
-/** Tokens of the team, newest first, revoked and expired ones included. Index: api_token_team. */
+/** Tokens of the team, newest first, revoked and expired ones included, those of pages in browsers not. Index: api_token_team. */
 export async function listApiTokens(tx: Db, teamId: string, page: IdPage): Promise<readonly ApiTokenRecord[]> {
-  return await tx('api_token').where({ team_id: teamId }).modify(newestFirst, page).select(COLUMNS)
+  return await tx('api_token').where({ team_id: teamId, is_browser: false }).modify(newestFirst, page).select(COLUMNS)
 }
 
 /** Changes the given fields; `undefined` when the team has no such token, or not in the version. */
@@ -145,4 +165,14 @@ export async function deleteApiTokenRow(
   const token = tx('api_token').where({ id, team_id: teamId }).modify(whereVersion, version)
   const [deleted] = await token.delete().returning(COLUMNS)
   return deleted
+}
+
+/** Deletes up to `limit` expired tokens of pages in browsers; returns how many. Index: api_token_browser. */
+export async function deleteExpiredBrowserTokens(tx: Db, before: Date, limit: number): Promise<number> {
+  return await execute(
+    tx,
+    `delete from api_token where id in
+       (select id from api_token where is_browser and expires_at < :before limit :limit for update skip locked)`,
+    { before, limit },
+  )
 }

@@ -27,13 +27,18 @@ export interface EnvironmentBranding {
 export type BrandingChange = { readonly [Name in keyof EnvironmentBranding]?: string | undefined }
 
 /** What a PATCH may set; `undefined` keeps a value. */
-export type EnvironmentChange = BrandingChange & { readonly name: string | undefined }
+export type EnvironmentChange = BrandingChange & {
+  readonly name: string | undefined
+  readonly allowAccessTokens: boolean | undefined
+}
 
 /** An environment as it is stored. */
 export interface EnvironmentRecord extends EnvironmentBranding {
   readonly id: string
   readonly teamId: string
   readonly name: string
+  /** Whether tokens and keys of third parties may be issued. */
+  readonly allowAccessTokens: boolean
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly version: number
@@ -49,6 +54,7 @@ const COLUMNS = [
   'branding_display_name as display_name',
   'branding_logo_url as logo_url',
   'branding_accent_color as accent_color',
+  'allow_access_tokens',
   'created_at',
   'updated_at',
   'version',
@@ -69,9 +75,10 @@ export async function insertEnvironment(
   teamId: string,
   name: string,
   branding: BrandingChange = {},
+  allowAccessTokens = false,
 ): Promise<EnvironmentRecord | undefined> {
   const [environment] = await tx('environment')
-    .insert({ id, team_id: teamId, name, ...brandingColumns(branding) })
+    .insert({ id, team_id: teamId, name, allow_access_tokens: allowAccessTokens, ...brandingColumns(branding) })
     .onConflict(tx.raw('(team_id, name) where deleted_at is null'))
     .ignore()
     .returning(COLUMNS)
@@ -89,7 +96,7 @@ export async function findEnvironment(tx: Db, id: string): Promise<EnvironmentRe
   return await queryOne(
     tx,
     `select id, team_id, name, branding_display_name as display_name, branding_logo_url as logo_url,
-       branding_accent_color as accent_color, created_at, updated_at, version
+       branding_accent_color as accent_color, allow_access_tokens, created_at, updated_at, version
      from environment where id = :id and deleted_at is null`,
     { id },
   )
@@ -123,7 +130,12 @@ export async function updateEnvironmentRow(
   const [environment] = await tx('environment')
     .where({ id, team_id: teamId, deleted_at: null })
     .modify(whereVersion, version)
-    .update({ name: change.name, ...brandingColumns(change), ...nextVersion(tx) })
+    .update({
+      name: change.name,
+      allow_access_tokens: change.allowAccessTokens,
+      ...brandingColumns(change),
+      ...nextVersion(tx),
+    })
     .returning(COLUMNS)
   return environment
 }

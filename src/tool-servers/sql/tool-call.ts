@@ -4,7 +4,7 @@ import type { ToolErrorType } from '../tool.ts'
 
 /** A call of a tool as stored. */
 export interface ToolCallRecord {
-  /** UUIDv7 of the time at which it ended. */
+  /** UUIDv7 of the time at which it began. */
   readonly id: string
   readonly environmentId: string
   readonly toolServerId: string

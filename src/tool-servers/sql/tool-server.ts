@@ -109,16 +109,20 @@ export async function lockToolServer(tx: Tx, environmentId: string, id: string):
 const OF_ENVIRONMENT =
   'exists (select from environment where environment.id = environment_id and environment.deleted_at is null)'
 
+/** A tool server whose client is authenticated, with the team of its environment. */
+export type KnownToolServer = ToolServerRecord & { readonly teamId: string }
+
 /** The tool server with that id and the hash of that token. Uses tool_server_id. */
 export async function findToolServerByToken(
   tx: Db,
   id: string,
   tokenHash: Uint8Array,
-): Promise<ToolServerRecord | undefined> {
+): Promise<KnownToolServer | undefined> {
+  const team = tx('environment').whereRaw('environment.id = environment_id').select('team_id').as('team_id')
   return await tx('tool_server')
     .where({ id, token_hash: tokenHash })
     .whereRaw(`${OF_ENVIRONMENT} and ${IS_KEPT}`)
-    .first(COLUMNS)
+    .first(...COLUMNS, team)
 }
 
 /** Which tool servers to list; what is undefined does not restrict. */

@@ -6,6 +6,7 @@ import type { ApiServer, ApiServerOptions } from '../../../src/api/server.ts'
 import { type Clock, Failure, systemClock } from '../../../src/base/index.ts'
 import type { Logger } from '../../../src/telemetry/index.ts'
 import type { Principal } from '../../../src/tenancy/index.ts'
+import { manualClock } from '../../support/manual-clock.ts'
 import { createEvents, type WidgetEvents, widgetService } from './widget-service.ts'
 
 export const ENVIRONMENT_ID = '0192d3a4-0000-7000-8000-00000000000e'
@@ -17,6 +18,7 @@ const TEAM: Principal = {
   teamId: 't',
   environmentId: undefined,
   isOperator: false,
+  scopes: undefined,
 }
 
 /** Three tokens: `env`, `team` (names an environment by header) and `slow`, which is admitted when the test says so. */
@@ -56,6 +58,7 @@ export interface Harness extends AsyncDisposable {
 
 export interface HarnessOptions extends Partial<Omit<ApiServerOptions, 'limits' | 'clock'>> {
   readonly limits?: Partial<ApiLimits>
+  /** Absent: that of the system; with a rate limit one that stands, so that no window ends however busy the machine is. */
   readonly clock?: Clock
 }
 
@@ -68,7 +71,7 @@ export async function startHarness({ limits, clock, ...options }: HarnessOptions
   const server = createApiServer({
     services: [widgetService(events)],
     authenticator: createAuthenticator(slow.promise),
-    clock: clock ?? systemClock,
+    clock: clock ?? (limits?.rateRequestsMax || limits?.rateAddressMax ? manualClock(new Date()) : systemClock),
     logger: createRecorder(log),
     health,
     limits: { rateRequestsMax: 0, rateAddressMax: 0, ...limits },

@@ -28,7 +28,7 @@ export async function http1(baseUrl: string, path: string, init: HttpInit = {}):
     method,
     headers,
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : Buffer.from(body) }),
-    signal: AbortSignal.timeout(15_000),
+    signal: AbortSignal.timeout(120_000),
   })
   return answerOf(response.status, response.headers, await response.text())
 }

@@ -1,29 +1,39 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../../support/product.ts'
 import { expectJson } from '../../support/rest.ts'
+import type { BenchTarget } from './rpc-bench.ts'
 
 /** A product with one account at a third party, and a bare proxy to the same one. */
 export interface ProxyBench {
   readonly product: RunningProduct
   readonly accountId: string
-  readonly bareProxyPort: number
+  readonly bareProxy: BenchTarget
 }
 
-/** Starts everything, runs `work` and takes it down. @param blobBytes size of what the third party streams */
-export async function withProxyBench(blobBytes: number, work: (bench: ProxyBench) => Promise<void>): Promise<void> {
+/**
+ * Starts everything, runs `work` and takes it down.
+ *
+ * @param blobBytes size of what the third party streams
+ * @param command starts another product than this tree's, as `startProduct` takes it
+ */
+export async function withProxyBench(
+  blobBytes: number,
+  work: (bench: ProxyBench) => Promise<void>,
+  command: readonly string[] = [process.execPath, join(import.meta.dirname, '../../../src/main.ts'), 'start'],
+): Promise<void> {
   const dataDir = temporaryDataDir()
   const upstream = await startScript('upstream-server.ts', String(blobBytes))
   const bare = await startScript('bare-proxy.ts', `http://127.0.0.1:${upstream.port}`)
   const product = await startProduct({
     dataDir,
-    command: [process.execPath, join(import.meta.dirname, '../../../src/main.ts'), 'start'],
+    command,
     environment: { PATCHBAY_RATE_LIMIT: '0', PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8' },
   })
   try {
     const accountId = await connect(product, `http://127.0.0.1:${upstream.port}`)
-    await work({ product, accountId, bareProxyPort: bare.port })
+    await work({ product, accountId, bareProxy: bare })
   } finally {
     await product.stop()
     upstream.child.kill()
@@ -32,11 +42,11 @@ export async function withProxyBench(blobBytes: number, work: (bench: ProxyBench
   }
 }
 
-async function startScript(name: string, argument: string): Promise<{ child: ChildProcess; port: number }> {
+async function startScript(name: string, argument: string): Promise<BenchTarget> {
   const args = [join(import.meta.dirname, name), argument]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const [port] = await once(child.stdout, 'data')
-  return { child, port: Number(String(port)) }
+  return { child, port: Number(String(port)), url: `http://127.0.0.1:${Number(String(port))}` }
 }
 
 /** A definition with everything a call usually passes: credential, override, error and rate limit expressions. */

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { Pool } from 'pg'
@@ -15,6 +15,7 @@ import { type Seed, seedChain } from '../../support/seed.ts'
 export interface BenchTarget {
   readonly url: string
   readonly port: number
+  readonly child: ChildProcess
 }
 
 /** A running product with rows to hit, and a pool on the very same database for the floor. */
@@ -39,12 +40,20 @@ const ENVIRONMENT = {
   PATCHBAY_EGRESS_ALLOW: '127.0.0.0/8',
 }
 
-/** Starts the product without its own rate limit, seeds rows, runs `work` and takes everything down. */
-export async function withRpcBench(work: (bench: RpcBench) => Promise<void>): Promise<void> {
+/**
+ * Starts the product without its own rate limit, seeds rows, runs `work` and takes everything down.
+ *
+ * @param command starts another product than this tree's, as `startProduct` takes it
+ */
+export async function withRpcBench(
+  work: (bench: RpcBench) => Promise<void>,
+  command?: readonly string[],
+): Promise<void> {
   const dataDir = temporaryDataDir()
   const product = await startProduct({
     dataDir,
     environment: ENVIRONMENT,
+    ...(command !== undefined && { command }),
   })
   const pool = new Pool({
     host: `${dataDir}/postgres`,
@@ -80,7 +89,7 @@ async function withConnectNode(dataDir: string, work: (target: BenchTarget) => P
   try {
     const [line] = await once(server.stdout, 'data')
     const port = Number(String(line))
-    await work({ port, url: `http://127.0.0.1:${port}` })
+    await work({ port, url: `http://127.0.0.1:${port}`, child: server })
   } finally {
     server.kill()
     await once(server, 'exit')

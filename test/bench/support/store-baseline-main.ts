@@ -1,5 +1,5 @@
 /**
- * What somebody would write by hand to bring a list into PostgreSQL: fetch a page, upsert it, fetch the next. It remembers
+ * What one would write by hand to bring a list into PostgreSQL: fetch a page, upsert it, fetch the next. It remembers
  * nothing and begins anew when it ends.
  *
  * `store-baseline-main.ts <upstream> <database url> <page size>`, forked: after every message it does it once and sends the

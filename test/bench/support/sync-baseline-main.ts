@@ -1,5 +1,5 @@
 /**
- * What somebody would write by hand to bring a list to a webhook: fetch a page, post it, fetch the next. It signs nothing,
+ * What one would write by hand to bring a list to a webhook: fetch a page, post it, fetch the next. It signs nothing,
  * remembers nothing and loses everything when it ends.
  *
  * `sync-baseline-main.ts <upstream> <receiver> <page size>`, forked: after every message it does it once and sends the

@@ -143,7 +143,12 @@ async function createTeam(
 ): Promise<{ readonly id: string; readonly token: string }> {
   const name = `browser-${crypto.randomUUID().slice(0, 8)}`
   const { id } = await expectJson('POST', `${url}/team`, operatorToken, { name })
-  const { token } = await expectJson('POST', `${url}/api-token`, operatorToken, { kind: 'team', name, team_id: id })
+  const { token } = await expectJson('POST', `${url}/api-token`, operatorToken, {
+    kind: 'team',
+    name,
+    preset: 'full',
+    team_id: id,
+  })
   return { id, token }
 }
 
@@ -156,6 +161,7 @@ async function createEnvironment(
   const answer = await callRest('POST', `${url}/api-token`, teamToken, {
     kind: 'environment',
     name,
+    preset: 'full',
     environment_id: environment.id,
   })
   if (answer.status !== 200) throw new Error(`no token: ${JSON.stringify(answer.body)}`)

@@ -32,6 +32,7 @@ const OF_EITHER_TOKEN = [
   'UpdateUnifiedMapping',
   'DeleteUnifiedMapping',
   'CheckUnifiedMapping',
+  'ListAuditEntries',
 ]
 const OF_AN_ACCOUNT = ['DescribeUnifiedModel']
 

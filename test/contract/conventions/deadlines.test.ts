@@ -47,7 +47,14 @@ function requestOf(method: DescMethod, tenant: TenancyFixture): JsonObject {
 
 function callerOf({ name }: DescMethod, { apiTokenId: tokenId, environmentId, teamId }: TenancyFixture): Principal {
   const isOperator = name === 'CreateTeam'
-  return { kind: 'team', tokenId, teamId: isOperator ? app.first.teamId : teamId, environmentId, isOperator }
+  return {
+    kind: 'team',
+    tokenId,
+    teamId: isOperator ? app.first.teamId : teamId,
+    environmentId,
+    isOperator,
+    scopes: undefined,
+  }
 }
 
 const METHODS = SERVICES.flatMap(({ methods }) => methods).filter(({ methodKind }) => methodKind !== 'bidi_streaming')

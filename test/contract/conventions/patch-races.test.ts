@@ -1,19 +1,12 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf'
-import { afterAll, describe, expect, it } from 'vitest'
-import { createServices } from '../../../src/api/index.ts'
-import { decodeJsonBody } from '../../../src/api/messages/codec.ts'
-import { compileOperations, type UnaryOperation } from '../../../src/api/operation.ts'
-import { RequestContext } from '../../../src/api/request-context.ts'
+import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../../src/base/index.ts'
-import { readConfig } from '../../../src/config.ts'
-import { createContainer } from '../../../src/container.ts'
-import { silentLogger } from '../../../src/telemetry/logger.ts'
-import type { Principal } from '../../../src/tenancy/index.ts'
 import { startTestApp } from '../../support/app.ts'
 import { caseCount, runSeed } from '../../support/case-count.ts'
 import { testDatabase } from '../../support/database.ts'
 import { fastClock } from '../../support/fast-clock.ts'
-import { interleavings, type Lane, type Operation } from '../../support/interleavings.ts'
+import { interleavings, type Operation } from '../../support/interleavings.ts'
+import { laneCalls } from '../../support/lane-calls.ts'
 import { KINDS, type ResourceKind, tokenFor } from '../../support/operations.ts'
 import { createApiTenant, seedTenant } from '../../support/seeded-tenant.ts'
 
@@ -21,6 +14,7 @@ const { target, database } = await testDatabase()
 const app = await startTestApp({}, database)
 const clock = fastClock()
 const { expectAlways } = interleavings(target, clock)
+const call = laneCalls(app, clock)
 const tenant = await seedTenant(app, await createApiTenant(app))
 const admin = app.client('connect', { token: tenant.teamToken })
 
@@ -61,37 +55,11 @@ const PATCHES: Readonly<Record<string, readonly JsonObject[]>> = {
   unified_mapping: [{ config: { custom_fields: { mode: 'none' } } }, { config: { method: 'list' } }],
 }
 
-/** The operations of the contract on the connections of a lane. */
-const operations = new Map<Lane['database'], ReturnType<typeof compileOperations>>()
-
-function operationsOn(lane: Lane): ReturnType<typeof compileOperations> {
-  const known = operations.get(lane.database)
-  if (known !== undefined) return known
-  const storage = {
-    database: lane.database,
-    secrets: app.secrets,
-    embedded: undefined,
-    [Symbol.asyncDispose]: async () => {},
-  }
-  const container = createContainer({ config: readConfig({}), storage, logger: silentLogger, clock })
-  afterAll(() => container[Symbol.asyncDispose]())
-  const made = compileOperations(createServices(container))
-  operations.set(lane.database, made)
-  return made
-}
-
 /** Calls a method as a team token does that names the environment. */
 function calling(method: DescMethodUnary, request: JsonObject): Operation {
   const { apiTokenId: tokenId, teamId, environmentId } = tenant
-  const caller: Principal = { kind: 'team', tokenId, teamId, environmentId, isOperator: method.name === 'UpdateTeam' }
-  return async (lane) => {
-    const operation = operationsOn(lane).get(`/${method.parent.typeName}/${method.name}`) as UnaryOperation
-    const context = new RequestContext({ headers: {}, socket: {} })
-    context.setMethod(method, 'test')
-    context.setCaller(caller, undefined)
-    const { message } = await decodeJsonBody(operation.input, Buffer.from(JSON.stringify(request)))
-    await operation.handle(message as never, context)
-  }
+  const isOperator = method.name === 'UpdateTeam'
+  return call(method, request, { kind: 'team', tokenId, teamId, environmentId, isOperator, scopes: undefined })
 }
 
 async function make(kind: ResourceKind): Promise<string> {

@@ -12,7 +12,7 @@ import {
 import { MIB } from '../../untrusted/reader.ts'
 
 const AT_ONCE = 100
-/** How long a flood may take until what was not answered is given up. */
+/** How long a flood may take until what was not answered is aborted. */
 const FLOOD_MS = 5_000
 const SLOW_PIECE_MS = 250
 const SLOW_PIECE_BYTES = 1_024
@@ -123,9 +123,14 @@ async function repeat<T>(times: number, work: () => Promise<T>): Promise<readonl
 async function secondTenant({ url, bootstrap }: RunningProduct): Promise<() => Promise<void>> {
   const post = (path: string, token: string, body: JsonObject) => expectJson('POST', url + path, token, body)
   const team = await post('/team', bootstrap.team_token, { name: 'second' })
-  const asOperator = await post('/api-token', bootstrap.team_token, { kind: 'team', team_id: team.id, name: 'second' })
+  const asOperator = await post('/api-token', bootstrap.team_token, {
+    kind: 'team',
+    team_id: team.id,
+    name: 'second',
+    preset: 'full',
+  })
   const environment = await post('/environment', asOperator.token, { name: 'second' })
-  const ofEnvironment = { kind: 'environment', environment_id: environment.id, name: 'second' }
+  const ofEnvironment = { kind: 'environment', environment_id: environment.id, name: 'second', preset: 'full' }
   const { token } = await post('/api-token', asOperator.token, ofEnvironment)
   const headers = { authorization: `Bearer ${token}` }
   return async () => {

@@ -13,6 +13,12 @@ export interface Asked {
   readonly body: string
 }
 
+/** A request of the tenant that is measured. */
+export interface Probed extends Asked {
+  /** Units of its token's rate limit; default 1. */
+  readonly units?: number
+}
+
 /** A request that is sent so many times at once; `%N%` in its body becomes the number of each. */
 export interface Burst extends Asked {
   readonly count: number
@@ -40,8 +46,8 @@ export interface Contest {
 }
 
 const ALONE = 5
-/** Between two probes, so that they stay within the limit of their token. */
-const PACE_MS = 15
+/** Between two probes, for each unit that they cost, so that they stay within the limit of their token (500 in 10 s). */
+const PACE_MS = 25
 const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 
 /** The process of a tenant that sends bursts. */
@@ -60,7 +66,7 @@ export class Burster implements Disposable {
 }
 
 /** Sends the burst, and meanwhile one probe after the other. */
-export async function contest(burster: Burster, burst: Burst, probes: readonly Asked[]): Promise<Contest> {
+export async function contest(burster: Burster, burst: Burst, probes: readonly Probed[]): Promise<Contest> {
   const alone: Probe[] = []
   for (let round = 0; round < ALONE; round++) for (const probe of probes) alone.push(await ask(probe))
   const during: Probe[] = []
@@ -69,7 +75,7 @@ export async function contest(burster: Burster, burst: Burst, probes: readonly A
   while (!isOver)
     for (const probe of probes) {
       during.push(await ask(probe))
-      await sleep(PACE_MS)
+      await sleep(PACE_MS * (probe.units ?? 1))
     }
   const answers = await sent
   const served = answers.filter(({ status }) => status !== 429 && status !== 0).map(({ atMs }) => atMs)

@@ -141,7 +141,7 @@ async function startScenario(product: RunningProduct, canaries: Canaries, partyU
     return answer
   }
 
-  const own = { kind: 'environment', name: 'canaries', environment_id: bootstrap.environment_id }
+  const own = { kind: 'environment', name: 'canaries', environment_id: bootstrap.environment_id, preset: 'full' }
   token = String((await made('/api-token', own, bootstrap.team_token)).token)
   canaries.add('api-token', token)
 
@@ -191,6 +191,7 @@ async function startScenario(product: RunningProduct, canaries: Canaries, partyU
         '/environment-integration',
         '/webhook',
         '/event',
+        '/call-log',
         '/sync-job',
         '/sync-job-run',
         '/api-token',

@@ -46,7 +46,7 @@ export interface CursorTarget extends SeedTarget {
 
 /** What came of the forged values. */
 export interface CursorReport {
-  /** Places where a client hands back a value that it was given. */
+  /** Places where a client returns a value that it was given. */
   readonly doors: number
   /** Lists of the contract that had no second page, so that none of their tokens was tried. */
   readonly untried: readonly string[]
@@ -59,7 +59,7 @@ export interface CursorReport {
   readonly traversed: readonly string[]
 }
 
-/** A place where a client hands back a value that it was given. */
+/** A place where a client returns a value that it was given. */
 interface Door {
   readonly name: string
   /** The value of the first page; `undefined` when there is one page alone. */

@@ -9,7 +9,7 @@ export interface TakenLease {
 
 /**
  * Writes down inside the database who writes for runs: every change of a lease and every checkpoint, with the connection's
- * application name and the holder of the lease at that moment. What a process believes does not matter here.
+ * application name and the holder of the lease at that moment. What a process has in memory does not matter here.
  */
 export async function installWriteAudit(database: Database): Promise<void> {
   for (const statement of STATEMENTS) await execute(database.pool, statement)

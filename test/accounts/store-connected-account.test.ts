@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type ConnectAccountInput, connectAccount, reconnectAccount } from '../../src/accounts/index.ts'
+import { type ConnectedAccountInput, storeConnectedAccount, storeReconnectedAccount } from '../../src/accounts/index.ts'
 import type { JsonObject } from '../../src/base/index.ts'
 import type { TokenSet } from '../../src/formats/index.ts'
 import { CREDENTIALS } from './fixture.ts'
@@ -7,10 +7,10 @@ import { OAUTH2, tokensFixture } from './token-fixture.ts'
 
 const { database, own, accountDeps, addInstallation, connect, installed, secretsOf, tokenRow } = await tokensFixture()
 
-const connectByLink = (input: ConnectAccountInput) =>
-  database.transaction((tx) => connectAccount(accountDeps, tx, own, input))
-const reconnectByLink = (input: Parameters<typeof reconnectAccount>[3]) =>
-  database.transaction((tx) => reconnectAccount(accountDeps, tx, own, input))
+const connectByLink = (input: ConnectedAccountInput) =>
+  database.transaction((tx) => storeConnectedAccount(accountDeps, tx, own, input))
+const reconnectByLink = (input: Parameters<typeof storeReconnectedAccount>[3]) =>
+  database.transaction((tx) => storeReconnectedAccount(accountDeps, tx, own, input))
 
 /** A token as the code exchange returns it. */
 const granted = (name: string, more = {}): TokenSet => ({
@@ -20,7 +20,7 @@ const granted = (name: string, more = {}): TokenSet => ({
   fields: { access_token: `${name}-token`, refresh_token: `${name}-refresh`, ...more },
 })
 
-const apiKeyInput = async (): Promise<ConnectAccountInput> => ({
+const apiKeyInput = async (): Promise<ConnectedAccountInput> => ({
   environmentIntegrationId: (await addInstallation()).id,
   tenantId: 'acme',
   credential: 'api_key',
@@ -28,7 +28,7 @@ const apiKeyInput = async (): Promise<ConnectAccountInput> => ({
   context: {},
 })
 
-const consentInput = async (more: Partial<ConnectAccountInput> = {}): Promise<ConnectAccountInput> => ({
+const consentInput = async (more: Partial<ConnectedAccountInput> = {}): Promise<ConnectedAccountInput> => ({
   environmentIntegrationId: await installed(OAUTH2),
   tenantId: 'acme',
   credential: 'oauth2',
@@ -137,7 +137,7 @@ describe('an account connected again in a link session', () => {
     const { id } = await connect()
     const input = { id, credential: 'api_key', fields: CREDENTIALS, context: {} } as const
     const elsewhere = { environmentId: crypto.randomUUID() }
-    const again = database.transaction((tx) => reconnectAccount(accountDeps, tx, elsewhere, input))
+    const again = database.transaction((tx) => storeReconnectedAccount(accountDeps, tx, elsewhere, input))
     await expect(again).rejects.toMatchObject({ reason: 'RESOURCE_NOT_FOUND' })
   })
 })

@@ -23,8 +23,8 @@ export interface ConnectionGrant {
   readonly context: JsonObject
 }
 
-/** An account that a customer connects in a link session. */
-export interface ConnectAccountInput
+/** An account that a customer connected in a link session. */
+export interface ConnectedAccountInput
   extends Omit<IntegratedAccountInput, 'authenticationMethod' | 'credential' | 'credentials' | 'context'> {
   /** Key of the definition's `credentials`. */
   readonly credential: string
@@ -41,7 +41,7 @@ export interface ConnectAccountInput
 }
 
 /**
- * Connects an account in a link session.
+ * Stores an account that a customer connected in a link session.
  *
  * The account is `connecting` until a worker has run its activation steps (`linkSessions.recordActivation` reports each), or
  * `active` immediately when there is nothing to do: then nothing is reported.
@@ -49,11 +49,11 @@ export interface ConnectAccountInput
  * @throws Failure RESOURCE_NOT_FOUND for an unknown installation, INTEGRATION_DISABLED, CREDENTIALS_INVALID and SECRET_MASKED
  * with every finding under `credentials` or `credential`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
  */
-export async function connectAccount(
+export async function storeConnectedAccount(
   deps: CreateDependencies,
   tx: Tx,
   scope: EnvironmentRef,
-  input: ConnectAccountInput,
+  input: ConnectedAccountInput,
 ): Promise<IntegratedAccount> {
   const { credential, fields, grant } = input
   const definition = await getEnabledDefinition(deps, tx, scope, input.environmentIntegrationId)
@@ -68,7 +68,7 @@ export async function connectAccount(
 }
 
 /** New credentials for an account, given in a link session. */
-export interface ReconnectAccountInput {
+export interface ReconnectedAccountInput {
   readonly id: string
   /** Key of the definition's `credentials`. */
   readonly credential: string
@@ -78,25 +78,26 @@ export interface ReconnectAccountInput {
    */
   readonly fields: JsonObject
   readonly grant?: ConnectionGrant | undefined
-  /** As in `ConnectAccountInput`; null removes a key. */
+  /** As in `ConnectedAccountInput`; null removes a key. */
   readonly context: JsonObject
   /** That the customer accepted in the link session; absent: those that were accepted before stay. */
   readonly terms?: AcceptedTerms | undefined
-  /** As in `ConnectAccountInput`. */
+  /** As in `ConnectedAccountInput`. */
   readonly enteredVersion?: number | undefined
 }
 
 /**
- * Connects an account again in a link session: it is `connecting` from then on, and every activation step runs again.
+ * Stores what a customer gave in a link session to connect an account again: the account is `connecting` from then on, and
+ * every activation step runs again.
  *
  * @throws Failure RESOURCE_NOT_FOUND, INTEGRATION_DISABLED, CREDENTIALS_INVALID and SECRET_MASKED with every finding under
  * `credentials` or `credential`, CONTEXT_KEY_RESERVED, DEFINITION_INVALID
  */
-export async function reconnectAccount(
+export async function storeReconnectedAccount(
   deps: ReplaceDependencies,
   tx: Tx,
   { environmentId }: EnvironmentRef,
-  input: ReconnectAccountInput,
+  input: ReconnectedAccountInput,
 ): Promise<IntegratedAccount> {
   const { id, credential, fields: credentials, grant, terms, enteredVersion } = input
   const account = await lockAccount(tx, { environmentId, id })
@@ -115,7 +116,7 @@ export async function reconnectAccount(
 /** The session's keys, and over them those of the grant. @throws Failure CONTEXT_KEY_RESERVED */
 function contextOf(
   { connect, secrets, secretNames }: CollectedCredentials,
-  { context, grant }: Pick<ConnectAccountInput, 'context' | 'grant'>,
+  { context, grant }: Pick<ConnectedAccountInput, 'context' | 'grant'>,
 ): JsonObject {
   assertNoReservedKeys(context, secretNames)
   if (grant === undefined) return context

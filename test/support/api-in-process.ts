@@ -1,0 +1,46 @@
+import { type Api, createApi } from '../../src/api-process.ts'
+import { type Clock, systemClock } from '../../src/base/index.ts'
+import type { Config } from '../../src/config.ts'
+import { type Container, type ContainerDeps, createContainer } from '../../src/container.ts'
+import type { Database } from '../../src/database/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
+import type { Logger } from '../../src/telemetry/index.ts'
+import { bootstrap, type FirstStart } from '../../src/tenancy/index.ts'
+
+/** The API on a real port in this process, without workers. */
+export interface InProcessApi extends AsyncDisposable {
+  readonly url: string
+  readonly routes: Api['routes']
+  /** The first team, its environment and a token of each. */
+  readonly first: FirstStart
+  readonly storage: ContainerDeps['storage']
+  readonly container: Container
+}
+
+/** Starts it over an empty database. */
+export async function startApiInProcess(
+  database: Database,
+  config: Config,
+  logger: Logger,
+  options: { readonly clock?: Clock; readonly onWebhookReceived?: () => void } = {},
+): Promise<InProcessApi> {
+  const { clock = systemClock, onWebhookReceived = () => {} } = options
+  const first = await bootstrap(database)
+  if (first === undefined) throw new Error('the database is not empty')
+  const secrets = createSecretStore(parseKeyRing(generateKeyRingText('test')))
+  const storage = { database, secrets }
+  const container = createContainer({ config, storage, logger, clock })
+  const api = createApi({ config, container, logger, onWebhookReceived })
+  const { url } = await api.listen()
+  return {
+    url,
+    routes: api.routes,
+    first,
+    storage,
+    container,
+    async [Symbol.asyncDispose]() {
+      await api[Symbol.asyncDispose]()
+      await container[Symbol.asyncDispose]()
+    },
+  }
+}
