@@ -174,7 +174,7 @@ export async function execute(tx: Db, sql: string, parameters: SqlParameters = {
   return (await run<{ rowCount: number | null }>(tx, sql, parameters)).rowCount ?? 0
 }
 
-/** A JSON value as the text of a `jsonb` parameter: every digit of numbers stays, and what jsonb cannot store is replaced. */
+/** A JSON value as the text of a `jsonb` or `json` parameter: every digit of numbers stays, and what jsonb cannot store is replaced. */
 export function jsonb(value: Json): string {
   return toJsonbText(value)
 }

@@ -42,6 +42,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0022-call-log': ['0022-call-log.sql'],
   '0024-audit': ['0024-audit.sql'],
   '0025-access-tokens': ['0025-access-tokens.sql'],
+  '0027-key-order': ['0027-key-order.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

@@ -64,7 +64,7 @@ export async function insertManualRun(tx: Db, run: NewRun): Promise<RunRecord> {
        insert into sync_job_run (id, scheduled_for, environment_id, trigger_id, kind, sync_job_id, integrated_account_id,
          region, status, daemon_group_key, webhook_id, resources, args, error_handling, ignore_previous_run)
        select :id, (select max(at) from free), :environmentId, :triggerId, 'manual', :syncJobId, :integratedAccountId,
-         :region, 'created', :groupKey, :webhookId, :resources::jsonb, :args::jsonb, :errorHandling, :ignorePreviousRun
+         :region, 'created', :groupKey, :webhookId, :resources::json, :args::json, :errorHandling, :ignorePreviousRun
        returning *
      )
      select ${COLUMNS} from r left join run_checkpoint c on c.run_id = r.id`,

@@ -19,7 +19,7 @@ export async function findTriggersOfResource(tx: Db, hint: HintedResource): Prom
      join trigger_schedule s on s.trigger_id = t.id
      join sync_job j on j.environment_id = t.environment_id and j.id = t.sync_job_id
      where t.environment_id = :environmentId and t.integrated_account_id = :integratedAccountId and not s.is_paused
-       and exists (select from jsonb_array_elements(coalesce(t.resources, j.resources)) node
+       and exists (select from json_array_elements(coalesce(t.resources, j.resources)) node
          where node ->> 'resource' = :resource)
      order by t.id`,
     { ...hint },

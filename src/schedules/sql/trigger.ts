@@ -80,8 +80,8 @@ export async function insertTrigger(tx: Db, trigger: NewTrigger): Promise<Trigge
     `with t as (
        insert into sync_job_cron_trigger (environment_id, id, sync_job_id, integrated_account_id, cron_expression,
          daemon_group_key, webhook_id, args, resources, error_handling)
-       values (:environmentId, :id, :syncJobId, :integratedAccountId, :cronExpression, :groupKey, :webhookId, :args::jsonb,
-         :resources::jsonb, :errorHandling) returning *
+       values (:environmentId, :id, :syncJobId, :integratedAccountId, :cronExpression, :groupKey, :webhookId, :args::json,
+         :resources::json, :errorHandling) returning *
      ), s as (
        insert into trigger_schedule (trigger_id, environment_id, shard, region, cron_expression, next_fire_at)
        select id, environment_id, :shard, :region, cron_expression, :nextFireAt from t returning *
