@@ -75,6 +75,11 @@ export const SETTINGS = {
     'Address ranges, `cidr[,cidr…]`, that outbound calls may reach although they are not public, such as `127.0.0.0/8` during development. Servers, workers and `patchbay install` need it.',
     z.string().prefault(''),
   ),
+  egressConnectTo: setting(
+    'PATCHBAY_EGRESS_CONNECT_TO',
+    'For development and tests: outbound calls to a host connect to an address instead, `host[:port]=address[:port][,…]`, such as `api.example.com=127.0.0.1:8443`; the first match is taken, `*` is every name and `*.example.com` every name below it. Headers, TLS server name and certificate check keep the name of the URL. PATCHBAY_EGRESS_ALLOW has to contain the addresses. The object store is not diverted.',
+    z.string().prefault(''),
+  ),
   objectStoreDirectory: setting(
     'PATCHBAY_OBJECT_STORE_DIRECTORY',
     'Directory of context values that live in the object store; all processes need the same one. Default: `objects` in the data directory.',

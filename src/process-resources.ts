@@ -1,7 +1,13 @@
 import { createTokenHosts, type TokenHosts } from './accounts/index.ts'
 import type { Clock } from './base/index.ts'
 import type { Config } from './config.ts'
-import { createEgressPolicy, createHttpClient, findUrlViolation, type HttpClient } from './egress/index.ts'
+import {
+  createEgressPolicy,
+  createHttpClient,
+  findUrlViolation,
+  type HttpClient,
+  parseConnectTo,
+} from './egress/index.ts'
 import { createEvaluator, type Evaluator } from './expressions/index.ts'
 import {
   createDefinitionCache,
@@ -57,7 +63,12 @@ export function createResources(
   clock: Clock,
 ): ProcessResources & AsyncDisposable {
   const policy = createEgressPolicy({ allow: config.egressAllow })
-  const http = createHttpClient({ policy })
+  const http = createHttpClient({ policy, connectTo: parseConnectTo(config.egressConnectTo, config.egressAllow) })
+  if (config.egressConnectTo !== '')
+    logger.warn(
+      { connect_to: config.egressConnectTo },
+      'PATCHBAY_EGRESS_CONNECT_TO diverts outbound calls: never in production',
+    )
   const evaluator = createEvaluator({
     clock,
     onQuarantine: ({ owner, hash }) =>

@@ -61,3 +61,11 @@ it('background work has connections of its own and all else in common with reque
   const own = [background.database, background.queue, background.accounts.database]
   expect(own.map((each) => each === database || each === container.queue)).toEqual([false, false, false])
 })
+
+it('warns at the start when outbound calls are diverted', async () => {
+  const warnings: string[] = []
+  const settings = { PATCHBAY_EGRESS_ALLOW: '127.0.0.1', PATCHBAY_EGRESS_CONNECT_TO: '*=127.0.0.1:1' }
+  const logger = { ...silentLogger, warn: (_fields: object, message?: string) => void warnings.push(message ?? '') }
+  await using _diverted = createContainer({ config: readConfig(settings), storage, logger })
+  expect(warnings).toEqual(['PATCHBAY_EGRESS_CONNECT_TO diverts outbound calls: never in production'])
+})

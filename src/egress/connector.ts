@@ -2,6 +2,7 @@ import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
 import { type EgressPolicy, egressBlocked } from './address-policy.ts'
+import type { ConnectTo } from './connect-to.ts'
 import { watchConnecting } from './timings.ts'
 
 /** Options of `createGuardedConnector`. */
@@ -9,17 +10,18 @@ export interface ConnectorOptions {
   readonly policy: EgressPolicy
   readonly resolveAll: ResolveAll
   readonly connectTimeoutMs: number
+  readonly connectTo: ConnectTo
 }
 
 /**
  * The connector of undici, with three address checks: a literal address before the socket exists (a literal never
  * reaches `lookup`), every resolved address before connecting, and the peer's address once connected, in case the first
- * two were bypassed.
+ * two were bypassed. What `connectTo` names is checked like a literal address.
  *
  * HTTP/1.1 only: one protocol whose size limits are known.
  */
 export function createGuardedConnector(options: ConnectorOptions): buildConnector.connector {
-  const { policy } = options
+  const { policy, connectTo } = options
   const connect = buildConnector({
     allowH2: false,
     timeout: options.connectTimeoutMs,
@@ -28,10 +30,15 @@ export function createGuardedConnector(options: ConnectorOptions): buildConnecto
   })
   return (target, callback) => {
     const { hostname } = target
-    if (isIP(hostname) !== 0 && !policy.allows(hostname)) {
+    const other = connectTo(hostname, portOf(target))
+    const host = other?.address ?? hostname
+    if (isIP(host) !== 0 && !policy.allows(host)) {
       return callback(egressBlocked(hostname, `it is not a public address: ${policy.advice}`), null)
     }
-    const connecting: unknown = connect(target, (...[error, socket]) => {
+    // `host`, with the name and port of the URL, stays: the server name of TLS is taken from it.
+    const destination =
+      other === undefined ? target : { ...target, hostname: host, port: String(other.port ?? portOf(target)) }
+    const connecting: unknown = connect(destination, (...[error, socket]) => {
       if (error) return callback(error, null)
       if (socket.remoteAddress !== undefined && policy.allows(socket.remoteAddress)) return callback(null, socket)
       socket.destroy()
@@ -39,6 +46,10 @@ export function createGuardedConnector(options: ConnectorOptions): buildConnecto
     })
     watchConnecting(connecting)
   }
+}
+
+function portOf({ port, protocol }: buildConnector.Options): number {
+  return Number(port) || (protocol === 'https:' ? 443 : 80)
 }
 
 /** Resolves a name to every address it has. */

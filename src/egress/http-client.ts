@@ -1,6 +1,7 @@
 import { Agent } from 'undici'
 import { withoutSlot } from '../base/index.ts'
 import type { EgressPolicy } from './address-policy.ts'
+import type { ConnectTo } from './connect-to.ts'
 import { ConnectionSlots } from './connection-slots.ts'
 import { createGuardedConnector, type ResolveAll, resolveWithSystem } from './connector.ts'
 import type { EgressRequest, EgressStreamRequest } from './request.ts'
@@ -26,6 +27,8 @@ export interface HttpClientOptions {
   /** Name resolution; default: the resolver of the operating system. */
   readonly resolveAll?: ResolveAll
   readonly connectTimeoutMs?: number
+  /** Addresses that are connected to instead of those of a name. Absent: none. */
+  readonly connectTo?: ConnectTo
   /** Pool size per origin; further requests wait for a free connection, owners in turns. */
   readonly connectionsPerOriginMax?: number
   /** Connections to all origins. */
@@ -50,6 +53,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       policy,
       resolveAll: options.resolveAll ?? resolveWithSystem,
       connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+      connectTo: options.connectTo ?? (() => undefined),
     }),
     allowH2: false,
     connections: perOriginMax,

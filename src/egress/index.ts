@@ -6,6 +6,7 @@
  */
 
 export { createEgressPolicy, findUrlViolation } from './address-policy.ts'
+export { parseConnectTo } from './connect-to.ts'
 export { classifyRequestFailure, type RequestErrorClass } from './connection-errors.ts'
 export { decodeContent } from './content-decoding.ts'
 export { createHttpClient, type HttpClient } from './http-client.ts'
