@@ -30,7 +30,7 @@ interface Page {
 }
 
 /** A browser: keeps cookies, follows redirects of this server, and says where a request comes from. */
-class Browser {
+export class Browser {
   readonly cookies = new Map<string, string>()
   readonly #url: string
 

@@ -1,0 +1,136 @@
+import { generateKeyPairSync } from 'node:crypto'
+import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { OAuthGoldenFile } from '../catalog/oauth-requests.ts'
+
+/** What the golden files of a provider lack. */
+export interface ProviderTable {
+  /** Key of the credential to connect by. Absent: the one with a consent, else the first. */
+  readonly credential?: string
+  /** Variables of the override beside those of the golden files. */
+  readonly variables?: Readonly<Record<string, string>>
+  /** What the customer fills in beside that. */
+  readonly fields?: JsonObject
+  /** The context that the link gives the account. */
+  readonly context?: JsonObject
+  /** Answers of other addresses, by URL without query, or by path alone. */
+  readonly answers?: Readonly<Record<string, Json>>
+  /** Texts of recorded answers, and what this provider says instead. */
+  readonly answersSay?: readonly (readonly [from: string, to: string])[]
+  /** Texts of recorded requests that belong to another account, and what they are for this one. */
+  readonly recordedFor?: readonly (readonly [from: string, to: string])[]
+  /** The token endpoint of a credential without a consent. */
+  readonly token?: OAuthGoldenFile
+}
+
+/** The secret that recorded webhooks are signed with. */
+const GOLDEN_SECRET = 'golden-webhook-secret'
+const PEM = { type: 'pkcs8', format: 'pem' } as const
+const EC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(PEM).toString()
+const DAY_MS = 86_400_000
+
+/** What each shipped definition goes through the rig with, beside its golden files. One without an entry fails the build. */
+export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
+  airtable: { context: { webhook_mac_secret: 'Z29sZGVuLXdlYmhvb2stc2VjcmV0' } },
+  'amazon-s3': { answers: { '/': '<ListBucketResult/>' } },
+  'amazon-selling-partner': {},
+  apollo: {},
+  'app-store-connect': {
+    fields: { issuer_id: '57246542-96fe-1a63-e053-0824d011072a', key_id: '2X9R4HXF34', private_key: EC_KEY },
+  },
+  asana: {},
+  ashby: {},
+  bamboohr: {},
+  basecamp: { answersSay: [['99999999', '99']] },
+  bigcommerce: {},
+  bitbucket: {},
+  box: {},
+  calendly: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
+  clerk: {},
+  clickup: {},
+  confluence: {},
+  discord: { answers: { '/api/v10/applications/@me': { id: '1', name: 'Example' } } },
+  docusign: {},
+  dropbox: {},
+  'facebook-ads': { context: { ad_account_id: '120330000337' } },
+  figma: {},
+  freshdesk: {},
+  github: {},
+  gitlab: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
+  gmail: {},
+  'google-calendar': { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
+  'google-drive': {},
+  'google-sheets': {},
+  'google-workspace': {},
+  greenhouse: {},
+  heroku: {},
+  hibob: {},
+  hubspot: {},
+  hubstaff: {},
+  instagram: { context: { user_id: '17841405822304914' } },
+  intercom: { recordedFor: [['api.intercom.io', 'api.eu.intercom.io']] },
+  jira: {},
+  klaviyo: { context: { account_id: 'XyZ123' } },
+  linear: {},
+  linkedin: { context: { organization_urn: 'urn:li:organization:2414183' } },
+  mailchimp: {},
+  'microsoft-graph': { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
+  'microsoft-teams': {},
+  mixpanel: {},
+  monday: {},
+  netsuite: {},
+  notion: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
+  okta: {},
+  'open-meteo': {},
+  openai: {},
+  outlook: {},
+  paypal: {
+    fields: { client_id: 'the-client', client_secret: 'the-secret' },
+    token: tokenOf('https://api-m.paypal.com/v1/oauth2/token', { access_token: 'A21AA', expires_in: 32400 }, 32_400),
+  },
+  pipedrive: { variables: { WEBHOOK_PASSWORD: GOLDEN_SECRET } },
+  quickbooks: { answers: { '/v3/company/310687/companyinfo/310687': { CompanyInfo: { Id: '1' } } } },
+  reddit: {},
+  salesforce: {},
+  sendgrid: {},
+  shopify: {},
+  slack: {},
+  spotify: {},
+  square: { answersSay: [['2026-01-31T00:00:00Z', inDays(30)]] },
+  strava: {},
+  stripe: {},
+  tableau: {
+    token: tokenOf(
+      'https://10ax.online.tableau.com/api/3.22/auth/signin',
+      {
+        credentials: {
+          token: 'HvZMqFFfQQmOM4L',
+          estimatedTimeToExpiration: '239:58:20',
+          site: { id: '8b2a0a2f-9d1c-4a7e-a2c5-7f3b1c9d0e11' },
+          user: { id: 'u1' },
+        },
+      },
+      863_880,
+    ),
+  },
+  tiktok: { context: { open_id: 'act.example12345Example12345Example' } },
+  trello: { recordedFor: [['key=k&token=t', 'key=the-key&token=access-1']] },
+  twilio: { fields: { auth_token: GOLDEN_SECRET } },
+  typeform: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
+  woocommerce: {},
+  workable: {},
+  x: { context: { user_id: '2244994945' } },
+  xero: {},
+  zendesk: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
+  'zoho-crm': {},
+  zoom: {},
+}
+
+/** A token endpoint that is asked again when its token ends. */
+function tokenOf(url: string, answer: JsonObject, seconds: number): OAuthGoldenFile {
+  const exchange = { method: 'POST', url, headers: {} }
+  return { authorize: '', redirect: {}, exchange, refresh: exchange, answer, expires_in: seconds }
+}
+
+function inDays(days: number): string {
+  return new Date(Date.now() + days * DAY_MS).toISOString()
+}

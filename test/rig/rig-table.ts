@@ -1,0 +1,159 @@
+import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
+import { type GoldenCall, readGoldenFile } from '../catalog/golden-file.ts'
+import { type OAuthGoldenFile, readOAuthGoldenFile, redirectPlan } from '../catalog/oauth-requests.ts'
+import { shipped } from '../catalog/shipped.ts'
+import { type GoldenWebhooks, readGoldenWebhooks } from '../catalog/webhook-journey.ts'
+import type { Visit } from './connect.ts'
+import type { ProviderScript } from './provider.ts'
+import { PROVIDERS } from './providers.ts'
+import { hasEvents, lookupValueOf } from './webhook.ts'
+
+/** What a definition goes through the rig with: its golden files, and what they lack. */
+export interface RigTable {
+  readonly name: string
+  readonly script: ProviderScript
+  readonly visit: Visit
+  /** One call of each list method. */
+  readonly lists: readonly GoldenCall[]
+  readonly get: GoldenCall | undefined
+  readonly write: GoldenCall | undefined
+  /** A call that shows whether the account works. */
+  readonly probe: GoldenCall | undefined
+  /** Seconds until a token that can be refreshed ends; `undefined`: there is none. */
+  readonly expiresIn: number | undefined
+  readonly webhooks: GoldenWebhooks | undefined
+  /** The key of the context that names the account in a delivery to the address of all accounts. */
+  readonly lookupField: string | undefined
+  /** What the customer's application gives the account beforehand. */
+  readonly linkContext: JsonObject
+  /** Whether addresses contain secrets of the account, which a dry run masks. */
+  readonly hasSecretInUrl: boolean
+  isTokenUrl(url: URL): boolean
+  /** A recorded text with the values of a connected account instead of those of the recorded one. */
+  rebase(text: string, context: JsonObject): string
+}
+
+/** The table of a shipped definition. @throws when it has none */
+export function rigTable(name: string): RigTable {
+  const own = PROVIDERS[name]
+  const golden = readGoldenFile(name)
+  if (own === undefined || golden === undefined) throw new Error(`${name} has no table in test/rig/providers.ts`)
+  const { config } = shipped(name)
+  const redirect = own.credential === undefined ? redirectPlan(name) : undefined
+  const oauth = redirect === undefined ? own.token : readOAuthGoldenFile(name)
+  const plan = compilePlan(resolveConfig(config, {}).config)
+  const connect = redirect ?? plan.credentials.find(({ key }) => key === (own.credential ?? plan.credentials[0]?.key))
+  if (connect === undefined) throw new Error(`${name} has no credential ${own.credential}`)
+  const webhooks = readGoldenWebhooks(name)
+  const variables = {
+    CLIENT_ID: 'the-client',
+    CLIENT_SECRET: 'the-secret',
+    ...(golden.account.environmentVariables as Record<string, string>),
+    ...(oauth?.environment as Record<string, string>),
+    ...(webhooks?.account.environmentVariables as Record<string, string>),
+    ...own.variables,
+  }
+  const calls = golden.calls.filter(isSuccess)
+  const fields: JsonObject = {
+    ...golden.account.context,
+    ...golden.account.credentials,
+    ...oauth?.fields,
+    ...own.fields,
+  }
+  const get = calls.find(({ call }) => call.endsWith('.get'))
+  const lists = [
+    ...Map.groupBy(
+      calls.filter(({ call }) => call.endsWith('.list')),
+      ({ call }) => call,
+    ).values(),
+  ]
+    .map((each) => each.find(({ next }) => next !== undefined) ?? each[0])
+    .filter((call) => call !== undefined)
+  const lookupField = plan.webhook?.contextLookup?.field
+  const named = webhooks?.deliveries.find(hasEvents)
+  const wanted = named === undefined ? undefined : lookupValueOf(named)
+  const known = lookupField === undefined ? undefined : (oauth?.context?.[lookupField] ?? oauth?.identity)
+  const isSame = wanted === undefined || known === undefined || known === null || lookupField in (own.context ?? {})
+  const sameAccount = isSame ? [] : [[String(known), String(wanted)] as const]
+  const write = calls.find(({ call, request }) => request.method !== 'GET' && /\.(create|update|delete)$/.test(call))
+  return {
+    name,
+    script: {
+      variables,
+      oauth,
+      answers: own.answers ?? {},
+      recorded: recordedAnswers(calls),
+      verificationPath: verificationPath(config, connect.key),
+      documents: webhooks?.documents ?? {},
+      adapt: (text) => replaced(text, [...(own.answersSay ?? []), ...sameAccount]),
+    },
+    visit: {
+      credential: connect.key,
+      fields,
+      redirect: redirect === undefined ? undefined : oauth?.redirect,
+      client: oauth?.authorize.includes('the-client') === true ? variables.CLIENT_ID : undefined,
+    },
+    lists,
+    get,
+    write,
+    probe: get ?? lists[0],
+    expiresIn: oauth?.refresh === undefined ? undefined : oauth.expires_in,
+    webhooks,
+    lookupField,
+    linkContext: own.context ?? {},
+    hasSecretInUrl: secretsOf(golden.account.credentials).some((secret) =>
+      JSON.stringify(golden.calls.map(({ request }) => request.url)).includes(secret),
+    ),
+    isTokenUrl: (url) => tokenAddresses(oauth).has(url.origin + url.pathname),
+    rebase(text, context) {
+      const values = Object.entries(golden.account.context ?? {}).flatMap(([key, value]) => {
+        const other = context[key]
+        return typeof value === 'string' && typeof other === 'string' && value.length > 2
+          ? [[value, other] as const]
+          : []
+      })
+      const encoded = values.map((pair) => pair.map(encodeURIComponent) as [string, string])
+      return replaced(text, [...values, ...encoded, ...(own.recordedFor ?? [])])
+    },
+  }
+}
+
+function isSuccess({ call, outcome = 'ok', answer }: GoldenCall): boolean {
+  return !call.startsWith('_.') && outcome === 'ok' && (answer?.status ?? 200) < 300
+}
+
+/** What ordinary calls are answered, by path. */
+function recordedAnswers(calls: readonly GoldenCall[]): Readonly<Record<string, Json>> {
+  const known: Record<string, Json> = {}
+  for (const { request, answer } of calls)
+    if (request.method === 'GET' && answer?.json !== undefined) known[new URL(request.url).pathname] ??= answer.json
+  return known
+}
+
+/** The end of the path of the verification request, without placeholders. */
+function verificationPath(config: JsonObject, key: string): string | undefined {
+  const credentials = isJsonObject(config.credentials) ? config.credentials[key] : undefined
+  const settings = isJsonObject(credentials) && isJsonObject(credentials.config) ? credentials.config : {}
+  const path = isJsonObject(settings.verification) ? settings.verification.path : undefined
+  return typeof path === 'string' ? path.replace(/\{\{.*\}\}/, '') : undefined
+}
+
+function tokenAddresses(oauth: OAuthGoldenFile | undefined): ReadonlySet<string> {
+  const requests = [oauth?.exchange, oauth?.extend, oauth?.refresh, oauth?.request_token]
+  return new Set(requests.flatMap((request) => (request === undefined ? [] : [originAndPath(request.url)])))
+}
+
+function originAndPath(text: string): string {
+  const { origin, pathname } = new URL(text)
+  return origin + pathname
+}
+
+function secretsOf(value: Json | undefined): readonly string[] {
+  if (typeof value === 'string') return value.length > 1 ? [value] : []
+  return isJsonObject(value) ? Object.values(value).flatMap(secretsOf) : []
+}
+
+function replaced(text: string, pairs: readonly (readonly [from: string, to: string])[]): string {
+  return pairs.reduce((result, [from, to]) => result.replaceAll(from, to), text)
+}
