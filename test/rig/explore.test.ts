@@ -18,5 +18,5 @@ test.each(SHIPPED_NAMES.filter((n) => !only || only.includes(n)))('%s', async (n
   } catch (e) {
     out.push(`${name} | CRASH ${(e as Error).stack}`)
   }
-  appendFileSync(OUT, out.join('\n') + '\n')
+  appendFileSync(OUT, `${out.join('\n')}\n`)
 })

@@ -6,7 +6,7 @@ import { connect, type Visit } from './connect.ts'
 import { Provider } from './provider.ts'
 import type { RigApp } from './rig-app.ts'
 import { type RigTable, rigTable } from './rig-table.ts'
-import { deliver, hasEvents, lookupValueOf } from './webhook.ts'
+import { deliver, hasEvents, lookupValueOf, withGoldenSecret } from './webhook.ts'
 
 /** What a definition goes through, in this order. */
 export const STEPS = [
@@ -52,6 +52,8 @@ async function attempt(take: () => Promise<string | undefined>): Promise<StepOut
   }
 }
 
+/** Events of records and hints; a hint of what no sync reads is ignored. */
+const ROUTED: readonly Json[] = ['routed', 'hint', 'ignored']
 const POLL_MS = 20
 const POLLS_MAX = 500
 
@@ -123,9 +125,9 @@ class Journey {
   async #checkContext(): Promise<undefined> {
     const { status, context } = await this.#account()
     if (status !== 'active') throw new Error(`the account is ${status}`)
+    this.#context = context
     const masked = maskedKeys(context)
     if (masked.length > 0) throw new Error(`masked in the context: ${masked.join(', ')}`)
-    this.#context = context
   }
 
   async #account(id = this.#accountId) {
@@ -195,7 +197,7 @@ class Journey {
     })
     const url = sent.body.dry_run?.url
     if (typeof url !== 'string') throw new Error(messageOf(sent.body))
-    if (url.includes('***') && !this.#table.hasSecretInUrl) throw new Error(`masked in the address: ${url}`)
+    if (url.includes('***') && this.#table.own.secretInUrl !== true) throw new Error(`masked in the address: ${url}`)
   }
 
   /** A recorded text with the values of this account. */
@@ -204,8 +206,9 @@ class Journey {
   }
 
   async #webhook(): Promise<string | undefined> {
-    const { name, webhooks, lookupField } = this.#table
+    const { name, webhooks, lookupField, own } = this.#table
     if (webhooks === undefined) return 'it receives no webhooks'
+    if (own.webhook === 'subscription') return 'only webhooks of a subscription are authentic'
     const recorded = webhooks.deliveries.find(hasEvents)
     if (recorded === undefined) return 'its webhooks become no events'
     const path =
@@ -218,7 +221,7 @@ class Journey {
     this.#app.setTime(new Date(webhooks.now))
     try {
       const handshake = webhooks.deliveries.find(({ headers }) => 'x-hook-secret' in headers)
-      for (const delivery of [handshake, recorded].filter((each) => each !== undefined)) {
+      for (const delivery of [handshake, recorded].filter((each) => each !== undefined).map(withGoldenSecret)) {
         const status = await deliver(name, delivery, { ...this.#app, path })
         if (status >= 300) throw new Error(`it is answered ${status}`)
       }
@@ -238,9 +241,10 @@ class Journey {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS))
       inbound = await this.#inbound(source)
     }
-    const { state, error, items = [] } = inbound ?? {}
+    if (inbound === undefined) throw new Error('it was not stored')
+    const { state, error, items } = inbound
     const isRouted = (item: JsonObject) =>
-      item.integrated_account_id === this.#accountId && (item.state === 'routed' || item.state === 'hint')
+      item.integrated_account_id === this.#accountId && ROUTED.includes(item.state ?? null)
     if (items.some(isRouted)) return
     throw new Error(`it is ${state}: ${JSON.stringify(error ?? items)}`)
   }
@@ -252,8 +256,9 @@ class Journey {
   }
 
   async #refresh(): Promise<string | undefined> {
-    const { expiresIn, probe } = this.#table
+    const { expiresIn, probe, own } = this.#table
     if (expiresIn === undefined) return 'its tokens do not end'
+    if (own.callsWithoutToken) return 'calls do not use its token'
     if (probe === undefined) return 'no call to try'
     const before = this.provider.tokenMark
     this.#app.setTime(new Date(Date.now() + (expiresIn + 1) * 1_000))
@@ -285,7 +290,6 @@ class Journey {
 
   async #secondAccount(): Promise<string | undefined> {
     const { probe, name, script } = this.#table
-    if (script.oauth?.revoke === undefined) return 'grants are not revoked'
     if (probe === undefined) return 'no call to try'
     const link = { tenant_id: 'globex', integrations: [name] }
     const other = await this.#through(() => connect(this.#app, this.provider, link, this.#visit))
@@ -293,6 +297,7 @@ class Journey {
     await this.#app.remove()
     if (this.provider.isRevoked) throw new Error('the grant that the other account uses was revoked')
     await this.#call(probe)
+    if (script.oauth?.revoke === undefined) return undefined
     await this.#app.asEnvironment('DELETE', `/integrated-account/${this.#accountId}`)
     await this.#app.remove()
     if (!this.provider.isRevoked) throw new Error('the grant of the last account was not revoked')

@@ -18,6 +18,15 @@ export interface ProviderTable {
   readonly answersSay?: readonly (readonly [from: string, to: string])[]
   /** Texts of recorded requests that belong to another account, and what they are for this one. */
   readonly recordedFor?: readonly (readonly [from: string, to: string])[]
+  /**
+   * `account`: deliveries are signed with a secret of the account, so they go to its address. `subscription`: only those of a
+   * subscription are authentic, whose secret the product makes.
+   */
+  readonly webhook?: 'account' | 'subscription'
+  /** Calls are made in the name of the application. */
+  readonly callsWithoutToken?: true
+  /** The API takes credentials in addresses, where a dry run masks them. */
+  readonly secretInUrl?: true
   /** The token endpoint of a credential without a consent. */
   readonly token?: OAuthGoldenFile
 }
@@ -37,18 +46,21 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   'app-store-connect': {
     fields: { issuer_id: '57246542-96fe-1a63-e053-0824d011072a', key_id: '2X9R4HXF34', private_key: EC_KEY },
   },
-  asana: {},
+  asana: { webhook: 'subscription' },
   ashby: {},
   bamboohr: {},
   basecamp: { answersSay: [['99999999', '99']] },
-  bigcommerce: {},
+  bigcommerce: { fields: { store_hash: '3r4kdcd0' }, answersSay: [['abc123', '3r4kdcd0']] },
   bitbucket: {},
   box: {},
   calendly: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
   clerk: {},
   clickup: {},
   confluence: {},
-  discord: { answers: { '/api/v10/applications/@me': { id: '1', name: 'Example' } } },
+  discord: {
+    answers: { '/api/v10/applications/@me': { id: '1075000000000000001', name: 'Example' } },
+    callsWithoutToken: true,
+  },
   docusign: {},
   dropbox: {},
   'facebook-ads': { context: { ad_account_id: '120330000337' } },
@@ -58,7 +70,7 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   gitlab: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
   gmail: {},
   'google-calendar': { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
-  'google-drive': {},
+  'google-drive': { webhook: 'subscription' },
   'google-sheets': {},
   'google-workspace': {},
   greenhouse: {},
@@ -92,11 +104,16 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   reddit: {},
   salesforce: {},
   sendgrid: {},
-  shopify: {},
+  shopify: { answersSay: [] },
   slack: {},
   spotify: {},
-  square: { answersSay: [['2026-01-31T00:00:00Z', inDays(30)]] },
-  strava: {},
+  square: {
+    answersSay: [
+      ['2026-01-31T00:00:00Z', inDays(30)],
+      ['MLQW5S1QK0A1J', '6SSW7HV8K2ST5'],
+    ],
+  },
+  strava: { variables: { WEBHOOK_VERIFY_TOKEN: 'the-verify-token' } },
   stripe: {},
   tableau: {
     token: tokenOf(
@@ -113,8 +130,8 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
     ),
   },
   tiktok: { context: { open_id: 'act.example12345Example12345Example' } },
-  trello: { recordedFor: [['key=k&token=t', 'key=the-key&token=access-1']] },
-  twilio: { fields: { auth_token: GOLDEN_SECRET } },
+  trello: { secretInUrl: true, recordedFor: [['key=k&token=t', 'key=the-key&token=access-1']] },
+  twilio: { webhook: 'account', fields: { auth_token: GOLDEN_SECRET } },
   typeform: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
   woocommerce: {},
   workable: {},
@@ -122,7 +139,7 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   xero: {},
   zendesk: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
   'zoho-crm': {},
-  zoom: {},
+  zoom: { answersSay: [['q6gBJVO5TzexKYTb_I2rpg', 'AAAAAABBBB']] },
 }
 
 /** A token endpoint that is asked again when its token ends. */

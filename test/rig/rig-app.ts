@@ -12,7 +12,7 @@ import { silentLogger } from '../../src/telemetry/logger.ts'
 import { bootstrap } from '../../src/tenancy/index.ts'
 import { Browser } from '../connect-page/fixture.ts'
 import { testDatabase } from '../support/database.ts'
-import { expectJson } from '../support/rest.ts'
+import { callRest, type JsonAnswer } from '../support/rest.ts'
 import { trustedAuthority } from '../support/trusted-authority.ts'
 import { type StandIn, startStandIn } from './stand-in.ts'
 
@@ -25,8 +25,8 @@ export interface RigApp {
   readonly url: string
   /** Under which third parties reach it. */
   readonly publicUrl: string
-  asTeam(method: string, path: string, body?: object): ReturnType<typeof expectJson>
-  asEnvironment(method: string, path: string, body?: object): ReturnType<typeof expectJson>
+  asTeam(method: string, path: string, body?: object): Promise<JsonAnswer>
+  asEnvironment(method: string, path: string, body?: object): Promise<JsonAnswer>
   readonly environmentToken: string
   browser(): Browser
   /** Runs the activation steps of all accounts that wait for them. */
@@ -87,8 +87,8 @@ export async function startRigApp(): Promise<RigApp> {
     url,
     publicUrl: PUBLIC_URL,
     environmentToken: first.environmentToken,
-    asTeam: (method, path, body) => expectJson(method, url + path, first.teamToken, body),
-    asEnvironment: (method, path, body) => expectJson(method, url + path, first.environmentToken, body),
+    asTeam: (method, path, body) => successful(method, url + path, first.teamToken, body),
+    asEnvironment: (method, path, body) => successful(method, url + path, first.environmentToken, body),
     browser: () => new Browser(url),
     async activate() {
       while (await activator.runOnce());
@@ -101,4 +101,11 @@ export async function startRigApp(): Promise<RigApp> {
       offsetMs = time === undefined ? 0 : time.getTime() - Date.now()
     },
   }
+}
+
+/** @throws with the message of the answer alone, which is the same each time */
+async function successful(method: string, url: string, token: string, body?: object): Promise<JsonAnswer> {
+  const answer = await callRest(method, url, token, body)
+  if (answer.status === 200) return answer.body
+  throw new Error(String(answer.body.error?.message ?? `${method} answered ${answer.status}`))
 }

@@ -6,7 +6,7 @@ import { shipped } from '../catalog/shipped.ts'
 import { type GoldenWebhooks, readGoldenWebhooks } from '../catalog/webhook-journey.ts'
 import type { Visit } from './connect.ts'
 import type { ProviderScript } from './provider.ts'
-import { PROVIDERS } from './providers.ts'
+import { PROVIDERS, type ProviderTable } from './providers.ts'
 import { hasEvents, lookupValueOf } from './webhook.ts'
 
 /** What a definition goes through the rig with: its golden files, and what they lack. */
@@ -27,8 +27,7 @@ export interface RigTable {
   readonly lookupField: string | undefined
   /** What the customer's application gives the account beforehand. */
   readonly linkContext: JsonObject
-  /** Whether addresses contain secrets of the account, which a dry run masks. */
-  readonly hasSecretInUrl: boolean
+  readonly own: ProviderTable
   isTokenUrl(url: URL): boolean
   /** A recorded text with the values of a connected account instead of those of the recorded one. */
   rebase(text: string, context: JsonObject): string
@@ -46,14 +45,14 @@ export function rigTable(name: string): RigTable {
   const connect = redirect ?? plan.credentials.find(({ key }) => key === (own.credential ?? plan.credentials[0]?.key))
   if (connect === undefined) throw new Error(`${name} has no credential ${own.credential}`)
   const webhooks = readGoldenWebhooks(name)
-  const variables = {
+  const variables = readBy(config, {
     CLIENT_ID: 'the-client',
     CLIENT_SECRET: 'the-secret',
     ...(golden.account.environmentVariables as Record<string, string>),
     ...(oauth?.environment as Record<string, string>),
     ...(webhooks?.account.environmentVariables as Record<string, string>),
     ...own.variables,
-  }
+  })
   const calls = golden.calls.filter(isSuccess)
   const fields: JsonObject = {
     ...golden.account.context,
@@ -74,8 +73,9 @@ export function rigTable(name: string): RigTable {
   const named = webhooks?.deliveries.find(hasEvents)
   const wanted = named === undefined ? undefined : lookupValueOf(named)
   const known = lookupField === undefined ? undefined : (oauth?.context?.[lookupField] ?? oauth?.identity)
-  const isSame = wanted === undefined || known === undefined || known === null || lookupField in (own.context ?? {})
-  const sameAccount = isSame ? [] : [[String(known), String(wanted)] as const]
+  const isOther = typeof known === 'string' || typeof known === 'number'
+  const adaptations =
+    own.answersSay ?? (isOther && wanted !== undefined ? [[String(known), String(wanted)] as const] : [])
   const write = calls.find(({ call, request }) => request.method !== 'GET' && /\.(create|update|delete)$/.test(call))
   return {
     name,
@@ -83,16 +83,16 @@ export function rigTable(name: string): RigTable {
       variables,
       oauth,
       answers: own.answers ?? {},
-      recorded: recordedAnswers(calls),
+      recorded: recordedAnswers(calls, (text) => replaced(text, adaptations)),
       verificationPath: verificationPath(config, connect.key),
       documents: webhooks?.documents ?? {},
-      adapt: (text) => replaced(text, [...(own.answersSay ?? []), ...sameAccount]),
+      adapt: (text) => replaced(text, adaptations),
     },
     visit: {
       credential: connect.key,
       fields,
-      redirect: redirect === undefined ? undefined : oauth?.redirect,
-      client: oauth?.authorize.includes('the-client') === true ? variables.CLIENT_ID : undefined,
+      redirect: redirect === undefined ? undefined : JSON.parse(replaced(JSON.stringify(oauth?.redirect), adaptations)),
+      client: oauth?.authorize.includes('the-client') === true ? 'the-client' : undefined,
     },
     lists,
     get,
@@ -100,11 +100,9 @@ export function rigTable(name: string): RigTable {
     probe: get ?? lists[0],
     expiresIn: oauth?.refresh === undefined ? undefined : oauth.expires_in,
     webhooks,
-    lookupField,
+    lookupField: own.webhook === 'account' ? undefined : lookupField,
+    own,
     linkContext: own.context ?? {},
-    hasSecretInUrl: secretsOf(golden.account.credentials).some((secret) =>
-      JSON.stringify(golden.calls.map(({ request }) => request.url)).includes(secret),
-    ),
     isTokenUrl: (url) => tokenAddresses(oauth).has(url.origin + url.pathname),
     rebase(text, context) {
       const values = Object.entries(golden.account.context ?? {}).flatMap(([key, value]) => {
@@ -124,10 +122,13 @@ function isSuccess({ call, outcome = 'ok', answer }: GoldenCall): boolean {
 }
 
 /** What ordinary calls are answered, by path. */
-function recordedAnswers(calls: readonly GoldenCall[]): Readonly<Record<string, Json>> {
+function recordedAnswers(
+  calls: readonly GoldenCall[],
+  adapt: (text: string) => string,
+): Readonly<Record<string, Json>> {
   const known: Record<string, Json> = {}
   for (const { request, answer } of calls)
-    if (request.method === 'GET' && answer?.json !== undefined) known[new URL(request.url).pathname] ??= answer.json
+    if (request.method === 'GET' && answer?.json !== undefined) known[new URL(adapt(request.url)).pathname] ??= answer.json
   return known
 }
 
@@ -149,9 +150,10 @@ function originAndPath(text: string): string {
   return origin + pathname
 }
 
-function secretsOf(value: Json | undefined): readonly string[] {
-  if (typeof value === 'string') return value.length > 1 ? [value] : []
-  return isJsonObject(value) ? Object.values(value).flatMap(secretsOf) : []
+/** The variables that the definition reads: what its documentation asks for. */
+function readBy(config: JsonObject, values: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const text = JSON.stringify(config)
+  return Object.fromEntries(Object.entries(values).filter(([name]) => new RegExp(`\\b${name}\\b`).test(text)))
 }
 
 function replaced(text: string, pairs: readonly (readonly [from: string, to: string])[]): string {

@@ -47,6 +47,12 @@ export async function deliver(
   return sent.status
 }
 
+/** A handshake that agrees on the recorded secret. */
+export function withGoldenSecret(delivery: GoldenWebhook): GoldenWebhook {
+  const { headers } = delivery
+  return 'x-hook-secret' in headers ? { ...delivery, headers: { ...headers, 'x-hook-secret': SECRET } } : delivery
+}
+
 /** Whether a delivery becomes an event of a record. */
 export function hasEvents({ result }: GoldenWebhook): boolean {
   const { events } = result
