@@ -35,6 +35,7 @@ export interface ProviderTable {
 const GOLDEN_SECRET = 'golden-webhook-secret'
 const PEM = { type: 'pkcs8', format: 'pem' } as const
 const EC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(PEM).toString()
+const ATLASSIAN_SITE = '1324a887-45db-1bf4-1e99-ef0ff456d421'
 const DAY_MS = 86_400_000
 
 /** What each shipped definition goes through the rig with, beside its golden files. One without an entry fails the build. */
@@ -56,12 +57,26 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   calendly: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
   clerk: {},
   clickup: {},
-  confluence: {},
+  confluence: { answers: { [`/ex/confluence/${ATLASSIAN_SITE}/wiki/api/v2/spaces`]: { results: [] } } },
   discord: {
     answers: { '/api/v10/applications/@me': { id: '1075000000000000001', name: 'Example' } },
     callsWithoutToken: true,
   },
-  docusign: {},
+  docusign: {
+    answers: {
+      '/oauth/userinfo': {
+        sub: '50d89ab1-dad5-4a0a-b410-92ee3110b970',
+        accounts: [
+          {
+            account_id: 'c23357a7-4f00-47f5-8802-94d2b1fb9a29',
+            is_default: true,
+            account_name: 'Acme',
+            base_uri: 'https://eu.docusign.net',
+          },
+        ],
+      },
+    },
+  },
   dropbox: {},
   'facebook-ads': { context: { ad_account_id: '120330000337' } },
   figma: {},
@@ -80,7 +95,10 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   hubstaff: {},
   instagram: { context: { user_id: '17841405822304914' } },
   intercom: { recordedFor: [['api.intercom.io', 'api.eu.intercom.io']] },
-  jira: {},
+  jira: {
+    answers: { [`/ex/jira/${ATLASSIAN_SITE}/rest/api/3/myself`]: { accountId: 'a1' } },
+    recordedFor: [['https://acme.atlassian.net', `https://api.atlassian.com/ex/jira/${ATLASSIAN_SITE}`]],
+  },
   klaviyo: { context: { account_id: 'XyZ123' } },
   linear: {},
   linkedin: { context: { organization_urn: 'urn:li:organization:2414183' } },

@@ -128,7 +128,8 @@ function recordedAnswers(
 ): Readonly<Record<string, Json>> {
   const known: Record<string, Json> = {}
   for (const { request, answer } of calls)
-    if (request.method === 'GET' && answer?.json !== undefined) known[new URL(adapt(request.url)).pathname] ??= answer.json
+    if (request.method === 'GET' && answer?.json !== undefined)
+      known[new URL(adapt(request.url)).pathname] ??= answer.json
   return known
 }
 
