@@ -3,7 +3,7 @@ import { Failure } from '../base/index.ts'
 import { type AddressRange, isInRanges, parseRange } from './address.ts'
 
 /** Where a connection is made instead: an IP address without brackets, and a port unless that of the URL stays. */
-export interface ConnectToAddress {
+interface ConnectToAddress {
   readonly address: string
   readonly port: number | undefined
 }

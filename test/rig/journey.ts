@@ -28,10 +28,10 @@ export type StepOutcome =
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'blocked' }
 
-/** Goes through all steps with a shipped definition as it ships. */
-export async function journey(app: RigApp, name: string): Promise<ReadonlyMap<Step, StepOutcome>> {
+/** Goes through all steps with a shipped definition as it ships. @param key its name, or that and the key of a credential */
+export async function journey(app: RigApp, key: string): Promise<ReadonlyMap<Step, StepOutcome>> {
   const outcomes = new Map<Step, StepOutcome>()
-  const run = new Journey(app, rigTable(name))
+  const run = new Journey(app, rigTable(key))
   app.standIn.play((request) => run.provider.answer(request))
   let isBlocked = false
   for (const step of STEPS) {
@@ -96,13 +96,20 @@ class Journey {
   }
 
   async #install(): Promise<undefined> {
-    const integration = await this.#app.asTeam('POST', '/integration', shipped(this.#table.name))
+    const { name, script } = this.#table
+    const known = this.#app.installations.get(name)
+    if (known !== undefined) {
+      this.#installationId = known
+      return
+    }
+    const integration = await this.#app.asTeam('POST', '/integration', shipped(name))
     const { id } = await this.#app.asEnvironment('POST', '/environment-integration', {
       integration_id: integration.id,
       show_in_catalog: true,
-      override: { environment_variables: this.#table.script.variables },
+      override: { environment_variables: script.variables },
     })
     this.#installationId = id
+    this.#app.installations.set(name, id)
   }
 
   async #connect(): Promise<undefined> {

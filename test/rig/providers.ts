@@ -35,6 +35,7 @@ export interface ProviderTable {
 const GOLDEN_SECRET = 'golden-webhook-secret'
 const PEM = { type: 'pkcs8', format: 'pem' } as const
 const EC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(PEM).toString()
+const RSA_KEY = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export(PEM).toString()
 const ATLASSIAN_SITE = '1324a887-45db-1bf4-1e99-ef0ff456d421'
 const DAY_MS = 86_400_000
 
@@ -158,6 +159,22 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   zendesk: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
   'zoho-crm': {},
   zoom: { answersSay: [['q6gBJVO5TzexKYTb_I2rpg', 'AAAAAABBBB']] },
+}
+
+/** Further ways to connect, by definition and key of the credential. */
+export const OTHER_CREDENTIALS: Readonly<Record<string, ProviderTable>> = {
+  'airtable api_key': {},
+  'github api_key': {},
+  'gmail jwt': {
+    fields: { client_email: 'name@project.iam.gserviceaccount.com', private_key: RSA_KEY, subject: 'user@example.com' },
+    token: tokenOf('https://oauth2.googleapis.com/token', { access_token: 'ya29.token', expires_in: 3599 }, 3_599),
+  },
+  'hubspot api_key': {},
+  'notion api_key': {},
+  'shopify api_key': {},
+  'slack api_key': { fields: { api_key: 'xoxb-token' } },
+  'stripe api_key': {},
+  'zendesk api_key': {},
 }
 
 /** A token endpoint that is asked again when its token ends. */

@@ -28,6 +28,8 @@ export interface RigApp {
   asTeam(method: string, path: string, body?: object): Promise<JsonAnswer>
   asEnvironment(method: string, path: string, body?: object): Promise<JsonAnswer>
   readonly environmentToken: string
+  /** Ids of installations by name of the definition. */
+  readonly installations: Map<string, string>
   browser(): Browser
   /** Runs the activation steps of all accounts that wait for them. */
   activate(): Promise<void>
@@ -87,6 +89,7 @@ export async function startRigApp(): Promise<RigApp> {
     url,
     publicUrl: PUBLIC_URL,
     environmentToken: first.environmentToken,
+    installations: new Map(),
     asTeam: (method, path, body) => successful(method, url + path, first.teamToken, body),
     asEnvironment: (method, path, body) => successful(method, url + path, first.environmentToken, body),
     browser: () => new Browser(url),

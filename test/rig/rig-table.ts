@@ -6,7 +6,7 @@ import { shipped } from '../catalog/shipped.ts'
 import { type GoldenWebhooks, readGoldenWebhooks } from '../catalog/webhook-journey.ts'
 import type { Visit } from './connect.ts'
 import type { ProviderScript } from './provider.ts'
-import { PROVIDERS, type ProviderTable } from './providers.ts'
+import { OTHER_CREDENTIALS, PROVIDERS, type ProviderTable } from './providers.ts'
 import { hasEvents, lookupValueOf } from './webhook.ts'
 
 /** What a definition goes through the rig with: its golden files, and what they lack. */
@@ -33,9 +33,15 @@ export interface RigTable {
   rebase(text: string, context: JsonObject): string
 }
 
-/** The table of a shipped definition. @throws when it has none */
-export function rigTable(name: string): RigTable {
-  const own = PROVIDERS[name]
+/**
+ * The table of a journey.
+ *
+ * @param key name of a shipped definition, or that and the key of a credential
+ * @throws when it has none
+ */
+export function rigTable(key: string): RigTable {
+  const [name = '', credential] = key.split(' ')
+  const own = credential === undefined ? PROVIDERS[name] : otherTable(name, credential)
   const golden = readGoldenFile(name)
   if (own === undefined || golden === undefined) throw new Error(`${name} has no table in test/rig/providers.ts`)
   const { config } = shipped(name)
@@ -149,6 +155,22 @@ function tokenAddresses(oauth: OAuthGoldenFile | undefined): ReadonlySet<string>
 function originAndPath(text: string): string {
   const { origin, pathname } = new URL(text)
   return origin + pathname
+}
+
+/** Deliveries go to the address of the account: the installation has that of another. */
+function otherTable(name: string, credential: string): ProviderTable {
+  const { answers, variables, context } = PROVIDERS[name] ?? {}
+  const { identity_request: request, identity_answer: answer } = readOAuthGoldenFile(name)
+  const identity = request === undefined || answer === undefined ? {} : { [new URL(request.url).pathname]: answer }
+  const own = OTHER_CREDENTIALS[`${name} ${credential}`]
+  return {
+    credential,
+    webhook: 'account',
+    variables: variables ?? {},
+    context: context ?? {},
+    ...own,
+    answers: { ...identity, ...answers },
+  }
 }
 
 /** The variables that the definition reads: what its documentation asks for. */

@@ -3,25 +3,26 @@ import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
 import { someCases } from '../support/case-count.ts'
 import { journey, STEPS } from './journey.ts'
 import { KNOWN_FAILURES } from './known-failures.ts'
-import { PROVIDERS } from './providers.ts'
+import { OTHER_CREDENTIALS, PROVIDERS } from './providers.ts'
 import { startRigApp } from './rig-app.ts'
 
 /** How many definitions `npm test` takes, by turns; TEST_CASES=many takes all. */
 const FEW = 8
+const JOURNEYS = [...SHIPPED_NAMES, ...Object.keys(OTHER_CREDENTIALS)]
 const app = await startRigApp()
 
 test('every shipped definition has a table, and nothing else has one', () => {
   expect(Object.keys(PROVIDERS).sort()).toEqual([...SHIPPED_NAMES].sort())
 })
 
-test('known failures name shipped definitions, each step of one once', () => {
-  const listed = KNOWN_FAILURES.flatMap(({ step, names }) => names.map((name) => `${name} ${step}`))
-  expect(listed.filter((each) => !SHIPPED_NAMES.includes(each.split(' ')[0] ?? ''))).toEqual([])
+test('known failures name journeys, each step of one once', () => {
+  const listed = KNOWN_FAILURES.flatMap(({ step, names }) => names.map((name) => `${name}: ${step}`))
+  expect(listed.filter((each) => !JOURNEYS.includes(each.split(':')[0] ?? ''))).toEqual([])
   expect(new Set(listed).size).toBe(listed.length)
 })
 
 describe('as it ships, from the installation to a second account, nothing but its known failures goes wrong with', () => {
-  test.each(someCases(SHIPPED_NAMES, FEW))('%s', async (name) => {
+  test.each(someCases(JOURNEYS, FEW))('%s', async (name) => {
     const outcomes = await journey(app, name)
     const failed = Object.fromEntries(
       [...outcomes].flatMap(([step, outcome]) => (outcome.kind === 'failed' ? [[step, outcome.reason]] : [])),
