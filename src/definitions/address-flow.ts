@@ -141,11 +141,27 @@ function startsWith(path: DotPath, start: DotPath): boolean {
  * that holds everywhere where the definition takes such a value.
  */
 export function findOpenHostNames(config: JsonObject): ReadonlySet<string> {
+  return openNames(config, listDeclarations(config))
+}
+
+/**
+ * Whether an account decides a host without a limit. Within a credential its own fields are what the customer fills in: another one
+ * of the definition may take any host.
+ */
+export function openHostsOf(config: JsonObject): (value: HostValue, path: DotPath) => boolean {
+  const credentials = listCredentialsAt(config.credentials ?? null)
+  const everywhere = findOpenHostNames(config)
+  return (value, path) => {
+    if (!isOfAccount(value)) return false
+    const at = credentials.find((each) => startsWith(path, each.path))
+    return (at === undefined ? everywhere : openNames(config, listDeclarations(config, [at]))).has(value.name)
+  }
+}
+
+function openNames(config: JsonObject, declared: readonly Declaration[]): ReadonlySet<string> {
   const names = listAddresses(config)
     .flatMap(({ address }) => hostValuesOf(address))
     .flatMap((value) => (isOfAccount(value) && !value.isBelowDomain ? [value.name] : []))
-  if (names.length === 0) return new Set()
-  const declared = listDeclarations(config)
   return new Set(
     names.filter((name) => {
       const own = declared.filter((each) => each.name === name)
@@ -161,9 +177,11 @@ interface Declaration {
   readonly limit: Json
 }
 
-/** Where a definition takes values of accounts, with their limits. */
-function listDeclarations(config: JsonObject): Declaration[] {
-  const credentials = listCredentialsAt(config.credentials ?? null)
+/** Where a definition takes values of accounts, with their limits. @param credentials default: all of the definition */
+function listDeclarations(
+  config: JsonObject,
+  credentials: readonly CredentialAt[] = listCredentialsAt(config.credentials ?? null),
+): Declaration[] {
   const fields = credentials.flatMap(({ settings }) => (Array.isArray(settings.fields) ? settings.fields : []))
   const redirects = credentials.flatMap(({ settings: { context_from_redirect: mapping } }) =>
     isJsonObject(mapping) ? Object.entries(mapping) : [],

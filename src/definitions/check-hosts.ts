@@ -2,14 +2,12 @@ import { type DotPath, isJsonObject, type Json, type JsonObject, type Violation 
 import { type HostPlaceholder, listHostPlaceholders, listPlaceholderPaths } from '../expressions/index.ts'
 import {
   findDivertibleSecrets,
-  findOpenHostNames,
-  type HostValue,
   hostValuesOf,
-  isOfAccount,
   isOfCaller,
   isOpenField,
   isRestrictive,
   listAddresses,
+  openHostsOf,
 } from './address-flow.ts'
 import { type CredentialAt, listCredentialsAt } from './check-credentials.ts'
 import { type FormFieldAt, listFormFields } from './check-forms.ts'
@@ -96,9 +94,7 @@ function findCallerHosts(config: JsonObject): ConfigFinding[] {
 
 /** Secrets that are written in the definition and sent to a host that an account decides. */
 function findDivertedSecrets(config: JsonObject): ConfigFinding[] {
-  const open = findOpenHostNames(config)
-  const isOpen = (value: HostValue) => isOfAccount(value) && open.has(value.name)
-  return findDivertibleSecrets(config, secretPaths(config), isOpen).map(({ path, address }) => ({
+  return findDivertibleSecrets(config, secretPaths(config), openHostsOf(config)).map(({ path, address }) => ({
     at: path,
     description: `would be sent to a host that accounts decide (${address.address.slice(0, 200)}): limit its values with a pattern, or name the domain`,
     rule: 'url.diverts_secret',

@@ -8,11 +8,10 @@
 export { ACTION_RESOURCE, FORM_ACTION, RESERVED_ACTIONS } from './actions.ts'
 export {
   findDivertibleSecrets,
-  findOpenHostNames,
   type HostValue,
   hostsOf,
-  isOfAccount,
   isOfCaller,
+  openHostsOf,
 } from './address-flow.ts'
 export {
   type ConfigKind,

@@ -1,10 +1,9 @@
 import { type DotPath, formatDotPath, getAtPath, type JsonObject, type Violation } from '../base/index.ts'
 import {
   findDivertibleSecrets,
-  findOpenHostNames,
   type HostValue,
-  isOfAccount,
   isOfCaller,
+  openHostsOf,
   resolveConfig,
 } from '../definitions/index.ts'
 import { findSecretExfiltrationPaths } from './override-allowlist.ts'
@@ -45,11 +44,10 @@ export function findMissingSecrets(installed: Installed, path: string): readonly
 
 function divertedOf({ config, override, isForeign }: Installed, paths: readonly DotPath[]) {
   const effective = resolveConfig(config, override).config
-  const open = findOpenHostNames(effective)
+  const isOfCustomer = openHostsOf(effective)
   const isOpen = (value: HostValue, at: DotPath) => {
     if (isForeign) return value.root !== 'connection' || value.name === 'webhook'
-    // Variables of the own team's installations change with a team token alone, once there is something to protect.
-    return (isOfAccount(value) && open.has(value.name)) || isOfCaller(value, at)
+    return isOfCustomer(value, at) || isOfCaller(value, at)
   }
   return findDivertibleSecrets(effective, paths, isOpen)
 }

@@ -124,7 +124,7 @@ function acceptedTermsOf({ termsUrl, termsAcceptedAt }: LinkSessionRecord): Acce
   return termsAcceptedAt === null ? undefined : { url: termsUrl, acceptedAt: termsAcceptedAt }
 }
 
-/** The session's context; without `persist_previous_context` the account's other keys are removed. */
+/** The session's context; where `persist_previous_context` is false the account's other keys are removed. */
 async function contextForReconnect(
   tx: Db,
   { environmentId, isReconnect, context, persistPreviousContext }: LinkSessionRecord,

@@ -44,7 +44,7 @@ export function linkSessionInputFromProto(request: CreateLinkTokenRequest): Link
     locale: request.locale ?? '',
     expiresAt: dateFrom(request.expiresAt),
     expiresInSeconds: request.expiresIn,
-    persistPreviousContext: request.persistPreviousContext ?? false,
+    persistPreviousContext: request.persistPreviousContext ?? true,
     skipPostConnectForm: request.skipPostConnectForm ?? false,
   }
 }
