@@ -16,6 +16,7 @@ import { revokeAuthorization } from './authorization.ts'
 import type { AccountDependencies, NamedSubscription } from './dependencies.ts'
 import { requestToken } from './request-token.ts'
 import { isMoved, type ResolvedAccount, resolveAccount, tokenRulesOf, withToken } from './resolved-account.ts'
+import { isGrantShared } from './shared-grant.ts'
 import { ACCOUNT_REMOVALS, type AccountRemoval, insertAccountRemoval, storeRenewed } from './sql/account-removal.ts'
 import type { AccountWithDefinition } from './sql/integrated-account.ts'
 import { accountSecretRef, isUsable, tokenSecret } from './stored-credentials.ts'
@@ -28,6 +29,8 @@ interface DeletedAccount {
   readonly connection: JsonObject
   readonly secrets: Readonly<Record<string, string>>
   readonly subscriptions: readonly NamedSubscription[]
+  /** Whether its grant is kept. Absent of what was deleted by earlier versions. */
+  readonly keepsGrant?: boolean
 }
 
 /** The largest part of a definition, which no request about a token or a subscription reads. */
@@ -37,6 +40,8 @@ const UNUSED_KEYS: readonly string[] = ['resources']
  * Notes what is to be ended at the third party, before the account is deleted in the same transaction: its subscriptions, and
  * its grant where it has a token and its definition an address for it. What the requests need is kept encrypted until a
  * worker has sent them, because installation and environment may be deleted with the account.
+ *
+ * @param keepsGrant the grant is not revoked
  */
 export async function scheduleRemoval(
   {
@@ -46,13 +51,14 @@ export async function scheduleRemoval(
   }: Pick<AccountDependencies, 'secrets' | 'definitions' | 'subscriptions'>,
   tx: Db,
   account: AccountWithDefinition,
+  keepsGrant = false,
 ): Promise<void> {
   try {
     const definition = await definitions.getVersion(tx, account)
     if (isMoved(account, definition)) return
     const secrets = await store.get(tx, accountSecretRef(account))
     const subscribed = definition.plan.webhookSubscription === undefined ? [] : await subscriptions.list(tx, account)
-    if (subscribed.length === 0 && !canRevoke(resolveAccount(account, definition, secrets))) return
+    if (subscribed.length === 0 && (keepsGrant || !canRevoke(resolveAccount(account, definition, secrets)))) return
     const kept = Object.entries(definition.config).filter(([key]) => !UNUSED_KEYS.includes(key))
     const { connection } = definition
     const text = JSON.stringify({
@@ -61,6 +67,7 @@ export async function scheduleRemoval(
       connection,
       secrets,
       subscriptions: subscribed,
+      keepsGrant,
     } satisfies DeletedAccount)
     const id = newId()
     const sealed = await store.encryptFor(tx, id, aadOf(id), Buffer.from(text))
@@ -105,7 +112,7 @@ export interface RemovalFailure {
 /** What ending subscriptions and grants takes. */
 type AccountRemoverOptions = Pick<
   AccountDependencies,
-  'database' | 'secrets' | 'http' | 'evaluator' | 'engine' | 'subscriptions' | 'clock' | 'random'
+  'database' | 'definitions' | 'secrets' | 'http' | 'evaluator' | 'engine' | 'subscriptions' | 'clock' | 'random'
 > &
   DueWorkDeps & {
     /** Called when one was not ended: all attempts failed, or the third party rejects the request. */
@@ -132,7 +139,7 @@ interface RemovalAttempt {
 
 /**
  * Ends at the third party what deleted accounts leave there: deletes their subscriptions, then revokes their grants (RFC 7009),
- * which the deletion of subscriptions needs. Each is ended at least once: repeating it changes nothing.
+ * which the deletion of subscriptions needs, unless another account uses them. Each is ended at least once: repeating it changes nothing.
  */
 export class AccountRemover {
   readonly #deps: AccountRemoverOptions
@@ -167,7 +174,7 @@ export class AccountRemover {
       const resolved = await this.#withUsableToken(removal, deleted, startedAtMs)
       const ended = await this.#endSubscriptions(resolved, deleted.subscriptions)
       const isLast = removal.attempts >= ATTEMPTS_MAX
-      const revoked = ended.open.length > 0 && !isLast ? NOTHING_LEFT : await this.#revoke(resolved)
+      const revoked = ended.open.length > 0 && !isLast ? NOTHING_LEFT : await this.#revoke(resolved, deleted)
       return {
         accountId: resolved.account.id,
         open: [...ended.open, ...revoked.open],
@@ -198,7 +205,11 @@ export class AccountRemover {
     return { open, rejected, retryAfterMs: 0 }
   }
 
-  async #revoke(resolved: ResolvedAccount): Promise<Remains> {
+  async #revoke(resolved: ResolvedAccount, { config, keepsGrant = false }: DeletedAccount): Promise<Remains> {
+    const { database, definitions } = this.#deps
+    const { account, access } = resolved
+    const definition = { config, environmentVariables: access.environmentVariables }
+    if (keepsGrant || (await isGrantShared(definitions, database.pool, account, definition))) return NOTHING_LEFT
     const result = await revokeAuthorization(this.#deps, resolved)
     // A rejected grant is none any more.
     if (result?.kind !== 'transient' && result?.kind !== 'client_refused') return NOTHING_LEFT

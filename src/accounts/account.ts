@@ -283,7 +283,7 @@ type DeleteDependencies = Pick<
 
 /**
  * Deletes an account and its credentials, with `force` its triggers too. Its subscriptions are deleted at the third party and
- * then its grant is revoked there, after the transaction, by a worker.
+ * then its grant is revoked there, after the transaction, by a worker, unless `keepsGrant` is set or another account shares it.
  *
  * @throws Failure RESOURCE_NOT_FOUND, ETAG_MISMATCH; RESOURCE_IN_USE while it has triggers and `force` is not set
  */
@@ -291,14 +291,19 @@ export async function deleteIntegratedAccount(
   deps: DeleteDependencies,
   tx: Tx,
   scope: EnvironmentRef,
-  input: { readonly id: string; readonly version?: number | undefined; readonly force?: boolean },
+  input: {
+    readonly id: string
+    readonly version?: number | undefined
+    readonly force?: boolean
+    readonly keepsGrant?: boolean
+  },
 ): Promise<void> {
   const { environmentId } = scope
-  const { id, version, force = false } = input
+  const { id, version, force = false, keepsGrant = false } = input
   // Its token is read to be revoked: without the lock a refresh could put another one in its place. And nothing can be created for it.
   const account = await lockAccount(tx, { environmentId, id })
   if (force) await deps.triggers.deleteByAccount(tx, environmentId, id)
-  await scheduleRemoval(deps, tx, account)
+  await scheduleRemoval(deps, tx, account, keepsGrant)
   const why = 'triggers run for this account: delete them first, or set force to delete them with it'
   const deleteRow = () => deleteIntegratedAccountRow(tx, environmentId, id, version)
   if (!(await mapForeignKeyToInUse({ type: 'integrated_account', id, why }, deleteRow)))

@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { listPlaceholderPaths } from '../expressions/index.ts'
+import { Failure, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { type AccountValues, compileJson, listPlaceholderPaths, renderJson } from '../expressions/index.ts'
 import { listCredentials } from '../formats/index.ts'
 
 /** Defaults of `oauth1` for its client. */
@@ -18,6 +18,24 @@ export function isClientConfigured(config: JsonObject, key: string): boolean {
   const choice = listCredentials(config.credentials).find((each) => each.key === key)
   const settings = isJsonObject(choice?.config) ? choice.config : {}
   return clientSettings(settings, choice?.format).every((setting) => hasValue(setting, variables))
+}
+
+/**
+ * What names the client by which an account's consent was asked for: its id and the host of its tokens, as one text. `undefined`
+ * where the definition, or a value that it reads, no longer says.
+ */
+export function clientNameOf(config: JsonObject, key: string, account: AccountValues): string | undefined {
+  const choice = listCredentials(config.credentials).find((each) => each.key === key)
+  const settings = isJsonObject(choice?.config) ? choice.config : {}
+  const [id = null] = clientSettings(settings, choice?.format)
+  const host =
+    (isJsonObject(settings.auth) ? settings.auth.tokenHost : settings.access_token_url) ?? config.base_url ?? null
+  try {
+    return id === null ? undefined : JSON.stringify(renderJson(compileJson([id, host]), { account, call: {} }))
+  } catch (error) {
+    if (error instanceof Failure) return undefined
+    throw error
+  }
 }
 
 function clientSettings(settings: JsonObject, format: string | undefined): readonly Json[] {

@@ -21,7 +21,7 @@ export {
   checkOverrideAsync,
   isLargeConfig,
 } from './check.ts'
-export { isClientConfigured } from './client-settings.ts'
+export { clientNameOf, isClientConfigured } from './client-settings.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
 export {
   type DedupePlan,

@@ -128,3 +128,52 @@ describe('the grant of a deleted account', () => {
     expect(await revoker(['wnam']).runOnce()).toBe(true)
   })
 })
+
+describe('a grant that several accounts share', () => {
+  const client = (id: string): JsonObject => {
+    const { format, config } = REVOCABLE.credentials as { format: string; config: JsonObject }
+    return { ...REVOCABLE, label: id, credentials: { format, config: { ...config, client: { id, secret: 's' } } } }
+  }
+  const identify = (ids: readonly string[], externalId: string) =>
+    execute(tx, 'update integrated_account set external_id = :externalId where id = any(:ids)', {
+      ids: [...ids],
+      externalId,
+    })
+
+  it('is revoked with the last of them, also of another integration of the client', async () => {
+    const first = await addConsent(CONSENT, client('shared'))
+    const second = await addConsent(CONSENT, { ...client('shared'), label: 'calendar' })
+    await identify([first, second], 'ada@example.com')
+    await remove(first)
+    await revokeAll()
+    expect(server.asked).toEqual([])
+    expect(await waiting()).toEqual([])
+    server.answer(DONE)
+    await remove(second)
+    await revokeAll()
+    expect(server.asked).toHaveLength(1)
+  })
+
+  it.each([
+    ['of another customer', client('one'), client('one'), 'bob@example.com'],
+    ['of another client', client('two'), client('three'), 'ada@example.com'],
+  ])('%s is another one', async (_what, config, other, externalId) => {
+    const first = await addConsent(CONSENT, config)
+    const second = await addConsent(CONSENT, other)
+    await identify([first], 'ada@example.com')
+    await identify([second], externalId)
+    server.answer(DONE)
+    await remove(first)
+    await revokeAll()
+    expect(server.asked).toHaveLength(1)
+  })
+
+  it('is not revoked when the deletion keeps it', async () => {
+    const id = await addConsent(CONSENT, client('kept'))
+    server.answer()
+    await database.transaction((each) => deleteIntegratedAccount(deleteDeps, each, own, { id, keepsGrant: true }))
+    await revokeAll()
+    expect(await waiting()).toEqual([])
+    expect(server.asked).toEqual([])
+  })
+})

@@ -89,7 +89,7 @@ const CREATED = {
   redirect_uri: '',
   origins: [],
   locale: '',
-  persist_previous_context: false,
+  persist_previous_context: true,
   skip_post_connect_form: false,
   steps: [{ to_status: 'created', cause: 'token_created', message: '', occurred_at: TIME }],
   expires_at: TIME,
@@ -120,7 +120,7 @@ describe.each(inTurn(clients))('a link over $wire', (client) => {
       redirect_uri: 'https://app.example.com/done?x=1',
       origins: ['https://app.example.com', 'http://localhost:3000', 'http://[::1]:8080'],
       locale: 'de-CH',
-      persist_previous_context: true,
+      persist_previous_context: false,
       skip_post_connect_form: true,
       object_store_context_fields: ['nested'],
     }

@@ -133,8 +133,8 @@ export type CreateLinkTokenRequest = Message<"patchbay.v1.CreateLinkTokenRequest
   expiresIn?: number | undefined;
 
   /**
-   * Whether a reconnected account keeps the context it had, below what the customer enters. Absent: false, its context is
-   * replaced.
+   * Whether a reconnected account keeps the context it had, below what the customer enters. Absent: true. False: its context
+   * is replaced, and with it what webhooks are routed by.
    *
    * @generated from field: optional bool persist_previous_context = 13;
    */

@@ -338,6 +338,27 @@ export async function listIntegratedAccountIds(
     .pluck('id')
 }
 
+/**
+ * Other accounts of the environment whose customer at the third party is the same, as far as is known: by the id that the third party
+ * gives, or for an account without one by tenant and installation. Uses integrated_account_external_id, _of_tenant.
+ */
+export async function listAccountsOfGrant(
+  tx: Db,
+  { environmentId, environmentIntegrationId, id, externalId, tenantId }: IntegratedAccountRecord,
+  limit: number,
+): Promise<readonly AccountWithDefinition[]> {
+  const isOfGrant =
+    externalId === null
+      ? 'account.tenant_id = :tenantId and account.environment_integration_id = :environmentIntegrationId'
+      : 'account.external_id = :externalId'
+  return await query<AccountWithDefinition>(
+    tx,
+    `select ${COLUMNS}, ${VERSIONS} from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
+     where account.environment_id = :environmentId and ${isOfGrant} and account.id <> :id limit :limit`,
+    { environmentId, id, limit, ...(externalId === null ? { tenantId, environmentIntegrationId } : { externalId }) },
+  )
+}
+
 /** An account whose credentials are for hosts to which nothing is sent any more. */
 export type MovedAccount = AccountRef & Pick<IntegratedAccountRecord, 'region'>
 

@@ -128,8 +128,8 @@ export function integratedAccountService(
           }),
         )
       },
-      deleteIntegratedAccount: async ({ id, etag, force }, context) => {
-        const input = { id, version: versionFrom(etag), force }
+      deleteIntegratedAccount: async ({ id, etag, force, keepGrant }, context) => {
+        const input = { id, version: versionFrom(etag), force, keepsGrant: keepGrant }
         await database.transaction((tx) => deleteIntegratedAccount(accounts, tx, environmentCallerOf(context), input))
         return {}
       },
