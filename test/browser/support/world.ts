@@ -114,11 +114,16 @@ export async function createWorld(): Promise<World> {
     const all = [...canaries, ...provider.secrets, ...[...new Set(states)].map((value) => ({ kind: 'state', value }))]
     const received = [...provider.requests, ...host.requests]
     await stack.disposeAsync()
-    expect(findCanaries(observer, { productUrl: product.url, canaries: all, received, logFile })).toEqual([])
-    expect(observer.problems).toEqual([])
-    expect(serverErrors(readFileSync(logFile, 'utf8'))).toEqual([])
+    assertNone(findCanaries(observer, { productUrl: product.url, canaries: all, received, logFile }))
+    assertNone(observer.problems)
+    assertNone(serverErrors(readFileSync(logFile, 'utf8')))
   })
   return world
+}
+
+/** The message names each finding, of which an assertion about a list prints only the number. */
+function assertNone(findings: readonly string[]): void {
+  expect(findings, findings.join('\n')).toEqual([])
 }
 
 /** Log lines of level error and above: a customer's mistake is none. */
