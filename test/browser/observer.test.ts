@@ -7,6 +7,9 @@ import { findCanaries, Observer } from './support/observer.ts'
 const PRODUCT = 'http://127.0.0.1:8080'
 const SECRET = 'a secret/value+1'
 const ENCODED = encodeURIComponent(SECRET)
+const HOP = `${PRODUCT}/connect/1/form`
+const CALLBACK = `${PRODUCT}/connect/callback`
+const ADDRESS = `http://localhost/authorize?scope=read&amp;state=${ENCODED}`
 
 /** What is found when the secret, of a kind, is in one place. */
 function search(kind: string, place: (observer: Observer) => void, { log = '', referer = '' } = {}): string[] {
@@ -25,14 +28,8 @@ const nothing = (): void => {}
 it.each<[string, string, (observer: Observer) => void, { log?: string; referer?: string }, string]>([
   ['an address', 'link token', ({ urls }) => urls.push(`${PRODUCT}/connect/1/form?t=${ENCODED}`), {}, 'address'],
   ['a message', 'access', ({ messages }) => messages.push(JSON.stringify({ t: SECRET })), {}, 'message'],
-  [
-    'a document',
-    'verifier',
-    ({ documents }) => documents.push({ url: `${PRODUCT}/connect/1/form`, html: `<p>${SECRET}</p>` }),
-    {},
-    'document',
-  ],
-  ['a referrer', 'code', nothing, { referer: `${PRODUCT}/connect/callback?code=${ENCODED}` }, 'referrer'],
+  ['a document', 'verifier', ({ documents }) => documents.push({ url: HOP, html: `<p>${SECRET}</p>` }), {}, 'document'],
+  ['a referrer', 'code', nothing, { referer: `${CALLBACK}?code=${ENCODED}` }, 'referrer'],
   ['a log', 'state', nothing, { log: JSON.stringify({ path: `/connect/callback?state=${ENCODED}` }) }, 'log'],
 ])('a secret in %s is found', (_where, kind, place, texts, name) => {
   expect(search(kind, place, texts)).toEqual([expect.stringContaining(`${kind} in ${name}`)])
@@ -40,8 +37,29 @@ it.each<[string, string, (observer: Observer) => void, { log?: string; referer?:
 
 it.each([
   ['link token', `${PRODUCT}/connect?link_token=${ENCODED}`],
-  ['code', `${PRODUCT}/connect/callback?code=${ENCODED}`],
+  ['code', `${CALLBACK}?code=${ENCODED}`],
   ['state', `http://localhost/authorize?state=${ENCODED}`],
-])('a %s where the protocol puts it is not', (kind, url) => {
+])('a %s in an address where the protocol puts it is not', (kind, url) => {
   expect(search(kind, ({ urls }) => urls.push(url))).toEqual([])
+})
+
+const hop = `<main data-continue="${ADDRESS}"><a href="${ADDRESS}">Continue</a></main>`
+const repost = (name: string) => `<form data-submit><input type="hidden" name="${name}" value="${SECRET}"></form>`
+
+it.each([
+  ['state', 'leads to the third party', HOP, hop],
+  ['state', 'posts a callback again', CALLBACK, repost('state')],
+  ['code', 'posts a callback again', CALLBACK, repost('code')],
+])('a %s in the page that %s is not, unless it is elsewhere in it', (kind, _what, url, html) => {
+  expect(search(kind, ({ documents }) => documents.push({ url, html }))).toEqual([])
+  expect(search(kind, ({ documents }) => documents.push({ url, html: `${html}<p>${SECRET}</p>` }))).toEqual([
+    `${kind} in document ${url}`,
+  ])
+})
+
+it.each([
+  ['a verifier in the address of the third party', 'verifier', HOP, hop.replaceAll('state=', 'code_verifier=')],
+  ['a code in a form of another page', 'code', HOP, repost('code')],
+])('%s is found', (_what, kind, url, html) => {
+  expect(search(kind, ({ documents }) => documents.push({ url, html }))).toEqual([`${kind} in document ${url}`])
 })

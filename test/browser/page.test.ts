@@ -322,6 +322,17 @@ describe.concurrent('without script', () => {
     await untilConnected(page)
     await closeContext(page.context())
   })
+
+  it('an account is connected by a form posted from the provider', async () => {
+    const { page } = await openLink([await world.installProfile('form-post')], {}, context)
+    await goToConsent(page)
+    await allow(page)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('heading', { name: 'One moment…' }).waitFor()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await untilConnected(page)
+    await closeContext(page.context())
+  })
 })
 
 describe.concurrent('the page', () => {

@@ -74,6 +74,15 @@ function isCarrier(url: string, kind: string, productUrl: string): boolean {
   return false
 }
 
+/** A document without what a page on the way must hold: the state in the third party's address, or the callback to post again. */
+function withoutCarried(html: string, url: string): string {
+  if (new URL(url).pathname === '/connect/callback')
+    return html.replace(/<input type="hidden" name="(?:code|state)" value="[^"]*">/g, '')
+  const address = / data-continue="([^"]+)"/.exec(html)?.[1]
+  if (address === undefined) return html
+  return html.replaceAll(`"${address}"`, () => `"${address.replace(/\bstate=[^&]*/, '')}"`)
+}
+
 /** @returns one line per canary found in what was observed, in any usual encoding */
 export function findCanaries(
   observer: Observer,
@@ -85,14 +94,13 @@ export function findCanaries(
   },
 ): string[] {
   const { productUrl, canaries, received, logFile } = context
-  const places: { readonly name: string; readonly text: string; readonly url?: string; readonly isHop?: boolean }[] = [
+  const places: { readonly name: string; readonly text: string; readonly url?: string }[] = [
     ...observer.urls.map((url) => ({ name: `address ${withoutQuery(url)}`, text: url, url })),
     ...received.map(({ url, referer }) => ({ name: `referrer of ${withoutQuery(url)}`, text: referrerOf(referer) })),
     ...observer.messages.map((text) => ({ name: 'message', text })),
     ...observer.documents.map(({ url, html }) => ({
       name: `document ${withoutQuery(url)}`,
-      text: html,
-      isHop: html.includes(' data-continue="'),
+      text: withoutCarried(html, url),
     })),
     { name: 'log', text: readFileSync(logFile, 'utf8') },
   ]
@@ -102,9 +110,7 @@ export function findCanaries(
   }
   return canaries.flatMap(({ kind, value }) => {
     const forms = new Set(Object.values(SECRET_ENCODINGS).map((encode) => encode(value)))
-    const found = places.filter(({ text, url, isHop = false }) => {
-      // A page on the way to the third party holds its address, with the state that is still to be used.
-      if (isHop && kind === 'state') return false
+    const found = places.filter(({ text, url }) => {
       if (url !== undefined && isCarrier(url, kind, productUrl)) return false
       return [...forms].some((form) => text.includes(form))
     })
