@@ -1,4 +1,4 @@
-import { assertNever, type BackoffPolicy, backoffMs, Failure, type JsonObject } from '../base/index.ts'
+import { assertNever, type BackoffPolicy, backoffMs, Failure, HOUR_MS, type JsonObject } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { type DueResult, type DueWorkDeps, type Lease, runDue } from '../due-work/index.ts'
 import { type EnvironmentRef, getIntegratedAccount, type IntegratedAccount } from './account.ts'
@@ -20,6 +20,9 @@ const LEASE_MS = 300_000
 /** Inconclusive attempts before the activation fails. */
 const ATTEMPTS_MAX = 5
 const RETRY_BACKOFF: BackoffPolicy = { baseMs: 2_000, factor: 3, maxMs: 60_000, jitterFloor: 0.5 }
+
+/** A choice makes the account due at once; this is for one that was made past the product. */
+const CHOICE_RECHECK_MS = 24 * HOUR_MS
 
 const FAILURE_CAUSE = {
   post_install: 'post_install_failed',
@@ -78,6 +81,14 @@ export class AccountActivator {
         const backoff = backoffMs(RETRY_BACKOFF, attempts, this.#deps.random)
         return { delayMs: Math.max(outcome.retryAfterMs ?? 0, backoff), ...showing(error, result) }
       }
+      case 'choice':
+        return {
+          delayMs: CHOICE_RECHECK_MS,
+          attempts: attempts - 1,
+          ...showing(error, {}),
+          record: (tx) =>
+            this.#deps.linkSessions.recordActivation(tx, lease, { kind: 'choice_needed', fields: outcome.fields }),
+        }
       case 'postponed':
         return { delayMs: outcome.retryAfterMs, attempts: attempts - 1, ...showing(error, {}) }
       default:

@@ -18,6 +18,8 @@ export type PhaseOutcome =
   | ActivationError
   /** A transient error: no response, or a rate limit. */
   | { readonly kind: 'inconclusive'; readonly error: string; readonly retryAfterMs: number | undefined }
+  /** The customer has to choose first; it counts as no attempt. */
+  | { readonly kind: 'choice'; readonly error: string; readonly fields: readonly string[] }
   /** The installation is disabled: the account cannot be checked, which counts as no attempt. */
   | { readonly kind: 'postponed'; readonly error: string; readonly retryAfterMs: number }
 

@@ -6,10 +6,11 @@ import {
   type ActivationTarget,
   outcomeOfAction,
   outcomeOfFailure,
+  type PhaseOutcome,
   type PhaseResult,
   STEP_LIMITS,
 } from './activation-outcome.ts'
-import { checkIdentity } from './check-identity.ts'
+import { checkIdentity, checkIdentityInContext } from './check-identity.ts'
 import type { AccountDependencies } from './dependencies.ts'
 import { loadAccountForCall } from './load-account.ts'
 import { connectPlanOf, type ResolvedAccount } from './resolved-account.ts'
@@ -33,8 +34,8 @@ export type ActivationDependencies = Pick<
 /**
  * Runs the phases of a connecting account until one does not pass. First its identity is compared, where the definition says
  * how: an account of another company at the third party is not prepared. Then `post_install`, unless its result is stored already; then
- * `validation`, which is the verification request of its credentials and the action of that name. Phases without steps in the
- * definition are left out: when all that are yielded have passed, the account works.
+ * `validation`, once the customer has made the choices that it waits for: the verification request of its credentials and the action
+ * of that name. Phases without steps in the definition are left out: when all that are yielded have passed, the account works.
  *
  * A result is yielded before the next phase begins, so that it can be stored. The account is loaded again for each phase, with
  * the context that `post_install` changed. Requests are sent outside of transactions.
@@ -51,12 +52,26 @@ export async function* runActivationSteps(
   for (const { phase, targetsOf } of PHASES) {
     const resolved = await loadForActivation(deps, lease)
     if (!('account' in resolved)) return yield resolved
+    const choice = phase === 'validation' ? choiceOutcome(resolved) : undefined
+    if (choice !== undefined) return yield { phase, outcome: choice, steps: [] }
     const targets = targetsOf(resolved)
     if (targets.length === 0) continue
     const result = await runPhase(deps, resolved, { phase, targets, leaseId: lease.leaseId }, signal)
     yield result
     if (result.outcome.kind !== 'passed') return
   }
+  const active = await loadForActivation(deps, lease)
+  if (!('account' in active)) return yield active
+  const other = await checkIdentityInContext(deps, active, lease)
+  if (other !== undefined) yield other
+}
+
+/** The choices of the customer that an account waits for, whether or not its definition validates it. */
+function choiceOutcome({ plan, access }: ResolvedAccount): PhaseOutcome | undefined {
+  const open = plan.choicesBeforeActive.filter(({ name }) => (access.context[name] ?? null) === null)
+  if (open.length === 0) return undefined
+  const names = open.map(({ name, label }) => `${label} (${name})`).join(', ')
+  return { kind: 'choice', error: `waits for the customer's choice: ${names}`, fields: open.map(({ name }) => name) }
 }
 
 const PHASES: readonly {

@@ -1,4 +1,4 @@
-import { catchFailure, getAtPath, type Json } from '../base/index.ts'
+import { catchFailure, getAtPath, isJsonNumber, type Json } from '../base/index.ts'
 import type { Lease } from '../due-work/index.ts'
 import type { ActionStepResult, ApiProxy } from '../proxy/index.ts'
 import {
@@ -36,14 +36,37 @@ export async function checkIdentity(
   signal: AbortSignal,
 ): Promise<PhaseResult | undefined> {
   const identity = connectPlanOf(resolved)?.identity
-  if (identity === undefined) return undefined
+  if (identity?.kind !== 'response') return undefined
   const { value, outcome, steps } = await askIdentity(deps, resolved, signal)
   if (outcome.kind !== 'passed') return { phase: 'validation', outcome, steps }
-  const found = getAtPath(value ?? null, identity.path)
-  const externalId = typeof found === 'string' || typeof found === 'number' ? String(found) : ''
+  return await compareIdentity(deps, resolved, lease, getAtPath(value ?? null, identity.path), steps)
+}
+
+/**
+ * As `checkIdentity`, of an identity that is a key of the context: once `post_install` or the customer has filled it, and a request
+ * of the validation has shown that the credentials are for it.
+ */
+export async function checkIdentityInContext(
+  deps: IdentityDependencies,
+  resolved: ResolvedAccount,
+  lease: Lease<Activation>,
+): Promise<PhaseResult | undefined> {
+  const identity = connectPlanOf(resolved)?.identity
+  if (identity?.kind !== 'context') return undefined
+  return await compareIdentity(deps, resolved, lease, resolved.access.context[identity.key], [])
+}
+
+async function compareIdentity(
+  { database }: Pick<IdentityDependencies, 'database'>,
+  resolved: ResolvedAccount,
+  lease: Lease<Activation>,
+  found: Json | undefined,
+  steps: readonly ActionStepResult[],
+): Promise<PhaseResult | undefined> {
+  const externalId = typeof found === 'string' || isJsonNumber(found) ? String(found) : ''
   const error = findIdentityError(resolved, externalId)
   if (error !== undefined) return { phase: 'validation', outcome: error, steps }
-  if (resolved.account.externalId === null) await storeExternalId(deps.database.pool, lease, externalId)
+  if (resolved.account.externalId === null) await storeExternalId(database.pool, lease, externalId)
   return undefined
 }
 
@@ -54,7 +77,7 @@ async function askIdentity(
   signal: AbortSignal,
 ): Promise<IdentityAnswer> {
   const connect = connectPlanOf(resolved)
-  if (connect?.identity?.request === undefined)
+  if (connect?.identity?.kind !== 'response' || connect.identity.request === undefined)
     return { value: resolved.token?.fields, outcome: { kind: 'passed' }, steps: [] }
   const target: ActivationTarget = { kind: 'verification', credential: connect.key, of: 'identity' }
   const { plan, access } = resolved
@@ -67,7 +90,7 @@ async function askIdentity(
 
 function findIdentityError({ account }: ResolvedAccount, externalId: string): PhaseOutcome | undefined {
   if (externalId === '') {
-    const error = 'validation failed at identity: the response has no id of the account where the definition expects it'
+    const error = 'validation failed at identity: there is no id of the account where the definition expects it'
     return { kind: 'failed', code: 'validation_error', error }
   }
   if (account.externalId === null || account.externalId === externalId) return undefined

@@ -157,15 +157,16 @@ export function enteredVersionOf(
   throw new Failure('CREDENTIALS_INVALID', message)
 }
 
-/** Whether the definition has no token to request, no steps and nothing to verify. */
+/** Whether the definition has no token to request, no steps, nothing to verify and nothing to wait for. */
 function isActiveImmediately(
-  { config }: Pick<InstalledDefinition, 'config'>,
+  { config, plan }: Pick<InstalledDefinition, 'config' | 'plan'>,
   { connect }: CollectedCredentials,
 ): boolean {
   const actions = isJsonObject(config.actions) ? config.actions : {}
   const { verification, token, identity } = connect
   const hasNothingToVerify = verification === undefined && token === undefined && identity === undefined
-  return hasNothingToVerify && actions.post_install === undefined && actions.validation === undefined
+  const hasSteps = actions.post_install !== undefined || actions.validation !== undefined
+  return hasNothingToVerify && !hasSteps && plan.choicesBeforeActive.length === 0
 }
 
 async function insertAccount(tx: Db, account: NewIntegratedAccount): Promise<void> {

@@ -66,6 +66,8 @@ export interface LinkSessionPort {
 /** What happened in an activation. */
 export type ActivationChange =
   | { readonly kind: 'post_install_passed' }
+  /** It waits for the customer to fill in these fields of the form. */
+  | { readonly kind: 'choice_needed'; readonly fields: readonly string[] }
   | { readonly kind: 'active' }
   | {
       readonly kind: 'failed'

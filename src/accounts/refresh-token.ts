@@ -195,7 +195,7 @@ export async function refreshToken(
   return stored
 }
 
-/** Ends a lease whose holder failed for a reason that is nobody's answer: others need not wait until it expires. */
+/** Ends a lease whose holder failed by an error of its own: others need not wait until it expires. */
 async function giveBack({ database, random }: RefreshDependencies, lease: Lease<TokenRefresh>): Promise<void> {
   const error = { kind: 'transient', message: 'the request failed unexpectedly', retryAfterSeconds: undefined } as const
   const retryDelayMs = tokenRetryDelayMs(error, lease.failures + 1, random)

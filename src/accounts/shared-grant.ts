@@ -2,15 +2,14 @@ import { Failure } from '../base/index.ts'
 import type { Db } from '../database/index.ts'
 import { clientNameOf } from '../definitions/index.ts'
 import type { DefinitionCache, EffectiveDefinition } from '../integrations/index.ts'
-import { type AccountWithDefinition, listAccountsOfGrant } from './sql/integrated-account.ts'
+import { type AccountWithDefinition, listAccountsByExternalId } from './sql/integrated-account.ts'
 
 /** Accounts that are compared; where more may share the grant, it is taken for shared. */
 const COMPARED_MAX = 100
 
 /**
  * Whether another account uses the grant of one that was deleted: it was given to the same client by the same customer of the third
- * party, as for a mailbox and a calendar, or one mailbox that was connected twice. Its revocation would end both. Where the definition
- * does not say who the customer is (`identity`), the accounts of one tenant at one installation count as his.
+ * party (`identity`), as for a mailbox and a calendar, or one mailbox that was connected twice. Its revocation would end both.
  */
 export async function isGrantShared(
   definitions: DefinitionCache,
@@ -18,8 +17,10 @@ export async function isGrantShared(
   account: AccountWithDefinition,
   definition: Pick<EffectiveDefinition, 'config' | 'environmentVariables'>,
 ): Promise<boolean> {
+  const { externalId } = account
+  if (externalId === null) return false
   const client = clientOf(account, definition)
-  const others = await listAccountsOfGrant(tx, account, COMPARED_MAX)
+  const others = await listAccountsByExternalId(tx, { ...account, externalId }, COMPARED_MAX)
   if (others.length === COMPARED_MAX) return true
   for (const other of others) {
     const found = await definitionOf(definitions, tx, other)

@@ -3,7 +3,7 @@ const ZONE = /(?:Z|GMT|UTC?|[ECMP][SD]T|[+-]\d{2}:?\d{2})\s*(?:\([^)]*\))?\s*$/i
 const DATE_ONLY = /^\s*[+-]?\d{4,6}(?:-\d{2}){0,2}\s*$/
 
 /**
- * Epoch milliseconds of a time that somebody else wrote, as `Date.parse` reads it, except that a time without an offset is in UTC
+ * Epoch milliseconds of a time from elsewhere, as `Date.parse` reads it, except that a time without an offset is in UTC
  * whatever the machine's zone is. `NaN` for anything else.
  */
 export function parseTime(text: string): number {

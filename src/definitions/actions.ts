@@ -122,8 +122,10 @@ function compileStep(step: StepDefinition, index: number, compileRequest: Compil
       return { ...common, type: 'transform', expression: expressionOf(step.config) }
     case 'update_context':
       return { ...common, type: 'update_context', patch: sourceOf(step.config) }
-    case 'form':
-      return { ...common, type: 'form', fields: compileFormFields(step.config.fields) }
+    case 'form': {
+      const { fields, before_active: isBeforeActive } = step.config
+      return { ...common, type: 'form', fields: compileFormFields(fields), isBeforeActive }
+    }
   }
 }
 

@@ -163,7 +163,8 @@ function findUnrequestedScopes({ settings, path }: CredentialAt): ConfigFinding[
 
 function findIdentityProblems({ format, settings, path }: CredentialAt): ConfigFinding[] {
   const { identity } = settings
-  if (format !== 'api_key' || !isJsonObject(identity) || identity.request !== undefined) return []
+  if (format !== 'api_key' || !isJsonObject(identity)) return []
+  if (identity.request !== undefined || identity.context !== undefined) return []
   const description = 'is required: without a token endpoint only a request tells who the account is'
   return [{ at: [...path, 'identity', 'request'], description, rule: 'required' }]
 }

@@ -113,6 +113,11 @@ export function compilePlan(written: JsonObject): Plan {
       const steps = this.actions.get(FORM_ACTION)?.steps ?? []
       return steps.flatMap((step) => (step.type === 'form' ? step.fields : []))
     },
+    get choicesBeforeActive() {
+      const steps = this.actions.get(FORM_ACTION)?.steps ?? []
+      const before = steps.flatMap((step) => (step.type === 'form' && step.isBeforeActive ? step.fields : []))
+      return before.filter(({ required }) => required)
+    },
     get secrets() {
       secrets ??= secretTexts(config)
       return secrets
@@ -147,11 +152,10 @@ function compileConnect(config: IntegrationConfig, choice: CredentialChoice): Co
   }
 }
 
-function compileIdentity(
-  config: IntegrationConfig,
-  { request, path }: Identity<RequestDefinition>,
-): Identity<MethodPlan> {
-  return { request: request === undefined ? undefined : compileRequest(config, '', 'identity', request), path }
+function compileIdentity(config: IntegrationConfig, identity: Identity<RequestDefinition>): Identity<MethodPlan> {
+  if (identity.kind === 'context') return identity
+  const { request } = identity
+  return { ...identity, request: request === undefined ? undefined : compileRequest(config, '', 'identity', request) }
 }
 
 /** Without headers and parameters of the integration: they may hold the token that this request is for. */

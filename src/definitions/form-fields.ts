@@ -68,7 +68,15 @@ const formField = formFieldObject
   .meta({ id: 'PostConnectField' })
 
 /** The config of a `form` step: what the customer chooses once the account is connected. */
-export const formSchema = z.strictObject({ fields: fieldListOf(formField) })
+export const formSchema = z.strictObject({
+  fields: fieldListOf(formField),
+  before_active: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether the account becomes active only once the required fields have a value, for example the company that is read, of a grant over several. `post_install` fills them where there is nothing to choose.',
+    ),
+})
 
 /** Keys that have an effect for fields with a data source alone, and those that such a field cannot have. */
 function findSourceProblems(field: PostConnectField): (readonly [message: string, rule: string])[] {

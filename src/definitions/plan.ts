@@ -41,6 +41,8 @@ export interface Plan {
   readonly openHostNames: ReadonlySet<string>
   /** Fields of the forms for connected accounts. */
   readonly formFields: readonly FormFieldPlan[]
+  /** Those of them that must have a value before an account is active. */
+  readonly choicesBeforeActive: readonly FormFieldPlan[]
 }
 
 /** One way of connecting an account. */
@@ -203,6 +205,8 @@ interface UpdateContextStepPlan extends AnyStepPlan {
 interface FormStepPlan extends AnyStepPlan {
   readonly type: 'form'
   readonly fields: readonly FormFieldPlan[]
+  /** An account is not active before its required fields have a value. */
+  readonly isBeforeActive: boolean
 }
 
 /** A field that the customer fills in once the account is connected. */

@@ -4,6 +4,7 @@ import type { Db, Tx } from '../database/index.ts'
 import type { Plan } from '../definitions/index.ts'
 import { causeOfError, changeLinkStatus, linkError } from './change-status.ts'
 import { hasSettings } from './post-connect-form.ts'
+import { listLinkTransitions } from './sql/link-change.ts'
 import { type LinkSessionRecord, listActivatingSessions } from './sql/link-session.ts'
 import type { LinkCause } from './status.ts'
 
@@ -35,6 +36,13 @@ async function recordInSession(
     case 'post_install_passed':
       await changeLinkStatus(tx, session, 'post_install_passed')
       return
+    case 'choice_needed': {
+      const isSupplied = change.fields.every((name) => Object.hasOwn(session.context, name))
+      const error = linkError('validation_error', `the grant is not for the given ${change.fields.join(', ')}`)
+      if (isSupplied) await changeLinkStatus(tx, session, causeOfError(error), { error })
+      else await changeLinkStatus(tx, session, 'settings_required')
+      return
+    }
     case 'failed': {
       const error = linkError(change.code, change.message)
       await changeLinkStatus(tx, session, causeOfError(error), { error })
@@ -43,6 +51,17 @@ async function recordInSession(
     case 'active':
       await changeLinkStatus(tx, session, await causeByDefinition({ definitions }, tx, session))
   }
+}
+
+/** Whether the form was submitted before the account was active, which waited for a choice. */
+async function hasChosen(
+  tx: Db,
+  { environmentId, id }: LinkSessionRecord,
+  { choicesBeforeActive }: Pick<Plan, 'choicesBeforeActive'>,
+): Promise<boolean> {
+  if (choicesBeforeActive.length === 0) return false
+  const transitions = (await listLinkTransitions(tx, environmentId, [id])).get(id) ?? []
+  return transitions.some(({ cause }) => cause === 'choice_submitted')
 }
 
 /** The end, where the definition no longer compiles: the account is active all the same. */
@@ -55,7 +74,7 @@ async function causeByDefinition(
   if (environmentIntegrationId === null) return 'account_active'
   try {
     const { plan } = await definitions.get(tx, environmentId, environmentIntegrationId)
-    return causeOfActive(session, plan)
+    return (await hasChosen(tx, session, plan)) ? 'account_active' : causeOfActive(session, plan)
   } catch (error) {
     if (error instanceof Failure) return 'account_active'
     throw error

@@ -1,4 +1,9 @@
-import { type AccountDependencies, loadAccountForCall, type ResolvedAccount } from '../accounts/index.ts'
+import {
+  type AccountDependencies,
+  loadAccountForCall,
+  loadAccountForDryRun,
+  type ResolvedAccount,
+} from '../accounts/index.ts'
 import {
   type Clock,
   canonicalJson,
@@ -101,7 +106,7 @@ export async function loadFormOptions(
 ): Promise<FormOptionsResult> {
   assertRequest(request)
   try {
-    const resolved = await loadAccountForCall(deps.accounts, environmentId, id, 'call')
+    const resolved = await loadAccount(deps, environmentId, id)
     const fields = await listFields(deps.accounts, resolved)
     const field = fields.find(({ name }) => name === request.field)
     if (field?.remote === undefined) throw unknownField(request.field, fields)
@@ -116,6 +121,13 @@ export async function loadFormOptions(
     if (error.reason === 'RESOURCE_NOT_FOUND' || error.reason === 'INVALID_FIELD') throw error
     return { kind: 'error', failure: error }
   }
+}
+
+/** The account, also while it waits for the choice whose options are read. */
+async function loadAccount(deps: FormOptionsDependencies, environmentId: string, id: string): Promise<ResolvedAccount> {
+  const { account } = (await loadAccountForDryRun(deps.accounts, environmentId, id)).resolved
+  const purpose = account.status === 'connecting' ? 'activation' : 'call'
+  return await loadAccountForCall(deps.accounts, environmentId, id, purpose)
 }
 
 function assertRequest({ search = '' }: FormOptionsRequest): void {

@@ -1,3 +1,4 @@
+import { getIntegratedAccount } from '../accounts/index.ts'
 import { Failure, invalidFields, type JsonObject } from '../base/index.ts'
 import { causeOfError, changeLinkStatus, commitLinkStatus, linkError } from './change-status.ts'
 import type { LinkDependencies, LinkSessionRef } from './dependencies.ts'
@@ -63,7 +64,7 @@ export async function loadSettingsOptions(
 
 /**
  * Submits the form of a session in `post_connect_form`: its values become part of the account's context, and the session is
- * completed, in one transaction. In any other status nothing is changed, so that a repeated submit is harmless.
+ * completed, or waits for an account that waited for a choice, in one transaction. In any other status nothing is changed, so that a repeated submit is harmless.
  *
  * @param values by field name; of a field with `remote` the id, or `{value, label}` so that the label is stored beside it, of a
  * multi_select a list of these
@@ -100,7 +101,9 @@ async function storeSettings(
   const checked = await checkPostConnectForm(deps.accounts, account, values, source)
   if (checked.kind === 'invalid') throw invalidFields(checked.violations)
   return await deps.database.transaction(async (tx) => {
-    const changed = await changeLinkStatus(tx, session, 'settings_submitted')
+    const { status } = await getIntegratedAccount(deps.accounts, tx, account, account.id)
+    const cause = status === 'connecting' ? 'choice_submitted' : 'settings_submitted'
+    const changed = await changeLinkStatus(tx, session, cause)
     if (changed !== undefined) await storePostConnectForm(deps.accounts, tx, account, { context: checked.context })
     return changed
   })

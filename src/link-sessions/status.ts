@@ -35,6 +35,7 @@ export type LinkCause =
   | 'settings_required'
   | 'account_active'
   | 'settings_submitted'
+  | 'choice_submitted'
   | 'attempt_failed'
   | 'connection_failed'
   | 'time_expired'
@@ -103,7 +104,12 @@ export const LINK_TRANSITIONS = {
   },
   post_install: { post_install_passed: 'validating', ...ACTIVATING },
   validating: ACTIVATING,
-  post_connect_form: { settings_submitted: 'completed', attempt_failed: 'post_connect_form', ...WAITING },
+  post_connect_form: {
+    settings_submitted: 'completed',
+    choice_submitted: 'validating',
+    attempt_failed: 'post_connect_form',
+    ...WAITING,
+  },
   completed: {},
   failed: {},
   expired: {},

@@ -20,18 +20,18 @@ const LEAVES_MAX = 10_000
 export type SecretRules = Pick<Plan, 'secrets' | 'tokenFieldsSent'>
 
 /** A redactor with the secrets of a call. Those that the call gets later (refreshed credentials, signatures) are added to it. */
-export function createRedaction(plan: SecretRules, access: CallValues): Redactor {
+export function createRedaction(plan: SecretRules, access: SecretHolder): Redactor {
   return new Redactor(() => callSecrets(plan, access))
 }
 
-type CallValues = Pick<AccountAccess, 'credentials' | 'environmentVariables'>
+type SecretHolder = Pick<AccountAccess, 'credentials' | 'environmentVariables'>
 
 /**
  * The secrets of a call, and only they: what the definition holds encrypted, its variables whose names say secret, what was
  * collected as password or brought encrypted by a webhook, and of a token response the tokens, what the definition sends as
  * credential, and what is named like one. Addresses, versions, names and ids in a token response are data.
  */
-export function callSecrets({ secrets, tokenFieldsSent }: SecretRules, access: CallValues): string[] {
+export function callSecrets({ secrets, tokenFieldsSent }: SecretRules, access: SecretHolder): string[] {
   const { oauth = null, ...collected } = access.credentials
   return [
     ...secrets,

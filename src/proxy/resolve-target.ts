@@ -1,5 +1,12 @@
 import { Failure, suggestOneOf } from '../base/index.ts'
-import { type ActionPlan, isWritingVerb, type MethodPlan, type Plan, RESERVED_ACTIONS } from '../definitions/index.ts'
+import {
+  type ActionPlan,
+  type ConnectPlan,
+  isWritingVerb,
+  type MethodPlan,
+  type Plan,
+  RESERVED_ACTIONS,
+} from '../definitions/index.ts'
 import { assertNoDotSegments } from '../expressions/index.ts'
 import type { AccountAccess, ActionTarget, CallTarget } from './request.ts'
 
@@ -64,9 +71,13 @@ export function findTarget(plan: Plan, target: CallTarget): ResolvedTarget {
 /** The request that verifies a credential, or names its owner. @throws Failure METHOD_NOT_DEFINED */
 function findVerification(plan: Plan, { credential, of }: VerificationTarget): MethodPlan {
   const connect = plan.credentials.find(({ key }) => key === credential)
-  const request = of === 'identity' ? connect?.identity?.request : connect?.verification
+  const request = of === 'identity' ? identityRequest(connect) : connect?.verification
   if (request !== undefined) return request
   throw new Failure('METHOD_NOT_DEFINED', `the definition has no verification request for ${credential}`)
+}
+
+function identityRequest(connect: ConnectPlan | undefined): MethodPlan | undefined {
+  return connect?.identity?.kind === 'response' ? connect.identity.request : undefined
 }
 
 function findMethod(plan: Plan, resource: string, name: string): MethodPlan {

@@ -144,6 +144,7 @@ describe('a grant that several accounts share', () => {
     const first = await addConsent(CONSENT, client('shared'))
     const second = await addConsent(CONSENT, { ...client('shared'), label: 'calendar' })
     await identify([first, second], 'ada@example.com')
+    server.answer()
     await remove(first)
     await revokeAll()
     expect(server.asked).toEqual([])

@@ -35,13 +35,22 @@ const LAUNCHPAD = {
   },
 }
 
+const TWO_ACCOUNTS = {
+  'https://launchpad.37signals.com/authorization.json': {
+    accounts: [
+      { product: 'bc3', id: 99, name: 'Acme' },
+      { product: 'bc3', id: 98, name: 'Beta' },
+    ],
+  },
+}
+
 const ROWS: readonly (readonly [name: string, promise: string, Installation])[] = [
   [
     'jira',
-    'takes the first of several sites',
+    'leaves the choice of several sites to the customer',
     {
       answers: { [RESOURCES]: SITES },
-      found: { cloud_id: 'c1', site_name: 'acme', site_count: 2, api_url: 'https://api.atlassian.com/ex/jira/c1' },
+      found: { cloud_id: null, site_name: null, site_count: 2, api_url: null },
     },
   ],
   [
@@ -69,7 +78,7 @@ const ROWS: readonly (readonly [name: string, promise: string, Installation])[] 
   ],
   [
     'xero',
-    'takes the first organisation, not a practice',
+    'takes the only organisation, not a practice',
     {
       answers: { 'https://api.xero.com/connections': CONNECTIONS },
       found: { tenant_id: 't1', tenant_name: 'Acme', organisation_count: 1 },
@@ -77,10 +86,27 @@ const ROWS: readonly (readonly [name: string, promise: string, Installation])[] 
   ],
   [
     'basecamp',
-    'takes the first account of Basecamp',
+    'takes the only account of Basecamp',
     { answers: LAUNCHPAD, found: { account_id: '99', account_name: 'Acme', account_count: 1 } },
   ],
-  ['basecamp', 'keeps the chosen account', { context: { account_id: '98' }, answers: {}, found: {} }],
+  [
+    'basecamp',
+    'keeps the chosen account',
+    {
+      context: { account_id: '98' },
+      answers: TWO_ACCOUNTS,
+      found: { account_id: '98', account_name: 'Beta', account_count: 2 },
+    },
+  ],
+  [
+    'basecamp',
+    'asks again when the chosen account is gone',
+    {
+      context: { account_id: '97' },
+      answers: TWO_ACCOUNTS,
+      found: { account_id: null, account_name: null, account_count: 2 },
+    },
+  ],
   [
     'mailchimp',
     'asks for the data center before it calls it',

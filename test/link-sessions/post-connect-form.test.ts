@@ -92,11 +92,11 @@ describe('options of a field', () => {
     const { read } = optionsReader()
     upstream.script(
       {
-        request: 'GET /channels?q=gen&workspace=w%201&limit=200',
+        request: 'GET /channels?workspace=w%201&q=gen&limit=200',
         answer: { json: { channels: [record('C1', 'general', 'all of us')], next: 'p2' } },
       },
       {
-        request: 'GET /channels?q=gen&workspace=w%201&cursor=p2&limit=200',
+        request: 'GET /channels?workspace=w%201&q=gen&cursor=p2&limit=200',
         answer: { json: { channels: [record('C2', 'genome')] } },
       },
     )
@@ -137,7 +137,7 @@ describe('options of a field', () => {
     const answer = { json: { channels: [record('C1')] } }
     upstream.script({ request: 'GET /channels?workspace=a&limit=200', answer, times: 2 })
     upstream.script({ request: 'GET /channels?workspace=b&limit=200', answer })
-    upstream.script({ request: 'GET /channels?q=x&workspace=a&limit=200', answer })
+    upstream.script({ request: 'GET /channels?workspace=a&q=x&limit=200', answer })
     await Promise.all([read(id, given({ workspace: 'a' })), read(id, given({ workspace: 'a' }))])
     clock.move(59_999)
     await read(id, given({ workspace: 'a', other: 1 }))
@@ -203,7 +203,7 @@ describe('options of a field', () => {
     const { read } = optionsReader()
     const request = { ...given({ workspace: 'w' }), search: 'x' }
     upstream.script({
-      request: 'GET /channels?q=x&workspace=w&limit=200',
+      request: 'GET /channels?workspace=w&q=x&limit=200',
       answer: { json: { channels: [record('C1')], next: 'second-page' } },
     })
     const first = await read(id, request)

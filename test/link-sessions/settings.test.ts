@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { deleteIntegratedAccount, getIntegratedAccount } from '../../src/accounts/index.ts'
+import { deleteIntegratedAccount, getIntegratedAccount, updateIntegratedAccount } from '../../src/accounts/index.ts'
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import { query } from '../../src/database/database.ts'
 import {
@@ -14,7 +14,7 @@ import {
 import { startUpstream } from '../support/upstream.ts'
 import { KEY_CONFIG, linksFixture } from './fixture.ts'
 
-const { links, scope, install, open, causes, events, age } = await linksFixture()
+const { links, scope, install, open, causes, events, age, activate, read } = await linksFixture()
 const upstream = await startUpstream()
 afterEach(() => upstream.verify())
 afterAll(() => upstream[Symbol.asyncDispose]())
@@ -173,5 +173,122 @@ describe('the settings of an account', () => {
     const { ref, accountId } = await settings()
     await links.database.transaction((tx) => deleteIntegratedAccount(links.accounts, tx, scope, { id: accountId }))
     expect(await submitSettings(links, ref, CHOSEN)).toEqual({ kind: 'unknown' })
+  })
+})
+
+describe('a grant over several organisations', () => {
+  const POST_INSTALL = {
+    steps: [
+      { name: 'all', type: 'request', config: { path: '/organisations' } },
+      {
+        type: 'update_context',
+        config:
+          '($kept := $steps.all[id = $$.context.organisation][0]; $one := $exists($kept) ? $kept : $count($steps.all) = 1 ? $steps.all[0]; {"organisation": $exists($one) ? $one.id : null})',
+      },
+    ],
+  }
+  const FORM = {
+    steps: [
+      {
+        type: 'form',
+        config: {
+          before_active: true,
+          fields: [
+            {
+              name: 'organisation',
+              label: 'Organisation',
+              type: 'single_select',
+              required: true,
+              data_source: { resource: 'organisations' },
+              options: { value: 'id', label: 'name' },
+            },
+          ],
+        },
+      },
+    ],
+  }
+  const CONFIG = {
+    ...KEY_CONFIG,
+    base_url: upstream.url,
+    credentials: {
+      api_key: {
+        config: {
+          fields: [{ name: 'api_key', type: 'password', required: true }],
+          identity: { context: 'organisation' },
+        },
+      },
+    },
+    resources: { organisations: { list: { path: '/organisations' } } },
+    actions: { post_install: POST_INSTALL, post_connect_user_form: FORM },
+  }
+  const [A, B] = [
+    { id: 'a', name: 'Acme' },
+    { id: 'b', name: 'Beta' },
+  ]
+  const granted = (organisations: readonly Json[], times = 1) =>
+    upstream.script({ request: 'GET /organisations', answer: { json: organisations }, times })
+  const accountOf = (id: string) => getIntegratedAccount(links.accounts, links.database.pool, scope, id)
+
+  /** Enters a key on the page, and lets the account be prepared. */
+  async function connect(input: Partial<LinkSessionInput>) {
+    const ref = await open(input)
+    await submitForm(links, ref, { api_key: 'k-canary' })
+    await activate()
+    const session = await findLinkSession(links, ref)
+    if (session === undefined) throw new Error('there is no session')
+    return { ref, session, id: session.integratedAccountId ?? '' }
+  }
+
+  it('makes no active account before one is chosen; then the session ends without another form', async () => {
+    const { name } = await install(CONFIG)
+    granted([A, B], 2)
+    const { ref, session, id } = await connect({ integrations: [name], skipPostConnectForm: true })
+    expect(session).toMatchObject({ status: 'post_connect_form', step: 'settings' })
+    expect(await accountOf(id)).toMatchObject({
+      status: 'connecting',
+      lastError: "waits for the customer's choice: Organisation (organisation)",
+    })
+    expect((await findSettingsForm(links, session))?.fields.map(({ name }) => name)).toEqual(['organisation'])
+    expect(await loadSettingsOptions(links, ref, { field: 'organisation' })).toMatchObject({
+      options: [{ value: 'a' }, { value: 'b' }],
+    })
+    await submitSettings(links, ref, { organisation: { value: 'b', label: 'Beta' } })
+    expect(await read(ref.id)).toMatchObject({ status: 'validating' })
+    await activate()
+    expect(await read(ref.id)).toMatchObject({ status: 'completed' })
+    expect(await accountOf(id)).toMatchObject({ status: 'active', externalId: 'b', context: { organisation: 'b' } })
+  })
+
+  it('keeps the choice through a reconnection, and asks again only when it is gone', async () => {
+    const { name } = await install(CONFIG)
+    granted([B])
+    const { id } = await connect({ integrations: [name] })
+    expect(await accountOf(id)).toMatchObject({ status: 'active', externalId: 'b' })
+    const again = { subject: { integratedAccountId: id }, persistPreviousContext: true }
+    granted([A, B])
+    expect((await connect(again)).session.status).not.toBe('failed')
+    expect(await accountOf(id)).toMatchObject({ status: 'active', context: { organisation: 'b' } })
+    granted([A])
+    const other = await connect(again)
+    expect(other.session).toMatchObject({ status: 'form', error: { code: 'identity_changed' } })
+    expect(await accountOf(id)).toMatchObject({ status: 'validation_error', externalId: 'b' })
+  })
+
+  it('is chosen by the application too, which activates the account', async () => {
+    const { name } = await install(CONFIG)
+    granted([A, B])
+    const { id } = await connect({ integrations: [name] })
+    await links.database.transaction((tx) =>
+      updateIntegratedAccount(links.accounts, tx, scope, { id, context: { organisation: 'a' } }),
+    )
+    await activate()
+    expect(await accountOf(id)).toMatchObject({ status: 'active', externalId: 'a' })
+  })
+
+  it('that is not for the organisation that the application named ends the attempt with that reason', async () => {
+    const { name } = await install(CONFIG)
+    granted([A, B])
+    const { session } = await connect({ integrations: [name], context: { organisation: 'c' } })
+    expect(session).toMatchObject({ error: { code: 'validation_error' } })
   })
 })

@@ -60,8 +60,15 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   clickup: {},
   confluence: { answers: { [`/ex/confluence/${ATLASSIAN_SITE}/wiki/api/v2/spaces`]: { results: [] } } },
   discord: {
-    answers: { '/api/v10/applications/@me': { id: '1075000000000000001', name: 'Example' } },
+    answers: {
+      '/api/v10/applications/@me': {
+        id: '1075000000000000001',
+        name: 'Example',
+        verify_key: 'aad387b80c34205ae16cb0564eda25db5182bcdafc18c99c5e3f8cec5752dded',
+      },
+    },
     callsWithoutToken: true,
+    variables: { PUBLIC_KEY: 'aad387b80c34205ae16cb0564eda25db5182bcdafc18c99c5e3f8cec5752dded' },
   },
   docusign: {
     answers: {

@@ -239,6 +239,11 @@ export async function selectIntegratedAccounts(
     .limit(limit)
 }
 
+/** SQL: an account that waits for a choice of the customer is tried as soon as its context changes. */
+export const RETRY_ACTIVATION = `connecting_due_at = case
+         when account.status = 'connecting' and account.connecting_lease_id is null then date_trunc('milliseconds', now())
+         else account.connecting_due_at end`
+
 /** SQL: the update of an account's row. Keys of the context that live in the object store are left out. */
 const UPDATE = `update integrated_account account set
        tenant_id = coalesce(:tenantId, account.tenant_id),
@@ -248,7 +253,7 @@ const UPDATE = `update integrated_account account set
        context = coalesce((account.context || :contextKeys::jsonb) - :removedKeys::text[] - array(
          select unnest(account.object_store_context_fields) intersect select unnest(:keyNames::text[])
        ), account.context),
-       updated_at = now(), version = account.version + 1
+       ${RETRY_ACTIVATION}, updated_at = now(), version = account.version + 1
      from ${INSTALLATION}
      where account.environment_id = :environmentId and account.id = :id
        and account.version = coalesce(:version, account.version) and ${OF_ACCOUNT}
@@ -338,24 +343,17 @@ export async function listIntegratedAccountIds(
     .pluck('id')
 }
 
-/**
- * Other accounts of the environment whose customer at the third party is the same, as far as is known: by the id that the third party
- * gives, or for an account without one by tenant and installation. Uses integrated_account_external_id, _of_tenant.
- */
-export async function listAccountsOfGrant(
+/** Other accounts of the environment with the id that the third party gives an account. Uses integrated_account_external_id. */
+export async function listAccountsByExternalId(
   tx: Db,
-  { environmentId, environmentIntegrationId, id, externalId, tenantId }: IntegratedAccountRecord,
+  { environmentId, id, externalId }: AccountRef & { readonly externalId: string },
   limit: number,
 ): Promise<readonly AccountWithDefinition[]> {
-  const isOfGrant =
-    externalId === null
-      ? 'account.tenant_id = :tenantId and account.environment_integration_id = :environmentIntegrationId'
-      : 'account.external_id = :externalId'
   return await query<AccountWithDefinition>(
     tx,
     `select ${COLUMNS}, ${VERSIONS} from integrated_account account join (${INSTALLATION}) on ${OF_ACCOUNT}
-     where account.environment_id = :environmentId and ${isOfGrant} and account.id <> :id limit :limit`,
-    { environmentId, id, limit, ...(externalId === null ? { tenantId, environmentIntegrationId } : { externalId }) },
+     where account.environment_id = :environmentId and account.external_id = :externalId and account.id <> :id limit :limit`,
+    { environmentId, id, externalId, limit },
   )
 }
 

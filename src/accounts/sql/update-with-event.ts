@@ -10,6 +10,7 @@ import {
   HAS_WEBHOOKS,
   INSTALLATION,
   OF_ACCOUNT,
+  RETRY_ACTIVATION,
   VERSIONS,
 } from './integrated-account.ts'
 
@@ -28,7 +29,7 @@ const PAYLOAD = payloadSql('IntegratedAccountEventPayload', ACCOUNT_DETAIL_FIELD
 const UPDATE_WITH_EVENT = `with changed as (
        update integrated_account account set tenant_id = coalesce(:tenantId, account.tenant_id),
          context = (account.context || :contextKeys::jsonb) - :removedKeys::text[],
-         updated_at = now(), version = account.version + 1
+         ${RETRY_ACTIVATION}, updated_at = now(), version = account.version + 1
        from ${INSTALLATION}
        where account.environment_id = :environmentId and account.id = :id
          and account.version = coalesce(:version, account.version) and ${OF_ACCOUNT}

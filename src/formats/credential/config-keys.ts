@@ -17,7 +17,20 @@ export const connectionKeys = {
       request: requestSchema
         .optional()
         .describe('A request whose response names the account. Default: the response of the token endpoint.'),
-      path: fieldPath().describe('Where the response holds the id: a text or a number.'),
+      path: fieldPath().optional().describe('Where the response holds the id: a text or a number.'),
+      context: nameText()
+        .optional()
+        .describe(
+          'Instead of path: a key of the context that the redirect, `post_install` or the choice of the customer fills, such as the company of a grant over several.',
+        ),
+    })
+    .refine((value) => (value.path === undefined) !== (value.context === undefined), {
+      message: 'needs either path or context',
+      params: { rule: 'identity.source' },
+    })
+    .refine((value) => value.context === undefined || value.request === undefined, {
+      message: 'has a request, which needs a path',
+      params: { rule: 'identity.source' },
     })
     .optional()
     .describe(
@@ -41,7 +54,8 @@ export function contextPaths(
 
 interface IdentitySetting {
   readonly request?: RequestDefinition | undefined
-  readonly path: string
+  readonly path?: string | undefined
+  readonly context?: string | undefined
 }
 
 /** `verification` and `identity` of a plan. */
@@ -53,5 +67,12 @@ export function connectionOf({
   readonly identity?: IdentitySetting | undefined
 }): { readonly verification: RequestDefinition | undefined; readonly identity?: Identity<RequestDefinition> } {
   if (identity === undefined) return { verification }
-  return { verification, identity: { request: identity.request, path: parseDotPath(identity.path) } }
+  const { request, path = '', context } = identity
+  return {
+    verification,
+    identity:
+      context === undefined
+        ? { kind: 'response', request, path: parseDotPath(path) }
+        : { kind: 'context', key: context },
+  }
 }

@@ -33,12 +33,16 @@ export interface CredentialPlan {
 }
 
 /** Where the id of the customer's account at the third party is found. */
-export interface Identity<Request> {
-  /** Absent: `path` leads into the response of the token endpoint. */
-  readonly request: Request | undefined
-  /** To a text or a number. */
-  readonly path: DotPath
-}
+export type Identity<Request> =
+  | {
+      readonly kind: 'response'
+      /** Absent: `path` leads into the response of the token endpoint. */
+      readonly request: Request | undefined
+      /** To a text or a number. */
+      readonly path: DotPath
+    }
+  /** A key of the account's context, which the redirect, `post_install` or the customer's choice fills. */
+  | { readonly kind: 'context'; readonly key: string }
 
 /** Ends of tokens and of the client. */
 export interface Lifetimes {
