@@ -1,9 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { Failure, isJsonObject, type Json, newId } from '../base/index.ts'
+import { catchFailure, Failure, isJsonObject, type Json, newId } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
-import type { EgressRequest } from '../egress/index.ts'
+import { type EgressRequest, isTransientStatus } from '../egress/index.ts'
 import { environmentRoots, type TemplateScope } from '../expressions/index.ts'
-import type { TokenContext } from '../formats/index.ts'
+import {
+  isTruthy,
+  parseLooseBody,
+  type TokenContext,
+  type TokenRejection,
+  type TokenResponse,
+} from '../formats/index.ts'
 import {
   type AccountAccess,
   authorizationSecrets,
@@ -48,6 +54,20 @@ export function createTokenContext(
   const { environmentId, environmentVariables } = account
   const deadlineMs = startedAtMs + TOKEN_REQUESTS_TIMEOUT_MS
   const limits = environmentId === undefined ? {} : { owner: environmentId }
+
+  /** What the definition's `error_expression` says of a success response. One that fails says nothing. */
+  async function findRejection(
+    { errorExpression }: MethodPlan,
+    { status, headers, body }: TokenResponse,
+  ): Promise<TokenRejection | undefined> {
+    if (errorExpression === undefined || status >= 400) return undefined
+    const parsed = parseLooseBody({ status, headers, body }).body
+    const response = { status, headers, body: parsed }
+    const roots = { ...response, response, data: parsed, ...environmentRoots(errorExpression, environmentVariables) }
+    const found = await catchFailure(() => evaluator.evaluate(errorExpression, roots, limits))
+    return found instanceof Failure ? undefined : rejectionOf(found)
+  }
+
   return {
     async send(request, scope) {
       onSend(scope)
@@ -61,7 +81,8 @@ export function createTokenContext(
       const redaction = new Redactor(() => [...callSecrets(account.plan, scope.account), ...sentSecrets([scope])])
       const send = (each: EgressRequest) =>
         sendLogged(callLog, account, redaction, each, (logged) => http.send(logged, environmentId))
-      return await sendRaw({ send }, request, scope, bounds)
+      const response = await sendRaw({ send }, request, scope, bounds)
+      return { ...response, rejection: await findRejection(request, response) }
     },
     evaluate: (expression, input) =>
       evaluator.evaluate(expression, { ...input, ...environmentRoots(expression, environmentVariables) }, limits),
@@ -70,6 +91,18 @@ export function createTokenContext(
     randomSecret: () => randomBytes(SECRET_BYTES).toString('base64url'),
   }
 }
+
+/** The result of an error expression: a text is the message, an object as for calls (`message`, `status`, `action`). */
+function rejectionOf(found: Json | undefined): TokenRejection | undefined {
+  if (typeof found === 'string' && found !== '') return { message: found, isTransient: false }
+  if (!isJsonObject(found)) return isTruthy(found) ? { message: UNNAMED_ERROR, isTransient: false } : undefined
+  const status = Number(found.status ?? 400)
+  if (status < 400 && found.action === undefined) return undefined
+  const isTransient = found.action === 'retry' || found.action === 'rate_limited' || isTransientStatus(status)
+  return { message: typeof found.message === 'string' ? found.message : UNNAMED_ERROR, isTransient }
+}
+
+const UNNAMED_ERROR = 'the answer is an error'
 
 /** Parameters of token requests that are no secrets, under their standard names. */
 const PUBLIC_PARAMETERS: ReadonlySet<string> = new Set([

@@ -45,7 +45,7 @@ export function hostValuesOf(address: string): HostValue[] {
 }
 
 /** Whether a value is one of the account: collected when it was connected, brought by a webhook, or a key of its context. */
-export function isOfAccount({ root, name }: HostValue): boolean {
+function isOfAccount({ root, name }: HostValue): boolean {
   const isOfWebhook = root === 'connection' && name === 'webhook'
   return root === undefined || root === 'context' || root === 'credentials' || isOfWebhook
 }

@@ -159,8 +159,12 @@ function compileIdentity(config: IntegrationConfig, identity: Identity<RequestDe
 }
 
 /** Without headers and parameters of the integration: they may hold the token that this request is for. */
-function compileTokenRequest({ base_url }: IntegrationConfig, request: RequestDefinition): MethodPlan {
-  return compileRequest(base_url === undefined ? {} : { base_url }, '', 'token', request)
+function compileTokenRequest(
+  { base_url, error_expression }: IntegrationConfig,
+  request: RequestDefinition,
+): MethodPlan {
+  const plan = compileRequest(base_url === undefined ? {} : { base_url }, '', 'token', request)
+  return { ...plan, errorExpression: error_expression ?? undefined }
 }
 
 function compileMethod(

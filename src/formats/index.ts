@@ -33,6 +33,8 @@ export type {
   RevocationResult,
   TokenContext,
   TokenError,
+  TokenRejection,
+  TokenResponse,
   TokenResult,
   TokenRules,
   TokenSet,
@@ -57,7 +59,12 @@ export {
   credentialsSchema,
   listCredentials,
 } from './credential/index.ts'
-export { IMPORTED_FIELDS, importedToken, readStandardTokenResponse } from './credential/token-response.ts'
+export {
+  IMPORTED_FIELDS,
+  importedToken,
+  parseLooseBody,
+  readStandardTokenResponse,
+} from './credential/token-response.ts'
 export { type FormatChoice, isTruthy } from './format.ts'
 export { assertAllowedLink } from './pagination/allowed-link.ts'
 export { compilePagination, paginationSchema } from './pagination/index.ts'

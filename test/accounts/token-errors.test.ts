@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { listIntegratedAccountHistory } from '../../src/accounts/index.ts'
-import { Failure } from '../../src/base/index.ts'
+import { Failure, type JsonObject } from '../../src/base/index.ts'
 import { CLIENT_CREDENTIALS, errorResponse, OAUTH2, type TokenServerAnswer, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()
@@ -137,6 +137,70 @@ describe('a token error', () => {
       reason: 'TOKEN_REQUEST_FAILED',
       publicMessage: expect.stringContaining('{{client_id}}'),
     })
+    expect(await statusOf(id)).toMatchObject({ status: 'active' })
+  })
+})
+
+describe("an error in a success, where the secret is the account's own", () => {
+  const LOGIN = {
+    ...CLIENT_CREDENTIALS,
+    credentials: {
+      format: 'vendor_oauth',
+      config: {
+        fields: [
+          { name: 'client_id', type: 'text', required: true },
+          { name: 'client_secret', type: 'password', required: true },
+        ],
+        token_request: {
+          method: 'POST',
+          base_url: 'https://auth.example.com',
+          path: '/login',
+          body: { s: '{{client_secret}}' },
+        },
+        token_expression: 'body.token',
+      },
+    },
+  }
+  const withRule = (error_expression: string) => ({ ...LOGIN, error_expression })
+  const OWN_RULE = withRule('body.state = "bad" ? {"message": "Wrong password for " & body.user, "status": 401}')
+  const BUSY_RULE = withRule('body.state = "busy" ? {"message": "Come back", "action": "retry"}')
+
+  it.each<[what: string, config: JsonObject, body: JsonObject, text: string, kind: string]>([
+    ['a number and a text', LOGIN, { code: 10014, msg: 'app secret invalid' }, 'app secret invalid', 'grant_refused'],
+    [
+      'another number and text',
+      LOGIN,
+      { errcode: 40001, errmsg: 'invalid credential' },
+      'invalid credential',
+      'grant_refused',
+    ],
+    ['a list', LOGIN, { errors: [{ message: 'no such user' }] }, 'no such user', 'grant_refused'],
+    ['a text', LOGIN, { message: 'Invalid login' }, 'Invalid login', 'grant_refused'],
+    [
+      'what the definition recognizes',
+      OWN_RULE,
+      { state: 'bad', user: 'ada' },
+      'Wrong password for ada',
+      'grant_refused',
+    ],
+    ['what the definition calls transient', BUSY_RULE, { state: 'busy' }, 'Come back', 'transient'],
+    ['nothing at all', LOGIN, { ok: true }, 'no access token', 'client_refused'],
+    ['nothing that the definition knows', OWN_RULE, { ok: true }, 'no access token', 'client_refused'],
+  ])('%s', async (_what, config, body, text, kind) => {
+    const id = await addClient(config)
+    server.answer(errorResponse(200, body))
+    await expect(process().load(id)).rejects.toMatchObject({
+      metadata: { cause: kind },
+      publicMessage: expect.stringContaining(text),
+    })
+    expect(await statusOf(id)).toMatchObject({ status: kind === 'grant_refused' ? 'needs_reauth' : 'active' })
+    expect(server.asked).toHaveLength(1)
+  })
+
+  it('is no error where the response holds a token', async () => {
+    const id = await addClient(withRule('$not($exists(body.data)) ? "no data"'))
+    server.answer(errorResponse(200, { token: 'granted', message: 'Welcome' }))
+    await process().load(id)
     expect(await statusOf(id)).toMatchObject({ status: 'active' })
   })
 })

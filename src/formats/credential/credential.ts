@@ -245,4 +245,14 @@ export interface TokenResponse {
   readonly headers: Readonly<Record<string, string>>
   /** The text as it came, unless the request names a `response_format`. */
   readonly body: Json
+  /** The error that the definition's `error_expression` finds in it; it counts where the response holds no token. */
+  readonly rejection?: TokenRejection | undefined
+}
+
+/** An error that a definition recognizes in a response of any status. */
+export interface TokenRejection {
+  /** The third party's text. */
+  readonly message: string
+  /** It says that the third party is busy or asks to wait. */
+  readonly isTransient: boolean
 }

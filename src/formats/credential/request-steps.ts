@@ -27,7 +27,8 @@ export async function sendTokenRequests<Request>(
   const steps: TokenResponse[] = []
   for (const request of requests) {
     const response = parseLooseBody(await context.send(request, withSteps(scope, steps)))
-    if (isTokenError(response)) return tokenErrorFrom(response, 'account', context.now())
+    const isRejected = response.rejection !== undefined && steps.length < requests.length - 1
+    if (isTokenError(response) || isRejected) return tokenErrorFrom(response, 'account', context.now())
     steps.push(response)
   }
   return await readToken(context, steps, expressions, scope, previous)

@@ -41,7 +41,20 @@ const CLIENT_ERROR_CODES: ReadonlySet<string> = new Set(['invalid_client', 'inco
 const GRANT_ERROR_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 422])
 
 const CODE_PATHS = ['error', 'error.code', 'error.type', 'oauth_problem'].map(parseDotPath)
-const MESSAGE_PATHS = ['error_description', 'error.message', 'message', 'error_message', 'detail'].map(parseDotPath)
+const MESSAGE_PATHS = [
+  'error_description',
+  'error.message',
+  'error.description',
+  'message',
+  'error_message',
+  'error_msg',
+  'errorMessage',
+  'errmsg',
+  'msg',
+  'detail',
+  'errors[0].message',
+  'errors[0].detail',
+].map(parseDotPath)
 const MESSAGE_LENGTH_MAX = 300
 const RETRY_AFTER_SECONDS_MAX = 3_600
 
@@ -58,10 +71,24 @@ export function isTokenError({ status, body }: TokenResponse): boolean {
 /** Classifies a response without a token. @param response as `parseLooseBody` returns it */
 export function tokenErrorFrom(response: TokenResponse, clientOwner: ClientOwner, now: Date): TokenError {
   return {
-    kind: kindOf(response, errorCodeOf(response.body), clientOwner),
+    kind: rejectedKind(response, clientOwner) ?? kindOf(response, errorCodeOf(response.body), clientOwner),
     message: messageOf(response),
     retryAfterSeconds: retryAfterOf(response, now),
   }
+}
+
+/** The verdict on a success response that is an error all the same: in the words of the definition, or by a text in its body. */
+function rejectedKind(response: TokenResponse, clientOwner: ClientOwner): TokenErrorKind | undefined {
+  const { status, body, rejection } = response
+  if (status >= 400) return undefined
+  if (rejection?.isTransient) return 'transient'
+  if (rejection !== undefined) return clientOwner === 'account' ? 'grant_refused' : 'client_refused'
+  const isSaid = errorCodeOf(body) === undefined && isJsonObject(body) && saidIn(body) !== undefined
+  return isSaid && status < 300 && clientOwner === 'account' ? 'grant_refused' : undefined
+}
+
+function saidIn(body: Json): string | undefined {
+  return MESSAGE_PATHS.map((path) => getAtPath(body, path)).find(isText)
 }
 
 function kindOf({ status, body }: TokenResponse, code: string | undefined, clientOwner: ClientOwner): TokenErrorKind {
@@ -77,9 +104,10 @@ function kindOf({ status, body }: TokenResponse, code: string | undefined, clien
   return GRANT_ERROR_STATUSES.has(status) ? 'grant_refused' : 'client_refused'
 }
 
-function messageOf({ status, body }: TokenResponse): string {
+function messageOf({ status, body, rejection }: TokenResponse): string {
+  if (status < 400 && rejection !== undefined) return rejection.message.slice(0, MESSAGE_LENGTH_MAX)
   const code = errorCodeOf(body)
-  const said = MESSAGE_PATHS.map((path) => getAtPath(body, path)).find(isText)
+  const said = saidIn(body)
   const parts = [code, said === code ? undefined : said].filter((part) => part !== undefined)
   if (parts.length > 0) return parts.join(': ').slice(0, MESSAGE_LENGTH_MAX)
   return status < 300 && status >= 200
