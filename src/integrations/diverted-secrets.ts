@@ -1,11 +1,5 @@
 import { type DotPath, formatDotPath, getAtPath, type JsonObject, type Violation } from '../base/index.ts'
-import {
-  findDivertibleSecrets,
-  type HostValue,
-  isOfCaller,
-  openHostsOf,
-  resolveConfig,
-} from '../definitions/index.ts'
+import { findDivertibleSecrets, type HostValue, isOfCaller, openHostsOf, resolveConfig } from '../definitions/index.ts'
 import { findSecretExfiltrationPaths } from './override-allowlist.ts'
 import { storedSecretPaths } from './stored-config.ts'
 

@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto'
 import { isUuid, type Json, JsonNumber, jsonNumberOf, mustBeOneOf, type Violation } from '../../base/index.ts'
 import { matchesPattern } from './field-pattern.ts'
 import { type Field, isSecretField } from './fields.ts'
@@ -28,6 +29,7 @@ export const FIELD_RULES = [
   'string.hostname_label',
   'string.tel',
   'string.date',
+  'string.private_key',
   'number.min',
   'number.max',
 ] as const
@@ -161,6 +163,19 @@ const FORMATS: Readonly<Record<NonNullable<Field['format']>, { test: (text: stri
   },
   tel: { test: (text) => /^\+?\d{4,15}$/.test(text), noun: 'a telephone number' },
   date: { test: isCalendarDate, noun: 'a date such as 2030-12-31' },
+  private_key: {
+    test: isReadableKey,
+    noun: 'a private key that can be read: the whole block from BEGIN to END, without a passphrase',
+  },
+}
+
+function isReadableKey(text: string): boolean {
+  try {
+    createPrivateKey(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function isCalendarDate(text: string): boolean {

@@ -8,7 +8,7 @@ import {
 } from '../../base/index.ts'
 import { findValueProblem, parseNumber, VALUE_LENGTH_MAX } from './check-field-value.ts'
 import { type Field, isSecretField } from './fields.ts'
-import { normalisePasted } from './normalise-field.ts'
+import { normalisePasted, readKeyFile } from './normalise-field.ts'
 
 /** Values of a form: secrets are stored encrypted, all others in the account's context. */
 export type CollectedFields =
@@ -45,6 +45,7 @@ export function collectFields(
   source: FieldsSource = {},
 ): CollectedFields {
   const violations = [...findUnknownFields(fields, given, path)]
+  const fromKeyFile = keyFileOf(fields, given)
   const secrets: Record<string, Json> = {}
   const visible: Record<string, Json> = {}
   /** Of the fields so far; without those that are not asked for or have no value. */
@@ -52,13 +53,21 @@ export function collectFields(
   for (const field of fields) {
     const { name } = field
     if (!isAsked(field, values)) continue
-    const value = normalise(field, givenValue(field, given, source))
+    const value = normalise(field, givenValue(field, given, source) ?? fromKeyFile.get(name))
     values.set(name, value)
     const problem = findValueProblem(field, value, source.sentInHeaders?.has(name) === true)
     if (problem !== undefined) violations.push({ field: `${path}.${name}`, ...problem })
     else if (value !== undefined) (isSecretField(field) ? secrets : visible)[name] = value
   }
   return violations.length > 0 ? { kind: 'invalid', violations } : { kind: 'collected', secrets, visible }
+}
+
+/** What a key file that was given as private key says of other fields, such as the e-mail address of a service account. */
+function keyFileOf(fields: readonly Field[], given: JsonObject): ReadonlyMap<string, Json> {
+  const files = fields.flatMap(({ name, format }) =>
+    format === 'private_key' ? [readKeyFile(Object.hasOwn(given, name) ? given[name] : undefined)] : [],
+  )
+  return new Map(files.flatMap((file) => Object.entries(file ?? {})))
 }
 
 function findUnknownFields(fields: readonly Field[], given: JsonObject, path: string): readonly Violation[] {

@@ -24,7 +24,17 @@ const FIELD_TYPES = [
 ] as const
 
 /** What the text of a field must be. */
-export const FIELD_FORMATS = ['email', 'number', 'uuid', 'url', 'hostname', 'hostname_label', 'tel', 'date'] as const
+export const FIELD_FORMATS = [
+  'email',
+  'number',
+  'uuid',
+  'url',
+  'hostname',
+  'hostname_label',
+  'tel',
+  'date',
+  'private_key',
+] as const
 
 const option = z.strictObject({
   value: rawText(),

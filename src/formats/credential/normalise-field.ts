@@ -1,3 +1,4 @@
+import { isJsonObject, type Json, type JsonObject, parseJson } from '../../base/index.ts'
 import type { Field } from './fields.ts'
 
 /** Characters without width that come along when text is copied: zero-width spaces, byte order marks, bidi controls. */
@@ -11,29 +12,71 @@ const BLANK = /[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe
 /** Quotation marks, straight and typographic, and the angle brackets around a link. */
 const QUOTE = /["'`<>\u2018-\u201f\u00ab\u00bb\u2039\u203a]/
 
-/** Line breaks that are written as `\n`, as in JSON, and the begin of a PEM block (RFC 7468). */
-const WRITTEN_BREAK = /(?:\\r)?\\n/g
-const PEM = /^-----BEGIN [A-Z0-9 ]{1,64}-----/
+/** Line breaks, also written as `\n` as in JSON, and what became of them in an input of one line. */
+const BREAKS = /(?:\\r|\\n|\s)+/g
+/** The begin of a PEM block (RFC 7468). */
+const PEM_BEGIN = /-----BEGIN ([A-Z0-9 ]{1,64})-----/g
+const PEM_LINE = /.{1,64}/g
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 /**
  * A pasted text as it was meant, before anything is checked. Applied twice it changes nothing more.
  *
  * Blanks and invisible characters at both ends are taken off, invisible ones inside too unless the field is a password; line
- * breaks become LF; a PEM block gets line breaks where `\n` was written. Of fields with a format: quotation marks around it,
+ * breaks become LF; PEM blocks get their line breaks again, whatever became of these. Of a private key the JSON of a service account
+ * may be given, or the text between the markers. Of fields with a format: quotation marks around it,
  * and of a host name what an address has around it, `https://` and path.
  */
 export function normalisePasted(field: Pick<Field, 'type' | 'format' | 'suffix'>, pasted: string): string {
-  const text = restorePem(trimAll(pasted, BLANK))
+  const trimmed = trimAll(pasted, BLANK)
+  const text = field.format === 'private_key' ? restoreKey(trimmed) : restorePem(trimmed)
   if (field.type === 'password') return text
   const visible = text.replace(INVISIBLE, '')
   if (field.type === 'textarea' || field.type === 'file') return visible.replace(/\r\n?/g, '\n')
   return field.format === undefined ? visible : normaliseFormat(field, trimAll(visible.replace(JOINERS, ''), QUOTE))
 }
 
+/** A text that begins with a PEM block: each block with lines of 64 characters, as far as it is base64. */
 function restorePem(text: string): string {
-  const block = trimAll(text, QUOTE)
-  return PEM.test(block) ? trimAll(block.replace(WRITTEN_BREAK, '\n'), BLANK) : text
+  const given = trimAll(text, QUOTE)
+  if (!given.startsWith('-----BEGIN ')) return text
+  const blocks: string[] = []
+  PEM_BEGIN.lastIndex = 0
+  for (let begin = PEM_BEGIN.exec(given); begin !== null; begin = PEM_BEGIN.exec(given)) {
+    const [head, label = ''] = begin
+    const tail = `-----END ${label}-----`
+    const end = given.indexOf(tail, PEM_BEGIN.lastIndex)
+    if (end === -1) return text
+    const body = given.slice(PEM_BEGIN.lastIndex, end).replace(BREAKS, '')
+    if (!BASE64.test(body)) return trimAll(given.replaceAll('\\n', '\n'), BLANK)
+    blocks.push([head, ...(body.match(PEM_LINE) ?? []), tail].join('\n'))
+    PEM_BEGIN.lastIndex = end + tail.length
+  }
+  return blocks.join('\n')
 }
+
+/** A private key in PEM: of the JSON of a service account its `private_key`, of base64 alone a PKCS #8 block. */
+function restoreKey(text: string): string {
+  const ofFile = readKeyFile(text)?.private_key
+  if (typeof ofFile === 'string') return restorePem(ofFile)
+  const body = text.replace(BREAKS, '')
+  return BASE64.test(body)
+    ? restorePem(`-----BEGIN PRIVATE KEY-----${body}-----END PRIVATE KEY-----`)
+    : restorePem(text)
+}
+
+/** The members of a key file, such as the JSON key of a Google service account; `undefined` for any other text. */
+export function readKeyFile(text: Json | undefined): JsonObject | undefined {
+  if (typeof text !== 'string' || text.length > KEY_FILE_LENGTH_MAX || !/^\s*\{/.test(text)) return undefined
+  try {
+    const parsed = parseJson(text)
+    return isJsonObject(parsed) && typeof parsed.private_key === 'string' ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const KEY_FILE_LENGTH_MAX = 16 * 1024
 
 function normaliseFormat({ format, suffix = '' }: Pick<Field, 'format' | 'suffix'>, text: string): string {
   switch (format) {
