@@ -29,6 +29,18 @@ import {
 } from './method-schema.ts'
 import { webhookSchema } from './webhook-schema.ts'
 
+const apiVersionSchema = z.strictObject({
+  version: nameText().describe('What the definition calls, for example 2026-10 or orders v0.'),
+  variable: nameText().optional().describe('Environment variable that chooses another version.'),
+  ends_at: z.iso
+    .date()
+    .max(10)
+    .optional()
+    .describe('Day on which the third party ends it. Default: none is announced.'),
+  note: plainText().optional().describe('What to do then, or what the third party says of it.'),
+  documentation_link: webAddress().optional().describe('Where the third party announces the end of its versions.'),
+})
+
 /** Keys of an integration config. The same objects validate, give the types and are published as JSON Schema. */
 const configKeys = {
   label: plainText().optional().describe('Human-readable name.'),
@@ -39,6 +51,9 @@ const configKeys = {
   base_url: urlText()
     .optional()
     .describe('Base address of every method, for example https://{{subdomain}}.example.com/api.'),
+  api_versions: listOf(apiVersionSchema)
+    .optional()
+    .describe('Versions of the API that are called, and when they end: `patchbay check` warns a year before.'),
   headers: headerMap().optional().describe('Sent with every request.'),
   query: templateMap().optional().describe('Query parameters of every request.'),
   query_array_format: queryArrayFormatSchema.optional(),

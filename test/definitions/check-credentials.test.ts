@@ -3,6 +3,8 @@ import type { JsonObject } from '../../src/base/index.ts'
 import { secretPaths } from '../../src/definitions/config-values.ts'
 import { checkConfig, checkOverride, findWarnings } from '../../src/definitions/index.ts'
 
+const NOW = new Date('2026-11-29')
+
 /** `field rule` of every finding about one credential format. */
 function lines(config: JsonObject, format = 'oauth2'): string[] {
   return checkConfig({ credentials: { format, config } }, 'integration', 'c').map(
@@ -159,7 +161,7 @@ describe('credentials of one format', () => {
     ],
     ['of which one has a label', { api_key: {}, sandbox: key('Sandbox') }, []],
   ])('are warned of when the customer cannot tell them apart: %s', (_what, credentials, fields) => {
-    const warnings = findWarnings({ credentials }, 'c').filter(({ rule }) => rule === 'credentials.same_label')
+    const warnings = findWarnings({ credentials }, 'c', NOW).filter(({ rule }) => rule === 'credentials.same_label')
     expect(warnings.map(({ field }) => field)).toEqual(fields)
   })
 
@@ -187,7 +189,7 @@ test('the end of a client secret is no secret itself', () => {
 describe('what a customer types in', () => {
   const REQUEST = { type: 'request', config: { path: '/me' } }
   const KEY = { api_key: {} }
-  const warnings = (config: JsonObject) => findWarnings(config, 'c').map(({ field, rule }) => `${field} ${rule}`)
+  const warnings = (config: JsonObject) => findWarnings(config, 'c', NOW).map(({ field, rule }) => `${field} ${rule}`)
 
   test.each<[string, JsonObject]>([
     ['tells who the account is', { credentials: { api_key: { config: { identity: { request: REQUEST.config } } } } }],

@@ -33,7 +33,7 @@ import { versionFrom } from './values.convert.ts'
 
 /** Administers and checks definitions, and grants them to other teams. */
 export function integrationService(
-  deps: Pick<ServiceDeps, 'database' | 'secrets' | 'integrations' | 'links'>,
+  deps: Pick<ServiceDeps, 'clock' | 'database' | 'secrets' | 'integrations' | 'links'>,
 ): ServiceDefinition {
   const { database, integrations } = deps
   return defineService(IntegrationService, {
@@ -74,7 +74,7 @@ export function integrationService(
         kind === 'override' ? 'override' : 'integration',
         owner,
       )
-      const warnings = kind === 'override' ? [] : findWarnings(config, '').map(findingToProto)
+      const warnings = kind === 'override' ? [] : findWarnings(config, '', deps.clock.now()).map(findingToProto)
       const redirectUri = callbackUriOf(deps.links)
       return { valid: findings.length === 0, findings: findings.map(findingToProto), warnings, redirectUri }
     },
