@@ -116,7 +116,7 @@ function costTable(): string {
 const CATALOG_README = join(import.meta.dirname, '../src/catalog/README.md')
 const DEFINITIONS_TABLE = /(<!-- definitions -->\n)[\s\S]*?(<!-- \/definitions -->)/
 
-/** The shipped definitions with the formats of their accounts and the variables that they read. */
+/** The shipped definitions with the formats of their accounts, the variables that they read and the ends of what they call. */
 function definitionsTable(): string {
   const rows = SHIPPED_NAMES.map((name) => {
     const definition = findShippedDefinition(name)
@@ -126,12 +126,20 @@ function definitionsTable(): string {
     const variables = listPlaceholderPaths(config).flatMap(({ root, steps: [variable] }) =>
       root === 'env' || root === 'environment_variables' ? [`\`${variable}\``] : [],
     )
-    const cells = [`\`${name}\``, labelOf(definition), category, formats.join(', '), [...new Set(variables)].join(', ')]
+    const ends = (config.api_versions ?? []) as unknown as readonly { version: string; ends_at?: string }[]
+    const cells = [
+      `\`${name}\``,
+      labelOf(definition),
+      category,
+      formats.join(', '),
+      [...new Set(variables)].join(', '),
+      ends.flatMap(({ version, ends_at }) => (ends_at === undefined ? [] : [`${version}: ${ends_at}`])).join(', '),
+    ]
     return `| ${cells.join(' | ')} |`
   })
   return [
-    '| name | API | category | accounts connect by | variables |',
-    '| --- | --- | --- | --- | --- |',
+    '| name | API | category | accounts connect by | variables | version ends |',
+    '| --- | --- | --- | --- | --- | --- |',
     ...rows,
     '',
   ].join('\n')
