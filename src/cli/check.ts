@@ -1,5 +1,13 @@
 import { formatDotPath, formatQuantity, type JsonObject, systemClock, type Violation } from '../base/index.ts'
-import { checkConfig, checkOverride, compilePlan, findWarnings, listTools, secretPaths } from '../definitions/index.ts'
+import {
+  checkConfig,
+  checkOverride,
+  compilePlan,
+  findOverrideWarnings,
+  findWarnings,
+  listTools,
+  secretPaths,
+} from '../definitions/index.ts'
 import type { RunCommand } from './command.ts'
 import { FileError, findInvalidName, readDefinition, readJsonFile } from './definition-file.ts'
 import { printLine } from './output.ts'
@@ -28,7 +36,9 @@ function checkDefinition(file: string, blamed: string, override: JsonObject | un
   const findings = override === undefined ? findProblems(config) : checkOverride(config, override, '')
   if (hasName) findings.unshift(...findInvalidName(name))
   for (const finding of findings) printLine(`${blamed}: ${textOf(finding)}`)
-  const warnings = override === undefined ? findWarnings(config, '', systemClock.now()) : []
+  const now = systemClock.now()
+  const warnings =
+    override === undefined ? findWarnings(config, '', now) : findOverrideWarnings(config, override, '', now)
   for (const warning of warnings) printLine(`${blamed}: warning: ${textOf(warning)}`)
   if (findings.length === 0) printLine(`${blamed}: ${summarize(config, warnings.length)}`)
   return findings.length

@@ -1,8 +1,8 @@
-import { Failure, invalidFields, isUuid } from '../base/index.ts'
+import { Failure, invalidFields, isUuid, type JsonObject, systemClock, type Violation } from '../base/index.ts'
 import { readConfig } from '../config.ts'
 import { createContainer } from '../container.ts'
 import type { Database } from '../database/index.ts'
-import { checkConfig } from '../definitions/index.ts'
+import { checkConfig, findOverrideWarnings } from '../definitions/index.ts'
 import { type UpsertDefinitionInput, upsertDefinition } from '../integrations/index.ts'
 import { openStorage } from '../open-storage.ts'
 import { findBrokenJobs } from '../syncs/index.ts'
@@ -51,6 +51,9 @@ export const runInstall: RunCommand = async ({ operands: [argument = ''], option
     `${definition.name} is ${isReplaced ? 'replaced' : 'installed'}`,
     `integration             ${made.integrationId}`,
     `environment_integration ${made.id}`,
+    ...findInstallWarnings(definition.config, override).map(
+      ({ field, description, rule }) => `warning: ${field} ${description} [${rule}]`,
+    ),
     ...broken.flatMap(({ job, violations }) =>
       violations.map(({ field, description }) => `warning: sync job ${job.id} (${job.label}): ${field} ${description}`),
     ),
@@ -66,6 +69,11 @@ function readOverride({ override: file, baseUrl }: Invocation['options']): Overr
   const changed = baseUrl === undefined ? undefined : { base_url: baseUrl }
   if (file === undefined) return { override: changed, replaceOverride: false }
   return { override: { ...readJsonFile(file), ...changed }, replaceOverride: true }
+}
+
+/** Of a replaced override only: a change that is merged into the stored one says nothing of the variables there. */
+function findInstallWarnings(config: JsonObject, { override = {}, replaceOverride }: OverrideChange): Violation[] {
+  return replaceOverride ? findOverrideWarnings(config, override, 'override', systemClock.now()) : []
 }
 
 /** @throws Failure DEFINITION_INVALID with every finding of the name and the config, when the name is invalid */

@@ -21,6 +21,7 @@ export {
   checkOverrideAsync,
   isLargeConfig,
 } from './check.ts'
+export { findOverrideWarnings } from './check-override.ts'
 export { clientNameOf, isClientConfigured } from './client-settings.ts'
 export { compilePlan, isWritingVerb } from './compile.ts'
 export {

@@ -1,5 +1,11 @@
 import { type DotPath, getAtPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { environmentRoots, listPlaceholderPaths, type PlaceholderPath } from '../expressions/index.ts'
+import {
+  environmentRoots,
+  listPlaceholderPaths,
+  listPlaceholders,
+  type PlaceholderPath,
+  readsEnvironment,
+} from '../expressions/index.ts'
 import { listCredentialsAt } from './check-credentials.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { type FieldAt, listFields } from './schema-walk.ts'
@@ -21,6 +27,29 @@ export function listReadsOfVariable(config: JsonObject, variable: DotPath): DotP
         : listPlaceholderPaths(value).some((read) => isOfEnvironment(read) && overlaps(read.steps, steps))
     return isRead ? [path] : []
   })
+}
+
+/** Environment variables that placeholders read, with the settings in which nothing stands in for them: no default, no alternative. */
+export function listVariables(config: JsonObject): ReadonlyMap<string, readonly DotPath[]> {
+  const found = new Map<string, DotPath[]>()
+  for (const { role, value, path } of listFields(resolvedSchema, config)) {
+    if (role.kind === 'expression' || role.kind === 'literal' || path[0] === 'environment_variables') continue
+    for (const { paths, defaultText } of listPlaceholders(value))
+      for (const read of paths.filter(isOfEnvironment)) {
+        const name = String(read.steps[0])
+        const needs = found.get(name) ?? []
+        if (paths.length === 1 && defaultText === undefined) needs.push(path)
+        found.set(name, needs)
+      }
+  }
+  return found
+}
+
+/** The expressions of a definition that read environment variables. */
+export function listEnvironmentExpressions(config: JsonObject): string[] {
+  return listFields(resolvedSchema, config).flatMap(({ role, value }) =>
+    role.kind === 'expression' && typeof value === 'string' && readsEnvironment(value) ? [value] : [],
+  )
 }
 
 function isOfEnvironment({ root }: PlaceholderPath): boolean {

@@ -34,6 +34,7 @@ export {
   findTemplateProblem,
   type JsonTemplate,
   listPlaceholderPaths,
+  listPlaceholders,
   renderJson,
   renderObject,
   renderText,

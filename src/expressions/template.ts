@@ -139,13 +139,18 @@ export function renderObject(template: JsonTemplate, scope: TemplateScope): Json
 
 /** Every path in the placeholders of a JSON value. */
 export function listPlaceholderPaths(value: Json): readonly PlaceholderPath[] {
+  return listPlaceholders(value).flatMap(({ paths }) => paths)
+}
+
+/** Every placeholder of a JSON value. */
+export function listPlaceholders(value: Json): readonly Placeholder[] {
   if (typeof value === 'string') {
     const lexed = value.includes('{{') ? lexTemplate(value) : undefined
     if (lexed?.kind !== 'parts') return []
-    return lexed.parts.flatMap((part) => (typeof part === 'string' ? [] : part.paths))
+    return lexed.parts.flatMap((part) => (typeof part === 'string' ? [] : part))
   }
   if (typeof value !== 'object' || value === null) return []
-  return Object.values(value).flatMap(listPlaceholderPaths)
+  return Object.values(value).flatMap(listPlaceholders)
 }
 
 function renderParts(parts: readonly TemplatePart[], scope: TemplateScope, encode: Encode): string {

@@ -19,13 +19,13 @@ const ENDED: Readonly<Record<string, string>> = {
   greenhouse: 'Harvest v3 has another authorization, other paths and other records: it needs another definition',
 }
 
-interface VersionEntry {
+interface ShippedVersion {
   readonly version: string
   readonly variable?: string
 }
 
-function versionsOf({ api_versions: versions = [] }: JsonObject): readonly VersionEntry[] {
-  return versions as unknown as readonly VersionEntry[]
+function versionsOf({ api_versions: versions = [] }: JsonObject): readonly ShippedVersion[] {
+  return versions as unknown as readonly ShippedVersion[]
 }
 
 /** The dated versions in the addresses and headers of a definition. */

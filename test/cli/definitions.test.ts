@@ -96,6 +96,13 @@ describe('patchbay check', () => {
     expect(printed.text).toContain(`${override}: resources.items.list.pagination.format must be one of page,`)
   })
 
+  test('an override that sets a misspelt variable, which is no error', async () => {
+    const override = file('misspelt.json', { environment_variables: { CLIENT_ID: 'c1', CLIENT_SECRT: 's' } })
+    expect(await runCommand(['check', 'hubspot', '--override', override], {})).toBe(0)
+    const said = `${override}: warning: environment_variables.CLIENT_SECRT is set, but nothing in the definition reads it, did you mean CLIENT_SECRET?`
+    expect(printed.text).toContain(said)
+  })
+
   test('no file at all is wrong usage', async () => {
     expect(await runCommand(['check'], {})).toBe(2)
   })
@@ -126,6 +133,16 @@ describe('patchbay install', async () => {
     const [only] = await listEnvironments(database.pool, team?.id ?? '', { limit: 1 })
     const installed = await findEnvironmentIntegration(database.pool, only?.id ?? '', second.installationId)
     expect(installed?.override).toEqual({ label: 'Ours' })
+  })
+
+  test('warns of an override that replaces the stored one, not of one that is merged into it', async () => {
+    const path = file('warned.json', { name: 'warned', config: CONFIG })
+    const override = file('warned-override.json', { environment_variables: { TOKN: 'x' } })
+    const { said } = await install(path, '--override', override)
+    expect(said).toContain(
+      'warning: override.environment_variables.TOKN is set, but nothing in the definition reads it',
+    )
+    expect((await install(path, '--base-url', 'https://b.example.com')).said).not.toContain('warning')
   })
 
   test('a base URL is merged into the stored override, whose secrets stay; a file replaces it', async () => {
