@@ -15,6 +15,7 @@ import { isSameOrigin } from './same-origin.ts'
 import { neutralFrame, type RequestProblem, sendJson, sendPage, sendRedirect, sendRequestError } from './send-page.ts'
 import {
   cookieSeconds,
+  cookieSessionIds,
   isSecure,
   pagePreferences,
   readSessionCookie,
@@ -139,6 +140,7 @@ export async function serveCallback(deps: ConnectPageDeps, exchange: HttpExchang
   const result = await handleCallback(deps.links, {
     params,
     browserKeyOf: (id) => readSessionCookie(cookie, id, isSecure(deps))?.browserKey,
+    sessionIds: cookieSessionIds(cookie, isSecure(deps)),
     canRepost: isPost && !isSameOrigin(exchange, deps.links.publicUrl()),
   })
   const frame = neutralFrame(exchange)
@@ -146,6 +148,7 @@ export async function serveCallback(deps: ConnectPageDeps, exchange: HttpExchang
     return sendPage(exchange, 200, frame, repostPage(frame, { action: '/connect/callback', params }), {
       referrerPolicy: 'same-origin',
     })
+  if (result.kind === 'begun_elsewhere') return sendRequestError(exchange, 400, 'request.begun_elsewhere')
   if (result.kind === 'rejected') return sendRequestError(exchange, 400, `error.${result.code}`)
   if (result.isPopup) return sendPage(exchange, 200, frame, returnedPage(frame))
   sendRedirect(exchange, `/connect/${result.id}`)

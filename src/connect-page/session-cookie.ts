@@ -60,8 +60,8 @@ export function secondsUntil(expiresAt: Date): number {
 /** Most cookies of sessions beside the present one's: a server rejects requests whose headers are too long. */
 const COOKIES_MAX = 10
 
-/** Headers `Set-Cookie` that delete the cookies of all sessions but the newest ten and the present one. */
-export function oldCookieHeaders(header: string | undefined, sessionId: string, isSecure: boolean): readonly string[] {
+/** Ids of the sessions that a browser has cookies of, the newest first. */
+export function cookieSessionIds(header: string | undefined, isSecure: boolean): readonly string[] {
   const prefix = cookieName('', isSecure)
   const ids = (header ?? '')
     .split(';')
@@ -70,7 +70,12 @@ export function oldCookieHeaders(header: string | undefined, sessionId: string, 
     .map((name) => name.slice(prefix.length))
     .filter(isUuid)
   // Ids begin with the time.
-  const old = [...new Set(ids)].sort().reverse().slice(COOKIES_MAX)
+  return [...new Set(ids)].sort().reverse()
+}
+
+/** Headers `Set-Cookie` that delete the cookies of all sessions but the newest ten and the present one. */
+export function oldCookieHeaders(header: string | undefined, sessionId: string, isSecure: boolean): readonly string[] {
+  const old = cookieSessionIds(header, isSecure).slice(COOKIES_MAX)
   const attributes = `Path=/; HttpOnly; SameSite=Lax; Max-Age=0${isSecure ? '; Secure' : ''}`
   return old.filter((id) => id !== sessionId).map((id) => `${cookieName(id, isSecure)}=; ${attributes}`)
 }

@@ -59,6 +59,7 @@ export {
   credentialsSchema,
   listCredentials,
 } from './credential/index.ts'
+export { readRedirectError } from './credential/redirect.ts'
 export {
   IMPORTED_FIELDS,
   importedToken,

@@ -1,14 +1,16 @@
 import { completeAuthorization } from '../accounts/index.ts'
 import { isJsonObject, newId } from '../base/index.ts'
-import type { AuthorizationResult } from '../formats/index.ts'
+import { type AuthorizationResult, readRedirectError } from '../formats/index.ts'
 import { causeOfError, commitLinkStatus, linkError } from './change-status.ts'
 import { type ConnectTarget, findConnectTarget } from './choices.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import type { LinkErrorCode } from './error-codes.ts'
 import { hasHash, hashSecret } from './link-token.ts'
-import { settleSession, toLinkSession } from './load-session.ts'
+import { loadForBrowser, settleSession, toLinkSession } from './load-session.ts'
 import { unsealValues } from './sealed-values.ts'
 import { findLinkSessionByState, type LinkSessionRecord } from './sql/link-session.ts'
+import type { LinkStatus } from './status.ts'
+import { unchanged } from './steps.ts'
 import { endExchange, storeAccount } from './store-account.ts'
 import { authorizationTarget } from './submit-form.ts'
 
@@ -20,6 +22,8 @@ export type CallbackResult =
   | { readonly kind: 'needs_repost' }
   /** No authorisation has this state, or another browser has begun it. */
   | { readonly kind: 'rejected'; readonly code: Extract<LinkErrorCode, 'state_mismatch'> }
+  /** It began at the third party, for example in its marketplace, and not with a link of an application. */
+  | { readonly kind: 'begun_elsewhere' }
 
 /** A request to the callback address. */
 export interface CallbackInput {
@@ -27,6 +31,8 @@ export interface CallbackInput {
   readonly params: Readonly<Record<string, string>>
   /** The browser's key for a session, from its cookie; absent where it sent none. */
   readonly browserKeyOf: (sessionId: string) => string | undefined
+  /** The sessions that the browser has opened, the newest first. */
+  readonly sessionIds: readonly string[]
   /** Whether the request is a POST that was not posted again by a page of this service. */
   readonly canRepost: boolean
 }
@@ -38,14 +44,15 @@ const STATE_LENGTH_MAX = 128
  * Handles the browser's return from the third party. Of any number of requests with one state, in any number of processes,
  * exactly one exchanges the code; the others show the session, at once.
  *
- * A browser that has not begun the authorisation changes nothing (login CSRF).
+ * A browser that has not begun the authorisation changes nothing (login CSRF). One that comes back without the state of an
+ * authorisation is shown the session that it has open: another tab began anew, or the third party denies without a state.
  */
 export async function handleCallback(deps: LinkDependencies, input: CallbackInput): Promise<CallbackResult> {
   const { state = findRenamedState(input.params) } = input.params
   const isPossible = state !== '' && state.length <= STATE_LENGTH_MAX
   const stateHash = hashSecret(state)
   const found = isPossible ? await findLinkSessionByState(deps.database.pool, stateHash) : undefined
-  if (found === undefined) return { kind: 'rejected', code: 'state_mismatch' }
+  if (found === undefined) return await returnWithoutState(deps, input, state !== '')
   const browserKey = input.browserKeyOf(found.id)
   if (browserKey === undefined && input.canRepost) return { kind: 'needs_repost' }
   if (browserKey === undefined || !hasHash(browserKey, found.browserKeyHash))
@@ -56,6 +63,42 @@ export async function handleCallback(deps: LinkDependencies, input: CallbackInpu
   if (session.isStateExpired) await expireState(deps, session, stateHash)
   else await exchange(deps, session, stateHash, input.params)
   return result
+}
+
+/** Statuses in which a session waits for its customer. */
+const OPEN: ReadonlySet<LinkStatus> = new Set(['opened', 'form', 'redirected', 'pending', 'post_connect_form'])
+
+/**
+ * A return by whose state no authorisation is found. Its code is not looked at. An error ends the attempt under way: the most that
+ * a link of another site does with it is that the customer has to try again.
+ */
+async function returnWithoutState(
+  deps: LinkDependencies,
+  { params, sessionIds, browserKeyOf, canRepost }: CallbackInput,
+  hasState: boolean,
+): Promise<CallbackResult> {
+  if (canRepost && sessionIds.length === 0) return { kind: 'needs_repost' }
+  const session = await findOpenSession(deps, sessionIds, browserKeyOf)
+  if (session === undefined)
+    return hasState ? { kind: 'rejected', code: 'state_mismatch' } : { kind: 'begun_elsewhere' }
+  const failure = hasState ? undefined : readRedirectError(params)
+  if (failure !== undefined && session.status === 'redirected') {
+    const error = linkError(failure.code, failure.message)
+    await commitLinkStatus(deps, session, causeOfError(error), { guard: unchanged(session), error })
+  }
+  return { kind: 'session', id: session.id, isPopup: session.isPopup }
+}
+
+async function findOpenSession(
+  deps: LinkDependencies,
+  ids: readonly string[],
+  browserKeyOf: CallbackInput['browserKeyOf'],
+): Promise<LinkSessionRecord | undefined> {
+  for (const id of ids) {
+    const session = await loadForBrowser(deps, { id, browserKey: browserKeyOf(id) ?? '' })
+    if (session !== undefined && OPEN.has(session.status)) return session
+  }
+  return undefined
 }
 
 /** A state as this service makes them. */

@@ -111,7 +111,12 @@ describe('the cause of a request', () => {
     if (begun.kind !== 'redirect') throw new Error('no redirect')
     const state = new URL(begun.url).searchParams.get('state') ?? ''
     const browserKeyOf = () => ref.browserKey
-    await handleCallback(links.links, { params: { code: 'code-canary', state }, browserKeyOf, canRepost: false })
+    await handleCallback(links.links, {
+      params: { code: 'code-canary', state },
+      browserKeyOf,
+      sessionIds: [],
+      canRepost: false,
+    })
     await links.domain.callLog.flush()
     const rows = await query(links.database.pool, 'select * from call_log_entry', {})
     expect(rows).toMatchObject([{ cause: 'authorization', url: `${peer.url}/token`, class: 'success' }])

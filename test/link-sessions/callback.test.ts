@@ -36,7 +36,7 @@ const stateOf = (url: URL) => url.searchParams.get('state') ?? ''
 /** The browser's return from the third party. */
 async function comeBack(ref: LinkSessionRef, params: Readonly<Record<string, string>>, canRepost = false) {
   const browserKeyOf = (id: string) => (id === ref.id ? ref.browserKey : undefined)
-  return await handleCallback(links, { params, browserKeyOf, canRepost })
+  return await handleCallback(links, { params, browserKeyOf, sessionIds: [ref.id], canRepost })
 }
 
 /** A session that waits for the consent, and its state. */
@@ -167,9 +167,14 @@ describe('a callback', () => {
     const other = { ...ref, browserKey: 'x'.repeat(43) }
     const rejected = { kind: 'rejected', code: 'state_mismatch' }
     expect(await comeBack(other, { code: 'stolen', state })).toEqual(rejected)
-    expect(await handleCallback(links, { params: { state }, browserKeyOf: () => undefined, canRepost: false })).toEqual(
-      rejected,
-    )
+    expect(
+      await handleCallback(links, {
+        params: { state },
+        browserKeyOf: () => undefined,
+        sessionIds: [],
+        canRepost: false,
+      }),
+    ).toEqual(rejected)
     expect(peer.exchanges).toHaveLength(0)
     expect(await read(ref.id)).toMatchObject({ status: 'redirected' })
     await comeBack(ref, { code: 'c', state })
@@ -184,20 +189,48 @@ describe('a callback', () => {
 
   it('by POST without a cookie is to be posted again', async () => {
     const { ref, state } = await redirected()
-    const input = { params: { state, code: 'c' }, browserKeyOf: () => undefined, canRepost: true }
+    const input = { params: { state, code: 'c' }, browserKeyOf: () => undefined, sessionIds: [], canRepost: true }
     expect(await handleCallback(links, input)).toEqual({ kind: 'needs_repost' })
     expect(await read(ref.id)).toMatchObject({ status: 'redirected' })
   })
 
-  it.each(['', 'unknown', 'x'.repeat(5_000)])('with the state "%s" is rejected', async (state) => {
-    const { ref } = await redirected()
-    expect(await comeBack(ref, { code: 'c', state })).toEqual({ kind: 'rejected', code: 'state_mismatch' })
+  it.each(['', 'unknown', 'x'.repeat(5_000)])(
+    'with the state "%s" shows the session that the browser has open, and exchanges nothing',
+    async (state) => {
+      const { ref } = await redirected()
+      expect(await comeBack(ref, { code: 'c', state })).toEqual({ kind: 'session', id: ref.id, isPopup: false })
+      expect(await read(ref.id)).toMatchObject({ status: 'redirected', error: null })
+      expect(peer.exchanges).toEqual([])
+    },
+  )
+
+  it.each([
+    ['', 'begun_elsewhere'],
+    ['unknown', 'rejected'],
+  ])('with the state "%s" in a browser without a session is %s', async (state, kind) => {
+    const input = { params: { code: 'c', state }, browserKeyOf: () => undefined, sessionIds: [], canRepost: false }
+    expect(await handleCallback(links, input)).toMatchObject({ kind })
   })
 
-  it('of an authorisation that was begun anew is rejected', async () => {
+  it('that denies without a state ends the attempt, which may be repeated', async () => {
+    const { ref } = await redirected()
+    await comeBack(ref, { error: 'access_denied', error_description: 'The user said no' })
+    expect(await read(ref.id)).toMatchObject({ status: 'form', error: { code: 'consent_denied' } })
+    await comeBack(ref, { code: 'c', state: stateOf(await begin(ref)) })
+    await activate()
+    expect(await read(ref.id)).toMatchObject({ status: 'completed' })
+  })
+
+  it('with an error but a state of another one ends nothing', async () => {
+    const { ref } = await redirected()
+    await comeBack(ref, { error: 'access_denied', state: 'unknown' })
+    expect(await read(ref.id)).toMatchObject({ status: 'redirected' })
+  })
+
+  it('of an authorisation that was begun anew in another tab leads to the session, with its code unused', async () => {
     const { ref, state } = await redirected()
     const second = stateOf(await begin(ref))
-    expect(await comeBack(ref, { code: 'old', state })).toEqual({ kind: 'rejected', code: 'state_mismatch' })
+    expect(await comeBack(ref, { code: 'old', state })).toEqual({ kind: 'session', id: ref.id, isPopup: false })
     await comeBack(ref, { code: 'new', state: second })
     expect(peer.exchanges.map((form) => form.get('code'))).toEqual(['new'])
   })

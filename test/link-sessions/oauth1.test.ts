@@ -52,8 +52,8 @@ it('a consent of OAuth 1.0a connects an account; the secret of the request token
   const state = new URL(callback).searchParams.get('state') ?? ''
   const params = { oauth_token: 'request-token', oauth_verifier: 'verifier', state }
   const browserKeyOf = () => ref.browserKey
-  await handleCallback(links, { params, browserKeyOf, canRepost: false })
-  await handleCallback(links, { params, browserKeyOf, canRepost: false })
+  await handleCallback(links, { params, browserKeyOf, sessionIds: [], canRepost: false })
+  await handleCallback(links, { params, browserKeyOf, sessionIds: [], canRepost: false })
   await activate()
   expect(requests).toEqual(['/request', '/access'])
   const session = await read(ref.id)

@@ -48,7 +48,7 @@ async function connect(): Promise<string> {
   const submitted = await submitForm(links, ref, {})
   if (submitted.kind !== 'redirect') throw new Error(`no redirect: ${JSON.stringify(submitted)}`)
   const { params } = await provider.consent(submitted.url)
-  await handleCallback(links, { params, browserKeyOf: () => ref.browserKey, canRepost: false })
+  await handleCallback(links, { params, browserKeyOf: () => ref.browserKey, sessionIds: [], canRepost: false })
   await activate()
   const session = await read(ref.id)
   expect(session).toMatchObject({ status: 'completed', error: null, missingScopes: [] })

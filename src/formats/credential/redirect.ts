@@ -46,7 +46,7 @@ const DESCRIPTION_LENGTH_MAX = 300
 export function readRedirect(params: Readonly<Record<string, string>>, rules: RedirectRules): Redirect {
   const problem = findIssuerProblem(params.iss, rules)
   if (problem !== undefined) return { kind: 'failed', code: 'issuer_mismatch', message: problem }
-  const error = readError(params)
+  const error = readRedirectError(params)
   if (error !== undefined) return error
   if (isPending(params, rules.pendingWhen)) return { kind: 'pending' }
   if (!rules.hasCode) return { kind: 'code', code: undefined }
@@ -67,7 +67,7 @@ function findIssuerProblem(
 }
 
 /** An error of the third party, also where it names a reason alone. */
-function readError(params: Readonly<Record<string, string>>): AuthorizationFailure | undefined {
+export function readRedirectError(params: Readonly<Record<string, string>>): AuthorizationFailure | undefined {
   const name = ERROR_PARAMETERS.find((parameter) => (params[parameter] ?? '') !== '')
   if (name === undefined) return undefined
   const error = plain(params[name] ?? '', ERROR_LENGTH_MAX)
