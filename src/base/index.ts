@@ -39,6 +39,7 @@ export {
   JSON_DEPTH_MAX,
   type Json,
   type JsonObject,
+  overlay,
 } from './json.ts'
 export {
   decimalForm,

@@ -34,6 +34,17 @@ export function deepMerge(base: JsonObject, layer: JsonObject): JsonObject {
   return merged
 }
 
+/** Merges `above` over `base` as a value, not as a patch: objects merge, everything else replaces, `null` is a value. */
+export function overlay(base: JsonObject, above: JsonObject): JsonObject {
+  const merged: Record<string, Json> = { ...base }
+  for (const [key, value] of Object.entries(above)) {
+    if (FORBIDDEN_KEYS.has(key)) continue
+    const below = Object.hasOwn(base, key) ? base[key] : undefined
+    merged[key] = isJsonObject(value) && below !== undefined && isJsonObject(below) ? overlay(below, value) : value
+  }
+  return merged
+}
+
 /** Canonical JSON: equal values have equal texts, independent of the order of keys. Numbers are compared as text. */
 export function canonicalJson(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`

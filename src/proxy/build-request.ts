@@ -1,4 +1,4 @@
-import { deepMerge, Failure, isJsonObject, type Json, type JsonObject, parseDotPath } from '../base/index.ts'
+import { Failure, isJsonObject, type Json, type JsonObject, overlay, parseDotPath } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import { renderJson, renderUrl, renderValue, type TemplateScope } from '../expressions/index.ts'
 import {
@@ -128,7 +128,7 @@ function mergeBody(
 ): Json | undefined {
   const defined = method.body === undefined ? undefined : renderJson(method.body, scope)
   const passed = method.consumed.isBodyConsumed ? undefined : unplacedBody(method, given)
-  const merged = isJsonObject(defined) && isJsonObject(passed) ? deepMerge(defined, passed) : (passed ?? defined)
+  const merged = isJsonObject(defined) && isJsonObject(passed) ? overlay(defined, passed) : (passed ?? defined)
   return params.reduce<Json | undefined>(
     (body, { location, key, value }) => (location === 'body' ? withValueAt(body, parseDotPath(key), value) : body),
     merged,

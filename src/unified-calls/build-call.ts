@@ -1,11 +1,11 @@
 import {
   canonicalJson,
   Failure,
-  FORBIDDEN_KEYS,
   invalidFields,
   isJsonObject,
   type Json,
   type JsonObject,
+  overlay,
   suggest,
   suggestOneOf,
   type Violation,
@@ -226,17 +226,6 @@ function outgoingBody({ request: plan, method }: MappingPlan, request: UnifiedRe
   const { remoteFields } = request
   if (remoteFields === undefined) return body
   return isJsonObject(body ?? {}) ? overlay((body ?? {}) as JsonObject, remoteFields) : body
-}
-
-/** Objects merge, everything else replaces; unlike in a patch `null` is a value. */
-function overlay(base: JsonObject, above: JsonObject): JsonObject {
-  const merged: Record<string, Json> = { ...base }
-  for (const [key, value] of Object.entries(above)) {
-    if (FORBIDDEN_KEYS.has(key)) continue
-    const below = Object.hasOwn(base, key) ? base[key] : undefined
-    merged[key] = isJsonObject(value) && below !== undefined && isJsonObject(below) ? overlay(below, value) : value
-  }
-  return merged
 }
 
 async function headersOf(

@@ -72,6 +72,12 @@ describe('a request is built from the definition, the account and the caller', (
       sent: { request: 'GET /x?filter[status]=open' },
     },
     {
+      promise: 'null of the caller is a value: it is sent beside what the definition has, also below',
+      method: { method: 'POST', path: '/x', body: { sparse: true, kind: 'a', note: { lang: 'en' } } },
+      request: { body: { due: null, kind: null, note: { text: null } } },
+      sent: { request: 'POST /x', body: { sparse: true, kind: null, due: null, note: { lang: 'en', text: null } } },
+    },
+    {
       promise: 'a body that the caller sends is merged over the template, read fields aside',
       method: {
         method: 'POST',
