@@ -1,11 +1,12 @@
 import type { JsonObject } from '../base/index.ts'
 import { isForOneRecord } from '../definitions/index.ts'
 import type { RateLimitedOutcome, SuccessOutcome, UpstreamErrorOutcome } from '../proxy/index.ts'
-import { buildCall, evaluationOf, type PreparedRequest, prepareRequest } from './build-call.ts'
+import { buildCall, type PreparedRequest, prepareRequest } from './build-call.ts'
+import { assertCleared } from './cleared-fields.ts'
 import { loadReferences } from './expansions.ts'
 import { mapAnswer, mapError } from './map-answer.ts'
 import type { UnifiedDependencies, UnifiedOutcome, UnifiedRequest, UnifiedSuccess, UnifiedTarget } from './request.ts'
-import { runSteps, type StepRun, type StepsOutcome } from './steps.ts'
+import { runStepsOf, withResults } from './run-steps.ts'
 
 /**
  * One call of a unified method: validates the request, calls the provider through the proxy, maps the answer. Of a list it
@@ -22,6 +23,7 @@ export async function callUnified(
   const before = await runStepsOf('before', deps, target, request, prepared)
   if (before.kind !== 'done') return endedBySteps(deps, target, before, prepared)
   const ready = withResults(prepared, { before: before.results })
+  await assertCleared(deps, target, request, ready)
   const outcome = await deps.proxy.call(target.plan, target.access, await buildCall(deps, target, request, ready))
   if (outcome.kind === 'rate_limited') return outcome
   if (outcome.kind === 'upstream_error') return await mapError(deps, target.mapping, outcome, ready)
@@ -29,32 +31,6 @@ export async function callUnified(
   if (after.kind !== 'done') return endedBySteps(deps, target, after, ready)
   const answered = withResults(ready, { after: after.results })
   return await answerOf(deps, target, request, answered, { ...outcome, result: after.result ?? outcome.result })
-}
-
-/** Runs the steps before or after a call; those after it read the provider's answer as `$response` and `$headers` (lower-case names). */
-export function runStepsOf(
-  variable: StepRun['variable'],
-  deps: UnifiedDependencies,
-  target: UnifiedTarget,
-  request: UnifiedRequest,
-  { scope, root }: PreparedRequest,
-  answer?: Pick<SuccessOutcome, 'result' | 'headers'>,
-  { isDryRun = false, results = {} }: Partial<Pick<StepRun, 'isDryRun' | 'results'>> = {},
-): Promise<StepsOutcome> {
-  const evaluation = evaluationOf(deps, scope)
-  const answered = answer === undefined ? {} : { response: answer.result, headers: { ...answer.headers } }
-  const bindings = { ...evaluation.bindings, ...answered }
-  const run = {
-    deps,
-    target,
-    evaluation: { ...evaluation, bindings },
-    root,
-    signal: request.signal,
-    variable,
-    isDryRun,
-    results,
-  }
-  return runSteps(run, target.mapping.request[variable])
 }
 
 /** The outcome of a step that ended the call, with the error as the mapping words it. */
@@ -65,14 +41,6 @@ async function endedBySteps(
   prepared: PreparedRequest,
 ): Promise<RateLimitedOutcome | UpstreamErrorOutcome> {
   return outcome.kind === 'rate_limited' ? outcome : await mapError(deps, mapping, outcome, prepared)
-}
-
-/** The request with results of steps. */
-export function withResults(
-  prepared: PreparedRequest,
-  results: { readonly before?: JsonObject; readonly after?: JsonObject },
-): PreparedRequest {
-  return { ...prepared, scope: { ...prepared.scope, ...results } }
 }
 
 async function answerOf(

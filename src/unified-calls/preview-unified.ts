@@ -1,11 +1,12 @@
 import type { Json, JsonObject } from '../base/index.ts'
 import type { RequestPreview } from '../proxy/index.ts'
 import { buildCall, prepareRequest } from './build-call.ts'
-import { runStepsOf, withResults } from './call-unified.ts'
+import { assertCleared } from './cleared-fields.ts'
 import { mapAnswer } from './map-answer.ts'
 import type { MappedRecords } from './map-records.ts'
 import type { FieldTrace, IgnoredFilter, MappingWarning } from './mapping.ts'
 import type { UnifiedDependencies, UnifiedPreviewRequest, UnifiedTarget } from './request.ts'
+import { runStepsOf, withResults } from './run-steps.ts'
 
 /** Dry run of a unified method: the masked request of the provider, and a sample response mapped. */
 export interface UnifiedPreview extends RequestPreview {
@@ -35,6 +36,7 @@ export async function previewUnified(
   const before = await runStepsOf('before', deps, target, request, prepared, undefined, { isDryRun: true })
   const done = before.kind === 'done' ? before : { results: {}, skipped: [] }
   const ready = withResults(prepared, { before: done.results })
+  if (done.skipped.length === 0) await assertCleared(deps, target, request, ready)
   const call = await buildCall(deps, target, request, ready)
   const preview = await deps.proxy.preview(target.plan, target.access, { ...call, sample: request.sample })
   const mapped = await mapSample(deps, target, request, preview, ready.scope)

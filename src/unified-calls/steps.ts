@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import type { Plan } from '../definitions/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { CallTarget, ProxyRequest, RateLimitedOutcome, UpstreamErrorOutcome } from '../proxy/index.ts'
 import { compileFieldMap, evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
@@ -110,11 +111,7 @@ export async function runSteps(run: StepRun, steps: readonly MappingStep[]): Pro
     }
     const bindings = { ...run.evaluation.bindings, [run.variable]: { ...results } }
     const evaluation = { ...run.evaluation, bindings }
-    if (
-      step.runIf !== undefined &&
-      !isTruthy(await evaluateMappingExpression(evaluation, step.runIf, run.root, at(run, step, 'run_if')))
-    )
-      continue
+    if (!(await isRun({ ...run, evaluation }, step))) continue
     if (step.work.type === 'request' && run.isDryRun) {
       skipped.push(step.name)
       continue
@@ -140,19 +137,47 @@ async function runStep(run: StepRun, step: MappingStep): Promise<StepValue> {
     const value = await evaluateMappingExpression(evaluation, work.expression, root, at(run, step, 'expression'))
     return { kind: 'value', value: value ?? null }
   }
-  const id =
-    work.id === undefined ? undefined : await evaluateMappingExpression(evaluation, work.id, root, at(run, step, 'id'))
-  const query = await optionalValue(run, work.query, at(run, step, 'query'))
-  const body = await optionalValue(run, work.body, at(run, step, 'body'))
-  const request: ProxyRequest = {
-    target: work.target,
-    id,
-    query: asObject(query),
-    body,
-    signal: run.signal,
-  }
+  const request = await stepRequest(run, step, work)
   const outcome = await run.deps.proxy.call(run.target.plan, run.target.access, request)
   return outcome.kind === 'ok' ? { kind: 'value', value: outcome.result } : outcome
+}
+
+async function stepRequest(
+  run: StepRun,
+  step: MappingStep,
+  { target, id, query, body }: Extract<MappingStep['work'], { type: 'request' }>,
+): Promise<ProxyRequest> {
+  const { evaluation, root } = run
+  return {
+    target,
+    id: id === undefined ? undefined : await evaluateMappingExpression(evaluation, id, root, at(run, step, 'id')),
+    query: asObject(await optionalValue(run, query, at(run, step, 'query'))),
+    body: await optionalValue(run, body, at(run, step, 'body')),
+    signal: run.signal,
+  }
+}
+
+/** What the writing requests among steps would send, by name of the step. Nothing is sent. @throws Failure EXPRESSION_FAILED */
+export async function stepWrites(run: StepRun, steps: readonly MappingStep[]): Promise<JsonObject> {
+  const writes: Record<string, Json> = {}
+  for (const step of steps) {
+    if (step.work.type !== 'request' || !isWrite(run.target.plan, step.work.target)) continue
+    if (!(await isRun(run, step))) continue
+    const { id = null, query = {}, body = null } = await stepRequest(run, step, step.work)
+    writes[step.name] = { id, query, body }
+  }
+  return writes
+}
+
+/** Whether a call changes something at the provider. */
+export function isWrite({ actions, resources }: Plan, target: ProxyRequest['target']): boolean {
+  if (target.kind === 'action') return actions.get(target.action)?.isWrite ?? true
+  return target.kind !== 'method' || (resources.get(target.resource)?.get(target.method)?.isWrite ?? true)
+}
+
+async function isRun(run: StepRun, step: MappingStep): Promise<boolean> {
+  if (step.runIf === undefined) return true
+  return isTruthy(await evaluateMappingExpression(run.evaluation, step.runIf, run.root, at(run, step, 'run_if')))
 }
 
 async function optionalValue(

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../base/index.ts'
 import type { PageDelayed, PageStep, RateLimitedOutcome, RecordsPage } from '../proxy/index.ts'
 import { buildCall, prepareRequest } from './build-call.ts'
-import { runStepsOf, withResults } from './call-unified.ts'
 import { loadReferences } from './expansions.ts'
 import { mapAnswer, mapError } from './map-answer.ts'
 import { hasProgress, type PageProgress, readProgress, storedProgress } from './page-progress.ts'
 import type { UnifiedDependencies, UnifiedRequest, UnifiedTarget } from './request.ts'
+import { runStepsOf, withResults } from './run-steps.ts'
 
 /**
  * A whole unified list page by page, resumable: the steps of `ApiProxy.pages` with unified records. The steps of the mapping

@@ -94,9 +94,14 @@ function convertObject(check: BodyCheck, node: ObjectNode, value: JsonObject, pa
     const child = node.properties.get(name)
     const at = field === '' ? name : `${field}.${name}`
     if (child !== undefined)
-      converted[name] = item === null ? null : convertField(check, child, item, [...path, name], at)
+      converted[name] = item === null ? clearedValue(child) : convertField(check, child, item, [...path, name], at)
   }
   return converted
+}
+
+/** What expressions read of a field that is `null`: a list is empty. */
+function clearedValue({ kind }: SchemaNode): Json {
+  return kind === 'array' ? [] : null
 }
 
 function convertField(check: BodyCheck, node: SchemaNode, value: Json, path: Path, field: string): Json {

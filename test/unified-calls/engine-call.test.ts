@@ -353,6 +353,72 @@ describe('a write', () => {
     expect(seen).toEqual([{ method: 'PATCH', path: '/people/9', body: { state: null } }])
   })
 
+  const READ = { name: 'read', type: 'request', resource: 'people', method: 'get', id: '$id', run_if: '$exists(tags)' }
+  const MERGE = { ...READ, method: 'merge', body: { tags: 'tags' } }
+  const SITE = '$firstNonEmpty(website, passport) ?? ($exists(website) or $exists(passport) ? null)'
+  const EMPTIED = { website: null, passport: '' }
+  it.each<[string, JsonObject, JsonObject, Json]>([
+    ['of an empty list by a condition', { body: { tags: 'tags ? tags' } }, { tags: [] }, ['body.tags no_effect']],
+    ['of a path of a reference', { body: { owner: 'owner.id' } }, { owner: null }, ['body.owner no_effect']],
+    ['of $removeEmpty', { body: '$removeEmpty({"label": name, "age": age})' }, { age: null }, ['body.age no_effect']],
+    ['that is not mapped', { body: { label: 'name' } }, { age: null, passport: '' }, ['body.age', 'body.passport']],
+    [
+      'within an object',
+      { body: { city: 'address.city' } },
+      { address: { city: null, street: null } },
+      ['body.address.street'],
+    ],
+    [
+      'of a status that only chooses',
+      { body: { age: 'status = "Z" ? age' } },
+      { status: null },
+      ['body.status no_effect'],
+    ],
+    ['written as null', { body: { owner: 'owner.id ?? owner' } }, { owner: null }, { owner: null }],
+    ['written as an empty list', { body: { tags: 'tags' } }, { tags: null }, { tags: [] }],
+    ['written within an object', { body: { city: 'address.city' } }, { address: { city: null } }, { city: null }],
+    ['beside another, empty too, for one place', { body: { site: SITE } }, EMPTIED, { site: null }],
+    [
+      'written under a condition',
+      { body: { age: 'status = "Z" ? age' } },
+      { status: 'closed', age: null },
+      { age: null },
+    ],
+  ])('never loses an empty value without an error: %s', async (_title, request, body, expected) => {
+    const call = callMethod('update', { ...LIST, request }, { id: '9', body }, [CREATED])
+    if (!Array.isArray(expected)) expect((await call).seen[0]?.body).toEqual(expected)
+    else {
+      const problems = problemsOf(await failureOf(call))
+      expect(problems).toEqual(expected.map((each) => (String(each).includes(' ') ? each : `${each} no_effect`)))
+    }
+  })
+
+  it.each<[string, JsonObject, readonly string[]]>([
+    ['a step that writes it', { after: [MERGE] }, ['PATCH', 'POST']],
+    ['a value that a step computes', { before: [{ name: 't', type: 'transform', expression: 'tags' }] }, ['PATCH']],
+  ])('counts %s as an effect of an empty value', async (_title, steps, methods) => {
+    const request = { body: { label: 'name', list: '$before.t' } }
+    const { seen } = await callMethod('update', { ...LIST, request, ...steps }, { id: '9', body: { tags: [] } }, [
+      CREATED,
+      CREATED,
+    ])
+    expect(seen.map(({ method }) => method)).toEqual(methods)
+  })
+
+  it('does not count a step that only reads', async () => {
+    const config = { ...WRITE, after: [READ] }
+    const failure = await failureOf(callMethod('update', config, { id: '9', body: { tags: [] } }, []))
+    expect(problemsOf(failure)).toEqual(['body.tags no_effect'])
+    expect(failure.message).toContain('body.tags has no effect: the mapping of this integration cannot clear it')
+  })
+
+  it('leaves empty values of a create out', async () => {
+    const request = { body: { label: 'name', owner: 'owner.id', tags: 'tags ? tags' } }
+    const body = { name: 'Ada', owner: null, tags: [] }
+    const { seen } = await callMethod('create', { ...LIST, request }, { body }, [CREATED])
+    expect(seen[0]?.body).toEqual({ label: 'Ada' })
+  })
+
   it('of a delete answers the id', async () => {
     const { outcome, seen } = await callMethod('delete', {}, { id: '9' }, [{ status: 204, body: null }])
     expect(seen[0]).toMatchObject({ method: 'DELETE', path: '/people/9' })
@@ -700,6 +766,14 @@ describe('expanded references', () => {
 })
 
 describe('a dry run', () => {
+  it('is an error where it would lose an empty value', async () => {
+    const { proxy } = scriptedProxy(evaluator, [])
+    const target = { plan: SHOP_PLAN, access: ACCOUNT, mapping: planOf(WRITE, 'update') }
+    const request = { id: '9', body: { emails: [] } }
+    const failure = await failureOf(previewUnified({ proxy, evaluator, clock: CLOCK }, target, request))
+    expect(problemsOf(failure)).toEqual(['body.emails no_effect'])
+  })
+
   it('shows the request and maps a sample, with a trace; nothing is sent', async () => {
     const { proxy, seen } = scriptedProxy(evaluator, [])
     const before = [{ name: 'me', type: 'request', resource: 'users', method: 'get', id: "'me'" }]

@@ -64,13 +64,14 @@ function requiredBy({ model, resource }: MappedResource, method: string, body: J
   return Object.fromEntries(Object.entries(body as JsonObject).filter(([field]) => required.includes(field)))
 }
 
-/** The fields of a record that can be written and have a value. */
+/** The fields of a record that can be written and have a value: what is empty would be cleared. */
 function writable({ model, resource }: MappedResource, method: string, read: JsonObject): JsonObject {
   const { properties } = bodySchema(resourceOf(model, resource), method) as { readonly properties: JsonObject }
   return Object.fromEntries(
     Object.entries(read).flatMap(([key, value]) => {
       const isOwn = key in properties && !['id', 'remote_id', 'custom_fields', 'deleted'].includes(key)
-      const kept = isOwn && value !== null ? known(properties[key] as JsonObject, value) : undefined
+      const isEmpty = value === null || (Array.isArray(value) && value.length === 0)
+      const kept = isOwn && !isEmpty ? known(properties[key] as JsonObject, value) : undefined
       return kept === undefined ? [] : [[key, kept]]
     }),
   )
