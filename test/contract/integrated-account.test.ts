@@ -282,7 +282,7 @@ describe.each(inTurn(clients))('several credentials with one authentication meth
 
   it.each([
     ['the method alone', { authentication_method: 'vendor_oauth' }, 'credential', 'one of jwt, vendor_oauth'],
-    ['neither', {}, 'credential', 'one of jwt, api_key, sandbox, vendor_oauth'],
+    ['neither', {}, 'credential', 'one of jwt, vendor_oauth, api_key, sandbox'],
     ['an unknown key', { credential: 'oauth2' }, 'credential', 'there are api_key, jwt, sandbox, vendor_oauth'],
     ['a method of several', { authentication_method: 'api_key' }, 'credential', 'one of api_key, sandbox'],
     [
