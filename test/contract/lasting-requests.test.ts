@@ -341,7 +341,7 @@ it('the requests that last are all of them: streams, long polls, and what goes t
   ])
   // What calls through an account on behalf of a request notes the account at the request: for tokens and for the options of a form
   // in the RPC, else themselves. A refresh of a token is shared, and waits no longer than a token request does.
-  expect(filesWith(/\bloadAccountForCall\([^)]*'call'\)/)).toEqual([
+  expect(filesWith(/\bloadAccountForCall\([^)]*(?:'call'|purpose)\)/)).toEqual([
     'accounts/issue-access-token.ts',
     'api/services/proxy-calls.ts',
     'link-sessions/form-options.ts',
