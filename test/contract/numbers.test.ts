@@ -183,24 +183,22 @@ describe('numbers of a list that is walked', () => {
   })
 })
 
-describe('numbers that are stored, as jsonb writes them', () => {
-  const STORED = `{"id":12345678901234567890,"all":${NUMBERS_JSONB}}`
-
-  it('of an account’s context, and of calls that read it', async () => {
+describe('numbers that are stored', () => {
+  it('of an account’s context are as jsonb writes them', async () => {
     const path = `/integrated-account/${accountId}`
     expect(await send('PATCH', path, `{"context":{"x":${NUMBERS_JSON}}}`)).toContain(`"context":{"x":${NUMBERS_JSONB}}`)
     expect(await send('GET', path)).toContain(`"context":{"x":${NUMBERS_JSONB}}`)
   })
 
-  it('of an override, where it is in force, and in the requests it makes', async () => {
+  it('of an override are as they were written, where it is in force, and in the requests it makes', async () => {
     const path = `/environment-integration/${environmentIntegrationId}`
     const method = `{"method":"POST","path":"/contacts","body":${RECORD},"query":{"n":12345678901234567891}}`
     const override = `{"resources":{"contacts":{"create":${method}}},"pagination":{"config":{"limit":5.0}}}`
-    expect(await send('PATCH', path, `{"override":${override}}`)).toContain(startOf(STORED))
-    expect(await send('GET', `${path}/resolve`)).toContain(startOf(STORED))
+    expect(await send('PATCH', path, `{"override":${override}}`)).toContain(RECORD)
+    expect(await send('GET', `${path}/resolve`)).toContain(RECORD)
     answers('POST /contacts?n=12345678901234567891', '{}')
     await send('POST', through('/proxy/contacts'), '{}')
-    expect(sorted(upstream.requests[0]?.body)).toBe(sorted(STORED))
+    expect(upstream.requests[0]?.body).toBe(RECORD)
     answers('GET /contacts?page=1&limit=5', '{"data":[]}')
     await send('GET', through('/proxy/contacts'))
   })
@@ -215,15 +213,6 @@ describe('numbers that are stored, as jsonb writes them', () => {
     expect(await response.text()).toContain('must be a number with an exponent from -400 to 400')
   })
 })
-
-/** `jsonb` orders keys by length: what of an object does not depend on that. */
-function startOf(text: string): string {
-  return text.slice(1, -1).split(',"all"')[0] ?? ''
-}
-
-function sorted(text = ''): string {
-  return text.slice(1, -1).replace(/^"all":(\[.*\]),"id":(\d+)$/, '"id":$2,"all":$1')
-}
 
 describe('an answer that is nested too deep', () => {
   it('is rejected, and not asked for again', async () => {
