@@ -62,6 +62,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'expressions/sandbox/dates.ts zones': 'ZONES_MAX',
   'expressions/sandbox/evaluate.ts cache': 'CACHED_CHARACTERS_MAX',
   'secrets/key-ring.ts derived': 'purposes that are named in the sources',
+  'proxy/redaction.ts NONE': 'nothing is added',
   'redaction/redactor.ts #secrets': 'the secrets of one call',
   'runs/executor.ts #held': 'runs under way',
   'runs/queue.ts #turns': 'queue groups of deliveries and inbound webhooks',
