@@ -3,6 +3,7 @@ import { type ManualClock, manualClock } from './manual-clock.ts'
 
 /** A clock whose sleeps take no time: they move it and are noted. */
 export interface FastClock extends Clock, Pick<ManualClock, 'pass'> {
+  /** To the microsecond: differences of times with a fraction are not exact. */
   readonly sleptMs: readonly number[]
   advance(ms: number): void
 }
@@ -23,8 +24,13 @@ export function fastClock(start = new Date(), heldFromMs = Number.POSITIVE_INFIN
     pass: (ms) => clock.pass(ms),
     async sleep(ms, signal) {
       if (ms >= heldFromMs) return await clock.sleep(ms, signal)
-      sleptMs.push(ms)
+      sleptMs.push(toMicrosecond(ms))
       clock.move(ms)
     },
   }
+}
+
+/** Milliseconds without the error of floating point. */
+export function toMicrosecond(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000
 }

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../src/base/index.ts'
 import type { CompletedStatus, DecidedEnding, ResourceStats, RunError, RunProgress } from '../../src/runs/index.ts'
 import type { ExecutableRun, Sink, SinkResult } from '../../src/syncs/index.ts'
+import { toMicrosecond } from '../support/fast-clock.ts'
 
 /** One call of a sink, in a form that reads well in an assertion. */
 export type Delivered =
@@ -67,7 +68,7 @@ export function recordingProgress(
     ending: null,
     saves: 0,
     shownWaitsMs: [],
-    showWait: (ms) => progress.shownWaitsMs.push(ms),
+    showWait: (ms) => progress.shownWaitsMs.push(toMicrosecond(ms)),
     async save(checkpoint, stats, ending) {
       const answer = onSave(progress.saves)
       progress.saves++
