@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { createSealer, parseJson, parseJsonInSlices, yieldToEventLoop } from '../../src/base/index.ts'
+import { createSealer, parseJson, parseJsonInSlices, parseTime, yieldToEventLoop } from '../../src/base/index.ts'
 import { parseRange } from '../../src/egress/address.ts'
 import { createEgressPolicy, findUrlViolation } from '../../src/egress/address-policy.ts'
 import { DecodingError } from '../../src/egress/connection-errors.ts'
@@ -308,6 +308,25 @@ const TOKENS: readonly Reader[] = [
       percents: repeated('%25', 'code='),
       'many names': numbered((index) => `a${index}=b&`),
       issuer: repeated('i', 'iss='),
+    },
+  },
+  {
+    name: 'time',
+    covers: ['base/parse-time.ts#parseTime'],
+    lengthMax: MIB,
+    read: parseTime,
+    rejects: never,
+    seeds: [
+      '2026-01-01T00:00:00Z',
+      '2026-01-01 00:00',
+      'Wed, 21 Oct 2026 07:28:00 GMT (Greenwich Mean Time)',
+      '2026-01',
+    ],
+    attacks: {
+      zones: repeated('Z('),
+      blanks: repeated(' ', 'Z', 'x'),
+      digits: repeated('1'),
+      offsets: repeated('+01:00'),
     },
   },
   {
