@@ -37,6 +37,12 @@ const PEM = { type: 'pkcs8', format: 'pem' } as const
 const EC_KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(PEM).toString()
 const RSA_KEY = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export(PEM).toString()
 const ATLASSIAN_SITE = '1324a887-45db-1bf4-1e99-ef0ff456d421'
+/** The sites that a consent is for. */
+const ATLASSIAN_SITES = {
+  '/oauth/token/accessible-resources': [
+    { id: ATLASSIAN_SITE, name: 'acme', url: 'https://acme.atlassian.net', scopes: [] },
+  ],
+}
 const DAY_MS = 86_400_000
 
 /** What each shipped definition goes through the rig with, beside its golden files. One without an entry fails the build. */
@@ -58,7 +64,9 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   calendly: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
   clerk: {},
   clickup: {},
-  confluence: { answers: { [`/ex/confluence/${ATLASSIAN_SITE}/wiki/api/v2/spaces`]: { results: [] } } },
+  confluence: {
+    answers: { ...ATLASSIAN_SITES, [`/ex/confluence/${ATLASSIAN_SITE}/wiki/api/v2/spaces`]: { results: [] } },
+  },
   discord: {
     answers: {
       '/api/v10/applications/@me': {
@@ -104,7 +112,7 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   instagram: { context: { user_id: '17841405822304914' } },
   intercom: { recordedFor: [['api.intercom.io', 'api.eu.intercom.io']] },
   jira: {
-    answers: { [`/ex/jira/${ATLASSIAN_SITE}/rest/api/3/myself`]: { accountId: 'a1' } },
+    answers: { ...ATLASSIAN_SITES, [`/ex/jira/${ATLASSIAN_SITE}/rest/api/3/myself`]: { accountId: 'a1' } },
     recordedFor: [['https://acme.atlassian.net', `https://api.atlassian.com/ex/jira/${ATLASSIAN_SITE}`]],
   },
   klaviyo: { context: { account_id: 'XyZ123' } },
