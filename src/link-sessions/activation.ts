@@ -11,7 +11,7 @@ import type { LinkCause } from './status.ts'
 /** What follows when the account of a session is active: its settings form, or the end. */
 export function causeOfActive(
   { skipPostConnectForm, context }: Pick<LinkSessionRecord, 'skipPostConnectForm' | 'context'>,
-  plan: Pick<Plan, 'actions'>,
+  plan: Pick<Plan, 'actions' | 'choicesBeforeActive'>,
 ): LinkCause {
   return !skipPostConnectForm && hasSettings(plan, context) ? 'settings_required' : 'account_active'
 }

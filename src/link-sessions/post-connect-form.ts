@@ -61,10 +61,17 @@ export async function getPostConnectForm(
   }
 }
 
-/** Whether a definition asks the customer for anything that the application has not supplied; conditions are not evaluated. */
-export function hasSettings({ actions }: Pick<Plan, 'actions'>, supplied: JsonObject): boolean {
+/**
+ * Whether a definition asks the customer of an active account for anything that the application has not supplied: the choices that
+ * the account waited for are made, now or before a reconnection. Conditions are not evaluated.
+ */
+export function hasSettings(
+  { actions, choicesBeforeActive }: Pick<Plan, 'actions' | 'choicesBeforeActive'>,
+  supplied: JsonObject,
+): boolean {
   const fields = actions.get(FORM_ACTION)?.steps.flatMap((step) => (step.type === 'form' ? step.fields : [])) ?? []
-  return listFormFields(fields, supplied).some(({ isHidden }) => !isHidden)
+  const others = fields.filter((field) => !choicesBeforeActive.includes(field))
+  return listFormFields(others, supplied).some(({ isHidden }) => !isHidden)
 }
 
 /**
