@@ -1,10 +1,12 @@
-import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
 
 /** A certificate authority (CA) for one test, which issues a certificate for whatever server name a client asks for. */
 export interface CertificateAuthority {
   /** Its own certificate, PEM: what clients have to trust. */
   readonly certificate: string
+  /** SHA-256 of the public key of all servers (SubjectPublicKeyInfo), base64: what Chromium may be told to accept. */
+  readonly serverKeyHash: string
   /** The key of all servers with a certificate for that name; made once per name. */
   contextOf(serverName: string): SecureContext
 }
@@ -20,6 +22,9 @@ export function createCertificateAuthority(): CertificateAuthority {
   const contexts = new Map<string, SecureContext>()
   return {
     certificate: issue(own.privateKey, own.publicKey, AUTHORITY, IS_AUTHORITY),
+    serverKeyHash: createHash('sha256')
+      .update(server.publicKey.export({ type: 'spki', format: 'der' }))
+      .digest('base64'),
     contextOf(serverName) {
       const known = contexts.get(serverName)
       if (known !== undefined) return known
@@ -49,12 +54,16 @@ function issue(issuerKey: KeyObject, subjectKey: KeyObject, subject: string, ext
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
 }
 
-/** One value of DER: tag, length, content. */
+/** One value of DER: tag, length in its shortest form, as BoringSSL demands, content. */
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts)
   const { length } = content
-  const head = length < 0x80 ? [tag, length] : [tag, 0x82, length >> 8, length & 0xff]
-  return Buffer.concat([Buffer.from(head), content])
+  return Buffer.concat([Buffer.from([tag, ...lengthOctets(length)]), content])
+}
+
+function lengthOctets(length: number): readonly number[] {
+  if (length < 0x80) return [length]
+  return length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff]
 }
 
 function commonName(name: string): Buffer {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
-import { afterAll, expect, inject } from 'vitest'
+import { afterAll, expect, inject, type ProvidedContext } from 'vitest'
 import { callRest, expectJson, type JsonAnswer } from '../../support/rest.ts'
 import { startHost } from '../peers/host.ts'
-import type { Peer } from '../peers/listen.ts'
+import type { Peer, ReceivedRequest } from '../peers/listen.ts'
 import { CLIENT, type Profile, type Provider, RIGHT_KEY, startProvider, WRONG_KEY } from '../peers/provider.ts'
 import { launchChromium } from './chromium.ts'
 import { definitionOf } from './definitions.ts'
@@ -16,12 +16,21 @@ export interface Link {
   readonly url: string
 }
 
-/** How a catalogue lists an integration. */
+/** How a catalogue lists an integration, and the variables of its override. */
 interface Listing {
   readonly category?: string
   readonly isBeta?: boolean
   readonly description?: string
   readonly tags?: readonly string[]
+  readonly environment_variables?: Readonly<Record<string, string>>
+}
+
+/** Where a test file needs another product than the others, and a browser that finds the same hosts. */
+interface Setting {
+  readonly product: ProvidedContext['product']
+  readonly browserArgs: readonly string[]
+  /** Requests of third parties of its own. */
+  readonly received: readonly ReceivedRequest[]
 }
 
 /** A team and environment of its own, its third party and its application, and a browser. */
@@ -51,12 +60,12 @@ export interface World {
 }
 
 /** Sets up what a test file needs, and checks at its end that no secret was seen anywhere. Call at the top of a file. */
-export async function createWorld(): Promise<World> {
+export async function createWorld(setting?: Setting): Promise<World> {
   const stack = new AsyncDisposableStack()
-  const product = inject('product')
+  const product = setting?.product ?? inject('product')
   const provider = stack.use(await startProvider())
   const host = stack.use(await startHost(product.url))
-  const browser = await launchChromium()
+  const browser = await launchChromium(setting?.browserArgs)
   stack.defer(() => browser.close())
   const observer = new Observer(product.url)
   const canaries: Canary[] = [
@@ -112,7 +121,7 @@ export async function createWorld(): Promise<World> {
     const { logFile } = product
     const states = observer.urls.flatMap((url) => new URL(url).searchParams.getAll('state'))
     const all = [...canaries, ...provider.secrets, ...[...new Set(states)].map((value) => ({ kind: 'state', value }))]
-    const received = [...provider.requests, ...host.requests]
+    const received = [...provider.requests, ...host.requests, ...(setting?.received ?? [])]
     await stack.disposeAsync()
     assertNone(findCanaries(observer, { productUrl: product.url, canaries: all, received, logFile }))
     assertNone(observer.problems)
