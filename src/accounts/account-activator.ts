@@ -110,27 +110,34 @@ export class AccountActivator {
   #failed(
     lease: Lease<Activation>,
     phase: ActivationPhase,
-    { error: message, code }: Pick<ActivationError, 'error' | 'code'>,
+    { error, code, said = error }: Pick<ActivationError, 'error' | 'code' | 'said'>,
     result: JsonObject,
   ): DueResult {
-    return this.#ended(lease, { cause: FAILURE_CAUSE[phase], result, change: { kind: 'failed', code, message } })
+    return this.#ended(lease, {
+      cause: FAILURE_CAUSE[phase],
+      result,
+      error,
+      change: { kind: 'failed', code, message: said },
+    })
   }
 
   #ended(
     account: AccountRef,
     end: {
       readonly cause: 'steps_passed' | (typeof FAILURE_CAUSE)[ActivationPhase]
+      /** Of the account. Absent: it has none. */
+      readonly error?: string
       /** Steps of the last phase. */
       readonly result: JsonObject
       readonly change: ActivationChange
     },
   ): DueResult {
     const { linkSessions, subscriptions } = this.#deps
-    const { cause, result, change } = end
+    const { cause, error = '', result, change } = end
     return {
       ...showing(null, result),
       record: async (tx) => {
-        await changeAccountStatus(tx, account, cause, change.kind === 'failed' ? change.message : '')
+        await changeAccountStatus(tx, account, cause, error)
         if (cause === 'steps_passed') await subscriptions.schedule(tx, account)
         await linkSessions.recordActivation(tx, account, change)
       },

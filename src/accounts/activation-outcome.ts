@@ -10,6 +10,8 @@ export interface ActivationError {
   readonly kind: 'failed'
   readonly error: string
   readonly code: Extract<ActivationChange, { readonly kind: 'failed' }>['code']
+  /** What the third party said, in its own words; absent: `error` tells it. */
+  readonly said?: string | undefined
 }
 
 /** How a phase ended. */
@@ -83,7 +85,8 @@ export function outcomeOfFailure(failure: Failure, phase: ActivationPhase, error
   if (reason === 'INTEGRATION_DISABLED')
     return { kind: 'postponed', error: publicMessage, retryAfterMs: DISABLED_RETRY_MS }
   const text = error ?? `${phase} failed: ${publicMessage}`
-  if (!isTransient(failure)) return { kind: 'failed', error: text, code: codeOfFailure(reason, phase) }
+  const { provider_message: said } = failure.metadata
+  if (!isTransient(failure)) return { kind: 'failed', error: text, code: codeOfFailure(reason, phase), said }
   return {
     kind: 'inconclusive',
     error: text,

@@ -133,7 +133,7 @@ export function parseTokenError({ kind, message }: JsonObject): StoredTokenError
 export function tokenFailure({ kind, message }: StoredTokenError, accountId: string, retryAfterMs: number): Failure {
   const details = {
     resource: { type: 'integrated_account', id: accountId },
-    metadata: { cause: kind },
+    metadata: { cause: kind, provider_message: message },
     retryAfterSeconds: wholeSeconds(retryAfterMs),
   }
   switch (kind) {

@@ -209,7 +209,7 @@ describe('a login by XML in the shape of Sage Intacct', () => {
     await page.getByRole('button', { name: 'Connect', exact: true }).click()
     await page.getByRole('alert').waitFor({ timeout: 10_000 })
     await page.getByText('Message from Sage Intacct').click()
-    await page.getByText('Sign-in information is incorrect').waitFor()
+    await page.getByText('Sign-in information is incorrect', { exact: true }).waitFor()
     expect(await alertTitle(page)).toBe('Sage Intacct did not accept the credentials')
     expect(bodies).toHaveLength(1)
     expect(bodies[0]?.replace(/<\?xml.*?\?>/, '')).toBe(

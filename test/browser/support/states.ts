@@ -180,7 +180,15 @@ export async function createStates(world: World): Promise<readonly State[]> {
       reach: (page) => page.getByRole('button', { name: 'Cancel' }).click(),
     },
     goingTo('invalid-token', 'This link is not valid', () => '/connect?link_token=none'),
-    goingTo('state-mismatch', 'This sign-in does not belong to this page', () => CALLBACK),
+    {
+      name: 'state-mismatch',
+      title: 'This sign-in does not belong to this page',
+      link: { integrations: [plain] },
+      reach: async (page) => {
+        await page.context().clearCookies()
+        await page.goto(new URL(CALLBACK, page.url()).href)
+      },
+    },
     goingTo('unknown-page', 'There is no such page', ({ id }) => `/connect/${id}/nothing/here`),
     {
       name: 'used-token',
