@@ -170,7 +170,7 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
   woocommerce: {},
   workable: {},
   x: { context: { user_id: '2244994945' } },
-  xero: {},
+  xero: { answersSay: [['45e4708e-d862-4111-ab3a-dd8cd03913e1', 'c2cc9b6e-9458-4c7d-93cc-f02b81b0594f']] },
   zendesk: { variables: { WEBHOOK_SECRET: GOLDEN_SECRET } },
   'zoho-crm': {},
   zoom: { answersSay: [['q6gBJVO5TzexKYTb_I2rpg', 'AAAAAABBBB']] },
