@@ -7,8 +7,8 @@ import type { CallDependencies } from './dependencies.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess } from './request.ts'
 
-/** Fields of a token response that are no secrets, though their names say token. */
-const PUBLIC_TOKEN_FIELDS: ReadonlySet<string> = new Set(['token_type', 'token_url', 'token_endpoint'])
+/** Names of fields of a token response that are about a token and no secrets: its kind, its end, an address. */
+const PUBLIC_TOKEN_FIELD = /(?:type|url|endpoint|expir\w*|lifetime|ttl)$/i
 
 /** Long texts without blanks are treated as tokens: signatures, sessions, results of action steps. Addresses and UUIDs are none. */
 const TOKEN = /^(?!https?:|urn:|[^@\s]+@|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$)\S{16,}$/i
@@ -164,7 +164,7 @@ function tokenTexts(value: Json, sent: ReadonlySet<string>): string[] {
   return Object.entries(value).flatMap(([name, item]) => {
     // `token` is the response as a whole in `{oauth: {token}}`.
     const isContainer = name === 'token' && isJsonObject(item)
-    const isSecret = !isContainer && !PUBLIC_TOKEN_FIELDS.has(name) && (sent.has(name) || isSecretName(name))
+    const isSecret = !isContainer && !PUBLIC_TOKEN_FIELD.test(name) && (sent.has(name) || isSecretName(name))
     return isSecret ? textsIn(item) : tokenTexts(item, sent)
   })
 }

@@ -14,7 +14,7 @@ import { runStepsOf, stepRunOf, withResults } from './run-steps.ts'
 import type { ObjectNode } from './schema-node.ts'
 import { isWrite, stepWrites } from './steps.ts'
 
-type Path = readonly string[]
+type FieldPath = readonly string[]
 
 /** What a body makes a mapping send that writes; `undefined`: its expressions fail. */
 type Writes = JsonObject | undefined
@@ -40,7 +40,7 @@ export async function assertCleared(
   if (cleared.length === 0) return
   const writesOf = (of: JsonObject) => findWrites(deps, target, request, prepared, of)
   const writes = await writesOf(root)
-  const lost: Path[] = []
+  const lost: FieldPath[] = []
   for (const path of cleared) if (!(await hasEffect(writesOf, writes, root, path))) lost.push(path)
   if (lost.length === 0) return
   const description = 'has no effect: the mapping of this integration cannot clear it'
@@ -48,7 +48,7 @@ export async function assertCleared(
 }
 
 /** Paths of the empty values of a body. Lists and references are values as a whole. */
-function listCleared({ properties }: ObjectNode, value: JsonObject, path: Path): readonly Path[] {
+function listCleared({ properties }: ObjectNode, value: JsonObject, path: FieldPath): readonly FieldPath[] {
   return Object.entries(value).flatMap(([name, item]) => {
     const at = [...path, name]
     if (isEmpty(item)) return [at]
@@ -69,7 +69,7 @@ async function hasEffect(
   writesOf: (root: JsonObject) => Promise<Writes>,
   writes: Writes,
   root: JsonObject,
-  path: Path,
+  path: FieldPath,
 ): Promise<boolean> {
   if (writes === undefined) return true
   if (Object.keys(writes).length === 0) return false
@@ -87,12 +87,12 @@ function isKept(value: Json, base: Json | undefined, whole: Json | undefined): b
   return Object.entries(value).some(([key, item]) => isKept(item, below[key], whole[key]))
 }
 
-function without(root: JsonObject, [name = '', ...rest]: Path): JsonObject {
+function without(root: JsonObject, [name = '', ...rest]: FieldPath): JsonObject {
   const { [name]: value = null, ...others } = root
   return rest.length > 0 && isJsonObject(value) ? { ...others, [name]: without(value, rest) } : others
 }
 
-function only(root: JsonObject, [name = '', ...rest]: Path): JsonObject {
+function only(root: JsonObject, [name = '', ...rest]: FieldPath): JsonObject {
   const value = root[name] ?? null
   return { [name]: rest.length > 0 && isJsonObject(value) ? only(value, rest) : value }
 }

@@ -165,6 +165,7 @@ describe('a secret is masked wherever a template puts it', () => {
     instance_url: 'https://acme.example/base/',
     api_version: 'v1',
     expires_in: 7200,
+    x_refresh_token_expires_in: 8726400,
     token_type: 'Bearer',
   }
 
@@ -173,6 +174,7 @@ describe('a secret is masked wherever a template puts it', () => {
     ['a version', { path: '/{{oauth.token.api_version}}/{{oauth.token.expires_in}}' }, '/v1/7200'],
     ['an id', { path: '/{{oauth.token.tenant.id}}' }, '/42'],
     ['a name', { path: '/{{oauth.token.token_type}}' }, '/Bearer'],
+    ['the end of a token', { path: '/{{oauth.token.x_refresh_token_expires_in}}' }, '/8726400'],
     ['the token', { path: '/{{oauth.token.access_token}}' }, '/***'],
     ['another token', { path: '/{{oauth.token.id_token}}' }, '/***'],
     ['a key', { path: '/{{oauth.token.tenant.api_key}}' }, '/***'],
