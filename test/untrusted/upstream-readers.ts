@@ -294,7 +294,11 @@ const TOKENS: readonly Reader[] = [
   },
   {
     name: 'redirect of a consent',
-    covers: ['formats/credential/redirect.ts#readRedirect', 'formats/credential/redirect.ts#readRedirectContext'],
+    covers: [
+      'formats/credential/redirect.ts#readRedirect',
+      'formats/credential/redirect.ts#readRedirectContext',
+      'formats/credential/redirect.ts#readRedirectError',
+    ],
     lengthMax: 64 * KIB,
     read: (input) => {
       const params = Object.fromEntries(new URLSearchParams(input))
