@@ -25,7 +25,10 @@ describe('a time that somebody else wrote, read in a zone with summer time', () 
     expect(new Date(parseTime(text)).toISOString()).toBe(expected)
   })
 
-  it.each(['', 'tomorrow', '2026-13-01T00:00:00', 'Z', `2026-07-01T10:00:00Z${' '.repeat(128)}`])('%j is none', (text) => {
-    expect(parseTime(text)).toBeNaN()
-  })
+  it.each(['', 'tomorrow', '2026-13-01T00:00:00', 'Z', `2026-07-01T10:00:00Z${' '.repeat(128)}`])(
+    '%j is none',
+    (text) => {
+      expect(parseTime(text)).toBeNaN()
+    },
+  )
 })
