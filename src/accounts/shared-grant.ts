@@ -20,6 +20,7 @@ export async function isGrantShared(
   const { externalId } = account
   if (externalId === null) return false
   const client = clientOf(account, definition)
+  if (client === undefined) return false
   const others = await listAccountsByExternalId(tx, { ...account, externalId }, COMPARED_MAX)
   if (others.length === COMPARED_MAX) return true
   for (const other of others) {

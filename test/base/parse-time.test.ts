@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseTime } from '../../src/base/index.ts'
 
-describe('a time that somebody else wrote, read in a zone with summer time', () => {
+describe('a time from elsewhere, read in a zone with summer time', () => {
   it('runs in such a zone', () => {
     expect(new Date('2026-07-01T00:00:00Z').getTimezoneOffset()).toBe(-120)
   })
