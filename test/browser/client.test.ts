@@ -278,6 +278,21 @@ describe.concurrent('the connect client in a frame', () => {
     await closeContext(application.context())
   })
 
+  it('asks once more when the customer closes the dialog during a poll', async () => {
+    const session = page.session()
+    const application = await openHost({ token: session.token, mode: 'iframe' })
+    await application.click('#connect')
+    await frameOf(application)
+    const held = session.holdNext()
+    await application.evaluate(() => window.dispatchEvent(new Event('focus')))
+    const release = await held
+    await application.getByRole('button', { name: 'Close' }).click()
+    session.answer(200, COMPLETED)
+    release()
+    expect((await settled(application)).result).toEqual(COMPLETED)
+    await closeContext(application.context())
+  })
+
   it('goes into a container of the application without a dialog', async () => {
     const session = page.session()
     const application = await openHost({ token: session.token, mode: 'iframe', inline: true })

@@ -10,6 +10,8 @@ export interface ScriptedSession {
   readonly token: string
   /** What `POST /connect/status` answers from now on; before, that the session is opened. */
   answer(status: number, body: unknown): void
+  /** Holds the next status request with the answer of its arrival; resolves, once it has come, with what releases it. */
+  holdNext(): Promise<() => void>
   /** Bodies of `POST /connect`. */
   readonly opened: readonly URLSearchParams[]
   /** Number of status requests. */
@@ -22,8 +24,16 @@ export interface ScriptedPage extends Peer {
   session(id?: string): ScriptedSession
 }
 
+interface Scripted {
+  reply: Reply
+  polls: number
+  readonly opened: URLSearchParams[]
+  /** Takes what releases the next status request. */
+  hold: ((release: () => void) => void) | undefined
+}
+
 export async function startScriptedPage(): Promise<ScriptedPage> {
-  const sessions = new Map<string, { reply: Reply; polls: number; opened: URLSearchParams[] }>()
+  const sessions = new Map<string, Scripted>()
   const peer = await listen(async (request, response) => {
     const path = (request.url ?? '').replace(/\?.*/, '')
     const cors = {
@@ -38,6 +48,9 @@ export async function startScriptedPage(): Promise<ScriptedPage> {
       const session = sessions.get(request.headers.authorization?.replace('Bearer ', '') ?? '')
       if (session !== undefined) session.polls += 1
       const reply = session?.reply ?? jsonReply(401, { error: { code: 'invalid_token' } })
+      const hold = session?.hold
+      if (session !== undefined) session.hold = undefined
+      if (hold !== undefined) await new Promise<void>(hold)
       send(response, { ...reply, headers: { ...reply.headers, ...cors } })
     } else if (path === '/connect') {
       const form = new URLSearchParams(await readBody(request))
@@ -49,7 +62,7 @@ export async function startScriptedPage(): Promise<ScriptedPage> {
     ...peer,
     session(id = randomUUID()) {
       const token = `lnk_${id}_${randomBytes(12).toString('hex')}`
-      const session = { reply: jsonReply(200, { status: 'opened' }), polls: 0, opened: [] }
+      const session: Scripted = { reply: jsonReply(200, { status: 'opened' }), polls: 0, opened: [], hold: undefined }
       sessions.set(token, session)
       return {
         token,
@@ -58,6 +71,10 @@ export async function startScriptedPage(): Promise<ScriptedPage> {
         answer: (status, body) => {
           session.reply = jsonReply(status, body)
         },
+        holdNext: () =>
+          new Promise((arrived) => {
+            session.hold = arrived
+          }),
       }
     },
   }
