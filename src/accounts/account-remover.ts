@@ -212,9 +212,10 @@ export class AccountRemover {
     if (keepsGrant || (await isGrantShared(definitions, database.pool, account, definition))) return NOTHING_LEFT
     const result = await revokeAuthorization(this.#deps, resolved)
     // A rejected grant is none any more.
-    if (result?.kind !== 'transient' && result?.kind !== 'client_refused') return NOTHING_LEFT
-    const failures = [{ of: 'grant', cause: result.kind, message: result.message } as const]
-    return result.kind === 'transient'
+    if (result === undefined || result.kind === 'revoked' || result.kind === 'grant_refused') return NOTHING_LEFT
+    const cause = result.kind === 'client_refused' ? 'client_refused' : 'transient'
+    const failures = [{ of: 'grant', cause, message: result.message } as const]
+    return cause === 'transient'
       ? { open: failures, rejected: [], retryAfterMs: (result.retryAfterSeconds ?? 0) * 1_000 }
       : { open: [], rejected: failures, retryAfterMs: 0 }
   }

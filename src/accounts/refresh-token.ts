@@ -248,6 +248,9 @@ async function storeToken(
   )
 }
 
+/** Failures in a row, about an hour of the back-off, until an error of unclear cause counts as a refused grant. */
+const UNCLEAR_FAILURES_MAX = 16
+
 /**
  * Stores the error for callers during the back-off, and throws it. Under a lost lease nothing is stored or thrown: the token
  * that was rejected is no longer the account's.
@@ -256,8 +259,9 @@ async function recordErrorAndThrow(
   { database, random }: RefreshDependencies,
   { account, token }: ResolvedAccount,
   lease: Lease<TokenRefresh>,
-  given: TokenError,
+  said: TokenError,
 ): Promise<undefined> {
+  const given = withHistory(said, lease.failures + 1)
   const lostSince = given.kind === 'grant_refused' && token?.refreshToken !== undefined ? lease.interruptedAt : null
   const error = lostSince === null ? given : { ...given, message: describeLoss(given.message, lostSince) }
   const retryDelayMs = tokenRetryDelayMs(error, lease.failures + 1, random)
@@ -272,6 +276,12 @@ async function recordErrorAndThrow(
   })
   if (isLeaseHeld) throw failure
   return undefined
+}
+
+/** An error of unclear cause that has lasted is the account's: what else could end it is a new consent. */
+function withHistory(error: TokenError, failures: number): TokenError {
+  if (error.kind !== 'unclear' || failures < UNCLEAR_FAILURES_MAX) return error
+  return { ...error, kind: 'grant_refused', message: `${error.message}; ${failures} requests in a row failed` }
 }
 
 function describeLoss(message: string, since: Date): string {

@@ -109,6 +109,7 @@ export type StoredTokenError = Pick<TokenError, 'kind' | 'message'>
 /** Back-off between token requests. A rejected grant or client needs a person to act, so its delays are longer. */
 const RETRY_BACKOFFS: Readonly<Record<TokenError['kind'], BackoffPolicy>> = {
   transient: { baseMs: 5_000, factor: 2, maxMs: 600_000, jitterFloor: 0.5 },
+  unclear: { baseMs: 5_000, factor: 2, maxMs: 600_000, jitterFloor: 0.5 },
   client_refused: { baseMs: 30_000, factor: 2, maxMs: 3_600_000, jitterFloor: 0.5 },
   grant_refused: { baseMs: 60_000, factor: 2, maxMs: 3_600_000, jitterFloor: 0.5 },
 }
@@ -125,7 +126,7 @@ export function tokenErrorJson({ kind, message }: TokenError): JsonObject {
 
 /** Reads what `tokenErrorJson` wrote. */
 export function parseTokenError({ kind, message }: JsonObject): StoredTokenError {
-  const known = kind === 'grant_refused' || kind === 'client_refused' ? kind : 'transient'
+  const known = kind === 'grant_refused' || kind === 'client_refused' || kind === 'unclear' ? kind : 'transient'
   return { kind: known, message: String(message) }
 }
 
@@ -146,6 +147,7 @@ export function tokenFailure({ kind, message }: StoredTokenError, accountId: str
       return new Failure('TOKEN_REQUEST_FAILED', text, details)
     }
     case 'transient':
+    case 'unclear':
       return new Failure(
         'TOKEN_REQUEST_FAILED',
         `the request for a token failed (${message}): try again later`,

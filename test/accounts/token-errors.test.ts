@@ -11,16 +11,27 @@ const CONSENT = { access_token: 'first-token', refresh_token: 'first-refresh', e
 const html = (status: number): TokenServerAnswer => ({ status, text: '<html>Sorry</html>' })
 const code = (error: string, status = 400) => errorResponse(status, { error })
 
+const refused = (error: string, error_description: string, status = 400) =>
+  errorResponse(status, { error, error_description })
+const facebook = (error: JsonObject) => errorResponse(400, { error: { type: 'OAuthException', ...error } })
+
 /** What an answer is, and what becomes of the account: whose matter it is and what its callers get. */
-const MATRIX: readonly [what: string, answer: TokenServerAnswer, verdict: 'account' | 'integration' | 'nobody'][] = [
+const MATRIX: readonly [what: string, answer: TokenServerAnswer, verdict: keyof typeof EXPECTED][] = [
   ['a grant that is revoked', code('invalid_grant'), 'account'],
   ['a consent that is missing', code('consent_required'), 'account'],
   ['a customer who is asked for', code('interaction_required'), 'account'],
   ['access that is denied', code('access_denied', 403), 'account'],
   ['an error in a success', code('bad_refresh_token', 200), 'account'],
   ['an error as a form', { status: 400, text: 'error=invalid_grant&error_description=gone' }, 'account'],
-  ['an error of a kind of its own', code('token_is_weird'), 'account'],
-  ['an error without a code', errorResponse(400, { message: 'no' }), 'account'],
+  ['an unknown code that names the token', code('token_is_weird'), 'account'],
+  ['a text that names the token', errorResponse(400, { message: 'Invalid refresh token' }), 'account'],
+  ['a refresh token that is invalid', refused('invalid_request', 'the refresh token is invalid'), 'account'],
+  ['the same as 401', refused('invalid_request', 'The refresh token is invalid.', 401), 'account'],
+  ['the same as a success', refused('invalid_request', 'The refresh token is invalid.', 200), 'account'],
+  ['a token that ended', refused('bad_request', 'Token has been expired or revoked.'), 'account'],
+  ['a revoked token', { status: 200, text: '{"ok":false,"error":"token_revoked"}' }, 'account'],
+  ['an account that was closed', { status: 200, text: '{"ok":false,"error":"account_inactive"}' }, 'account'],
+  ['a session that ended', facebook({ code: 190, message: 'Session has expired on Friday' }), 'account'],
   ['an error as an object', errorResponse(400, { error: { code: 'invalid_grant', message: 'no' } }), 'account'],
   ['an unknown client', code('invalid_client', 401), 'integration'],
   ['an unknown client in a success', code('incorrect_client_credentials', 200), 'integration'],
@@ -35,7 +46,19 @@ const MATRIX: readonly [what: string, answer: TokenServerAnswer, verdict: 'accou
   ],
   ['a success without a token', errorResponse(200, { token: 'x' }), 'integration'],
   ['an address that is not allowed', new Failure('EGRESS_BLOCKED', 'not there'), 'integration'],
+  ['a client of another name', { status: 200, text: '{"ok":false,"error":"bad_client_secret"}' }, 'integration'],
+  ['a parameter that lacks', refused('invalid_request', 'Missing parameter: redirect_uri'), 'integration'],
   ['a server that is down', html(503), 'nobody'],
+  ['a server that fails in a success', { status: 200, text: '{"ok":false,"error":"internal_error"}' }, 'nobody'],
+  ['a fatal error in a success', { status: 200, text: '{"ok":false,"error":"fatal_error"}' }, 'nobody'],
+  ['a limit in a success', { status: 200, text: '{"ok":false,"error":"ratelimited"}' }, 'nobody'],
+  ['a service that is away', { status: 200, text: '{"ok":false,"error":"service_unavailable"}' }, 'nobody'],
+  ['an error that says it is transient', facebook({ code: 2, is_transient: true }), 'nobody'],
+  ['a limit as 403', code('rate_limit_exceeded', 403), 'nobody'],
+  ['a limit in words', errorResponse(403, { message: 'Rate limit exceeded' }), 'nobody'],
+  ['a request to come back', refused('invalid_request', 'Please try again later'), 'nobody'],
+  ['an error without a code', errorResponse(400, { message: 'no' }), 'unclear'],
+  ['an error of a kind of its own', code('odd_things_happened'), 'unclear'],
   ['a server that failed, whatever it says', code('invalid_grant', 500), 'nobody'],
   ['a server that says it is busy', code('temporarily_unavailable'), 'nobody'],
   ['a server that asks to wait', errorResponse(429, { error: 'slow' }), 'nobody'],
@@ -51,6 +74,7 @@ const EXPECTED = {
   account: { status: 'needs_reauth', reason: 'CREDENTIALS_INVALID', kind: 'grant_refused', pauseMs: 60_000 },
   integration: { status: 'active', reason: 'TOKEN_REQUEST_FAILED', kind: 'client_refused', pauseMs: 30_000 },
   nobody: { status: 'active', reason: 'TOKEN_REQUEST_FAILED', kind: 'transient', pauseMs: 5_000 },
+  unclear: { status: 'active', reason: 'TOKEN_REQUEST_FAILED', kind: 'unclear', pauseMs: 5_000 },
 } as const
 
 describe('what a refresh is answered', () => {
@@ -98,6 +122,24 @@ describe('a token error', () => {
       expect(lastError).not.toContain(secret)
       expect(JSON.stringify(await tokenRow(id))).not.toContain(secret)
     }
+  })
+
+  it("becomes the account's when its cause stays unclear", async () => {
+    const id = await addConsent(CONSENT)
+    pass(HOUR)
+    for (let failures = 1; failures <= 16; failures += 1) {
+      expect(await statusOf(id)).toMatchObject({ status: 'active' })
+      server.answer(errorResponse(400, { message: 'no' }))
+      await process()
+        .load(id)
+        .catch(() => undefined)
+      expect(await tokenRow(id)).toMatchObject({ failures })
+      await alterToken(id, `retry_at = now() - interval '1 second'`)
+    }
+    expect(await statusOf(id)).toMatchObject({
+      status: 'needs_reauth',
+      lastError: expect.stringContaining('no; 16 requests in a row failed'),
+    })
   })
 
   it('waits as long as the server asks to', async () => {

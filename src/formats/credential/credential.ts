@@ -80,9 +80,10 @@ export type TokenResult = { readonly kind: 'granted'; readonly token: TokenSet }
 export interface TokenError {
   /**
    * `grant_refused`: the account's credentials or consent are invalid. `client_refused`: the integration's client or its
-   * settings are wrong. `transient`: retry later.
+   * settings are wrong. `transient`: retry later. `unclear`: the response says nothing about its cause; like `transient`, until
+   * it has lasted.
    */
-  readonly kind: 'grant_refused' | 'client_refused' | 'transient'
+  readonly kind: 'grant_refused' | 'client_refused' | 'transient' | 'unclear'
   /** For people; may quote the request, so that secrets must be redacted before it is shown. */
   readonly message: string
   /** The server's `Retry-After`. */

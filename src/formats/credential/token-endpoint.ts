@@ -5,7 +5,8 @@ import type { RequestDefinition } from '../request-keys.ts'
 import { compileClientAuthentication } from './client-authentication.ts'
 import type { TokenContext, TokenResponse, TokenResult, TokenSet } from './credential.ts'
 import { type ExtendSettings, type OAuth2Settings, TOKEN_PARAMETERS } from './oauth2-keys.ts'
-import { type ClientOwner, readTokenResponse, tokenPaths } from './token-response.ts'
+import { readTokenResponse, tokenPaths } from './token-response.ts'
+import type { ClientOwner } from './token-verdict.ts'
 
 /** One kind of request to the authorisation server: token, refresh or revocation. */
 export interface EndpointSettings {

@@ -9,36 +9,10 @@ import {
   parseTime,
   toDouble,
 } from '../../base/index.ts'
-import { isTransientStatus, parseRetryAfter } from '../../egress/index.ts'
+import { parseRetryAfter } from '../../egress/index.ts'
 import type { TokenError, TokenResponse, TokenResult, TokenSet } from './credential.ts'
 import type { Field } from './fields.ts'
-
-/** Whose client credentials a token request carries, and therefore whose error "unknown client" is. */
-export type ClientOwner = 'account' | 'integration'
-
-type TokenErrorKind = TokenError['kind']
-
-/** Error codes of RFC 6749 §4.1.2.1 and §5.2, of OpenID Connect, and of well-known servers. */
-const ERROR_KINDS: Readonly<Record<string, TokenErrorKind>> = {
-  invalid_grant: 'grant_refused',
-  access_denied: 'grant_refused',
-  unauthorized_client: 'grant_refused',
-  consent_required: 'grant_refused',
-  interaction_required: 'grant_refused',
-  login_required: 'grant_refused',
-  invalid_client: 'client_refused',
-  incorrect_client_credentials: 'client_refused',
-  invalid_request: 'client_refused',
-  invalid_scope: 'client_refused',
-  unsupported_grant_type: 'client_refused',
-  temporarily_unavailable: 'transient',
-  server_error: 'transient',
-  slow_down: 'transient',
-}
-
-/** Codes about the client; they are errors of the account where the client is the account's own. */
-const CLIENT_ERROR_CODES: ReadonlySet<string> = new Set(['invalid_client', 'incorrect_client_credentials'])
-const GRANT_ERROR_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 422])
+import { type ClientOwner, type TokenVerdict, tokenVerdict } from './token-verdict.ts'
 
 const CODE_PATHS = ['error', 'error.code', 'error.type', 'oauth_problem'].map(parseDotPath)
 const MESSAGE_PATHS = [
@@ -71,14 +45,14 @@ export function isTokenError({ status, body }: TokenResponse): boolean {
 /** Classifies a response without a token. @param response as `parseLooseBody` returns it */
 export function tokenErrorFrom(response: TokenResponse, clientOwner: ClientOwner, now: Date): TokenError {
   return {
-    kind: rejectedKind(response, clientOwner) ?? kindOf(response, errorCodeOf(response.body), clientOwner),
+    kind: rejectedKind(response, clientOwner) ?? verdictOf(response, clientOwner),
     message: messageOf(response),
     retryAfterSeconds: retryAfterOf(response, now),
   }
 }
 
 /** The verdict on a success response that is an error all the same: in the words of the definition, or by a text in its body. */
-function rejectedKind(response: TokenResponse, clientOwner: ClientOwner): TokenErrorKind | undefined {
+function rejectedKind(response: TokenResponse, clientOwner: ClientOwner): TokenVerdict | undefined {
   const { status, body, rejection } = response
   if (status >= 400) return undefined
   if (rejection?.isTransient) return 'transient'
@@ -87,21 +61,12 @@ function rejectedKind(response: TokenResponse, clientOwner: ClientOwner): TokenE
   return isSaid && status < 300 && clientOwner === 'account' ? 'grant_refused' : undefined
 }
 
-function saidIn(body: Json): string | undefined {
-  return MESSAGE_PATHS.map((path) => getAtPath(body, path)).find(isText)
+function verdictOf({ status, body }: TokenResponse, clientOwner: ClientOwner): TokenVerdict {
+  return tokenVerdict({ status, body, code: errorCodeOf(body), text: saidIn(body), clientOwner })
 }
 
-function kindOf({ status, body }: TokenResponse, code: string | undefined, clientOwner: ClientOwner): TokenErrorKind {
-  if (isTransientStatus(status)) return 'transient'
-  if (code !== undefined && clientOwner === 'account' && CLIENT_ERROR_CODES.has(code)) return 'grant_refused'
-  const known = code === undefined ? undefined : ERROR_KINDS[code]
-  if (known !== undefined) return known
-  if (status >= 300 && status < 400) return 'client_refused'
-  // An HTML page does not come from the token endpoint but from a firewall, a gateway or a maintenance page.
-  if (!isJsonObject(body) && (clientOwner === 'integration' || isMarkup(body))) return 'transient'
-  if (code !== undefined) return 'grant_refused'
-  if (status === 401 && clientOwner === 'integration') return 'client_refused'
-  return GRANT_ERROR_STATUSES.has(status) ? 'grant_refused' : 'client_refused'
+function saidIn(body: Json): string | undefined {
+  return MESSAGE_PATHS.map((path) => getAtPath(body, path)).find(isText)
 }
 
 function messageOf({ status, body, rejection }: TokenResponse): string {
@@ -142,10 +107,6 @@ function parseText(text: string): Json {
 
 function formFields(text: string): JsonObject {
   return Object.fromEntries(new URLSearchParams(text))
-}
-
-function isMarkup(body: Json): boolean {
-  return typeof body === 'string' && body.startsWith('<')
 }
 
 function isText(value: Json | undefined): value is string {
