@@ -1,7 +1,7 @@
 import {
   type BackoffPolicy,
-  backoffMs,
   Failure,
+  hintedWaitMs,
   isTransient,
   type JsonObject,
   type Random,
@@ -116,7 +116,7 @@ const RETRY_BACKOFFS: Readonly<Record<TokenError['kind'], BackoffPolicy>> = {
 
 /** Delay before the next token request, at least the server's `Retry-After`. @param failures in a row, this one included */
 export function tokenRetryDelayMs(error: TokenError, failures: number, random: Random): number {
-  return Math.max((error.retryAfterSeconds ?? 0) * 1_000, backoffMs(RETRY_BACKOFFS[error.kind], failures, random))
+  return hintedWaitMs(RETRY_BACKOFFS[error.kind], failures, (error.retryAfterSeconds ?? 0) * 1_000, random)
 }
 
 /** The part of an error that is stored. */

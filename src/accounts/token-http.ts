@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type Clock, Failure, wholeSeconds } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
-import { type EgressRequest, type EgressResponse, type HttpClient, parseRetryAfter } from '../egress/index.ts'
+import { type EgressRequest, type EgressResponse, type HttpClient, retryAfterSeconds } from '../egress/index.ts'
 import { blockHost, type HostRate, reserveHostTurn, type TokenHost } from './sql/token-host.ts'
 
 /** Requests of one environment to one host per second, by all processes together: 10 000 accounts take less than a refresh margin. */
@@ -147,7 +147,7 @@ class HostState {
 
 function blockOf({ status, headers }: EgressResponse, now: Date): number {
   if (status !== TOO_MANY_REQUESTS && status !== UNAVAILABLE) return 0
-  const seconds = parseRetryAfter(headers['retry-after'], now)
+  const seconds = retryAfterSeconds(headers, now)
   if (seconds !== undefined) return seconds * 1_000
   return status === TOO_MANY_REQUESTS ? DEFAULT_BLOCK_MS : 0
 }

@@ -20,6 +20,27 @@ export function backoffMs(policy: BackoffPolicy, attempt: number, random: Random
   return ceiling * (policy.jitterFloor + (1 - policy.jitterFloor) * random())
 }
 
+/**
+ * The wait before the next attempt in milliseconds: what the other side asked for, and at least the backoff, which grows with every
+ * attempt in a row. So whatever is asked for, the other side gets a bounded number of requests.
+ *
+ * @param attempt attempts made so far, from 1
+ * @param hintMs what the other side asked for; one that is not above 0 and finite is none
+ */
+export function hintedWaitMs(
+  policy: BackoffPolicy,
+  attempt: number,
+  hintMs: number | undefined,
+  random: Random,
+): number {
+  return Math.max(validHintMs(hintMs) ?? 0, backoffMs(policy, attempt, random))
+}
+
+/** A wait that somebody asked for, if it is one: above 0, and finite. */
+export function validHintMs(hintMs: number | undefined): number | undefined {
+  return hintMs !== undefined && hintMs > 0 && Number.isFinite(hintMs) ? hintMs : undefined
+}
+
 /** Delays that are listed one by one; the last one is repeated. */
 export interface RetrySchedule {
   readonly delaysMs: readonly number[]

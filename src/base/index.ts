@@ -4,7 +4,15 @@
  * Nothing here knows the product's nouns, opens a socket or keeps state beyond the queue of the event loop.
  */
 
-export { type BackoffPolicy, backoffMs, type Random, type RetrySchedule, retryDelayMs } from './backoff.ts'
+export {
+  type BackoffPolicy,
+  backoffMs,
+  hintedWaitMs,
+  type Random,
+  type RetrySchedule,
+  retryDelayMs,
+  validHintMs,
+} from './backoff.ts'
 export { type Clock, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock, wholeSeconds, withTimeout } from './clock.ts'
 export { ACCEPTED_ENCODINGS, codingOf, decompress } from './compression.ts'
 export { type DotPath, formatDotPath, getAtPath, parseDotPath, tryParseDotPath } from './dot-path.ts'

@@ -8,7 +8,7 @@ export function isTransientStatus(status: number): boolean {
   return status >= 500 || TRANSIENT_CLIENT_ERRORS.has(status)
 }
 
-/** Upper bound of a wait; a larger number is a wrong unit. */
+/** Upper bound of a wait in seconds; a longer one is a wrong unit or a wrong clock. */
 const RETRY_AFTER_SECONDS_MAX = 24 * 3600
 
 /** Numbers from here on are Unix times, in seconds or milliseconds. */
@@ -21,11 +21,14 @@ const DECIMAL = /^[+-]?\d+(?:\.\d+)?$/
  * Seconds to wait, from a `Retry-After` value (RFC 9110 §10.2.3) or the result of an expression about one.
  *
  * Seconds, also with decimals; an HTTP date, relative to `now`; or a Unix time, recognised by its magnitude, because the
- * header is relative at some providers and absolute at others. A time in the past is 0, anything else `undefined`.
+ * header is relative at some providers and absolute at others. `undefined` for anything else, and for a wait that is not above 0,
+ * such as a time in the past: that is no hint, and the caller waits as without one.
+ *
+ * @param now the time on the clock of the server that sent the value: `answeredAt`
  */
 export function parseRetryAfter(value: unknown, now: Date): number | undefined {
   const number = typeof value === 'string' && DECIMAL.test(value.trim()) ? Number(value) : toDouble(value)
-  if (typeof number === 'number') return Number.isFinite(number) ? bounded(secondsFromNumber(number, now)) : undefined
+  if (typeof number === 'number') return bounded(secondsFromNumber(number, now))
   if (typeof value !== 'string' || value.trim() === '') return undefined
   const date = parseTime(value)
   return Number.isNaN(date) ? undefined : bounded((date - now.getTime()) / 1000)
@@ -36,6 +39,20 @@ function secondsFromNumber(number: number, now: Date): number {
   return number >= EPOCH_SECONDS_MIN ? number - now.getTime() / 1000 : number
 }
 
-function bounded(seconds: number): number {
-  return Math.min(RETRY_AFTER_SECONDS_MAX, Math.max(0, seconds))
+function bounded(seconds: number): number | undefined {
+  return seconds > 0 ? Math.min(RETRY_AFTER_SECONDS_MAX, seconds) : undefined
+}
+
+/** A server clock that differs from ours by more is not believed. */
+const CLOCK_SKEW_MS_MAX = 24 * 3_600_000
+
+/** When a response was sent, on the clock of its server (`Date`, RFC 9110 §6.6.1); our own time where it says nothing credible. */
+export function answeredAt({ date }: Readonly<Record<string, string>>, now: Date): Date {
+  const ms = date === undefined ? Number.NaN : parseTime(date)
+  return Math.abs(ms - now.getTime()) <= CLOCK_SKEW_MS_MAX ? new Date(ms) : now
+}
+
+/** Seconds that the `Retry-After` of a response asks to wait, its times read against the clock of its server. */
+export function retryAfterSeconds(headers: Readonly<Record<string, string>>, now: Date): number | undefined {
+  return parseRetryAfter(headers['retry-after'], answeredAt(headers, now))
 }

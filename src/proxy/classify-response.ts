@@ -1,13 +1,12 @@
 import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, toDouble } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
-import { isTransientStatus } from '../egress/index.ts'
+import { answeredAt, isTransientStatus, parseRetryAfter, retryAfterSeconds } from '../egress/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
 import type { AttemptResult, ClassifiedResponse, ErrorAction, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import { detectRateLimit, rateLimitedOutcome, readRateLimit } from './rate-limit-headers.ts'
 import { redactOutcome, redactRateLimit } from './redaction.ts'
-import { retryAfterHeaderSeconds } from './retry.ts'
 import { type ExpressionDependencies, evaluateSetting, responseInput } from './setting-expression.ts'
 
 /**
@@ -25,7 +24,7 @@ import { type ExpressionDependencies, evaluateSetting, responseInput } from './s
  * @throws Failure EXPRESSION_FAILED
  */
 export async function classifyResponse(
-  deps: ExpressionDependencies & Pick<CallDependencies, 'clock' | 'redaction' | 'requestLine'>,
+  deps: ClassifierDependencies & Pick<CallDependencies, 'redaction' | 'requestLine'>,
   method: MethodPlan,
   response: DecodedResponse,
   url: string,
@@ -51,10 +50,12 @@ export async function classifyResponse(
           request: deps.requestLine.masked(deps.redaction),
           ...logIdOf(deps),
         },
-        retryAfterSeconds: classified.retryAfterSeconds ?? retryAfterHeaderSeconds(deps.clock, response),
+        retryAfterSeconds: classified.retryAfterSeconds ?? retryAfterSeconds(response.headers, deps.clock.now()),
       }
   }
 }
+
+type ClassifierDependencies = ExpressionDependencies & Pick<CallDependencies, 'clock'>
 
 /** The entry of the last request, where requests are logged. */
 export function logIdOf({ requestLine: { logId } }: Pick<CallDependencies, 'requestLine'>): {
@@ -102,7 +103,7 @@ const MESSAGE_PATHS = [
  * @throws Failure EXPRESSION_FAILED
  */
 async function classifyError(
-  deps: ExpressionDependencies,
+  deps: ClassifierDependencies,
   { errorExpression }: Pick<MethodPlan, 'errorExpression'>,
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,
@@ -111,14 +112,16 @@ async function classifyError(
     errorExpression === undefined
       ? undefined
       : await evaluateSetting(deps, 'error_expression', errorExpression, responseInput(response))
+  const now = answeredAt(response.headers, deps.clock.now())
   if (!isJsonObject(computed) && !isTruthy(computed)) {
     if (response.status < 400) return { kind: 'success', response }
-    return toErrorClassification(response, {}, rateLimit, errorExpression !== undefined)
+    return toErrorClassification(now, response, {}, rateLimit, errorExpression !== undefined)
   }
-  return classifyNormalized(response, isJsonObject(computed) ? computed : { message: computed ?? null }, rateLimit)
+  return classifyNormalized(now, response, isJsonObject(computed) ? computed : { message: computed ?? null }, rateLimit)
 }
 
 function classifyNormalized(
+  now: Date,
   response: DecodedResponse,
   computed: JsonObject,
   rateLimit: RateLimitInfo | undefined,
@@ -126,7 +129,7 @@ function classifyNormalized(
   const status = errorStatus(computed.status, response.status)
   if (status < 400 && computed.action === undefined)
     return { kind: 'success', response: normalizedResponse(response, computed, status) }
-  return toErrorClassification({ ...response, status }, computed, rateLimit)
+  return toErrorClassification(now, { ...response, status }, computed, rateLimit)
 }
 
 function normalizedResponse(response: DecodedResponse, computed: JsonObject, status: number): DecodedResponse {
@@ -134,14 +137,15 @@ function normalizedResponse(response: DecodedResponse, computed: JsonObject, sta
   return { status, headers: { ...response.headers, ...lowerCaseHeaders(computed.headers) }, body }
 }
 
+/** @param now when the response was sent */
 function toErrorClassification(
+  now: Date,
   response: DecodedResponse,
   computed: JsonObject,
   rateLimit: RateLimitInfo | undefined,
   isPassedOn = false,
 ): ErrorClassification {
-  const retryAfter = toDouble(computed.retry_after)
-  const retryAfterSeconds = typeof retryAfter === 'number' ? Math.max(0, retryAfter) : undefined
+  const retryAfterSeconds = parseRetryAfter(computed.retry_after, now)
   if (computed.action === 'rate_limited' || (computed.action === undefined && Number(computed.status) === 429))
     return { kind: 'rate_limited', retryAfterSeconds }
   const outcome: UpstreamErrorOutcome = {

@@ -1,6 +1,6 @@
 import { isJsonNumber, isJsonObject, type Json } from '../base/index.ts'
 import type { RateLimitRules } from '../definitions/index.ts'
-import { parseRetryAfter } from '../egress/index.ts'
+import { answeredAt, parseRetryAfter } from '../egress/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
@@ -47,7 +47,7 @@ async function readRetryAfter(
   rules: RateLimitRules,
   response: DecodedResponse,
 ): Promise<number | undefined> {
-  const now = deps.clock.now()
+  const now = answeredAt(response.headers, deps.clock.now())
   const computed =
     rules.retryAfter === undefined
       ? undefined

@@ -1,8 +1,7 @@
-import { backoffMs, type Clock, Failure, type FailureReason } from '../base/index.ts'
+import { Failure, type FailureReason, hintedWaitMs } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
-import { parseRetryAfter } from '../egress/index.ts'
 import type { CallContext } from './call-context.ts'
-import { type DecodedResponse, isPermanentDecodeError } from './decode-response.ts'
+import { isPermanentDecodeError } from './decode-response.ts'
 import type { ProxyDependencies } from './dependencies.ts'
 import type { AttemptResult, ClassifiedOutcome } from './outcome.ts'
 import type { CallLimits } from './request.ts'
@@ -39,8 +38,8 @@ export async function withRetries<Outcome extends ClassifiedOutcome>(
   for (let number = 1; ; number++) {
     const end = await catchRetryable(attempt)
     if (number >= attempts || !isRetryable(end) || isAborted(request.signal)) return unwrapAttempt(end)
-    const hintMs = end.kind === 'answered' ? (end.attempt.retryAfterSeconds ?? 0) * 1000 : 0
-    const waitMs = Math.max(hintMs, backoffMs({ baseMs, factor, maxMs: waitMaxMs, jitterFloor: 0 }, number, random))
+    const hintMs = end.kind === 'answered' ? (end.attempt.retryAfterSeconds ?? 0) * 1000 : undefined
+    const waitMs = hintedWaitMs({ baseMs, factor, maxMs: waitMaxMs, jitterFloor: 0 }, number, hintMs, random)
     const neededMs = isTimeout(end) ? waitMs + (request.limits?.timeoutMs ?? target.method.timeoutMs) : waitMs
     if (clock.monotonicMs() - startedMs + neededMs > elapsedMaxMs) return unwrapAttempt(end)
     await clock.sleep(waitMs, request.signal)
@@ -52,11 +51,6 @@ export async function withRetries<Outcome extends ClassifiedOutcome>(
 export function attemptsMax({ isWrite, verb, retry }: MethodPlan, limits: CallLimits | undefined): number {
   const canRepeat = !isWrite || IDEMPOTENT_VERBS.has(verb) || retry.isUnsafeAllowed
   return canRepeat ? Math.min(retry.attemptsMax, limits?.attemptsMax ?? retry.attemptsMax) : 1
-}
-
-/** The wait that an error response asks for. */
-export function retryAfterHeaderSeconds(clock: Clock, { headers }: DecodedResponse): number | undefined {
-  return parseRetryAfter(headers['retry-after'], clock.now())
 }
 
 async function catchRetryable<Outcome extends ClassifiedOutcome>(

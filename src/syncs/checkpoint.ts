@@ -17,6 +17,8 @@ export type Checkpoint = {
   readonly counts: readonly NodeCounts[]
   /** Postponements in a row for an unavailable destination. */
   readonly waits: number
+  /** Waits in a row that the third party asked for; absent: none. */
+  readonly limits?: number
 }
 
 /** Incremented when older checkpoints cannot be resumed. */

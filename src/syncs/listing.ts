@@ -1,8 +1,21 @@
-import { type BackoffPolicy, backoffMs, type Clock, type JsonObject } from '../base/index.ts'
+import {
+  type BackoffPolicy,
+  type Clock,
+  hintedWaitMs,
+  type JsonObject,
+  type Random,
+  validHintMs,
+} from '../base/index.ts'
 import type { RecordsPage } from '../proxy/index.ts'
 import type { RunOutcome } from '../runs/index.ts'
 import { Semaphore } from './async-iterators.ts'
-import { failureOutcome, type ListingError, type PageOutcome } from './page-outcome.ts'
+import {
+  failureOutcome,
+  type ListingError,
+  type PageOutcome,
+  type RateLimitWait,
+  waitedTooOften,
+} from './page-outcome.ts'
 import type { ListingRequest, PageSource } from './page-source.ts'
 
 /** What fetching pages needs. */
@@ -21,8 +34,12 @@ const INLINE_WAIT_MAX_MS = 30_000
 const INLINE_WAITS_MAX = 10
 /** A rate limit wait is shown if it ends this much later than now and than the wait shown before: a write per second waited at most. */
 const SHOWN_WAIT_MIN_MS = 1_000
-/** Backoff for rate limits without a hint how long to wait. */
-const DEFAULT_BACKOFF: BackoffPolicy = { baseMs: 1_000, factor: 2, maxMs: 60_000, jitterFloor: 0.5 }
+/** Backoff of rate limit waits in a row: the least wait from the second one on, and of the first one without a hint how long. */
+const INLINE_BACKOFF: BackoffPolicy = { baseMs: 1_000, factor: 2, maxMs: 60_000, jitterFloor: 0.5 }
+/** The same after `INLINE_WAITS_MAX` waits. */
+const POSTPONED_BACKOFF: BackoffPolicy = { baseMs: 60_000, factor: 2, maxMs: 15 * 60_000, jitterFloor: 0.5 }
+/** Waits in a row that the third party may ask for, also of a run that was postponed: the better part of a day. Then it is an error. */
+const WAITS_IN_A_ROW_MAX = 100
 
 /** A rate limit in the middle of a page: what is read of it, to be stored for another process. */
 export interface ListingWait {
@@ -37,12 +54,15 @@ export interface ListingWait {
 export class PageFetcher {
   readonly #deps: FetchDeps
   readonly #semaphore: Semaphore
+  /** Waits in a row that the third party asked for, also before the run was postponed; a page ends them. */
+  waits: number
   #notBeforeMs = 0
   /** End of the wait that was shown last. */
   #shownUntilMs = 0
 
-  constructor(deps: FetchDeps, concurrency: number) {
+  constructor(deps: FetchDeps, concurrency: number, waits = 0) {
     this.#deps = deps
+    this.waits = waits
     this.#semaphore = new Semaphore(concurrency)
   }
 
@@ -71,6 +91,18 @@ export class PageFetcher {
   }
 }
 
+/**
+ * The wait of a rate limit. The first one is as long as was asked for; from the second in a row on it is at least the backoff, so that
+ * a third party that limits gets few requests whatever it says. A limit of this service says how long, and sends nothing.
+ */
+function waitMsAfter({ afterMs, limitedBy }: RateLimitWait, waits: number, random: Random): number {
+  const hintMs = validHintMs(afterMs)
+  if (hintMs !== undefined && (waits === 1 || limitedBy === 'service')) return hintMs
+  return waits <= INLINE_WAITS_MAX
+    ? hintedWaitMs(INLINE_BACKOFF, waits, hintMs, random)
+    : hintedWaitMs(POSTPONED_BACKOFF, waits - INLINE_WAITS_MAX, hintMs, random)
+}
+
 /** Reads the pages of one listing in order, from any state. */
 export class ListingReader {
   readonly #fetcher: PageFetcher
@@ -82,10 +114,11 @@ export class ListingReader {
   #hasWaited = false
   #nextState: JsonObject | null = null
   /** Waits in a row. */
-  #waits = 0
+  #waits: number
 
   constructor(fetcher: PageFetcher, deps: FetchDeps, request: () => ListingRequest) {
     this.#fetcher = fetcher
+    this.#waits = fetcher.waits
     this.#deps = deps
     this.#request = request
   }
@@ -100,24 +133,28 @@ export class ListingReader {
     state: JsonObject | null,
     progress?: JsonObject,
   ): Promise<RecordsPage | ListingError | RunOutcome | ListingWait> {
-    for (; ; this.#waits++) {
+    for (;;) {
       const outcome = await this.#attempt(state, progress)
       if (outcome.kind === 'page') {
         this.#waits = 0
+        this.#fetcher.waits = 0
         return outcome
       }
       if (outcome.kind === 'wait' && !this.#deps.signal.aborted) {
-        const afterMs = outcome.afterMs ?? backoffMs(DEFAULT_BACKOFF, this.#waits + 1, this.#deps.random)
-        const isInline = afterMs <= INLINE_WAIT_MAX_MS && this.#waits < INLINE_WAITS_MAX
+        if (outcome.limitedBy !== 'service' && this.#waits >= WAITS_IN_A_ROW_MAX) {
+          await this.#close()
+          return waitedTooOften(this.#waits)
+        }
+        const isInlineWait = this.#waits < INLINE_WAITS_MAX
+        const afterMs = waitMsAfter(outcome, ++this.#waits, this.#deps.random)
+        if (outcome.limitedBy !== 'service') this.#fetcher.waits = this.#waits
+        const isInline = afterMs <= INLINE_WAIT_MAX_MS && isInlineWait
         if (isInline) {
           this.#fetcher.pause(afterMs)
           this.#hasWaited = true
         } else await this.#close()
         const end = isInline ? undefined : { kind: 'rate_limited' as const, afterMs }
-        if (outcome.progress !== undefined) {
-          this.#waits++
-          return { kind: 'waiting', afterMs, progress: outcome.progress, end }
-        }
+        if (outcome.progress !== undefined) return { kind: 'waiting', afterMs, progress: outcome.progress, end }
         if (end !== undefined) return end
         continue
       }

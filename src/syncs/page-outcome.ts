@@ -1,4 +1,4 @@
-import { Failure, type FailureReason, type JsonObject, type TransientReason } from '../base/index.ts'
+import { Failure, type FailureReason, type JsonObject, type TransientReason, validHintMs } from '../base/index.ts'
 import { isRetryableStatus, type RecordsPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
 import type { RunError, RunOutcome } from '../runs/index.ts'
 
@@ -12,6 +12,8 @@ export type PageOutcome = RecordsPage | RateLimitWait | PageError
 export interface RateLimitWait {
   readonly kind: 'wait'
   readonly afterMs: number | undefined
+  /** `service`: a limit of ours, for which nothing was sent; it counts as no request of the third party. Default: `upstream`. */
+  readonly limitedBy?: 'upstream' | 'service'
   /** What is read of the page, as plain JSON, for who asks for it in another process; absent where a page is one request. */
   readonly progress?: JsonObject
 }
@@ -162,6 +164,7 @@ export function failureOutcome(failure: unknown): RateLimitWait | PageError {
       return {
         kind: 'wait',
         afterMs: failure.retryAfterSeconds === undefined ? undefined : failure.retryAfterSeconds * 1000,
+        limitedBy: failure.reason === 'UPSTREAM_RATE_LIMITED' ? 'upstream' : 'service',
       }
     case 'transient_listing_error':
       return { kind: 'listing_error', error, isTransient: true }
@@ -174,6 +177,12 @@ export function failureOutcome(failure: unknown): RateLimitWait | PageError {
   }
 }
 
+/** The error of a page for which the third party has asked to wait too often. The run is tried again as after any transient error. */
+export function waitedTooOften(waits: number): ListingError {
+  const message = `the third party asked to wait ${waits} times in a row`
+  return { kind: 'listing_error', error: { reason: 'UPSTREAM_RATE_LIMITED', message }, isTransient: true }
+}
+
 /** Wait of a run that meets a limit before its first page, when the third party does not say how long. */
 const START_WAIT_MS = 30_000
 
@@ -182,7 +191,7 @@ export function startFailureOutcome(error: unknown): RunOutcome {
   const outcome = failureOutcome(error)
   switch (outcome.kind) {
     case 'wait':
-      return { kind: 'rate_limited', afterMs: outcome.afterMs ?? START_WAIT_MS }
+      return { kind: 'rate_limited', afterMs: validHintMs(outcome.afterMs) ?? START_WAIT_MS }
     case 'listing_error':
       return { kind: outcome.isTransient ? 'retry' : 'failed', error: outcome.error }
     case 'retry':

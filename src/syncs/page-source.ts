@@ -88,7 +88,11 @@ export function toPageOutcome(step: PageStep): PageOutcome {
     case 'page':
       return step
     case 'rate_limited':
-      return { kind: 'wait', afterMs: step.retryAfterSeconds * 1000 }
+      return {
+        kind: 'wait',
+        afterMs: step.retryAfterSeconds * 1000,
+        limitedBy: step.limitedBy === 'budget' ? 'service' : 'upstream',
+      }
     case 'upstream_error': {
       const { status, message, action, request, logId } = step
       return upstreamErrorOutcome(message, status, action, request, logId)

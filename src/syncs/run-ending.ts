@@ -1,4 +1,4 @@
-import { type BackoffPolicy, backoffMs, type Clock } from '../base/index.ts'
+import { type BackoffPolicy, type Clock, hintedWaitMs } from '../base/index.ts'
 import type { CompletedStatus, DecidedEnding, ResourceStats, RunError, RunOutcome, RunProgress } from '../runs/index.ts'
 import type { Checkpoint } from './checkpoint.ts'
 import type { DestinationUnavailable, Sink, SinkResult } from './sink.ts'
@@ -19,12 +19,12 @@ export interface Postponement {
  */
 export function postponeRun(
   random: () => number,
-  { error, afterMs = 0 }: DestinationUnavailable,
+  { error, afterMs }: DestinationUnavailable,
   checkpoint: Checkpoint,
 ): Postponement {
   const waits = checkpoint.waits + 1
   if (waits > UNAVAILABLE_WAITS_MAX) return { outcome: { kind: 'failed', error }, checkpoint }
-  const waitMs = Math.max(afterMs, backoffMs(UNAVAILABLE_BACKOFF, waits, random))
+  const waitMs = hintedWaitMs(UNAVAILABLE_BACKOFF, waits, afterMs, random)
   return { outcome: { kind: 'rate_limited', afterMs: waitMs, error }, checkpoint: { ...checkpoint, waits } }
 }
 

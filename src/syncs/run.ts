@@ -113,8 +113,8 @@ class Execution {
   readonly #run: ExecutableRun
   readonly #progress: RunProgress
   readonly #plan: SyncPlan
-  readonly #signal: AbortSignal
   readonly #stats: RunStatsCollector
+  readonly #fetcher: PageFetcher
   /** With the counts of the last attempt; `#withCounts` adds those of this one. */
   #checkpoint: Checkpoint
   /** The checkpoint is stored. */
@@ -132,10 +132,12 @@ class Execution {
     this.#run = run
     this.#progress = progress
     this.#plan = plan
-    this.#signal = signal
     this.#checkpoint = readCheckpoint(run.checkpoint)
     this.#stats = new RunStatsCollector(plan, deps.source.idPath, this.#checkpoint.counts)
     this.#savedMs = deps.clock.monotonicMs()
+    const { source, clock, random, concurrency = CONCURRENCY_DEFAULT } = deps
+    const showWait = (ms: number) => this.#progress.showWait(ms)
+    this.#fetcher = new PageFetcher({ source, clock, random, signal, showWait }, concurrency, this.#checkpoint.limits)
   }
 
   async run(): Promise<RunOutcome> {
@@ -144,7 +146,8 @@ class Execution {
     // Attempts that follow progress are counted anew, so another one comes.
     const isOver = early.kind === 'retry' && this.#isLastAttempt && !this.#hasProgressed
     if (early.kind === 'failed' || isOver) return await this.#end(early.error)
-    if (!this.#isSaved) await this.#save({})
+    const { waits: limits } = this.#fetcher
+    if (!this.#isSaved || limits !== (this.#checkpoint.limits ?? 0)) await this.#save({ limits })
     return early
   }
 
@@ -259,7 +262,7 @@ class Execution {
   }
 
   async #advance(position: TraversalPosition, sequences: number): Promise<RunOutcome | undefined> {
-    const change = { position, next_sequence: this.#checkpoint.next_sequence + sequences, waits: 0 }
+    const change = { position, next_sequence: this.#checkpoint.next_sequence + sequences, waits: 0, limits: 0 }
     this.#hasProgressed = true
     if (sequences > 0 || this.#isSaveDue()) return await this.#save(change)
     this.#update(change)
@@ -293,14 +296,11 @@ class Execution {
   }
 
   #traversal(): Traversal {
-    const { source, clock, random, account, concurrency = CONCURRENCY_DEFAULT } = this.#deps
+    const { source, account, concurrency = CONCURRENCY_DEFAULT } = this.#deps
     const idPaths = this.#plan.nodes.map(({ resource, method }) => source.idPath?.(resource, method) ?? DEFAULT_ID_PATH)
     return {
       plan: this.#plan,
-      fetcher: new PageFetcher(
-        { source, clock, random, signal: this.#signal, showWait: (ms) => this.#progress.showWait(ms) },
-        concurrency,
-      ),
+      fetcher: this.#fetcher,
       projections: this.#plan.nodes.map((node, index) => parentProjection(node, source.parentPaths, idPaths[index])),
       idPaths,
       redact: source.redact ?? ((text) => text),

@@ -3,9 +3,9 @@ import {
   classifyRequestFailure,
   type EgressStreamResponse,
   type HttpClient,
-  parseRetryAfter,
   type RequestErrorClass,
   type RequestTimings,
+  retryAfterSeconds,
 } from '../egress/index.ts'
 import type { DeliveryRequest, WebhookTarget } from './request.ts'
 
@@ -94,11 +94,11 @@ export async function sendDeliveryRequest(
 
 function attemptFromResponse({ status, headers }: ReceivedResponse, now: Date): DeliveryAttempt {
   if (status >= 200 && status < 300) return { kind: 'accepted', status }
-  const retryAfterSeconds = parseRetryAfter(headers['retry-after'], now)
+  const seconds = retryAfterSeconds(headers, now)
   return {
     kind: 'rejected',
     status,
-    retryAfterMs: retryAfterSeconds === undefined ? undefined : retryAfterSeconds * 1_000,
+    retryAfterMs: seconds === undefined ? undefined : seconds * 1_000,
   }
 }
 

@@ -1,4 +1,4 @@
-import { type BackoffPolicy, backoffMs, type Clock, type Random } from '../base/index.ts'
+import { type BackoffPolicy, type Clock, hintedWaitMs, type Random } from '../base/index.ts'
 import { type HttpClient, isTransientStatus } from '../egress/index.ts'
 import { type DeliveryAttempt, sendDeliveryRequest } from './attempt.ts'
 import type { OutboundMessage } from './envelope.ts'
@@ -50,7 +50,7 @@ function retryDelayMs(attempt: DeliveryAttempt, attempts: number, random: Random
   if (attempts === ATTEMPTS_MAX || !isRetryable(attempt)) return undefined
   const retryAfterMs = attempt.kind === 'rejected' ? (attempt.retryAfterMs ?? 0) : 0
   if (retryAfterMs > RETRY_AFTER_MAX_MS) return undefined
-  return Math.max(retryAfterMs, backoffMs(RETRY_BACKOFF, attempts, random))
+  return hintedWaitMs(RETRY_BACKOFF, attempts, retryAfterMs, random)
 }
 
 function isRetryable(attempt: DeliveryAttempt): boolean {

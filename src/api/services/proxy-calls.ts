@@ -6,7 +6,7 @@ import {
   type ResolvedAccount,
 } from '../../accounts/index.ts'
 import { type Clock, Failure, type Json, type JsonObject } from '../../base/index.ts'
-import { parseRetryAfter } from '../../egress/index.ts'
+import { retryAfterSeconds } from '../../egress/index.ts'
 import {
   type ApiProxy,
   type PreviewRequest,
@@ -113,7 +113,7 @@ export function upstreamFailure(
   const raw = includeRaw ? outcome.body : undefined
   if (outcome.kind === 'rate_limited') return rateLimitFailure(outcome, names, raw)
   const { status, message, metadata, headers, ownHeaders, result, action, request, logId } = outcome
-  const retryAfterSeconds = parseRetryAfter(headers['retry-after'], clock.now())
+  const seconds = retryAfterSeconds(headers, clock.now())
   return new Failure('UPSTREAM_ERROR', message, {
     metadata: {
       ...flattened(metadata),
@@ -127,7 +127,7 @@ export function upstreamFailure(
     headers: definitionHeaders(ownHeaders),
     result,
     raw,
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
   })
 }
 
