@@ -30,6 +30,23 @@ async function untilStatus(url: string, token: string, status: number): Promise<
   await expect.poll(async () => (await post(url, token)).status).toBe(status)
 }
 
+describe('a client that names one type of answer, or none', () => {
+  it.each([
+    ['application/json', 'application/json'],
+    ['*/*', 'application/json'],
+    ['text/html', 'application/json'],
+    ['text/event-stream', 'text/event-stream'],
+    ['application/json, text/event-stream', 'text/event-stream'],
+  ])('%s: is answered as %s', async (accept, type) => {
+    const { url, token } = await createServer()
+    const answer = await post(url, token, { accept })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type])
+    const text = await answer.text()
+    const json = type === 'application/json' ? text : text.slice(text.indexOf('data:') + 5)
+    expect(JSON.parse(json)).toMatchObject({ jsonrpc: '2.0', id: 1, result: { tools: expect.any(Array) } })
+  })
+})
+
 describe('the token of a tool server', () => {
   it('is needed, and a 401 says so', async () => {
     const { url } = await createServer()

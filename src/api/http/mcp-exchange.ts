@@ -68,7 +68,7 @@ export async function exchangeMcp(
   const tools = await open(json)
   const web = new Request(`http://localhost${exchange.path}`, {
     method: 'POST',
-    headers: headersOf(request.headers),
+    headers: headersOf({ ...request.headers, accept: ACCEPTED }),
     // What is parsed is not read again.
     ...(json === undefined && { body: new Uint8Array(bytes) }),
     signal: context.signal,
@@ -77,11 +77,20 @@ export async function exchangeMcp(
     server.logger.error({ request_id: context.requestId, ...describeError(error) }, 'a tool failed'),
   )
   if (context.isClientGone) return
+  const isEvents = answer.headers.get('content-type')?.startsWith('text/event-stream') === true
   const headers = {
     ...context.responseHeaders,
     ...Object.fromEntries([...answer.headers].filter(([name]) => name !== 'connection')),
   }
-  if (answer.headers.get('content-type')?.startsWith('text/event-stream') === true) {
+  if (isEvents && !takesEvents(context.header('accept'))) {
+    const body = lastEventData(await answer.text())
+    if (context.isClientGone) return
+    response.writeHead(answer.status, { ...headers, 'content-type': 'application/json', 'content-length': body.length })
+    response.end(body)
+    enforceWriteTimeout(exchange)
+    return
+  }
+  if (isEvents) {
     // Proxies that buffer would hold back the events.
     response.writeHead(answer.status, { ...headers, 'x-accel-buffering': 'no' })
     if (answer.body !== null) await writeBody(exchange, Readable.fromWeb(answer.body as ReadableStream))
@@ -100,6 +109,20 @@ function headersOf(given: HttpExchange['request']['headers']): Headers {
   for (const [name, value] of Object.entries(given))
     if (!name.startsWith(':') && value !== undefined) headers.set(name, Array.isArray(value) ? value.join(', ') : value)
   return headers
+}
+
+/** The transport asks for both types by name (revision 2025-06-18); several clients name one of them, or none. */
+const ACCEPTED = 'application/json, text/event-stream'
+
+/** Whether a client said that it reads a stream of events; any other gets its response as JSON. */
+function takesEvents(accept = ''): boolean {
+  return /text\/(event-stream|\*)/i.test(accept)
+}
+
+/** The data of the last event, which is the response to the request. */
+function lastEventData(events: string): Buffer {
+  const data = events.split(/\r?\n/).filter((line) => line.startsWith('data:'))
+  return Buffer.from(data.at(-1)?.slice('data:'.length).trim() ?? '')
 }
 
 /** The body with its numbers as they are written; absent when it is not JSON. */
