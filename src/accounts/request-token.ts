@@ -106,10 +106,11 @@ function responseOf(outcome: Exclude<ActionOutcome, { readonly kind: 'failed' }>
 /** The last token error, stored beside the token for callers during the back-off. */
 export type StoredTokenError = Pick<TokenError, 'kind' | 'message'>
 
+const TRANSIENT_BACKOFF: BackoffPolicy = { baseMs: 5_000, factor: 2, maxMs: 600_000, jitterFloor: 0.5 }
 /** Back-off between token requests. A rejected grant or client needs a person to act, so its delays are longer. */
 const RETRY_BACKOFFS: Readonly<Record<TokenError['kind'], BackoffPolicy>> = {
-  transient: { baseMs: 5_000, factor: 2, maxMs: 600_000, jitterFloor: 0.5 },
-  unclear: { baseMs: 5_000, factor: 2, maxMs: 600_000, jitterFloor: 0.5 },
+  transient: TRANSIENT_BACKOFF,
+  unclear: TRANSIENT_BACKOFF,
   client_refused: { baseMs: 30_000, factor: 2, maxMs: 3_600_000, jitterFloor: 0.5 },
   grant_refused: { baseMs: 60_000, factor: 2, maxMs: 3_600_000, jitterFloor: 0.5 },
 }

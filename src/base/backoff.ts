@@ -36,7 +36,7 @@ export function hintedWaitMs(
   return Math.max(validHintMs(hintMs) ?? 0, backoffMs(policy, attempt, random))
 }
 
-/** A wait that somebody asked for, if it is one: above 0, and finite. */
+/** A requested wait if it is one: above 0, and finite. */
 export function validHintMs(hintMs: number | undefined): number | undefined {
   return hintMs !== undefined && hintMs > 0 && Number.isFinite(hintMs) ? hintMs : undefined
 }

@@ -43,7 +43,7 @@ function bounded(seconds: number): number | undefined {
   return seconds > 0 ? Math.min(RETRY_AFTER_SECONDS_MAX, seconds) : undefined
 }
 
-/** A server clock that differs from ours by more is not believed. */
+/** Largest difference between a server's clock and ours; beyond it the `Date` header is ignored. */
 const CLOCK_SKEW_MS_MAX = 24 * 3_600_000
 
 /** When a response was sent, on the clock of its server (`Date`, RFC 9110 §6.6.1); our own time where it says nothing credible. */

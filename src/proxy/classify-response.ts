@@ -112,16 +112,21 @@ async function classifyError(
     errorExpression === undefined
       ? undefined
       : await evaluateSetting(deps, 'error_expression', errorExpression, responseInput(response))
-  const now = answeredAt(response.headers, deps.clock.now())
+  const { clock } = deps
   if (!isJsonObject(computed) && !isTruthy(computed)) {
     if (response.status < 400) return { kind: 'success', response }
-    return toErrorClassification(now, response, {}, rateLimit, errorExpression !== undefined)
+    return toErrorClassification(clock, response, {}, rateLimit, errorExpression !== undefined)
   }
-  return classifyNormalized(now, response, isJsonObject(computed) ? computed : { message: computed ?? null }, rateLimit)
+  return classifyNormalized(
+    clock,
+    response,
+    isJsonObject(computed) ? computed : { message: computed ?? null },
+    rateLimit,
+  )
 }
 
 function classifyNormalized(
-  now: Date,
+  clock: CallDependencies['clock'],
   response: DecodedResponse,
   computed: JsonObject,
   rateLimit: RateLimitInfo | undefined,
@@ -129,7 +134,7 @@ function classifyNormalized(
   const status = errorStatus(computed.status, response.status)
   if (status < 400 && computed.action === undefined)
     return { kind: 'success', response: normalizedResponse(response, computed, status) }
-  return toErrorClassification(now, { ...response, status }, computed, rateLimit)
+  return toErrorClassification(clock, { ...response, status }, computed, rateLimit)
 }
 
 function normalizedResponse(response: DecodedResponse, computed: JsonObject, status: number): DecodedResponse {
@@ -137,15 +142,14 @@ function normalizedResponse(response: DecodedResponse, computed: JsonObject, sta
   return { status, headers: { ...response.headers, ...lowerCaseHeaders(computed.headers) }, body }
 }
 
-/** @param now when the response was sent */
 function toErrorClassification(
-  now: Date,
+  clock: CallDependencies['clock'],
   response: DecodedResponse,
   computed: JsonObject,
   rateLimit: RateLimitInfo | undefined,
   isPassedOn = false,
 ): ErrorClassification {
-  const retryAfterSeconds = parseRetryAfter(computed.retry_after, now)
+  const retryAfterSeconds = parseRetryAfter(computed.retry_after, answeredAt(response.headers, clock.now()))
   if (computed.action === 'rate_limited' || (computed.action === undefined && Number(computed.status) === 429))
     return { kind: 'rate_limited', retryAfterSeconds }
   const outcome: UpstreamErrorOutcome = {

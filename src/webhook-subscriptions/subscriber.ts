@@ -7,15 +7,7 @@ import {
   readSubscriptionState,
   updateSubscriptionState,
 } from '../accounts/index.ts'
-import {
-  type BackoffPolicy,
-  backoffMs,
-  canonicalJson,
-  catchFailure,
-  Failure,
-  type Json,
-  validHintMs,
-} from '../base/index.ts'
+import { type BackoffPolicy, backoffMs, canonicalJson, catchFailure, Failure, type Json } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import type { SubscriptionPlan } from '../definitions/index.ts'
 import { type DueResult, type DueWorkDeps, type Lease, runDue, settleDue } from '../due-work/index.ts'
@@ -261,7 +253,7 @@ export class AccountSubscriber {
     // Several attempts before the end, whatever the life.
     const leftMs = expiresAt === null ? Infinity : (expiresAt.getTime() - clock.now().getTime()) / 4
     const soonMs = leftMs > RETRY_BACKOFF.baseMs ? Math.min(delayMs, leftMs) : delayMs
-    return Math.max(soonMs, validHintMs(error.kind === 'transient' ? error.retryAfterMs : undefined) ?? 0)
+    return Math.max(soonMs, (error.kind === 'transient' ? error.retryAfterMs : undefined) ?? 0)
   }
 }
 

@@ -87,11 +87,11 @@ describe.each(transports)('a walk through a list over $wire', ({ transport }) =>
   })
 
   it('tells of a rate limit, waits, and goes on', async () => {
-    const limited = { status: 429, json: {}, headers: { 'retry-after': '0' } }
+    const limited = { status: 429, json: {}, headers: { 'retry-after': '0.2' } }
     upstream.script(page(1, [1]), { request: 'GET /contacts?page=2&limit=2', answer: limited }, page(2, []))
     expect((await drain(list(asked, { headers }))).steps).toEqual([
       { page: 1, records: [1], stopReason: undefined },
-      { wait: 0, page: 2 },
+      { wait: 0.2, page: 2 },
       { page: 2, records: [], stopReason: 'empty_page' },
     ])
   })

@@ -55,12 +55,12 @@ describe.each(transports)('the pages of a unified list over $wire', ({ transport
   const { listPages } = createClient(UnifiedService, transport)
 
   it('are sent to the end, mapped, through a rate limit', async () => {
-    const limited = { status: 429, json: {}, headers: { 'retry-after': '0' } }
+    const limited = { status: 429, json: {}, headers: { 'retry-after': '0.2' } }
     const second = { request: 'GET /contacts?page=2&limit=2', answer: limited }
     upstream.script(page(1, [1, 2]), second, page(2, [3]), page(3, []))
     expect((await drain(listPages(asked, { headers }))).steps).toEqual([
       { page: 1, ids: ['1', '2'] },
-      { wait: 0 },
+      { wait: 0.2 },
       { page: 2, ids: ['3'] },
       { page: 3, ids: [], stopReason: 'empty_page' },
     ])

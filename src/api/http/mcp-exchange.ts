@@ -119,10 +119,11 @@ function takesEvents(accept = ''): boolean {
   return /text\/(event-stream|\*)/i.test(accept)
 }
 
-/** The data of the last event, which is the response to the request. */
+/** The data of the last event, which is the response to the request. @throws Error when the stream ended without one */
 function lastEventData(events: string): Buffer {
-  const data = events.split(/\r?\n/).filter((line) => line.startsWith('data:'))
-  return Buffer.from(data.at(-1)?.slice('data:'.length).trim() ?? '')
+  const data = events.split(/\r?\n/).findLast((line) => /^data:\s*\{/.test(line))
+  if (data === undefined) throw new Error('the stream of events ended without a response')
+  return Buffer.from(data.slice('data:'.length).trim())
 }
 
 /** The body with its numbers as they are written; absent when it is not JSON. */

@@ -1,5 +1,5 @@
 import type { HandlerContext } from '@connectrpc/connect'
-import type { Clock } from '../../base/index.ts'
+import { type BackoffPolicy, type Clock, hintedWaitMs } from '../../base/index.ts'
 import type { PageDelayed, PageStep } from '../../proxy/index.ts'
 import { type PageStepInit, stepToProto } from './proxy.convert.ts'
 import { upstreamFailure } from './proxy-calls.ts'
@@ -8,6 +8,8 @@ import type { ListStates } from './sealed-pages.ts'
 /** Longest wait of a stream for a rate limit, and most waits in a row for one page. */
 const WAIT_SECONDS_MAX = 300
 const WAITS_MAX = 20
+/** The least wait, by the waits in a row. Without jitter: one caller waits for one stream. */
+const WAIT_BACKOFF: BackoffPolicy = { baseMs: 250, factor: 2, maxMs: 60_000, jitterFloor: 1 }
 
 /** How the pages of a list are sent. */
 interface PageStream {
@@ -35,7 +37,8 @@ export async function* streamPages(
     if (isEnd) throw upstreamFailure(step, names, { clock, includeRaw: false })
     yield await stepToProto(step.state === null ? step : { ...step, state: states.seal(step.state) }, isText)
     waits = step.kind === 'rate_limited' ? waits + 1 : 0
-    if (step.kind === 'rate_limited') await clock.sleep(step.retryAfterSeconds * 1_000, context.signal)
+    if (step.kind === 'rate_limited')
+      await clock.sleep(hintedWaitMs(WAIT_BACKOFF, waits, step.retryAfterSeconds * 1_000, Math.random), context.signal)
   }
 }
 

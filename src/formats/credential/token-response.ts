@@ -9,7 +9,7 @@ import {
   parseTime,
   toDouble,
 } from '../../base/index.ts'
-import { parseRetryAfter } from '../../egress/index.ts'
+import { retryAfterSeconds } from '../../egress/index.ts'
 import type { TokenError, TokenResponse, TokenResult, TokenSet } from './credential.ts'
 import type { Field } from './fields.ts'
 import { type ClientOwner, type TokenVerdict, tokenVerdict } from './token-verdict.ts'
@@ -86,7 +86,7 @@ export function errorCodeOf(body: Json): string | undefined {
 }
 
 function retryAfterOf({ headers }: TokenResponse, now: Date): number | undefined {
-  const seconds = parseRetryAfter(headers['retry-after'], now)
+  const seconds = retryAfterSeconds(headers, now)
   return seconds === undefined ? undefined : Math.min(seconds, RETRY_AFTER_SECONDS_MAX)
 }
 

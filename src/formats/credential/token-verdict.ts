@@ -33,28 +33,39 @@ const CODES: Readonly<Record<string, TokenVerdict>> = {
   unsupported_grant_type: 'client_refused',
 }
 
+/** What a code is about, without separators, and what is said of it: only both together are a sign against the account. */
+const CODE_SUBJECT = 'token|grant|consent|session|password|credential|account|user'
+const CODE_FAULT =
+  'invalid|expired|revoked|notfound|bad|incorrect|wrong|unknown|inactive|disabled|suspended|deactivated|locked'
+
 /** Codes that servers make themselves, without separators; the first match counts. */
 const CODE_PATTERNS: readonly (readonly [RegExp, TokenVerdict])[] = [
   [
     /ratelimit|toomany|throttl|slowdown|temporar|unavailable|internal|servererror|fatalerror|timeout|timedout|overload|maintenance|^busy/,
     'transient',
   ],
-  [/client|scope|redirect|granttype|appid|appsecret|application/, 'client_refused'],
-  [
-    /(refresh|access|auth)?token|grant|consent|session|password|credential|account|user|revoked|expired/,
-    'grant_refused',
-  ],
+  [/client|scope|redirect|granttype|tokentype|appid|appsecret|application/, 'client_refused'],
+  [new RegExp(`(${CODE_SUBJECT}).*(${CODE_FAULT})|(${CODE_FAULT}).*(${CODE_SUBJECT})`), 'grant_refused'],
 ]
 
-/** Texts beside no code, or one that says too little. */
+/** Texts beside no code, or one that says too little; the first match counts. */
 const TEXT_PATTERNS: readonly (readonly [RegExp, TokenVerdict])[] = [
   [
     /try again (later|in )|rate.?limit|too many requests|throttl|temporar|unavailable|overload|maintenance|timed? ?out|internal (server )?error/i,
     'transient',
   ],
+  [/\bmissing\b|\bparameter\b|unsupported|not supported/i, 'client_refused'],
+  [
+    /(token|grant|consent|session)\b.*\b(invalid|expired|revoked|not valid|no longer|not found|not exist|inactive|incorrect|wrong|unknown|malformed|already (been )?used)\b/i,
+    'grant_refused',
+  ],
+  [
+    /\b(invalid|expired|revoked|inactive|incorrect|wrong|unknown|bad)\b.*(token|grant|consent|session)\b/i,
+    'grant_refused',
+  ],
   [/\bclient\b|client_(id|secret)/i, 'client_refused'],
   [
-    /(token|grant|consent|authorization|session|password|credentials)\b.*\b(invalid|expired|revoked|not valid|no longer|not found|not exist|inactive|incorrect|wrong|unknown|malformed|already (been )?used)\b|\b(invalid|expired|revoked|inactive|incorrect|wrong|unknown|bad)\b.*(token|grant|consent|authorization|session|password|credentials)\b/i,
+    /(password|credentials)\b.*\b(invalid|incorrect|wrong)\b|\b(invalid|incorrect|wrong)\b.*(password|credentials)\b/i,
     'grant_refused',
   ],
 ]
