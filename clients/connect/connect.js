@@ -11,8 +11,7 @@ const POLL_MS = 2_000
 const POLL_MAX_MS = 10_000
 const POLL_GROWTH = 1.3
 const POLL_TIMEOUT_MS = 15_000
-/** How long a closed dialog waits for the session's status before it counts as cancelled. */
-const CLOSE_WAIT_MS = 5_000
+const CLOSE_POLL_MS = 5_000
 /** A frame that has loaded and sends no message for this long shows an error of the browser instead of the page. */
 const FRAME_READY_MS = 5_000
 /** The page closes its own popup after half a second; this closes one whose page could not. */
@@ -147,11 +146,13 @@ class Attempt {
     this.fail(new ConnectError('cancelled', 'The application aborted the attempt.', { cause }))
   }
 
-  /** The customer closed the dialog. The session may have completed since the last poll, also since one still under way. */
+  /** The customer closed the dialog. The session may have completed since the last poll. */
   async close() {
-    const asked = Promise.resolve(this.#polling).then(() => this.poll())
-    await Promise.race([asked, new Promise((resolve) => setTimeout(resolve, CLOSE_WAIT_MS))])
-    this.fail(new ConnectError('cancelled', 'The customer closed the dialog.'))
+    const cancel = () => this.fail(new ConnectError('cancelled', 'The customer closed the dialog.'))
+    setTimeout(cancel, CLOSE_POLL_MS)
+    await this.#polling
+    await this.poll()
+    cancel()
   }
 
   fail(error) {

@@ -24,7 +24,7 @@ import { type ExpressionDependencies, evaluateSetting, responseInput } from './s
  * @throws Failure EXPRESSION_FAILED
  */
 export async function classifyResponse(
-  deps: ClassifierDependencies & Pick<CallDependencies, 'redaction' | 'requestLine'>,
+  deps: ExpressionDependencies & Pick<CallDependencies, 'clock' | 'redaction' | 'requestLine'>,
   method: MethodPlan,
   response: DecodedResponse,
   url: string,
@@ -54,8 +54,6 @@ export async function classifyResponse(
       }
   }
 }
-
-type ClassifierDependencies = ExpressionDependencies & Pick<CallDependencies, 'clock'>
 
 /** The entry of the last request, where requests are logged. */
 export function logIdOf({ requestLine: { logId } }: Pick<CallDependencies, 'requestLine'>): {
@@ -103,7 +101,7 @@ const MESSAGE_PATHS = [
  * @throws Failure EXPRESSION_FAILED
  */
 async function classifyError(
-  deps: ClassifierDependencies,
+  deps: ExpressionDependencies & Pick<CallDependencies, 'clock'>,
   { errorExpression }: Pick<MethodPlan, 'errorExpression'>,
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,

@@ -53,8 +53,8 @@ describe('a rate limit of GitHub is waited for as documented', () => {
     [
       'a reset in the past',
       { status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1000' } },
-      0,
-      0,
+      60,
+      60,
     ],
   ])('%s', async (_what, answer, atLeast, atMost) => {
     const outcome = await answered(answer, 'repositories', 'get', '')
