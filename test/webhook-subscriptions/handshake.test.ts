@@ -88,8 +88,7 @@ describe('a third party that calls back while the request is open', () => {
   it('is served with one database connection to spare', async () => {
     const { id } = await subscribeTo(block('/asana', 'result.data.gid'))
     // A transaction that were open during the request would hold the row that the handshake locks, and both would wait.
-    const [done] = await Promise.all([worker().runOnce(), worker().runOnce()])
-    expect(done).toBe(true)
+    expect(await Promise.all([worker().runOnce(), worker().runOnce()])).toContain(true)
     expect(await only(id)).toMatchObject({ status: 'active' })
   })
 })
