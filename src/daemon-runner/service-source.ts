@@ -95,14 +95,21 @@ async function* readPages(list: AsyncIterable<Pick<ListPagesResponse, 'step'>>):
 }
 
 /** The error response of the third party, with its status and the action of the definition as the service reports them. */
-function upstreamErrorFrom({ publicMessage, metadata }: Failure): PageOutcome {
+function upstreamErrorFrom({ publicMessage, metadata, retryAfterSeconds }: Failure): PageOutcome {
   const action = UPSTREAM_ACTIONS.find((each) => each === metadata.upstream_action)
   const { upstream_request: request, log_id: logId } = metadata
-  return upstreamErrorOutcome(publicMessage, Number(metadata.upstream_status), action, request, logId)
+  return upstreamErrorOutcome(
+    publicMessage,
+    Number(metadata.upstream_status),
+    action,
+    request,
+    logId,
+    retryAfterSeconds,
+  )
 }
 
 /** The actions that the service reports; any other is implied by the status. */
-const UPSTREAM_ACTIONS = ['retry', 'needs_reauth'] as const
+const UPSTREAM_ACTIONS = ['retry', 'needs_reauth', 'restart'] as const
 
 function toPageOutcome(step: ListPagesResponse['step']): PageOutcome {
   switch (step.case) {

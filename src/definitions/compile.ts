@@ -233,6 +233,10 @@ function compileRequest(
     body: request.body === undefined ? undefined : compileJson(request.body),
     bodyFormat: bodyFormat(request.body_format ?? 'json'),
     responseFormat: format,
+    answers: {
+      isEmptyAllowed: request.allow_empty_body ?? false,
+      isAcceptedFinal: request.allow_accepted ?? false,
+    },
     consumed: findConsumedParams([baseUrl ?? null, request.path, headers, query, request.body ?? null]),
     authorize: compileAuthorizer(config.authorization),
     pagination: undefined,

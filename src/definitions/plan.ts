@@ -1,6 +1,7 @@
 import type { DotPath, Json } from '../base/index.ts'
 import type { JsonTemplate, TextTemplate, UrlTemplate } from '../expressions/index.ts'
 import type {
+  AnswerRules,
   AuthorizationRules,
   Authorize,
   BodyFormat,
@@ -81,6 +82,8 @@ export interface MethodPlan {
   readonly bodyFormat: BodyFormat
   /** Absent: chosen by the content type of the response. */
   readonly responseFormat: ResponseFormat | undefined
+  /** What counts as a success although it says little. */
+  readonly answers: AnswerRules
   /** The caller's parameters that templates consume: they are not forwarded. */
   readonly consumed: ConsumedParams
   readonly authorize: Authorize

@@ -3,6 +3,7 @@ import type { Dispatcher } from 'undici'
 import { Failure } from '../base/index.ts'
 import { type EgressPolicy, egressBlocked, findUrlViolation, hostOf } from './address-policy.ts'
 import { ACCEPTED_ENCODINGS } from './content-decoding.ts'
+import { headerText } from './header-text.ts'
 import { type HttpHeaders, headersAcrossOrigins, outgoingHeaders } from './headers.ts'
 import type { ResponseHead } from './response.ts'
 import type { RequestTimings } from './timings.ts'
@@ -100,7 +101,7 @@ export const REDIRECTS_MAX = 3
 export function followRedirect(request: OutgoingRequest, from: URL, head: ResponseHead): OutgoingRequest | undefined {
   const { location } = head.headers
   if (!REDIRECTS.has(head.status) || location === undefined) return undefined
-  const target = URL.parse(location, from.href)
+  const target = URL.parse(headerText(location), from.href)
   if (!target) throw invalidRedirect(from, 'is not a URL')
   const next = becomesGet(request.method, head.status) ? withoutBody(request) : request
   if (target.origin === from.origin) return { ...next, url: target.href }

@@ -74,6 +74,15 @@ export type { ListingContext, PageParam, PageParams, Pagination, StopRule } from
 export { listStopRules } from './pagination/rules.ts'
 export { appendQuery, mapQuery, type QueryArrayFormat, setQuery, writeQuery } from './query-string.ts'
 export { queryArrayFormatSchema, type RequestDefinition, requestKeys } from './request-keys.ts'
+export {
+  type AnswerPurpose,
+  type AnswerRules,
+  answerOutcome,
+  type BodyClass,
+  classOfNoBody,
+  classOfText,
+  isJsonType,
+} from './response/answer-outcome.ts'
 export { CharsetError, charsetOf, decodeText } from './response/charset.ts'
 export { decodeLarge } from './response/decode-large.ts'
 export { responseFormat } from './response/index.ts'

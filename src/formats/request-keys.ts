@@ -34,6 +34,18 @@ export const requestKeys = {
   response_format: responseFormatSchema
     .optional()
     .describe('How the answer is read. Default: by its content type, JSON above all.'),
+  allow_empty_body: z
+    .boolean()
+    .optional()
+    .describe(
+      'An answer of status 200 without a body means that there is nothing. Default: a list or result that is announced as JSON or XML, or a list without a type, is incomplete then; 204, 205 and 304 have no body, and CSV, NDJSON and text may be empty.',
+    ),
+  allow_accepted: z
+    .boolean()
+    .optional()
+    .describe(
+      'Status 202 is a success. Default: only of what writes; whatever reads asks again until the result is there, and waits as long as Retry-After says.',
+    ),
 } as const
 
 /** A request without extraction or paging. */

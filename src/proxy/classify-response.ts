@@ -2,6 +2,7 @@ import { getAtPath, isJsonObject, type Json, type JsonObject, parseDotPath, toDo
 import type { MethodPlan } from '../definitions/index.ts'
 import { answeredAt, isTransientStatus, parseRetryAfter, retryAfterSeconds } from '../egress/index.ts'
 import { isTruthy } from '../formats/index.ts'
+import { findMissingEvidence, type MissingEvidence } from './check-evidence.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
 import type { AttemptResult, ClassifiedResponse, ErrorAction, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
@@ -20,21 +21,27 @@ import { type ExpressionDependencies, evaluateSetting, responseInput } from './s
  * lists, steps of actions, verifications and identities, subscriptions, options of forms, tools, unified calls. For them only a
  * result with a status below 400 makes a success of it.
  *
+ * What is no error must be positive evidence of what was asked for, or it is an error after all: `findMissingEvidence`.
+ *
  * @param url URL of the request, without authorization parameters
- * @throws Failure EXPRESSION_FAILED
+ * @param hasBody whether the response had a body
+ * @throws Failure EXPRESSION_FAILED, UPSTREAM_INVALID_RESPONSE
  */
 export async function classifyResponse(
-  deps: ExpressionDependencies & Pick<CallDependencies, 'clock' | 'redaction' | 'requestLine'>,
+  deps: ErrorDependencies & Pick<CallDependencies, 'redaction' | 'requestLine'>,
   method: MethodPlan,
   response: DecodedResponse,
   url: string,
+  hasBody: boolean,
 ): Promise<AttemptResult<ClassifiedResponse>> {
   const rateLimit = redactRateLimit(deps.redaction, await readRateLimit(deps, method.rateLimit, response))
   const limited = await detectRateLimit(deps, method.rateLimit, response, rateLimit)
   if (limited !== undefined) return { outcome: redactOutcome(deps.redaction, limited) }
   if (response.status === method.pagination?.paginator.endStatus)
     return { outcome: { kind: 'success', response, rateLimit, url, isPastEnd: true } }
-  const classified = await classifyError(deps, method, response, rateLimit)
+  const classified = await classifyError(deps, method, response, rateLimit, (answer) =>
+    findMissingEvidence(method, answer, hasBody, url),
+  )
   switch (classified.kind) {
     case 'success':
       return { outcome: { kind: 'success', response: classified.response, rateLimit, url, isPastEnd: false } }
@@ -43,17 +50,22 @@ export async function classifyResponse(
       const outcome = await rateLimitedOutcome(deps, method.rateLimit, response, rateLimit, retryAfterSeconds)
       return { outcome: redactOutcome(deps.redaction, outcome) }
     }
-    case 'error':
+    case 'error': {
+      const seconds = classified.retryAfterSeconds ?? retryAfterSeconds(response.headers, deps.clock.now())
       return {
         outcome: {
           ...redactOutcome(deps.redaction, classified.outcome),
+          ...(seconds === undefined ? {} : { retryHintSeconds: seconds }),
           request: deps.requestLine.masked(deps.redaction),
           ...logIdOf(deps),
         },
-        retryAfterSeconds: classified.retryAfterSeconds ?? retryAfterSeconds(response.headers, deps.clock.now()),
+        retryAfterSeconds: seconds,
       }
+    }
   }
 }
+
+type ErrorDependencies = ExpressionDependencies & Pick<CallDependencies, 'clock'>
 
 /** The entry of the last request, where requests are logged. */
 export function logIdOf({ requestLine: { logId } }: Pick<CallDependencies, 'requestLine'>): {
@@ -77,6 +89,7 @@ const ACTIONS: ReadonlySet<string> = new Set<ErrorAction>([
   'needs_reauth',
   'ignore',
   'stop',
+  'restart',
 ])
 
 /** Fields where APIs put the error message; the first text is used. */
@@ -101,10 +114,11 @@ const MESSAGE_PATHS = [
  * @throws Failure EXPRESSION_FAILED
  */
 async function classifyError(
-  deps: ExpressionDependencies & Pick<CallDependencies, 'clock'>,
+  deps: ErrorDependencies,
   { errorExpression }: Pick<MethodPlan, 'errorExpression'>,
   response: DecodedResponse,
   rateLimit: RateLimitInfo | undefined,
+  findMissing: (response: DecodedResponse) => MissingEvidence | undefined,
 ): Promise<ErrorClassification> {
   const computed =
     errorExpression === undefined
@@ -112,6 +126,8 @@ async function classifyError(
       : await evaluateSetting(deps, 'error_expression', errorExpression, responseInput(response))
   const { clock } = deps
   if (!isJsonObject(computed) && !isTruthy(computed)) {
+    const missing = response.status < 400 ? findMissing(response) : undefined
+    if (missing !== undefined) return toErrorClassification(clock, response, { ...missing }, rateLimit)
     if (response.status < 400) return { kind: 'success', response }
     return toErrorClassification(clock, response, {}, rateLimit, errorExpression !== undefined)
   }

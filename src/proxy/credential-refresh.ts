@@ -60,6 +60,7 @@ function accountSignal(
           return { kind: 'unauthorized', message: outcome.message }
         case 'fail':
         case 'retry':
+        case 'restart':
           return outcome.status === FORBIDDEN ? forbidden(target.method, request.target, redaction) : undefined
         case 'ignore':
         case 'stop':

@@ -1,7 +1,15 @@
 import { Failure, type Json, JsonTextError, parseJsonInSlices, type TaskOwner } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { EgressResponse } from '../egress/index.ts'
-import { CharsetError, charsetOf, decodeLarge, decodeText, decodeUtf8, responseFormat } from '../formats/index.ts'
+import {
+  CharsetError,
+  charsetOf,
+  decodeLarge,
+  decodeText,
+  decodeUtf8,
+  isJsonType,
+  responseFormat,
+} from '../formats/index.ts'
 
 /** A response with its decoded body. */
 export interface DecodedResponse {
@@ -12,7 +20,6 @@ export interface DecodedResponse {
   readonly body: Json
 }
 
-const JSON_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
 const NDJSON_TYPE = /^application\/(?:x-)?(?:ndjson|jsonlines|json-lines)\b/i
 
 const HTML_START = /^(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)[\s>]/i
@@ -32,7 +39,7 @@ export async function decodeResponse(
   { status, headers, body }: EgressResponse,
   owner: TaskOwner,
 ): Promise<DecodedResponse> {
-  if (body.byteLength === 0) return { status, headers, body: null }
+  if (body.byteLength === 0 || (ignoresBlanks(method) && !hasContent({ body }))) return { status, headers, body: null }
   try {
     return { status, headers, body: await readBody(method, status, headers['content-type'] ?? '', body, owner) }
   } catch (error) {
@@ -50,9 +57,17 @@ export function isPermanentDecodeError({ cause }: Failure): boolean {
   return cause instanceof CharsetError || (cause instanceof JsonTextError && cause.kind !== 'syntax')
 }
 
-/** Whether a content type is JSON or `+json`. */
-export function isJsonType(contentType: string): boolean {
-  return JSON_TYPE.test(contentType)
+/** White space is no value, unless the body is one text. */
+function ignoresBlanks({ responseFormat: format }: MethodPlan): boolean {
+  return format?.format !== 'text' && format?.format !== 'binary'
+}
+
+/** Longest body that is read for whether it is blank. */
+const BLANK_BYTES_MAX = 64
+
+/** Whether a body holds more than white space. */
+export function hasContent({ body }: Pick<EgressResponse, 'body'>): boolean {
+  return body.byteLength > BLANK_BYTES_MAX || /[^\s\0]/.test(Buffer.from(body).toString('latin1'))
 }
 
 async function readBody(

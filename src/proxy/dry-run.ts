@@ -161,7 +161,7 @@ async function simulateResponse(
 ): Promise<SampleOutcome> {
   const { context, request, listing } = call
   const { method } = context.target
-  const { outcome: classified } = await classifyResponse(deps, method, response, request.url)
+  const { outcome: classified } = await classifyResponse(deps, method, response, request.url, true)
   if (!method.isList) {
     const outcome = await singleOutcome(deps, context, classified)
     return outcome.kind === 'ok' ? { kind: 'ok', result: outcome.result } : errorOutcome(outcome)

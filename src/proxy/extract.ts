@@ -1,5 +1,6 @@
-import { Failure, getAtPath, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
+import { Failure, getAtPath, isJsonObject, type Json, type JsonObject, truncateText } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
+import { findErrorInPlaceOfResult } from './check-evidence.ts'
 import type { DecodedResponse } from './decode-response.ts'
 import type { ExpressionEvaluator } from './dependencies.ts'
 import { evaluateNamed } from './setting-expression.ts'
@@ -43,6 +44,7 @@ export async function extractRecords(
   const { body } = response
   assertBodyIsNoScalar(method, response, body)
   const result = await extractResult(evaluator, method, body)
+  if (result === null && responsePath !== undefined) assertNoErrorInPlaceOfResult(response)
   if (method.isList) assertBodyIsNoScalar(method, response, result)
   const records = toRecords(result)
   if (responsePath?.kind !== 'expression' || responsePath.source === undefined) return { records, received: undefined }
@@ -57,6 +59,16 @@ const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}/
 function assertBodyIsNoScalar({ responseFormat }: MethodPlan, response: DecodedResponse, value: Json): void {
   if (!TEXT_FORMATS.has(responseFormat?.format ?? '')) assertNoScalar(response, value)
 }
+
+/** @throws Failure UPSTREAM_INVALID_RESPONSE for a body that names an error, and nothing under `response_path` */
+function assertNoErrorInPlaceOfResult({ status, body }: DecodedResponse): void {
+  const error = findErrorInPlaceOfResult(body)
+  if (error === undefined) return
+  const message = `the upstream answered ${status} with an error in place of records: ${truncateText(error, ERROR_LENGTH_MAX)}`
+  throw new Failure('UPSTREAM_INVALID_RESPONSE', message)
+}
+
+const ERROR_LENGTH_MAX = 300
 
 /** Asserts that a value can be records. @throws Failure UPSTREAM_INVALID_RESPONSE naming the content type */
 export function assertNoScalar({ status, headers }: Omit<DecodedResponse, 'body'>, value: Json): void {

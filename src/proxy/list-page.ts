@@ -1,3 +1,4 @@
+import { headerTexts } from '../egress/index.ts'
 import { advancePage, type ListingState, type Pagination, pageParams, startListing } from '../formats/index.ts'
 import { type CallContext, paginationContext, templateScope } from './call-context.ts'
 import { decodeCursor, listOf } from './cursor.ts'
@@ -61,6 +62,7 @@ export async function processPageResponse(
   const upstreamPage = {
     ...response,
     ...extracted,
+    headers: headerTexts(response.headers),
     isPastEnd,
     idPath: method.idPath,
     url,

@@ -114,6 +114,8 @@ export interface UpstreamErrorOutcome {
    * method itself gets the answer as the third party gave it; see `classifyResponse`.
    */
   readonly isPassedOn: boolean
+  /** How long the third party asks to wait before the next attempt; absent where it does not say. */
+  readonly retryHintSeconds?: number | undefined
   /** The request that it answers, as `GET /contacts/7`, secrets masked; absent where nothing was sent. */
   readonly request?: string | undefined
   /** The entry of that request in the request log; absent where nothing is logged. */
@@ -123,9 +125,10 @@ export interface UpstreamErrorOutcome {
 /**
  * `fail`: permanent. `retry`: transient, the retries of the definition are exhausted. `refresh_token`: once, then
  * `needs_reauth`. `needs_reauth`: the account must be connected again. `ignore`: an empty page that ends the list.
- * `stop`: ends the list without an error. (`rate_limited` becomes an outcome of its own.)
+ * `stop`: ends the list without an error. `restart`: the cursor has expired; a run begins the list again, once per resource, and for
+ * any other call it is `fail`. (`rate_limited` becomes an outcome of its own.)
  */
-export type ErrorAction = 'fail' | 'retry' | 'refresh_token' | 'needs_reauth' | 'ignore' | 'stop'
+export type ErrorAction = 'fail' | 'retry' | 'refresh_token' | 'needs_reauth' | 'ignore' | 'stop' | 'restart'
 
 /** A response after classification, before its result is extracted. */
 export type ClassifiedResponse = ClassifiedSuccess | RateLimitedOutcome | UpstreamErrorOutcome

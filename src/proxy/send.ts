@@ -5,7 +5,7 @@ import { type CallContext, formatContext, templateScope } from './call-context.t
 import { openLogEntry } from './call-log.ts'
 import { classifyResponse } from './classify-response.ts'
 import { withCredentialRefresh } from './credential-refresh.ts'
-import { decodeResponse } from './decode-response.ts'
+import { decodeResponse, hasContent } from './decode-response.ts'
 import type { CallDependencies, CallPermit } from './dependencies.ts'
 import type { AttemptResult, ClassifiedResponse, RateLimitedOutcome } from './outcome.ts'
 import { type ProxyRequest, RESPONSE_BYTES_MAX } from './request.ts'
@@ -47,6 +47,7 @@ async function sendAttempt(
       method,
       await decodeResponse(method, response, { owner: deps.owner, signal: context.request.signal }),
       request.publicUrl,
+      hasContent(response),
     )
     deps.callLimiter?.observe(method, context.access, result.outcome)
     entry?.end(result.outcome)

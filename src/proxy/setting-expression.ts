@@ -1,4 +1,5 @@
 import { Failure, type Json, type JsonObject } from '../base/index.ts'
+import { headerTexts } from '../egress/index.ts'
 import { environmentRoots } from '../expressions/index.ts'
 import type { RESPONSE_ROOTS } from '../formats/index.ts'
 import type { DecodedResponse } from './decode-response.ts'
@@ -13,9 +14,10 @@ export type ExpressionDependencies = Pick<CallDependencies, 'evaluator' | 'envir
  */
 export function responseInput({
   status,
-  headers,
+  headers: given,
   body,
 }: DecodedResponse): JsonObject & Record<(typeof RESPONSE_ROOTS)[number], Json> {
+  const headers = headerTexts(given)
   return { response: { status, headers, body }, status, headers, body, data: body }
 }
 

@@ -2,12 +2,13 @@ import { Readable } from 'node:stream'
 import { canonicalJson, type Json } from '../base/index.ts'
 import type { MethodPlan, Plan } from '../definitions/index.ts'
 import { decodeContent, type EgressStreamResponse, type RequestTimings } from '../egress/index.ts'
+import { isJsonType } from '../formats/index.ts'
 import type { AuthorizedRequest } from './build-request.ts'
 import { type CallContext, createCallContext } from './call-context.ts'
 import { openLogEntry } from './call-log.ts'
 import { classifyResponse } from './classify-response.ts'
 import { withCredentialRefresh } from './credential-refresh.ts'
-import { type DecodedResponse, decodeResponse, isJsonType } from './decode-response.ts'
+import { type DecodedResponse, decodeResponse, hasContent } from './decode-response.ts'
 import type { CallDependencies } from './dependencies.ts'
 import type {
   AttemptResult,
@@ -158,6 +159,14 @@ async function classifyStreamedResponse(
 ): Promise<StreamAttempt> {
   const { status, headers, body } = opened
   const isError = status >= 400
+  if (isWithoutResult(status)) {
+    const head = { status, headers, body: null }
+    const { outcome, retryAfterSeconds } = await classifyResponse(deps, method, head, url, false)
+    if (outcome.kind !== 'success') {
+      body.destroy()
+      return { outcome, retryAfterSeconds }
+    }
+  }
   if (!isError && !hasExpressions(method, headers)) return { outcome: await passThrough(deps, method, opened) }
   const { bytes, isWhole } = await readPrefix(body, CLASSIFIED_BYTES_MAX)
   if (!isWhole && !isError) return { outcome: await unread(deps, method, opened, bytes) }
@@ -165,7 +174,7 @@ async function classifyStreamedResponse(
     ? await decodeContent(new URL(url).host, headers, bytes, RESPONSE_BYTES_MAX)
     : { headers, body: readablePrefix(opened, bytes) }
   const response = await decodeResponse(method, { status, url, ...content }, deps)
-  const { outcome, retryAfterSeconds } = await classifyResponse(deps, method, response, url)
+  const { outcome, retryAfterSeconds } = await classifyResponse(deps, method, response, url, hasContent(content))
   if (outcome.kind === 'upstream_error' && outcome.isPassedOn) {
     const passedOn = isWhole
       ? passedOnStream(outcome, response.body, opened, bytes)
@@ -182,6 +191,11 @@ async function classifyStreamedResponse(
     case 'success':
       return { outcome: successStream(outcome, response.body, opened, bytes) }
   }
+}
+
+/** Whether the status alone may say that there is no result yet, or not here: 202, and redirects that were not followed. */
+function isWithoutResult(status: number): boolean {
+  return status === 202 || (status >= 300 && status < 400 && status !== 304)
 }
 
 /** A body whose first bytes were read, as a whole. */

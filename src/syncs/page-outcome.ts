@@ -25,8 +25,12 @@ export type PageError = ListingError | Extract<RunOutcome, { readonly kind: 'ret
 export interface ListingError {
   readonly kind: 'listing_error'
   readonly error: RunError
+  /** The definition says that the list must begin again: its cursor has expired. */
+  readonly isRestart?: boolean
   /** A later attempt may read the page. */
   readonly isTransient: boolean
+  /** The least wait before that attempt, as the third party asks. */
+  readonly afterMs?: number
 }
 
 /** What a failure means for a run: the last one ends it for good. */
@@ -132,6 +136,7 @@ const UNAUTHORIZED = 401
  * @param action of the definition; absent: the status decides
  * @param request as `GET /contacts/7`, secrets masked
  * @param logId the entry of the request in the request log
+ * @param retryAfterSeconds as the third party asks
  */
 export function upstreamErrorOutcome(
   message: string,
@@ -139,6 +144,7 @@ export function upstreamErrorOutcome(
   action: UpstreamErrorOutcome['action'] | undefined,
   request?: string,
   logId?: string,
+  retryAfterSeconds?: number,
 ): PageError {
   const error: RunError = {
     reason: 'UPSTREAM_ERROR',
@@ -148,7 +154,9 @@ export function upstreamErrorOutcome(
   }
   if (action === 'needs_reauth' || status === UNAUTHORIZED) return { kind: 'failed', error }
   const isTransient = action === undefined ? isRetryableStatus(status) : action === 'retry'
-  return { kind: 'listing_error', error, isTransient }
+  const wait = retryAfterSeconds === undefined ? {} : { afterMs: retryAfterSeconds * 1_000 }
+  const restart = action === 'restart' ? { isRestart: true } : {}
+  return { kind: 'listing_error', error, isTransient, ...restart, ...(isTransient ? wait : {}) }
 }
 
 /**

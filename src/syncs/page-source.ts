@@ -94,8 +94,8 @@ export function toPageOutcome(step: PageStep): PageOutcome {
         limitedBy: step.limitedBy === 'budget' ? 'service' : 'upstream',
       }
     case 'upstream_error': {
-      const { status, message, action, request, logId } = step
-      return upstreamErrorOutcome(message, status, action, request, logId)
+      const { status, message, action, request, logId, retryHintSeconds } = step
+      return upstreamErrorOutcome(message, status, action, request, logId, retryHintSeconds)
     }
     default:
       return assertNever(step)

@@ -50,6 +50,8 @@ const NO_COUNTS: Counters = {
   errors_omitted: 0,
   warnings: [],
 }
+const RECORD_ID_MISSING = 'RECORD_ID_MISSING'
+const LISTING_RESTARTED = 'LISTING_RESTARTED'
 /** Errors that a node keeps. */
 const ERRORS_MAX = 10
 /** All errors that a run keeps, as JSON in UTF-16 units: they are saved with every checkpoint. */
@@ -131,13 +133,30 @@ export class RunStatsCollector {
     return isKept ? shown : undefined
   }
 
+  /** Adds the warning that a listing of the node began again. @returns the warning */
+  warnOfRestart(node: SyncNode, { message }: RunError): RunWarning {
+    const what = `the listing of ${node.resource} began again from its first page, because its cursor has expired: ${message}`
+    const warning = { reason: LISTING_RESTARTED, message: truncateText(what, MESSAGE_LENGTH_MAX) }
+    this.#change(node, { warnings: [...this.#of(node).warnings, warning], claiming: null })
+    return warning
+  }
+
+  /** Indexes of nodes whose listing began again. */
+  get restarted(): number[] {
+    return this.#counts.flatMap(({ warnings }, index) =>
+      warnings.some(({ reason }) => reason === LISTING_RESTARTED) ? [index] : [],
+    )
+  }
+
   /** Adds a warning when records of the node have no identifier. @returns the warning, once per node */
   warnOfMissingIds(node: SyncNode, { records }: Pick<RecordsPage, 'records'>): RunWarning | undefined {
     const [{ warnings }, idPath = DEFAULT_ID_PATH] = [this.#of(node), this.#idPaths[node.index]]
-    const isMissing = warnings.length === 0 && records.some((record) => identifierOf(record, idPath) === undefined)
+    const isMissing =
+      !warnings.some(({ reason }) => reason === RECORD_ID_MISSING) &&
+      records.some((record) => identifierOf(record, idPath) === undefined)
     if (!isMissing) return undefined
-    const warning = { reason: 'RECORD_ID_MISSING', message: missingIdMessage(node, idPath) }
-    this.#change(node, { warnings: [warning] })
+    const warning = { reason: RECORD_ID_MISSING, message: missingIdMessage(node, idPath) }
+    this.#change(node, { warnings: [...warnings, warning] })
     return warning
   }
 

@@ -25,6 +25,7 @@ import type { DestinationUnavailable, Sink, SinkPage, SinkResult } from './sink.
 import {
   type ListingErrorStep,
   type PageReadStep,
+  type RestartStep,
   type Traversal,
   type TraversalStep,
   traverse,
@@ -187,6 +188,8 @@ class Execution {
       case 'listing_error':
         if (step.isTransient) return this.#deferTransient(step)
         return (await this.#deliverDeferred()) ?? (await this.#deliverListingError(step))
+      case 'restarted':
+        return (await this.#deliverDeferred()) ?? (await this.#keepRestart(step))
       case 'waiting':
         return (await this.#keepProgress(step)) ?? step.end
       default:
@@ -201,6 +204,13 @@ class Execution {
     if (afterMs >= CHECKPOINT_MIN_INTERVAL_MS || this.#isSaveDue()) return await this.#save({ position: at })
     this.#update({ position: at })
     return undefined
+  }
+
+  /** Stores that the listing begins again, so that it does so once, whatever becomes of this process. */
+  async #keepRestart({ node, error, at }: RestartStep): Promise<RunOutcome | undefined> {
+    this.#deps.warn?.({ resource: node.resource, ...this.#stats.warnOfRestart(node, error) }, 'a listing began again')
+    this.#hasProgressed = true
+    return await this.#save({ position: at })
   }
 
   /**
@@ -308,6 +318,7 @@ class Execution {
       account: { ...account, environmentVariables: publicVariables(account.environmentVariables), credentials: {} },
       args: this.#run.args,
       previousRunDates: this.#previousRunDates,
+      restarted: new Set(this.#stats.restarted),
       concurrency,
     }
   }
@@ -316,6 +327,6 @@ class Execution {
 const NOTHING_SENT: SinkResult = { kind: 'accepted', sequences: 0 }
 const EMPTY_PAGE: SinkPage['page'] = { records: [], state: null }
 
-function retryFrom({ node, error }: ListingErrorStep): RunOutcome {
-  return { kind: 'retry', error: withNodeName(node, error) }
+function retryFrom({ node, error, afterMs }: ListingErrorStep): RunOutcome {
+  return { kind: 'retry', error: withNodeName(node, error), ...(afterMs === undefined ? {} : { afterMs }) }
 }

@@ -18,7 +18,7 @@ import {
 import { DEFAULT_ID_PATH, identifierOf } from './record-id.ts'
 
 /** One step of a traversal, in the order of delivery: a page, an error of a listing, a wait, or the outcome that ends the run. */
-export type TraversalStep = PageReadStep | ListingErrorStep | WaitStep | RunOutcome
+export type TraversalStep = PageReadStep | ListingErrorStep | RestartStep | WaitStep | RunOutcome
 
 /** `after` is the position to continue at once the page is delivered. */
 export interface PageReadStep {
@@ -32,6 +32,14 @@ export interface PageReadStep {
 export interface ListingErrorStep extends ListingError {
   readonly node: SyncNode
   readonly after: TraversalPosition
+}
+
+/** A listing begins again because its cursor has expired; `at` is its first page. */
+export interface RestartStep {
+  readonly kind: 'restarted'
+  readonly node: SyncNode
+  readonly error: RunError
+  readonly at: TraversalPosition
 }
 
 /** A rate limit in the middle of a page; `at` is the position of the page, with what is read of it. */
@@ -49,6 +57,8 @@ export interface Traversal extends TemplateValues {
   /** Masks secrets in the names of records. */
   readonly redact: (text: string) => string
   readonly args: JsonObject
+  /** Indexes of nodes whose listing began again in this run: it does so once. */
+  readonly restarted: Set<number>
   /** Listings that are prefetched. */
   readonly concurrency: number
 }
@@ -119,11 +129,29 @@ async function* traverseListing(
       if (end !== undefined) return
       continue
     }
+    if (canRestart(traversal, fetched, visit, start)) {
+      traversal.restarted.add(visit.node.index)
+      start = FIRST_PAGE
+      const error = withPlace(fetched.error, visit, traversal.redact)
+      yield { kind: 'restarted', node: visit.node, error, at: [...visit.ancestors, listingFrame(visit, start, [])] }
+      continue
+    }
     if (fetched.kind !== 'page') return yield toStep(traversal, fetched, visit)
     const following: PageStart | null = fetched.state === null ? null : { state: fetched.state, skip: 0 }
     yield* traversePage(traversal, visit, fetched, start, following)
     start = following
   }
+}
+
+function canRestart(
+  { restarted }: Traversal,
+  fetched: RecordsPage | ListingError | RunOutcome,
+  { node }: NodeVisit,
+  start: PageStart,
+): fetched is ListingError {
+  return (
+    fetched.kind === 'listing_error' && fetched.isRestart === true && start.state !== null && !restarted.has(node.index)
+  )
 }
 
 async function* traversePage(

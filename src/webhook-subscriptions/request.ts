@@ -1,6 +1,7 @@
 import type { ResolvedAccount } from '../accounts/index.ts'
 import { catchFailure, Failure, isTransient, type Json, type JsonObject } from '../base/index.ts'
 import type { SubscriptionPlan, SubscriptionVerb } from '../definitions/index.ts'
+import { headerTexts } from '../egress/index.ts'
 import { environmentRoots } from '../expressions/index.ts'
 import { isTruthy } from '../formats/index.ts'
 import {
@@ -130,7 +131,7 @@ async function readAnswer(
 ): Promise<SubscriptionAnswer | undefined> {
   const { plan, resolved, id: known } = target
   const { context, environmentVariables } = resolved.access
-  const input = { result, headers, context, subscription: placeholdersOf(target) }
+  const input = { result, headers: headerTexts(headers), context, subscription: placeholdersOf(target) }
   const read = async (expression: string | undefined) =>
     expression === undefined
       ? undefined

@@ -420,10 +420,11 @@ describe('redirects', () => {
     expect(outcome).toMatchObject({ kind: 'ok', result: { id: 1 } })
   })
 
-  test('of a writing call are answered as they are', async () => {
+  test('of a writing call are an error that names the target', async () => {
     engine.upstream.script({ request: 'POST /things', answer: { status: 307, headers: { location: '/elsewhere' } } })
     const outcome = await engine.call(CONFIG, { ...on('things', 'create'), body: {} })
-    expect(outcome).toMatchObject({ kind: 'ok', status: 307, headers: { location: '/elsewhere' } })
+    expect(outcome).toMatchObject({ kind: 'upstream_error', status: 307, action: 'fail', isPassedOn: false })
+    expect(outcome).toHaveProperty('message', expect.stringMatching(/redirects to http.*\/elsewhere.*POST/))
   })
 })
 

@@ -13,6 +13,7 @@ import {
   compilePagination,
   FIELD_FORMATS,
   fieldList,
+  isJsonType,
   type ListingState,
   responseFormat,
 } from '../../src/formats/index.ts'
@@ -24,7 +25,6 @@ import { readPublicKey } from '../../src/formats/signature/public-key.ts'
 import { decodeExactly } from '../../src/formats/signature/secret.ts'
 import { compileSource, decodeUrl } from '../../src/formats/signature/source.ts'
 import { decodeCursor, encodeCursor } from '../../src/proxy/cursor.ts'
-import { isJsonType } from '../../src/proxy/decode-response.ts'
 import { Redactor } from '../../src/redaction/index.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
 

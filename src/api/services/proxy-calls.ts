@@ -147,7 +147,7 @@ function definitionHeaders(headers: UpstreamErrorOutcome['ownHeaders']): Record<
 
 /** The action that the definition sets for the error; others follow from the status. */
 function upstreamAction(action: UpstreamErrorOutcome['action']): Readonly<Record<string, string>> {
-  return action === 'retry' || action === 'needs_reauth' ? { upstream_action: action } : {}
+  return action === 'retry' || action === 'needs_reauth' || action === 'restart' ? { upstream_action: action } : {}
 }
 
 function rateLimitFailure(
