@@ -208,7 +208,8 @@ class Execution {
 
   /** Stores that the listing begins again, so that it does so once, whatever becomes of this process. */
   async #keepRestart({ node, error, at }: RestartStep): Promise<RunOutcome | undefined> {
-    this.#deps.warn?.({ resource: node.resource, ...this.#stats.warnOfRestart(node, error) }, 'a listing began again')
+    const warning = this.#stats.warnOfRestart(node, error)
+    this.#deps.warn?.({ resource: node.resource, ...warning }, 'a listing began again')
     this.#hasProgressed = true
     return await this.#save({ position: at })
   }
