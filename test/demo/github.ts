@@ -1,5 +1,6 @@
 import { createEmulator } from 'emulate'
 import { callRest, expectJson } from '../support/rest.ts'
+import { startGitHubLinks } from './github-links.ts'
 
 /** The account that the demo connects. */
 export const OWNER = 'octocat'
@@ -62,7 +63,8 @@ export async function startGitHub(): Promise<GitHub> {
     },
   })
   // It listens on IPv4 only; `localhost` may resolve to IPv6 first.
-  const url = emulator.url.replace('localhost', '127.0.0.1')
+  const links = await startGitHubLinks(emulator.url.replace('localhost', '127.0.0.1'))
+  const { url } = links
   for (const { name, issues } of REPOSITORIES)
     for (let number = 1; number <= issues; number++)
       await callRest('POST', `${url}/repos/${OWNER}/${name}/issues`, TOKEN, { title: `Issue ${number}` })
@@ -75,7 +77,10 @@ export async function startGitHub(): Promise<GitHub> {
     openIssue: (repository) => openIssue(url, repository),
     fillArchive: (issues) => fillArchive(url, issues),
     holdings: (token) => readHoldings(url, token),
-    [Symbol.asyncDispose]: () => emulator.close(),
+    async [Symbol.asyncDispose]() {
+      await links[Symbol.asyncDispose]()
+      await emulator.close()
+    },
   }
 }
 
