@@ -25,7 +25,7 @@ export interface SyncOverHttp extends AsyncDisposable {
 }
 
 /** How a run has ended. */
-export interface SyncResult {
+interface SyncResult {
   readonly kind: string
   readonly reason: string | undefined
   readonly records: number

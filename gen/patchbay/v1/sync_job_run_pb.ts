@@ -378,8 +378,9 @@ export type ResourceStats = Message<"patchbay.v1.ResourceStats"> & {
   errorsOmitted: number;
 
   /**
-   * What to correct although nothing failed: `RECORD_ID_MISSING`, records without an identifier, of which a changed one
-   * cannot be told from a new one. There may be others in the future. Empty when there is nothing.
+   * What to know or to correct although nothing failed: `RECORD_ID_MISSING`, records without an identifier, of which a changed
+   * one cannot be told from a new one; `LISTING_RESTARTED`, a listing that began again from its first page, because its cursor
+   * had expired. There may be others in the future. Empty when there is nothing.
    *
    * @generated from field: repeated patchbay.v1.SyncJobRunWarning warnings = 15;
    */

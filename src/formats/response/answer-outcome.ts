@@ -11,17 +11,7 @@ import { isTransientStatus } from '../../egress/index.ts'
 export type AnswerOutcome = 'success' | 'empty' | 'not_yet' | 'transient_error' | 'permanent_error'
 
 /** Statuses that mean the same here. 1xx does not arrive. */
-export const STATUS_CLASSES = [
-  'ok',
-  'accepted',
-  'no_content',
-  'not_modified',
-  'redirect',
-  'transient_error',
-  'error',
-] as const
-
-type StatusClass = (typeof STATUS_CLASSES)[number]
+type StatusClass = 'ok' | 'accepted' | 'no_content' | 'not_modified' | 'redirect' | 'transient_error' | 'error'
 
 /**
  * What arrived as the body: nothing where the format has no empty text (JSON, XML), where no type is announced, or where an empty
