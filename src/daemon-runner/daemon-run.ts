@@ -2,7 +2,7 @@ import { timestampDate } from '@bufbuild/protobuf/wkt'
 import type { ClaimedResource, ClaimedRun as ClaimedRunMessage } from '../../gen/patchbay/v1/daemon_pb.ts'
 import { type DotPath, type JsonObject, parseDotPath, parseJson } from '../base/index.ts'
 import type { Lease } from '../due-work/index.ts'
-import type { ExecutedRun } from '../runs/index.ts'
+import { type ExecutedRun, GIVE_UP_AFTER_SECONDS_DEFAULT } from '../runs/index.ts'
 import { DEFAULT_ID_PATH, type ExecutableRun } from '../syncs/index.ts'
 import type { RunHolder } from './store.ts'
 
@@ -42,6 +42,8 @@ export function daemonRunFromProto(message: ClaimedRunMessage): DaemonRun | unde
     resourceStats: run.resourceStats,
     holder: { runId: id, integratedAccountId, leaseId, attempt, leasedUntil: timestampDate(leaseExpiresAt) },
     attemptsMax: message.attemptsMax,
+    giveUpAfterSeconds: message.giveUpAfterSeconds ?? GIVE_UP_AFTER_SECONDS_DEFAULT,
+    nextTickAt: optionalDate(message.nextTickAt),
     ...values,
     environmentVariables,
     previousRunDates: run.resources.map((_, index) => optionalDate(resources[index]?.previousRunDate)),

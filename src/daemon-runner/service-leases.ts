@@ -243,7 +243,8 @@ export function settlementCallFor(outcome: Outcome): SettlementCall {
       return { call: 'failRun', request: { error: cutError(outcome.error), retryable: false } }
     case 'retry': {
       const wait = outcome.afterMs === undefined ? {} : { waitSeconds: waitSeconds(outcome.afterMs) }
-      return { call: 'failRun', request: { error: cutError(outcome.error), retryable: true, ...wait } }
+      const uncounted = outcome.isUncounted ?? false
+      return { call: 'failRun', request: { error: cutError(outcome.error), retryable: true, uncounted, ...wait } }
     }
     default:
       return assertNever(outcome)

@@ -8,7 +8,10 @@ import { isUnifiedName, type MappingFinder, methodFacts, readSyncResources, unif
 
 /** A claimed run with everything that a daemon needs to execute it, except records and credentials. */
 export interface Assignment
-  extends Pick<Lease<QueuedRun>, 'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'attemptsMax'> {
+  extends Pick<
+    Lease<QueuedRun>,
+    'leaseId' | 'leaseExpiresAt' | 'checkpoint' | 'attemptsMax' | 'giveUpAfterSeconds' | 'nextTickAt'
+  > {
   readonly run: Run
   readonly tenantId: string
   readonly context: JsonObject
@@ -41,7 +44,7 @@ export function createAssignment(
   { account, definition }: SyncableAccount,
   recordSchemas: readonly (JsonObject | undefined)[],
 ): Assignment {
-  const { leaseId, leaseExpiresAt, checkpoint, previousRunDates, attemptsMax } = claimed
+  const { leaseId, leaseExpiresAt, checkpoint, previousRunDates, attemptsMax, giveUpAfterSeconds, nextTickAt } = claimed
   const { idPath, parentPaths } = methodFacts(definition.plan)
   return {
     run,
@@ -49,6 +52,8 @@ export function createAssignment(
     leaseExpiresAt,
     checkpoint,
     attemptsMax,
+    giveUpAfterSeconds,
+    nextTickAt,
     previousRunDate: earliestDate(previousRunDates),
     tenantId: account.tenantId,
     context: account.context,

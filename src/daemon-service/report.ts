@@ -91,12 +91,18 @@ export async function failRun(
   environmentId: string,
   key: LeaseKey,
   progress: ReportedProgress,
-  how: { readonly error: RunError; readonly isRetryable: boolean; readonly waitMs?: number | undefined },
+  how: {
+    readonly error: RunError
+    readonly isRetryable: boolean
+    readonly isUncounted?: boolean
+    readonly waitMs?: number | undefined
+  },
 ): Promise<Run> {
-  const { isRetryable, waitMs = 0 } = how
+  const { isRetryable, isUncounted = false, waitMs = 0 } = how
   const { integratedAccountId } = await getActiveLease(deps, environmentId, key)
   const error = redactError(await deps.redactor(environmentId, integratedAccountId), how.error)
-  const outcome: Outcome = isRetryable ? { kind: 'retry', error, afterMs: waitMs } : { kind: 'failed', error }
+  const retry: Outcome = { kind: 'retry', error, afterMs: waitMs, ...(isUncounted ? { isUncounted } : {}) }
+  const outcome: Outcome = isRetryable ? retry : { kind: 'failed', error }
   return await settleReported(deps, environmentId, key, progress, outcome)
 }
 

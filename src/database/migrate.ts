@@ -44,6 +44,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0025-access-tokens': ['0025-access-tokens.sql'],
   '0027-key-order': ['0027-key-order.sql'],
   '0028-shared-grants': ['0028-shared-grants.sql'],
+  '0029-give-up-after': ['0029-give-up-after.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

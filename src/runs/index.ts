@@ -34,6 +34,7 @@ export {
   type DecidedEnding,
   daemonQueueGroup,
   type ErrorHandling,
+  GIVE_UP_AFTER_SECONDS_DEFAULT,
   type ParentRef,
   QUEUE_DEPTH_MAX,
   type QueuedRun,

@@ -66,11 +66,12 @@ export function resolveOutcome(policy: QueuePolicy, attempts: Attempts, outcome:
     case 'failed':
       return { status: 'failed', error: outcome.error, attempt, delayMs: null }
     case 'retry': {
-      if (attempt >= attemptsMaxOf(policy, attempts))
-        return { status: 'failed', error: outcome.error, attempt, delayMs: null }
+      const { error, afterMs = 0, isUncounted = false } = outcome
+      if (isUncounted) return { status: 'created', error, attempt: attempt - 1, delayMs: clampWaitMs(afterMs) }
+      if (attempt >= attemptsMaxOf(policy, attempts)) return { status: 'failed', error, attempt, delayMs: null }
       const ownMs = retryDelayMs(policy.retry, attempt - attempts.attemptBase, random)
-      const delayMs = Math.max(ownMs, clampWaitMs(outcome.afterMs ?? 0))
-      return { status: 'created', error: outcome.error, attempt, delayMs }
+      const delayMs = Math.max(ownMs, clampWaitMs(afterMs))
+      return { status: 'created', error, attempt, delayMs }
     }
     case 'rate_limited': {
       const { afterMs, error = null } = outcome

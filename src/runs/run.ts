@@ -142,6 +142,9 @@ export interface Run {
   readonly version: number
 }
 
+/** For how long runs go on trying where their job does not say. */
+export const GIVE_UP_AFTER_SECONDS_DEFAULT = 86_400
+
 /** A run as its queue hands it out, with everything that its execution needs. */
 export interface QueuedRun {
   readonly id: string
@@ -167,6 +170,10 @@ export interface QueuedRun {
   readonly resourceStats: readonly ResourceStats[]
   /** Set when the run has ended but for the report to its destination and the settlement. */
   readonly ending: DecidedEnding | null
+  /** Of the job: for how long a run goes on trying while the third party, or where its records go, is unavailable. */
+  readonly giveUpAfterSeconds: number
+  /** The first tick after that of the run, fired or not: its run takes over. Null: none is scheduled. */
+  readonly nextTickAt: Date | null
   /** From 1. Greater than that of a holder that lost the run; one that released it may have had the same. */
   readonly attempt: number
   /** The attempt after which the run fails instead of being tried again. Grows when progress is saved. */
@@ -205,8 +212,11 @@ export type CompletedStatus = 'completed' | 'partially_completed'
 export type RunOutcome =
   | { readonly kind: CompletedStatus }
   | { readonly kind: 'failed'; readonly error: RunError }
-  /** This attempt failed; the next is due after a growing delay, at least `afterMs`. The last attempt fails the run. */
-  | { readonly kind: 'retry'; readonly error: RunError; readonly afterMs?: number }
+  /**
+   * This attempt failed; the next is due after a growing delay, at least `afterMs`. The last attempt fails the run, unless it is one
+   * that does not count: then the next is due after `afterMs`.
+   */
+  | { readonly kind: 'retry'; readonly error: RunError; readonly afterMs?: number; readonly isUncounted?: true }
   /** Waits without counting the attempt; `error` says why, if that is not the upstream's rate limit. */
   | { readonly kind: 'rate_limited'; readonly afterMs: number; readonly error?: RunError }
   /** Ended because `save` answered `stop`. */

@@ -15,8 +15,10 @@ export type Checkpoint = {
   readonly previous_run_dates: readonly (string | null)[] | null
   readonly position: TraversalPosition
   readonly counts: readonly NodeCounts[]
-  /** Postponements in a row for an unavailable destination. */
+  /** Postponements in a row for an unavailable third party or destination. */
   readonly waits: number
+  /** The first failure in a row, RFC 3339; absent or null: the last attempt made progress. */
+  readonly waiting_since?: string | null
   /** Waits in a row that the third party asked for; absent: none. */
   readonly limits?: number
 }

@@ -12,7 +12,7 @@ import {
 import { type Db, mapForeignKeyToInUse, type Tx } from '../database/index.ts'
 import { resolveConfig } from '../definitions/index.ts'
 import { validateExpression } from '../expressions/index.ts'
-import { deleteTriggersOf, type ErrorHandling } from '../runs/index.ts'
+import { deleteTriggersOf, type ErrorHandling, GIVE_UP_AFTER_SECONDS_DEFAULT } from '../runs/index.ts'
 import { checkArgsSchema, listArguments, mayBeList } from './args.ts'
 import { checkAgainstDefinition, checkRequiredInput, checkResources, methodNamesOf } from './check-resources.ts'
 import { readSyncResources } from './resource.ts'
@@ -42,6 +42,8 @@ export interface SyncJobInput {
   readonly argsValidation?: string | undefined
   /** Absent: `ignore`. */
   readonly errorHandling?: ErrorHandling | undefined
+  /** Absent: a day. */
+  readonly giveUpAfterSeconds?: number | undefined
 }
 
 /** The fields of a job that are validated together. */
@@ -59,7 +61,8 @@ export async function createSyncJob(
   environmentId: string,
   input: SyncJobInput,
 ): Promise<SyncJobRecord> {
-  const { label, integrationName, resources, argsSchema = {}, argsValidation = '', errorHandling = 'ignore' } = input
+  const { label, integrationName, resources, argsSchema = {}, argsValidation = '' } = input
+  const { errorHandling = 'ignore', giveUpAfterSeconds = GIVE_UP_AFTER_SECONDS_DEFAULT } = input
   await assertValidJob(deps.mappings, tx, environmentId, { integrationName, resources, argsSchema, argsValidation })
   const id = newId(deps.clock.now().getTime())
   return await insertSyncJob(tx, {
@@ -71,6 +74,7 @@ export async function createSyncJob(
     argsSchema,
     argsValidation,
     errorHandling,
+    giveUpAfterSeconds,
   })
 }
 

@@ -19,7 +19,16 @@ import { parentProjection } from './parent-batches.ts'
 import { compileSyncPlan, type SyncNode, type SyncPlan } from './plan.ts'
 import { DEFAULT_ID_PATH } from './record-id.ts'
 import { readSyncResources } from './resource.ts'
-import { decideEnding, type EndingDeps, postponeRun, storeEnding } from './run-ending.ts'
+import {
+  decideEnding,
+  type EndingDeps,
+  type OutageLimit,
+  postpone,
+  postponeRun,
+  retryOrPostpone,
+  storeEnding,
+  WAITED_FOR_NOTHING,
+} from './run-ending.ts'
 import { RunStatsCollector } from './run-stats.ts'
 import type { DestinationUnavailable, Sink, SinkPage, SinkResult } from './sink.ts'
 import {
@@ -45,7 +54,7 @@ export interface SyncRunDeps {
   readonly concurrency?: number
   /**
    * The last attempt: `retry` fails the run, unless the attempt has made progress, and a transient listing error counts as
-   * permanent. Absent: attempts are unlimited.
+   * permanent, unless the job lets the run wait. Absent: attempts are unlimited.
    */
   readonly attemptsMax?: number
   /** Logs what the run keeps about the data that it reads: errors of listings, records without an identifier. */
@@ -55,7 +64,14 @@ export interface SyncRunDeps {
 /** The fields of a claimed run that execution reads. */
 export type ExecutableRun = Pick<
   Lease<QueuedRun>,
-  'resources' | 'args' | 'errorHandling' | 'previousRunDates' | 'checkpoint' | 'attempt'
+  | 'resources'
+  | 'args'
+  | 'errorHandling'
+  | 'previousRunDates'
+  | 'checkpoint'
+  | 'attempt'
+  | 'giveUpAfterSeconds'
+  | 'nextTickAt'
 >
 
 const CONCURRENCY_DEFAULT = 4
@@ -83,7 +99,7 @@ export async function executeRun(
   const plan = compilePlan(run)
   if (!('nodes' in plan)) {
     const ending = decideEnding(deps, run.attempt, plan)
-    return await storeEnding({ ...deps, progress }, readCheckpoint(run.checkpoint), ending, [])
+    return await storeEnding({ ...deps, ...run, progress }, readCheckpoint(run.checkpoint), ending, [])
   }
   // Pages are prefetched: aborted when the run ends.
   const ended = new AbortController()
@@ -144,17 +160,33 @@ class Execution {
   async run(): Promise<RunOutcome> {
     const early = (await this.#start()) ?? (await this.#deliverAll())
     if (early === undefined) return await this.#end()
-    // Attempts that follow progress are counted anew, so another one comes.
-    const isOver = early.kind === 'retry' && this.#isLastAttempt && !this.#hasProgressed
-    if (early.kind === 'failed' || isOver) return await this.#end(early.error)
+    if (early.kind === 'failed') return await this.#end(early.error)
+    if (early.kind === 'retry') return await this.#retry(early)
     const { waits: limits } = this.#fetcher
     if (!this.#isSaved || limits !== (this.#checkpoint.limits ?? 0)) await this.#save({ limits })
     return early
   }
 
+  /** Attempts that follow progress are counted anew, so another one comes. */
+  async #retry(failure: Extract<RunOutcome, { readonly kind: 'retry' }>): Promise<RunOutcome> {
+    const isLastAttempt = this.#isLastAttempt && !this.#hasProgressed
+    const limit = { ...this.#limitFor(failure.error), isLastAttempt }
+    const { waits: limits } = this.#fetcher
+    const save = (change: Partial<Checkpoint>) => this.#save({ ...change, limits })
+    return (
+      (await retryOrPostpone(this.#deps, limit, this.#checkpoint, failure, save)) ?? (await this.#end(failure.error))
+    )
+  }
+
+  /** A third party that always limits was waited for already: see `waitedTooOften`. */
+  #limitFor({ reason }: RunError): OutageLimit {
+    const { giveUpAfterSeconds, nextTickAt } = this.#run
+    return { giveUpAfterSeconds: reason === 'UPSTREAM_RATE_LIMITED' ? 0 : giveUpAfterSeconds, nextTickAt }
+  }
+
   /** @param error absent: all was read and delivered */
   async #end(error?: RunError): Promise<RunOutcome> {
-    const deps: EndingDeps = { ...this.#deps, progress: this.#progress }
+    const deps: EndingDeps = { ...this.#deps, ...this.#run, progress: this.#progress }
     const stats = this.#stats.stats(error === undefined)
     const ending = decideEnding(deps, this.#run.attempt, error ?? completedStatusOf(this.#run.resources, stats))
     return await storeEnding(deps, this.#withCounts, ending, stats)
@@ -169,7 +201,7 @@ class Execution {
     if (this.#checkpoint.is_started) return undefined
     const result = await this.#deps.sink.started()
     if (result.kind !== 'accepted') return await this.#endAfter(result)
-    return await this.#save({ is_started: true, waits: 0, previous_run_dates: this.#previousRunDates })
+    return await this.#save({ is_started: true, ...WAITED_FOR_NOTHING, previous_run_dates: this.#previousRunDates })
   }
 
   async #deliverAll(): Promise<RunOutcome | undefined> {
@@ -178,7 +210,11 @@ class Execution {
       if (end !== undefined) return end
     }
     const [first] = this.#deferred
-    return first !== undefined && !this.#stats.hasPages ? retryFrom(first) : await this.#deliverDeferred()
+    if (first === undefined) return undefined
+    // Only what this attempt has read proves that the third party works.
+    const isWorthWaiting =
+      !this.#hasProgressed && postpone(this.#deps, this.#limitFor(first.error), this.#checkpoint, 0) !== undefined
+    return isWorthWaiting || !this.#stats.hasPages ? retryFrom(first) : await this.#deliverDeferred()
   }
 
   async #deliver(step: TraversalStep): Promise<RunOutcome | undefined> {
@@ -237,7 +273,7 @@ class Execution {
   /** The checkpoint stays before a delivery that was not accepted, so that it is repeated. */
   async #endAfter(result: DestinationUnavailable | RunOutcome): Promise<RunOutcome> {
     if (result.kind !== 'unavailable') return result
-    const { outcome, checkpoint } = postponeRun(this.#deps.random, result, this.#checkpoint)
+    const { outcome, checkpoint } = postponeRun({ ...this.#deps, ...this.#run }, result, this.#checkpoint)
     return (await this.#save(checkpoint)) ?? outcome
   }
 
@@ -273,7 +309,12 @@ class Execution {
   }
 
   async #advance(position: TraversalPosition, sequences: number): Promise<RunOutcome | undefined> {
-    const change = { position, next_sequence: this.#checkpoint.next_sequence + sequences, waits: 0, limits: 0 }
+    const change = {
+      position,
+      next_sequence: this.#checkpoint.next_sequence + sequences,
+      limits: 0,
+      ...WAITED_FOR_NOTHING,
+    }
     this.#hasProgressed = true
     if (sequences > 0 || this.#isSaveDue()) return await this.#save(change)
     this.#update(change)

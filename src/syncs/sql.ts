@@ -17,6 +17,8 @@ export interface SyncJobRecord {
   readonly argsValidation: string
   /** Default of the runs of this job. */
   readonly errorHandling: ErrorHandling
+  /** For how long a run goes on trying while the third party, or where the records go, is unavailable; see `OutageLimit`. */
+  readonly giveUpAfterSeconds: number
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly version: number
@@ -32,6 +34,7 @@ export interface SyncJobChange {
   readonly argsSchema?: JsonObject | undefined
   readonly argsValidation?: string | undefined
   readonly errorHandling?: ErrorHandling | undefined
+  readonly giveUpAfterSeconds?: number | undefined
 }
 
 const COLUMNS = [
@@ -43,6 +46,7 @@ const COLUMNS = [
   'args_schema',
   'args_validation',
   'error_handling',
+  'give_up_after_seconds',
   'created_at',
   'updated_at',
   'version',
@@ -60,6 +64,7 @@ export async function insertSyncJob(tx: Db, job: NewSyncJob): Promise<SyncJobRec
       args_schema: jsonb(job.argsSchema),
       args_validation: job.argsValidation,
       error_handling: job.errorHandling,
+      give_up_after_seconds: job.giveUpAfterSeconds,
     })
     .returning<SyncJobRecord[]>(COLUMNS)
   if (inserted === undefined) throw new Error('an insert returned no row')
@@ -100,7 +105,7 @@ export async function updateSyncJobRow(
   change: SyncJobChange,
   version: number | undefined,
 ): Promise<SyncJobRecord | undefined> {
-  const { label, resources, argsSchema, argsValidation, errorHandling } = change
+  const { label, resources, argsSchema, argsValidation, errorHandling, giveUpAfterSeconds } = change
   const [updated] = await tx('sync_job')
     .where({ environment_id: environmentId, id })
     .modify(whereVersion, version)
@@ -110,6 +115,7 @@ export async function updateSyncJobRow(
       args_schema: argsSchema === undefined ? undefined : jsonb(argsSchema),
       args_validation: argsValidation,
       error_handling: errorHandling,
+      give_up_after_seconds: giveUpAfterSeconds,
       ...nextVersion(tx),
     })
     .returning<SyncJobRecord[]>(COLUMNS)

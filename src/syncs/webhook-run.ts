@@ -13,11 +13,18 @@ import {
   withCurrentSecrets,
 } from '../webhooks/index.ts'
 import { type AccountSourceDeps, createAccountSource } from './account-source.ts'
-import { readCheckpoint } from './checkpoint.ts'
+import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
 import { startFailureOutcome } from './page-outcome.ts'
 import type { PageSource } from './page-source.ts'
 import { executeRun, type SyncRunDeps } from './run.ts'
-import { decideEnding, deliverEnding, type EndingDeps, endingOutcome, storeEnding } from './run-ending.ts'
+import {
+  decideEnding,
+  deliverEnding,
+  type EndingDeps,
+  endingOutcome,
+  retryOrPostpone,
+  storeEnding,
+} from './run-ending.ts'
 import type { MappingFinder } from './unified-nodes.ts'
 import { createWebhookSink } from './webhook-sink.ts'
 
@@ -70,8 +77,15 @@ export async function executeWebhookRun(
     return await executeRun(runDeps, run, progress, signal)
   }
   // An end before the first page; when it is permanent, the receiver gets the event.
-  const isRetried = account.kind === 'retry' && run.attempt < run.attemptsMax
-  if (isRetried || (account.kind !== 'failed' && account.kind !== 'retry')) return account
+  if (account.kind === 'retry') {
+    const limit = { ...run, isLastAttempt: run.attempt >= run.attemptsMax }
+    const save = async (change: Partial<Checkpoint>): Promise<RunOutcome | undefined> =>
+      (await progress.save({ ...checkpoint, ...change }, run.resourceStats)) === 'stop'
+        ? { kind: 'stopped' }
+        : undefined
+    const outcome = await retryOrPostpone(deps, limit, checkpoint, account, save)
+    if (outcome !== undefined) return outcome
+  } else if (account.kind !== 'failed') return account
   const ending = decideEnding(deps, run.attempt, account.error)
   const end = await endingDeps(deps, run, target, progress, signal)
   return await storeEnding(end, checkpoint, ending, run.resourceStats)
@@ -108,7 +122,7 @@ async function endingDeps(
     signal,
     secretsOf({ database, ...deps }, target),
   )
-  return { ...deps, sink, progress }
+  return { ...deps, sink, progress, giveUpAfterSeconds: run.giveUpAfterSeconds }
 }
 
 /** The secrets of the receiver at the moment: they may be rotated while the run goes on. */

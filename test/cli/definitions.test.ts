@@ -194,6 +194,7 @@ describe('patchbay install', async () => {
       argsSchema: {},
       argsValidation: '',
       errorHandling: 'ignore',
+      giveUpAfterSeconds: 0,
     })
     file('shrunk.json', {
       name: 'shrunk',

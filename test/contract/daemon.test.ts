@@ -176,6 +176,7 @@ describe.each(inTurn(clients))('claiming over $wire', (client) => {
       lease_id: UUID,
       lease_expires_at: TIME,
       attempts_max: 5,
+      give_up_after_seconds: 86_400,
       tenant_id: 'acme',
       context: {},
       environment_variables: { SITE: 'eu-1', nested: { level: 2 } },

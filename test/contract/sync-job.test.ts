@@ -50,6 +50,7 @@ describe.each(inTurn(clients))('storing a job over $wire', (client) => {
       args_validation: '$count(args.owners) > 9 ? {"message": "many"}',
       resources: RESOURCES,
       error_handling: 'ignore',
+      give_up_after_seconds: 86_400,
       created_at: TIME,
       updated_at: job.created_at,
       etag: '"v1"',
@@ -124,6 +125,21 @@ describe.each(inTurn(clients))('what errors do in runs of a job over $wire', (cl
   it.each(['', 'explode'])('is none of the words when it is "%s"', async (error_handling) => {
     const { violations } = await client.callError(update, { id: (await make(client)).id, error_handling })
     expect(violations).toEqual([expect.objectContaining({ field: 'error_handling', rule: 'string.in' })])
+  })
+})
+
+describe.each(inTurn(clients))('how long runs of a job go on trying over $wire', (client) => {
+  it('is set with the job and changed alone, also to none', async () => {
+    const job = await make(client, { give_up_after_seconds: 3_600 })
+    expect(job).toMatchObject({ give_up_after_seconds: 3_600 })
+    expect(await client.ok(update, { id: job.id, label: 'other' })).toMatchObject({ give_up_after_seconds: 3_600 })
+    const none = await client.ok(update, { id: job.id, give_up_after_seconds: 0 })
+    expect(none.give_up_after_seconds ?? 0).toBe(0)
+  })
+
+  it.each([-1, 604_801])('is not %d s', async (give_up_after_seconds) => {
+    const { violations } = await client.callError(update, { id: (await make(client)).id, give_up_after_seconds })
+    expect(violations).toEqual([expect.objectContaining({ field: 'give_up_after_seconds' })])
   })
 })
 

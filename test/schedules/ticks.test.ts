@@ -92,6 +92,21 @@ describe('a tick', () => {
     expect((await at.claim())[0]?.errorHandling).toBe(expected)
   })
 
+  it('knows the tick whose run takes over, before it fires and after', async () => {
+    const at = await bench()
+    await at.create()
+    await clock.advance(10_000)
+    await at.fire()
+    const [first] = await at.claim()
+    if (first === undefined) throw new Error('the tick has no run')
+    const nextTickAt = new Date(first.scheduledFor.getTime() + 10_000)
+    expect(first).toMatchObject({ giveUpAfterSeconds: 86_400, nextTickAt })
+    await clock.advance(10_000)
+    await at.fire()
+    await at.queue.settle([{ ...first, outcome: { kind: 'released' } }])
+    expect(await at.claim()).toMatchObject([{ id: first.id, nextTickAt }])
+  })
+
   it('does not come due a millisecond early', async () => {
     const at = await bench()
     const { id } = await at.create()

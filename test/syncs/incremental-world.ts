@@ -340,6 +340,7 @@ export class World {
       const [assignment] = await claimRuns(deps, environmentId, { daemonId, capacity: 1, waitMs: 0 }, signal)
       if (assignment === undefined) continue
       const { run, leaseId, leaseExpiresAt, resources, checkpoint, attemptsMax, environmentVariables } = assignment
+      const { giveUpAfterSeconds, nextTickAt } = assignment
       const { id, integratedAccountId, attempt, errorHandling, args } = run
       const facts = methodFacts(PLAN)
       const claimed = {
@@ -350,6 +351,8 @@ export class World {
         errorHandling,
         args,
         attemptsMax,
+        giveUpAfterSeconds,
+        nextTickAt,
         environmentVariables,
         context: {},
         checkpoint,

@@ -88,6 +88,8 @@ export function runOf(resources: readonly JsonObject[], rest: Partial<Executable
     resources,
     args: {},
     errorHandling: 'ignore',
+    giveUpAfterSeconds: 0,
+    nextTickAt: null,
     previousRunDates: resources.map(() => null),
     checkpoint: null,
     attempt: 1,

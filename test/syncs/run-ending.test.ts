@@ -8,7 +8,7 @@ import { fastClock } from '../support/fast-clock.ts'
 import { type Delivered, recordingProgress, recordingSink, runOf } from './recording.ts'
 import { type SourceScript, scriptedSource } from './scripted-source.ts'
 
-const WAITS_MAX = 100
+const DAY = 86_400
 const USERS = [{ resource: 'users', method: 'list', persist: true }]
 const DOWN = { reason: 'UPSTREAM_UNREACHABLE', message: 'connection refused' }
 const THREE: SourceScript = { records: () => [{ id: 1 }, { id: 2 }, { id: 3 }] }
@@ -26,11 +26,11 @@ async function attempt(
   progress.checkpoint = checkpoint
   const source = scriptedSource(script)
   const deps = { source, sink, clock: fastClock(), random: () => 0, account: { context: {}, environmentVariables: {} } }
-  const run = runOf(USERS, { checkpoint, attempt: 5 })
+  const run = runOf(USERS, { checkpoint, attempt: 5, giveUpAfterSeconds: DAY })
   const outcome =
     ending === null
       ? await executeRun({ ...deps, attemptsMax: 5 }, run, progress, new AbortController().signal)
-      : await deliverEnding({ ...deps, progress }, readCheckpoint(checkpoint), ending, [])
+      : await deliverEnding({ ...deps, giveUpAfterSeconds: DAY, progress }, readCheckpoint(checkpoint), ending, [])
   return {
     outcome,
     checkpoint: progress.checkpoint,
@@ -91,9 +91,10 @@ describe('a destination that is unavailable', () => {
     expect([first.checkpoint?.waits, second.checkpoint?.waits]).toEqual([1, 1])
   })
 
-  it('for too long fails the run, whose next life begins with a full measure of patience', async () => {
+  it('for too long fails the run, and one that is retried by hand waits anew', async () => {
     const first = await attempt((each) => each.kind === 'page')
-    const patient = { ...first.checkpoint, waits: WAITS_MAX }
+    const waiting_since = new Date(Date.parse(String(first.checkpoint?.waiting_since)) - DAY * 1_000).toISOString()
+    const patient = { ...first.checkpoint, waiting_since }
     const last = await attempt((each) => each.kind !== 'started', { checkpoint: patient })
     expect(last.outcome).toEqual({ kind: 'failed', error: DOWN })
     expect(last.kinds).toEqual(['page 1', 'failed'])

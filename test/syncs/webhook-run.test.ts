@@ -350,8 +350,21 @@ describe('a run that may not begin', () => {
     expect(await read(id)).toMatchObject({ status: 'failed' })
   })
 
+  it('for a transient reason waits for as long as its job says, and then goes on', async () => {
+    const id = await create()
+    for (let hours = 0; hours < 8; hours++) {
+      await work({ loadAccount: rejection('TOKEN_REQUEST_FAILED') })
+      expect(await read(id)).toMatchObject({ status: 'created', waiting: { reason: 'retry' } })
+      await clock.advance(3_600_000)
+    }
+    expect((await work()).outcome).toEqual({ kind: 'completed' })
+  })
+
   it('for a transient reason is retried, and delivers to its receiver after the last attempt alone', async () => {
     const id = await create()
+    await execute(database.pool, 'update sync_job set give_up_after_seconds = 0 where id = :id', {
+      id: tenant.syncJobId,
+    })
     for (let attempt = 1; attempt <= 5; attempt++) {
       expect(names()).toEqual([])
       await work({ loadAccount: rejection('TOKEN_REQUEST_FAILED') })

@@ -16,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/sync_job.proto.
  */
 export const file_patchbay_v1_sync_job: GenFile = /*@__PURE__*/
-  fileDesc("ChpwYXRjaGJheS92MS9zeW5jX2pvYi5wcm90bxILcGF0Y2hiYXkudjEi6gMKB1N5bmNKb2ISFwoCaWQYASABKAlCC+BBCLpIBXIDsAEBEiMKDmVudmlyb25tZW50X2lkGAIgASgJQgvgQQO6SAVyA7ABARISCgVsYWJlbBgDIAEoCUID4EECEh0KEGludGVncmF0aW9uX25hbWUYBCABKAlCA+BBBRIxCgthcmdzX3NjaGVtYRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIcCg9hcmdzX3ZhbGlkYXRpb24YBiABKAlCA+BBARIxCglyZXNvdXJjZXMYByADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAhIzCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgKIAEoCUID4EEDEjoKDmVycm9yX2hhbmRsaW5nGAsgASgJQiLgQQG6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoEjEKCHdhcm5pbmdzGAwgAygLMhoucGF0Y2hiYXkudjEuQ29uZmlnRmluZGluZ0ID4EEDIrECCgxTeW5jUmVzb3VyY2USHwoIcmVzb3VyY2UYASABKAlCDeBBArpIB3IFEAEY/wESHQoGbWV0aG9kGAIgASgJQg3gQQK6SAdyBRABGIABEh4KAmlkGAMgASgJQg3gQQG6SAdyBRABGIAISACIAQESKwoFcXVlcnkYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgPgQQESIwoHbG9vcF9vbhgFIAEoCUIN4EEBukgHcgUQARj/AUgBiAEBEiYKCmRlcGVuZHNfb24YBiABKAlCDeBBAbpIB3IFEAEY/wFIAogBARIZCgdwZXJzaXN0GAcgASgIQgPgQQFIA4gBAUIFCgNfaWRCCgoIX2xvb3Bfb25CDQoLX2RlcGVuZHNfb25CCgoIX3BlcnNpc3RiBnByb3RvMw", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
+  fileDesc("ChpwYXRjaGJheS92MS9zeW5jX2pvYi5wcm90bxILcGF0Y2hiYXkudjEimQQKB1N5bmNKb2ISFwoCaWQYASABKAlCC+BBCLpIBXIDsAEBEiMKDmVudmlyb25tZW50X2lkGAIgASgJQgvgQQO6SAVyA7ABARISCgVsYWJlbBgDIAEoCUID4EECEh0KEGludGVncmF0aW9uX25hbWUYBCABKAlCA+BBBRIxCgthcmdzX3NjaGVtYRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIcCg9hcmdzX3ZhbGlkYXRpb24YBiABKAlCA+BBARIxCglyZXNvdXJjZXMYByADKAsyGS5wYXRjaGJheS52MS5TeW5jUmVzb3VyY2VCA+BBAhIzCgpjcmVhdGVkX2F0GAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjMKCnVwZGF0ZWRfYXQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgPgQQMSEQoEZXRhZxgKIAEoCUID4EEDEjoKDmVycm9yX2hhbmRsaW5nGAsgASgJQiLgQQG6SBxyGlIJZmFpbF9mYXN0UgZpZ25vcmVSBWJhdGNoEi0KFWdpdmVfdXBfYWZ0ZXJfc2Vjb25kcxgNIAEoBUIO4EEBukgIGgYYgPUkKAASMQoId2FybmluZ3MYDCADKAsyGi5wYXRjaGJheS52MS5Db25maWdGaW5kaW5nQgPgQQMisQIKDFN5bmNSZXNvdXJjZRIfCghyZXNvdXJjZRgBIAEoCUIN4EECukgHcgUQARj/ARIdCgZtZXRob2QYAiABKAlCDeBBArpIB3IFEAEYgAESHgoCaWQYAyABKAlCDeBBAbpIB3IFEAEYgAhIAIgBARIrCgVxdWVyeRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RCA+BBARIjCgdsb29wX29uGAUgASgJQg3gQQG6SAdyBRABGP8BSAGIAQESJgoKZGVwZW5kc19vbhgGIAEoCUIN4EEBukgHcgUQARj/AUgCiAEBEhkKB3BlcnNpc3QYByABKAhCA+BBAUgDiAEBQgUKA19pZEIKCghfbG9vcF9vbkINCgtfZGVwZW5kc19vbkIKCghfcGVyc2lzdGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_struct, file_google_protobuf_timestamp, file_patchbay_v1_integration]);
 
 /**
  * What to sync, for any account of an integration: a plan that triggers and runs carry out with arguments.
@@ -104,6 +104,15 @@ export type SyncJob = Message<"patchbay.v1.SyncJob"> & {
    * @generated from field: string error_handling = 11;
    */
   errorHandling: string;
+
+  /**
+   * For how long a run of this job goes on trying while the third party, or where its records go, is unavailable: from the
+   * first failure in a row, with growing waits of up to 15 minutes, and until the next tick of its trigger, whose run takes
+   * over. Five attempts are made however short it is. 86400, a day, by default.
+   *
+   * @generated from field: int32 give_up_after_seconds = 13;
+   */
+  giveUpAfterSeconds: number;
 
   /**
    * What is doubtful at the moment although the job is stored: an integration that is not installed in the environment, so

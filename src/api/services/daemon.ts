@@ -77,9 +77,9 @@ export function daemonService({ daemons }: Pick<ServiceDeps, 'daemons'>): Servic
         )
       },
       failRun: async (request, context) => {
-        const { error, retryable: isRetryable, waitSeconds } = request
+        const { error, retryable: isRetryable, uncounted: isUncounted, waitSeconds } = request
         if (error === undefined) throw new Error('the contract let a failure without an error through')
-        const how = { error: runErrorFromProto(error), isRetryable, waitMs: millisecondsOf(waitSeconds) }
+        const how = { error: runErrorFromProto(error), isRetryable, isUncounted, waitMs: millisecondsOf(waitSeconds) }
         const progress = progressFromProto(request)
         return syncJobRunToProto(
           await failRun(daemons, environmentIdOf(context), leaseFromProto(request), progress, how),

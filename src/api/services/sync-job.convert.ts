@@ -18,18 +18,19 @@ export const syncJobToProto = shapeOf(SyncJobSchema).from<
 
 /** The job to create, its resources as JSON of the contract. */
 export function syncJobInputFromProto(request: CreateSyncJobRequest): SyncJobInput {
-  const { label, integrationName, argsSchema, argsValidation } = request
+  const { label, integrationName, argsSchema, argsValidation, giveUpAfterSeconds } = request
   const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
   const resources = syncResourcesFromProto(request.resources)
-  return { label, integrationName, resources, argsSchema, argsValidation, errorHandling }
+  return { label, integrationName, resources, argsSchema, argsValidation, errorHandling, giveUpAfterSeconds }
 }
 
 /** The changes of a job. A list has no presence: an empty one changes nothing, because a job without resources would sync nothing. */
 export function syncJobChangeFromProto(request: UpdateSyncJobRequest): Parameters<typeof updateSyncJob>[3] {
-  const { id, label, argsSchema, argsValidation } = request
+  const { id, label, argsSchema, argsValidation, giveUpAfterSeconds, etag } = request
   const errorHandling = parseEnum(ERROR_HANDLING, request.errorHandling)
   const resources = request.resources.length === 0 ? undefined : syncResourcesFromProto(request.resources)
-  return { id, label, resources, argsSchema, argsValidation, errorHandling, version: versionFrom(request.etag) }
+  const version = versionFrom(etag)
+  return { id, label, resources, argsSchema, argsValidation, errorHandling, giveUpAfterSeconds, version }
 }
 
 /**

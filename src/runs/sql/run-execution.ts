@@ -56,6 +56,10 @@ const MARK_RUNNING = `update sync_job_run r
   returning r.id, r.environment_id, r.sync_job_id, r.integrated_account_id, r.trigger_id, r.kind, r.args, r.resources,
     r.daemon_group_key as group_key, r.webhook_id, r.error_handling, r.ignore_previous_run, r.scheduled_for,
     r.started_at, c.checkpoint, c.ending, coalesce(c.resource_stats, r.resource_stats) as resource_stats,
+    coalesce((select j.give_up_after_seconds from sync_job j
+      where j.environment_id = r.environment_id and j.id = r.sync_job_id), 0) as give_up_after_seconds,
+    (select case when s.last_scheduled_for > r.scheduled_for then s.last_scheduled_for else s.next_fire_at end
+      from trigger_schedule s where s.trigger_id = r.trigger_id) as next_tick_at,
     r.started_at = r.updated_at as is_first, exists (
       select from webhook w where w.environment_id = r.environment_id
         and (w.id is distinct from r.webhook_id or r.started_at <> r.updated_at)

@@ -78,6 +78,8 @@ const run = {
   ...({
     args: {},
     errorHandling: 'ignore',
+    giveUpAfterSeconds: 0,
+    nextTickAt: null,
     previousRunDates: [null, null, null],
     checkpoint: null,
     attempt: 1,
