@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
+import { signedIdKeys } from './compile-webhook.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
 import { listAnswerProblems } from './webhook-answer.ts'
 
@@ -11,7 +12,12 @@ import { listAnswerProblems } from './webhook-answer.ts'
 export function findWebhookWarnings({ webhook, credentials }: JsonObject, path: string): Violation[] {
   if (!isJsonObject(webhook)) return []
   return toViolations(
-    [...findUnsigned(webhook), ...findUnconfirmedLookup(webhook, credentials), ...findLostAnswers(webhook)],
+    [
+      ...findUnsigned(webhook),
+      ...findUnnamedDeliveries(webhook),
+      ...findUnconfirmedLookup(webhook, credentials),
+      ...findLostAnswers(webhook),
+    ],
     path,
   )
 }
@@ -28,6 +34,17 @@ function findUnsigned({ signature_verification, handle_verification }: JsonObjec
   const description =
     'sets update_context without a signature: it takes effect only while an account is being connected or subscribed'
   return [{ at: ['webhook', 'handle_verification'], description, rule: 'webhook.unsigned_context' }, unsigned]
+}
+
+/** Nothing tells a repeated delivery from another one with the same content. */
+function findUnnamedDeliveries({ dedupe, signature_verification: signature }: JsonObject): ConfigFinding[] {
+  const isNamed = isJsonObject(dedupe) && dedupe.keys !== undefined
+  const isSigned =
+    isJsonObject(signature) && signedIdKeys({ ...signature, format: String(signature.format) }).length > 0
+  if (dedupe === false || isNamed || isSigned) return []
+  const description =
+    'names no id of a delivery: what has the same content within 10 minutes counts as one; name the id in keys, or write false where every request is news'
+  return [{ at: ['webhook', 'dedupe'], description, rule: 'webhook.dedupe' }]
 }
 
 /** What answers of the handshake lose when they are sent. */

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../base/index.ts'
-import { listRootNames, listWrittenMembers, readsWholeInput } from '../expressions/index.ts'
+import { listInputPaths, listRootNames, listWrittenMembers, readsWholeInput } from '../expressions/index.ts'
 import {
   authenticates,
   compileSignature,
@@ -72,7 +72,12 @@ interface ContextLookup {
 export interface DedupePlan {
   /** Alternatives, the first with values wins; each is one id or several parts of one. */
   readonly keys: readonly (readonly ReadValues[])[]
+  /** Of requests with an id. */
   readonly windowSeconds: number
+  /** Of requests without one, which are recognised by their content. */
+  readonly contentWindowSeconds: number
+  /** The headers of the content, in lower case: those that anything in the definition reads, and what says how the body is read. */
+  readonly headers: ReadonlySet<string> | 'all'
 }
 
 /** A token bucket. */
@@ -82,6 +87,8 @@ export interface WebhookRate {
 }
 
 const WINDOW_DEFAULT = '7d'
+/** Longest time for which a request without an id counts as a repetition: later ones may be news with the same content. */
+const CONTENT_WINDOW_SECONDS_MAX = 600
 /** Deliveries of one address; every listed provider retries after 429, so this only bounds floods. */
 const RATE_DEFAULT: WebhookRate = { requestsPerSecond: 200, burst: 2_000 }
 
@@ -104,7 +111,7 @@ export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
     bodyStage: definition.body_stage,
     events: definition.events,
     contextLookup: definition.context_lookup,
-    dedupe: dedupe === false ? undefined : compileDedupe(dedupe, signature_verification),
+    dedupe: dedupe === false ? undefined : compileDedupe(dedupe, definition),
     readsTransformed: [signature_verification, dedupe, provider_time].some(readsTransformed),
     verifiesPayload: readsTransformed(signature_verification),
     answer: compileAnswer(definition.response ?? {}),
@@ -127,19 +134,43 @@ function hasPayloadToken(settings: unknown): boolean {
 
 function compileDedupe(
   { keys, window = WINDOW_DEFAULT }: Exclude<WebhookDefinition['dedupe'], false | undefined> = {},
-  signature: FormatChoice | undefined,
+  definition: WebhookDefinition,
 ): DedupePlan {
+  const seconds = windowSeconds(window)
   return {
-    keys: (keys ?? defaultKeys(signature)).map((key) => [key].flat().map(compileSource)),
-    windowSeconds: windowSeconds(window),
+    keys: (keys ?? signedIdKeys(definition.signature_verification)).map((key) => [key].flat().map(compileSource)),
+    windowSeconds: seconds,
+    contentWindowSeconds: Math.min(seconds, CONTENT_WINDOW_SECONDS_MAX),
+    headers: headersRead(definition),
   }
 }
 
-/** Standard Webhooks sends a new timestamp and signature with each attempt, but one id. */
-function defaultKeys(signature: FormatChoice | undefined): readonly string[] {
+/** The id that a signature scheme sends: Standard Webhooks has a new timestamp and signature with each attempt, but one id. */
+export function signedIdKeys(signature: FormatChoice | undefined): readonly string[] {
+  if (signature?.format === 'clerk') return ['$header.svix-id']
   if (signature?.format !== 'standard_webhooks') return []
   const prefix = isJsonObject(signature.config) ? signature.config.header_prefix : undefined
   return [`$header.${typeof prefix === 'string' ? prefix : 'webhook-'}id`]
+}
+
+/** What says how a body is read, and the headers of signature schemes that no token names. */
+const HEADERS_READ = ['content-type', 'content-encoding', 'authorization'] as const
+const HEADER_TOKEN = /\$header\.([!#%&'*+.^_`|~0-9A-Za-z-]+)/g
+
+/** The headers that the definition reads, in lower case; `all` where an expression may read any. */
+function headersRead(definition: WebhookDefinition): DedupePlan['headers'] {
+  const { payload_transform, handle_verification, events, context_lookup } = definition
+  const expressions = [payload_transform, handle_verification, events, context_lookup?.value]
+  const paths = expressions.map((text) => (text === undefined ? [] : listInputPaths(text)))
+  const names = paths.flatMap((some) =>
+    (some ?? [['headers']]).flatMap(([root, name]) => (root === 'headers' ? [name] : [])),
+  )
+  const { signature_verification, dedupe, provider_time } = definition
+  const tokens = JSON.stringify([signature_verification, dedupe, provider_time]).matchAll(HEADER_TOKEN)
+  const known = names.filter((name) => name !== undefined)
+  if (known.length < names.length) return 'all'
+  const read = [...HEADERS_READ, ...known, ...[...tokens].map(([, name = '']) => name)]
+  return new Set(read.map((name) => name.toLowerCase()))
 }
 
 function compileHandshake(expression: string): HandshakePlan {

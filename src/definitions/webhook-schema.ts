@@ -34,7 +34,7 @@ const windowText = z
   .string()
   .max(16)
   .superRefine(refineWith(findWindowProblem, 'webhook.window'))
-  .describe('How long duplicates are recognised: a number and s, m, h or d. Default: 7d; at most 30d.')
+  .describe('How long an id is recognised: a number and s, m, h or d. Default: 7d; at most 30d.')
 
 const dedupeSchema = z.strictObject({
   keys: listOf(z.union([tokenText(), listOf(tokenText()).min(1).max(8)]))
@@ -42,7 +42,7 @@ const dedupeSchema = z.strictObject({
     .max(8)
     .optional()
     .describe(
-      'Where the id of a request is: the first of these with a value, or a list whose values together are the id. Requests with the same signed content are duplicates whatever their id. Default: what was signed, else a hash of the request.',
+      'Where the id of a request is: the first of these with a value, or a list whose values together are the id. The id alone decides. A request with several entries is named by `$body.sha256`, not by its first entry. Default: that of Standard Webhooks; a request without an id is a duplicate where method, address, body and every header that is read of it are the same, within 10 minutes, and never without a body.',
     ),
   window: windowText.optional(),
 })

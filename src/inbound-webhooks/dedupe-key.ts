@@ -6,49 +6,36 @@ import type { WebhookRequest } from '../formats/index.ts'
 /** Longer ids, those that PostgreSQL stores as another text or not at all, and those like a digest are stored as their hash. */
 const KEY_LENGTH_MAX = 200
 /** The beginnings of digests: an id of the sender's choice is never the key of a content. */
-const DIGEST = /^(?:signed|sha256):/
-/** Headers that tell requests with the same body apart. */
-const DISTINGUISHING = /signature|hmac|digest|message-number/
+const DIGEST = /^sha256:/
 
 /** A request whose duplicates are recognised. */
 interface DedupeRequest {
+  /** Transformed. */
   readonly request: WebhookRequest
-  /** Before it was transformed. */
-  readonly received: WebhookRequest
+  /** As received: method, address, headers and the bytes that were sent. */
+  readonly received: Pick<WebhookRequest, 'method' | 'url' | 'headers' | 'body'>
   readonly scope: TemplateScope
-  /** Digests of what was signed; absent where no content was. */
-  readonly signed: readonly Uint8Array[] | undefined
 }
 
-/** The keys by which duplicates are recognised; two requests with one in common are duplicates. */
-export interface DedupeKeys {
-  /** The first id of the definition that has a value. */
-  readonly id: string | null
-  /** Of the content; equal for requests that differ in unsigned parts alone. */
-  readonly content: string | null
+/** What is equal in two requests of which only the first becomes an event. */
+export interface DedupeKey {
+  readonly key: string
+  /** How long the key is claimed. */
+  readonly windowSeconds: number
 }
-
-/** Of a request of which no duplicates are recognised. */
-export const NO_DEDUPE_KEYS: DedupeKeys = { id: null, content: null }
 
 /**
- * The dedupe keys of a request. The content is what was signed: ids are often unsigned, so that a captured request could be sent
- * again with another one. Of a request without id and signed content it is method, address, body and the headers that hold a
- * signature, all as received.
+ * The dedupe key of a request: the first id of the definition that has a value, whatever else differs; else a hash of everything
+ * that is read of the request.
+ *
+ * @returns undefined for a request without id and body: nothing tells its repetition from the next one
  */
-export function dedupeKeysOf({ dedupe }: Pick<WebhookPlan, 'dedupe'>, given: DedupeRequest): DedupeKeys {
-  if (dedupe === undefined) return NO_DEDUPE_KEYS
-  const { received, signed } = given
-  const id = idOf(dedupe, given) ?? null
-  if (signed !== undefined) return { id, content: contentKey(signed) }
-  return { id, content: id === null ? hashOf(received) : null }
-}
-
-/** The key of all requests with the same signed content, whatever is not signed of them. */
-function contentKey(signed: readonly Uint8Array[]): string {
-  const hash = createHash('sha256')
-  for (const digest of signed) hash.update(digest)
-  return `signed:${hash.digest('hex')}`
+export function dedupeKeyOf({ dedupe }: Pick<WebhookPlan, 'dedupe'>, given: DedupeRequest): DedupeKey | undefined {
+  if (dedupe === undefined) return undefined
+  const id = idOf(dedupe, given)
+  if (id !== undefined) return { key: id, windowSeconds: dedupe.windowSeconds }
+  if (given.received.body.byteLength === 0) return undefined
+  return { key: hashOf(given.received, dedupe.headers), windowSeconds: dedupe.contentWindowSeconds }
 }
 
 function idOf({ keys }: DedupePlan, { request, scope }: DedupeRequest): string | undefined {
@@ -71,10 +58,11 @@ function shorten(id: string): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 }
 
-function hashOf({ method, url, headers, body }: WebhookRequest): string {
-  const hash = createHash('sha256').update(`${method}\n${url}\n`)
-  for (const name of Object.keys(headers).sort()) {
-    if (DISTINGUISHING.test(name)) hash.update(`${name}:${headers[name]}\n`)
-  }
-  return `sha256:${hash.update(body).digest('hex')}`
+function hashOf({ method, url, headers, body }: DedupeRequest['received'], read: DedupePlan['headers']): string {
+  const names = Object.keys(headers).filter((name) => read === 'all' || read.has(name))
+  const head = [method, url, ...names.sort().map((name) => [name, headers[name]])]
+  return `sha256:${createHash('sha256')
+    .update(`${JSON.stringify(head)}\n`)
+    .update(body)
+    .digest('hex')}`
 }

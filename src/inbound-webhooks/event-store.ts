@@ -1,12 +1,6 @@
 import { MicroBatcher } from '../base/index.ts'
 import { type Database, isDataError } from '../database/index.ts'
-import {
-  countDuplicates,
-  insertInboundEvents,
-  moveClaims,
-  type NewInboundEvent,
-  type StoredEvent,
-} from './sql/receive.ts'
+import { countDuplicates, insertInboundEvents, type NewInboundEvent, type StoredEvent } from './sql/receive.ts'
 
 /** Batches under way: one more than a connection keeps busy while another commits. */
 const BATCHES_MAX = 2
@@ -17,7 +11,7 @@ const LARGE_BATCH_MAX = 4
 
 /** Stores requests; those that come in together share a statement and a commit. */
 export interface EventStore {
-  /** Resolves once the request is committed. @returns whether an earlier request has one of its dedupe keys */
+  /** Resolves once the request is committed. @returns whether an earlier request has its dedupe key */
   store(event: NewInboundEvent): Promise<{ readonly isDuplicate: boolean }>
 }
 
@@ -36,7 +30,7 @@ export function createEventStore(database: Pick<Database, 'pool' | 'transaction'
   }
 }
 
-/** The event that has a dedupe key of a request, or why the request cannot be stored. */
+/** The event that has the dedupe key of a request, or why the request cannot be stored. */
 type StoreOutcome =
   | { readonly kind: 'stored'; readonly eventId: string }
   | { readonly kind: 'failed'; readonly error: unknown }
@@ -66,68 +60,21 @@ async function storeBatch(
   database: Pick<Database, 'pool' | 'transaction'>,
   events: readonly NewInboundEvent[],
 ): Promise<readonly string[]> {
-  const holders = new Map<string, string>()
-  let rest = events
-  while (rest.length > 0) {
-    const { firsts, repeated, later } = splitBatch(rest)
-    for (const { id, eventId } of await storeDistinct(database, firsts, repeated)) holders.set(id, eventId)
-    rest = later
-  }
-  return events.map(({ id }) => holders.get(id) ?? id)
-}
-
-/** A request that repeats one in front of it: it has its content, or its id and no content. */
-interface Repeated {
-  readonly event: NewInboundEvent
-  readonly firstId: string
-}
-
-/** @param firsts no two of which have a dedupe key in common */
-async function storeDistinct(
-  database: Pick<Database, 'pool' | 'transaction'>,
-  firsts: readonly NewInboundEvent[],
-  repeated: readonly Repeated[],
-): Promise<readonly StoredEvent[]> {
+  const repeats = Map.groupBy(events, claimOf)
+  const firsts = [...repeats.values()].flatMap(([first]) => first ?? [])
   const stored = await insertInboundEvents(database.pool, firsts)
   const holders = new Map(stored.map(({ id, eventId }) => [id, eventId]))
-  const held = (event: NewInboundEvent, firstId: string) => ({ ...event, eventId: holders.get(firstId) ?? firstId })
-  const kept = firsts.map((event) => held(event, event.id))
-  const outcomes = [...kept, ...repeated.map(({ event, firstId }) => held(event, firstId))]
-  const isDuplicate = ({ id, eventId }: StoredEvent) => id !== eventId
-  const duplicates = outcomes.filter(isDuplicate)
+  const outcomes = events.map((event): StoredEvent & Pick<NewInboundEvent, 'environmentId'> => {
+    const firstId = repeats.get(claimOf(event))?.[0]?.id ?? event.id
+    return { environmentId: event.environmentId, id: event.id, eventId: holders.get(firstId) ?? firstId }
+  })
+  const duplicates = outcomes.filter(({ id, eventId }) => id !== eventId)
   // In a statement of its own, which sees what a concurrent one has just committed.
-  if (duplicates.length > 0)
-    await database.transaction(async (tx) => {
-      await countDuplicates(tx, duplicates)
-      await moveClaims(tx, kept.filter(isDuplicate))
-    })
-  return outcomes
+  if (duplicates.length > 0) await database.transaction((tx) => countDuplicates(tx, duplicates))
+  return outcomes.map(({ eventId }) => eventId)
 }
 
-/**
- * Splits a batch: requests that share no dedupe key with each other; those that repeat one of these; and those that share an id with
- * one but have another content. These are stored later, because their content may be that of an earlier event, which then has them.
- */
-function splitBatch(events: readonly NewInboundEvent[]): {
-  readonly firsts: readonly NewInboundEvent[]
-  readonly repeated: readonly Repeated[]
-  readonly later: readonly NewInboundEvent[]
-} {
-  const firsts: NewInboundEvent[] = []
-  const repeated: Repeated[] = []
-  const later: NewInboundEvent[] = []
-  const holders = new Map<string, string>()
-  for (const event of events) {
-    const { id, content } = event.dedupeKeys
-    const [idClaim, contentClaim] = [id, content].map((key) => (key === null ? undefined : `${event.sourceId} ${key}`))
-    const idHolder = holders.get(idClaim ?? '')
-    const firstId = contentClaim === undefined ? idHolder : holders.get(contentClaim)
-    if (firstId !== undefined) repeated.push({ event, firstId })
-    else if (idHolder !== undefined) later.push(event)
-    else {
-      firsts.push(event)
-      for (const claim of [idClaim, contentClaim]) if (claim !== undefined) holders.set(claim, event.id)
-    }
-  }
-  return { firsts, repeated, later }
+/** What no two requests of one statement may share. */
+function claimOf({ id, sourceId, dedupe }: NewInboundEvent): string {
+  return dedupe === undefined ? id : `${sourceId} ${dedupe.key}`
 }

@@ -4,7 +4,7 @@ import type { HttpClient } from '../egress/index.ts'
 import type { KeySource, WebhookRequest } from '../formats/index.ts'
 import { confirmAddress } from './confirm-address.ts'
 import { type ContextUpdateDeps, updateInHandshake } from './context-update.ts'
-import { dedupeKeysOf, NO_DEDUPE_KEYS } from './dedupe-key.ts'
+import { dedupeKeyOf } from './dedupe-key.ts'
 import type { EventStore } from './event-store.ts'
 import {
   type ExpressionDeps,
@@ -205,7 +205,7 @@ async function decide(reception: Reception): Promise<WebhookAnswer> {
     return await reject(reception, request, signature.reason)
   }
   if (parsed.method === 'HEAD') return handshake.answer ?? EMPTY_ANSWER
-  await accept(reception, request, { transformed, signature })
+  await accept(reception, request, { transformed, signature: signature.state })
   return handshake.answer ?? source.webhook.answer
 }
 
@@ -283,11 +283,7 @@ async function answerHandshake(
 
 const EMPTY = new Uint8Array()
 
-type ReceivedSignature =
-  | { readonly state: 'none' | 'valid'; readonly signed?: readonly Uint8Array[] | undefined }
-  | { readonly state: 'invalid'; readonly reason: string }
-
-type AcceptedSignature = Exclude<ReceivedSignature, { readonly state: 'invalid' }>
+type ReceivedSignature = { readonly state: 'none' | 'valid' } | { readonly state: 'invalid'; readonly reason: string }
 
 const NOT_TRANSFORMED =
   'the signature reads what payload_transform makes, and it made nothing: it failed, or the body is too large for it'
@@ -307,8 +303,7 @@ async function verifySignature(
       now: () => deps.clock.now(),
       keys: deps.keys.ofOwner(source.environmentId),
     })
-    if (result.kind === 'valid') return { state: 'valid', signed: result.signed }
-    return { state: 'invalid', reason: result.reason }
+    return result.kind === 'valid' ? { state: 'valid' } : { state: 'invalid', reason: result.reason }
   } catch (cause) {
     if (!(cause instanceof Failure)) throw cause
     const message = 'the public keys of the third party cannot be fetched now; send this again later'
@@ -320,20 +315,15 @@ async function verifySignature(
 async function accept(
   reception: Reception,
   request: WebhookRequest,
-  {
-    transformed,
-    signature,
-  }: { readonly transformed: ParsedRequest | undefined; readonly signature: AcceptedSignature },
+  { transformed, signature }: { readonly transformed: ParsedRequest | undefined; readonly signature: SignatureState },
 ): Promise<void> {
   const { deps, source, parsed } = reception
   const scope = scopeOf(source)
   const sent = source.webhook.readProviderTime?.(request, scope)
-  const received = signedRequestOf(parsed, source.webhook)
-  const dedupeKeys = dedupeKeysOf(source.webhook, { request, received, scope, signed: signature.signed })
+  const received = { ...parsed, body: parsed.raw }
   const { isDuplicate } = await deps.store.store({
-    ...eventOf(reception, 'received', signature.state),
-    dedupeKeys,
-    windowSeconds: source.webhook.dedupe?.windowSeconds ?? 0,
+    ...eventOf(reception, 'received', signature),
+    dedupe: dedupeKeyOf(source.webhook, { request, received, scope }),
     providerTime: sent?.kind === 'ok' ? dateOf(sent.value) : null,
     body: parsed.raw,
     payload: transformed?.body ?? null,
@@ -364,8 +354,7 @@ async function storeForADay(
   if (state === 'handshake' && !deps.rejections.take(state, source.id)) return
   const event: NewInboundEvent = {
     ...eventOf(reception, state, signature),
-    dedupeKeys: NO_DEDUPE_KEYS,
-    windowSeconds: 0,
+    dedupe: undefined,
     providerTime: null,
     body: body.subarray(0, KEPT_BYTES_MAX),
     payload: null,

@@ -4,7 +4,6 @@ import { type AccountValues, type Evaluator, environmentRoots } from '../../src/
 import { responseFormat, type WebhookRequest } from '../../src/formats/index.ts'
 import { createKeySource } from '../../src/formats/signature/key-source.ts'
 import type { VerificationResult } from '../../src/formats/signature/signature.ts'
-import { dedupeKeysOf } from '../../src/inbound-webhooks/dedupe-key.ts'
 import { readData } from '../support/data-files.ts'
 
 /** What a provider sends, and what its definition makes of that. */
@@ -71,23 +70,6 @@ export async function followWebhook(
     ...(handshake.type === 'meta' ? {} : await map(evaluate, plan, { ...input, context: account.context })),
     ...described(plan, delivery, account),
   }
-}
-
-/** The keys by which duplicates of an authentic request are recognised; `undefined` for another request. */
-export async function dedupeKeysOfWebhook(
-  evaluator: Evaluator,
-  plan: WebhookPlan,
-  golden: GoldenWebhooks,
-  request: Omit<GoldenWebhook, 'result'>,
-): Promise<readonly string[] | undefined> {
-  const evaluate = (expression: string, input: JsonObject) => evaluator.evaluate(expression, input, { owner: 'test' })
-  const account = accountOf(golden)
-  const { delivery } = await receive(evaluate, plan, request)
-  const result = await verify(plan, golden, delivery, account)
-  if (result.kind === 'invalid') return undefined
-  const scope = { account, call: {} }
-  const { id, content } = dedupeKeysOf(plan, { request: delivery, received: delivery, scope, signed: result.signed })
-  return [id, content].filter((key) => key !== null)
 }
 
 async function receive(evaluate: Evaluate, plan: WebhookPlan, request: Omit<GoldenWebhook, 'result'>) {

@@ -9,7 +9,7 @@ const oauth = (config = {}) => ({ format: 'oauth2', config })
 
 /** Rules of the warnings of a definition with the block. */
 function rulesOf(webhook: object | undefined, credentials: object = oauth({ identity })): string[] {
-  const config = { credentials, ...(webhook === undefined ? {} : { webhook }) }
+  const config = { credentials, ...(webhook === undefined ? {} : { webhook: { dedupe: false, ...webhook } }) }
   return findWebhookWarnings(JSON.parse(JSON.stringify(config)), '').map(({ rule }) => rule)
 }
 
@@ -33,6 +33,18 @@ describe('warnings about a webhook block', () => {
     expect(rulesOf(webhook)).toEqual(rules)
   })
 
+  const unnamed = ['webhook.dedupe']
+  it.each([
+    ['an id', SIGNED, { keys: ['$header.x-id'] }, []],
+    ['news alone', SIGNED, false, []],
+    ['nothing', SIGNED, undefined, unnamed],
+    ['a window without an id', SIGNED, { window: '1h' }, unnamed],
+    ['the id of Standard Webhooks', { format: 'standard_webhooks', config: {} }, undefined, []],
+    ['the id of Svix', { format: 'clerk', config: {} }, undefined, []],
+  ])('are right where deliveries are told apart by %s', (_what, signature_verification, dedupe, rules) => {
+    expect(rulesOf({ signature_verification, dedupe })).toEqual(rules)
+  })
+
   it.each([
     ['that the third party confirms', oauth({ identity }), []],
     ['that nothing confirms', oauth(), ['webhook.unconfirmed_lookup']],
@@ -48,7 +60,7 @@ describe('warnings about a webhook block', () => {
 
   it('name the ways of connecting that leave a value unconfirmed', () => {
     const ways = { oauth2: { config: { identity } }, api_key: { config: {} } }
-    const webhook = { signature_verification: SIGNED, context_lookup: LOOKUP }
+    const webhook = { signature_verification: SIGNED, context_lookup: LOOKUP, dedupe: false }
     expect(findWebhookWarnings({ webhook, credentials: ways }, 'config')).toMatchObject([
       { field: 'config.webhook.context_lookup.field', description: expect.stringContaining('connected by api_key ') },
     ])

@@ -14,7 +14,7 @@ const sourceId = newId()
 /** Stores a request as reception does. @returns its id */
 async function store(state: InboundState, dedupeKey: string | null = null, windowSeconds = 0): Promise<string> {
   const id = newId()
-  const common = { environmentId, id, sourceId, environmentIntegrationId: newId(), state, windowSeconds }
+  const common = { environmentId, id, sourceId, environmentIntegrationId: newId(), state }
   const request = { method: 'POST', path: '/', query: '', remoteAddress: '192.0.2.1', bodyBytes: 2, headers: [] }
   const result = { signature: 'none', providerTime: null, trace: {}, payload: null, integratedAccountId: null } as const
   const event = {
@@ -23,7 +23,7 @@ async function store(state: InboundState, dedupeKey: string | null = null, windo
     ...result,
     sourceKind: 'environment_integration',
     body: Buffer.from('{}'),
-    dedupeKeys: { id: dedupeKey, content: null },
+    dedupe: dedupeKey === null ? undefined : { key: dedupeKey, windowSeconds },
   } as const
   await insertInboundEvents(database.pool, [event])
   return id

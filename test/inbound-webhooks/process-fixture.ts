@@ -114,13 +114,12 @@ export async function processFixture() {
         bodyBytes: bytes.byteLength,
         state: 'received',
         signature,
-        dedupeKeys: { id: null, content: null },
+        dedupe: undefined,
         providerTime: more.providerTime ?? null,
         trace: { signature: { kind: 'valid' } },
         headers,
         body: bytes,
         payload,
-        windowSeconds: 60,
       },
     ])
     return id

@@ -1,11 +1,13 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, test } from 'vitest'
 import { type JsonObject, newId } from '../../src/base/index.ts'
+import { query } from '../../src/database/database.ts'
 import { cpuMsOfThreads } from '../support/cpu-time.ts'
 import { receiveFixture, SECRET, SIGNED, signatureOf, type TestRequest } from './receive-fixture.ts'
 
-const { address, send, sendSigned, stored } = await receiveFixture()
+const { app, address, send, sendSigned, stored } = await receiveFixture()
+const sha256 = (text: string) => hash('sha256', text)
 
 describe('an accepted delivery', () => {
   it('is stored as it was sent, and queued, before it is answered', async () => {
@@ -76,6 +78,30 @@ describe('an accepted delivery', () => {
     expect((await stored(accountId))[0]?.payload).toMatchObject({ seen: parsed })
   })
 })
+
+test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND'])(
+  'a request with the method %s reaches the definition',
+  async (method) => {
+    const { path, accountId } = await address({ dedupe: false })
+    expect((await send(path, { method })).status).toBe(200)
+    expect(await stored(accountId)).toMatchObject([{ state: 'received', method }])
+  },
+)
+
+test.each(['OPTIONS', 'HEAD', 'GET'])(
+  'a handshake with the method %s is answered by the definition',
+  async (method) => {
+    const handle_verification = `method in ["OPTIONS", "HEAD", "GET"] ? {"type": "verify", "verification_response":
+    {"status_code": 202, "headers": {"WebHook-Allowed-Origin": headers."webhook-request-origin", "WebHook-Allowed-Rate": "120"}}}`
+    const { path } = await address({ ...SIGNED, handle_verification, dedupe: false })
+    const answer = await send(path, { method, headers: { 'webhook-request-origin': 'eventemitter.example.com' } })
+    expect([
+      answer.status,
+      answer.headers.get('webhook-allowed-origin'),
+      answer.headers.get('webhook-allowed-rate'),
+    ]).toEqual([202, 'eventemitter.example.com', '120'])
+  },
+)
 
 const PASSWORD = { format: 'compare', config: { secret: SECRET, compare_with: '$header.x-token' } }
 
@@ -201,7 +227,7 @@ describe('duplicates', () => {
   test.each([
     ['the first key with a value', { keys: ['$header.x-event', '$payload.id'] }, 'e-1'],
     ['parts together', { keys: [['$payload.id', '$header.x-event']] }, '["7","e-1"]'],
-    ['what was signed where no key has a value', { keys: ['$header.x-none'] }, expect.stringMatching(/^signed:/)],
+    ['what is read where no key has a value', { keys: ['$header.x-none'] }, expect.stringMatching(/^sha256:/)],
   ])('are recognised by %s', async (_what, dedupe, key) => {
     const { path, accountId } = await address({ ...SIGNED, dedupe })
     const answers = await Promise.all([1, 2, 3].map(() => sendSigned(path, '{"id": 7}', { 'x-event': 'e-1' })))
@@ -210,52 +236,64 @@ describe('duplicates', () => {
     expect(await stored(accountId)).toEqual([expect.objectContaining({ key, duplicates: 3 })])
   })
 
-  it('are recognised whatever was not signed of them, and answered like the first', async () => {
-    const { path, accountId } = await address({ ...SIGNED, dedupe: { keys: ['$header.x-delivery'] } })
-    const body = '{"id": 7}'
-    const headers = { 'x-signature': signatureOf(body), 'x-delivery': 'one' }
-    const replays: readonly TestRequest[] = [
-      {},
-      { headers: { 'x-delivery': 'two' } },
-      { headers: { 'x-delivery': 'two', 'content-type': 'text/plain' } },
-      { headers: { 'content-type': 'application/x-www-form-urlencoded' } },
-      { headers: { 'x-delivery': 'three', 'content-encoding': 'gzip' } },
-      { headers: { 'x-delivery': 'four' }, path: '?x=1' },
-    ]
-    const answers = []
-    for (const replay of replays)
-      answers.push(await send(path, { body, ...replay, headers: { ...headers, ...replay.headers } }))
-    expect(answers.map(({ status, text }) => [status, text])).toEqual(replays.map(() => [200, '{}']))
-    expect(await stored(accountId)).toEqual([expect.objectContaining({ key: 'one', duplicates: replays.length - 1 })])
+  it.each<[what: string, first: TestRequest, second: TestRequest, events: number]>([
+    [
+      'the id of both is the same',
+      { headers: { 'x-delivery': 'a' } },
+      { body: '{"id": 8}', headers: { 'x-delivery': 'a' } },
+      1,
+    ],
+    ['the id differs', { headers: { 'x-delivery': 'a' } }, { headers: { 'x-delivery': 'b' } }, 2],
+    ['the id looks like a digest', { headers: { 'x-delivery': `sha256:${sha256('{"id": 7}')}` } }, {}, 2],
+    ['nothing differs', {}, {}, 1],
+    ['a header differs that nothing reads', { headers: { date: 'today' } }, { headers: { date: 'tomorrow' } }, 1],
+    ['the method differs', {}, { method: 'PUT' }, 2],
+    ['a parameter differs', { path: '?x=1' }, { path: '?x=2' }, 2],
+    ['the body differs', {}, { body: '{"id": 8}' }, 2],
+    ['the content type differs', {}, { headers: { 'content-type': 'text/plain' } }, 2],
+    ['a header of the signature differs', {}, { headers: { 'x-more': '1' } }, 2],
+    ['a header of the mapping differs', { headers: { 'x-topic': 'a' } }, { headers: { 'x-topic': 'b' } }, 2],
+    ['a header of the lookup differs', { headers: { 'x-shop': 'a' } }, { headers: { 'x-shop': 'b' } }, 2],
+    ['a header of the handshake differs', { headers: { 'x-kind': 'a' } }, { headers: { 'x-kind': 'b' } }, 2],
+    ['a header of the transform differs', { headers: { 'x-event': 'a' } }, { headers: { 'x-event': 'b' } }, 2],
+    ['there is no body', { body: '' }, { body: '' }, 2],
+    [
+      'there is no body, and the same id',
+      { body: '', headers: { 'x-delivery': 'a' } },
+      { body: '', headers: { 'x-delivery': 'a' } },
+      1,
+    ],
+  ])('two requests with one signed body, where %s', async (_what, first, second, events) => {
+    const { path, accountId } = await address({
+      signature_verification: {
+        format: 'hmac',
+        config: { secret: SECRET, parts: ['$body', ['$header.x-more']], compare_with: '$header.x-signature' },
+      },
+      payload_transform: '{"seen": headers."x-event"}',
+      handle_verification: 'headers."x-kind" = "ping" ? {"type": "meta"}',
+      events: '{"event": headers."x-topic", "resource": "a", "id": 1}',
+      context_lookup: { value: 'headers."x-shop"', field: 'shop' },
+      dedupe: { keys: ['$header.x-delivery'] },
+    })
+    for (const { body = '{"id": 7}', headers = {}, ...request } of [first, second]) {
+      const signature = signatureOf(`${body}${headers['x-more'] ?? ''}`)
+      expect((await send(path, { body, ...request, headers: { ...headers, 'x-signature': signature } })).status).toBe(
+        200,
+      )
+    }
+    expect(await stored(accountId)).toHaveLength(events)
   })
 
-  it('are recognised by the content of a retry, which is signed anew under the same id', async () => {
+  it('with the same content are news after 10 minutes, with the same id after 7 days', async () => {
     const { path, accountId } = await address({ ...SIGNED, dedupe: { keys: ['$header.x-delivery'] } })
-    await sendSigned(path, '{"try": 1}', { 'x-delivery': 'one' })
-    await sendSigned(path, '{"try": 2}', { 'x-delivery': 'one' })
-    await sendSigned(path, '{"try": 2}', { 'x-delivery': 'two' })
-    expect(await stored(accountId)).toEqual([expect.objectContaining({ key: 'one', duplicates: 2 })])
-  })
-
-  it('take no id of another delivery that is still to come', async () => {
-    const { path, accountId } = await address({ ...SIGNED, dedupe: { keys: ['$header.x-delivery'] } })
-    await sendSigned(path, '{"order": 1}', { 'x-delivery': 'one' })
-    await sendSigned(path, '{"order": 1}', { 'x-delivery': 'two' })
-    await sendSigned(path, '{"order": 2}', { 'x-delivery': 'two' })
-    const events = (await stored(accountId)).map(({ key, duplicates }) => [key, duplicates])
-    expect(events.sort()).toEqual([
-      ['one', 1],
-      ['two', 0],
-    ])
-  })
-
-  it('are told apart by ids that look like a digest', async () => {
-    const { path, accountId } = await address({ ...SIGNED, dedupe: { keys: ['$header.x-delivery'] } })
-    const body = '{"order": 1}'
-    const digest = createHash('sha256').update(createHash('sha256').update(body).digest()).digest('hex')
-    await sendSigned(path, '{"order": 0}', { 'x-delivery': `signed:${digest}` })
-    await sendSigned(path, body, { 'x-delivery': 'one' })
-    expect((await stored(accountId)).map(({ duplicates }) => duplicates)).toEqual([0, 0])
+    await sendSigned(path, '{"id": 7}')
+    await sendSigned(path, '{"id": 7}', { 'x-delivery': 'one' })
+    const rows = await query<{ readonly seconds: number }>(
+      app.database.pool,
+      'select extract(epoch from expires_at - now())::integer as seconds from inbound_dedupe where source_id = :accountId order by 1',
+      { accountId },
+    )
+    expect(rows.map(({ seconds }) => Math.ceil(seconds / 60))).toEqual([10, 7 * 24 * 60])
   })
 
   it('are events of their own where the definition says so', async () => {

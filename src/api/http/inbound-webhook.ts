@@ -1,3 +1,4 @@
+import { METHODS } from 'node:http'
 import type { WebhookAnswer } from '../../definitions/index.ts'
 import type { HeaderList, InboundRequest, SourceAddress } from '../../inbound-webhooks/index.ts'
 import type { ApiRequest } from '../exchange.ts'
@@ -22,13 +23,13 @@ export interface InboundWebhookDeps {
 }
 
 /**
- * `/integrated-account-webhook/{id}` and `/environment-integration-webhook/{id}`: requests of third parties. Nothing is read of
- * a body before its address is known.
+ * `/integrated-account-webhook/{id}` and `/environment-integration-webhook/{id}`: requests of third parties, with any method; OPTIONS
+ * may be a handshake (CloudEvents HTTP Web Hooks 1.0.2, §4). Nothing is read of a body before its address is known.
  */
 export function inboundWebhookRoutes({ receive }: InboundWebhookDeps): readonly HttpRoute[] {
   const kinds = Object.keys(PATHS) as SourceAddress['kind'][]
   return kinds.map((kind) => ({
-    verbs: ['GET', 'POST'],
+    verbs: METHODS,
     path: PATHS[kind],
     isPrefix: true,
     access: 'public',

@@ -1,4 +1,4 @@
-import { constants, hash as hashBytes, type KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto'
+import { constants, type KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto'
 import { z } from 'zod'
 import { compileTemplate } from '../../expressions/index.ts'
 import { findPatternProblem, PATTERN_LENGTH_MAX } from '../credential/field-pattern.ts'
@@ -7,7 +7,7 @@ import { rawText, refineWith, templateText } from '../schema-types.ts'
 import { verifyItems } from './items.ts'
 import { compileCertificate, type ReadCertificateKey, readPublicKey } from './public-key.ts'
 import { decodeExactly, renderSetting } from './secret.ts'
-import { invalid, ok, type SignatureFormat, validContent } from './signature.ts'
+import { invalid, ok, type SignatureFormat, VALID } from './signature.ts'
 import { compileSigned, findTimestampProblem, signedKeys, stringType } from './signed-content.ts'
 import { sourceText } from './source.ts'
 
@@ -90,13 +90,9 @@ export const asymmetric: SignatureFormat = {
       const isValidSignature = signatures
         .map((text) => decodeExactly(text, keys.string_type))
         .some((bytes) => bytes !== undefined && isSignature(algorithm, key.value, content, bytes))
-      return isValidSignature ? validContent(sha256(content)) : invalid('the signature does not match')
+      return isValidSignature ? VALID : invalid('the signature does not match')
     })
   }),
-}
-
-function sha256(content: Uint8Array): Uint8Array {
-  return hashBytes('sha256', content, 'buffer')
 }
 
 function compileKey({

@@ -6,7 +6,7 @@ import { asymmetric } from './asymmetric.ts'
 import { clerk, hash, hmac, standardWebhooks } from './digest.ts'
 import { jwt } from './jwt.ts'
 import { basic, bearer, compare, none } from './shared-token.ts'
-import { invalid, type SignatureFormat, type ValidDelivery, type Verify, validTogether } from './signature.ts'
+import { invalid, type SignatureFormat, VALID, type Verify } from './signature.ts'
 
 /** The formats that combine no others; `any_of` and `all_of` combine them. */
 export const SINGLE_SIGNATURE_FORMATS: readonly SignatureFormat[] = [
@@ -96,13 +96,11 @@ export const allOf: SignatureFormat = {
   compile: withSchema(combinationConfig, ({ verifications }) => {
     const all = verifications.map(compileSingle)
     return async (request, scope, context) => {
-      const results: ValidDelivery[] = []
       for (const verify of all) {
         const result = await verify(request, scope, context)
         if (result.kind === 'invalid') return result
-        results.push(result)
       }
-      return validTogether(results)
+      return VALID
     }
   }),
 }

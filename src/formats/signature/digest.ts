@@ -11,7 +11,7 @@ import {
   secretEncoding,
   sharedSecret,
 } from './secret.ts'
-import { invalid, type SignatureFormat, type VerificationResult, type Verify, validContent } from './signature.ts'
+import { invalid, type SignatureFormat, VALID, type VerificationResult, type Verify } from './signature.ts'
 import { compileSigned, findTimestampProblem, type SignedKeys, signedKeys, stringType } from './signed-content.ts'
 
 /** The keys that `hmac` and `hash` share. */
@@ -23,18 +23,11 @@ const digestKeys = {
 
 /**
  * Compares the computed digest with every signature that was sent, in constant time; one must match.
- *
- * @param signed digest of the signed content
  */
-function compareDigest(
-  digest: Buffer,
-  encoding: ByteEncoding,
-  signatures: readonly string[],
-  signed: Uint8Array,
-): VerificationResult {
+function compareDigest(digest: Buffer, encoding: ByteEncoding, signatures: readonly string[]): VerificationResult {
   const expected = normaliseEncoded(digest.toString(encoding), encoding)
   const matches = signatures.filter((signature) => constantTimeEqual(expected, normaliseEncoded(signature, encoding)))
-  return matches.length > 0 ? validContent(signed) : invalid('the signature does not match')
+  return matches.length > 0 ? VALID : invalid('the signature does not match')
 }
 
 const hmacConfig = z
@@ -69,13 +62,9 @@ export const hmac: SignatureFormat = {
       if (signed.kind === 'invalid') return signed
       const key = secretHash === undefined ? secret.value : hashBytes(secretHash, secret.value, 'buffer')
       const digest = createHmac(keys.algorithm, key).update(signed.value.content).digest()
-      return compareDigest(digest, keys.string_type, signed.value.signatures, sha256(signed.value.content))
+      return compareDigest(digest, keys.string_type, signed.value.signatures)
     })
   }),
-}
-
-function sha256(content: Uint8Array): Uint8Array {
-  return hashBytes('sha256', content, 'buffer')
 }
 
 const hashConfig = z.strictObject(digestKeys).superRefine(refineWith(findTimestampProblem, 'signature.timestamp'))
@@ -95,8 +84,7 @@ export const hash: SignatureFormat = {
       const signed = readSigned(request, scope, now())
       if (signed.kind === 'invalid') return signed
       const digest = createHash(keys.algorithm).update(signed.value.content).digest()
-      // The content holds the secret.
-      return compareDigest(digest, keys.string_type, signed.value.signatures, digest)
+      return compareDigest(digest, keys.string_type, signed.value.signatures)
     })
   }),
 }
@@ -154,7 +142,7 @@ function compileStandard(keys: StandardKeys): Verify {
     if (request.headers[`${prefix}id`]?.includes('.')) return invalid('the id of the message holds a "."')
     const digest = createHmac('sha256', key.value).update(signed.value.content).digest()
     const signatures = symmetricSignatures(signed.value.signatures)
-    return compareDigest(digest, 'base64', signatures, sha256(signed.value.content))
+    return compareDigest(digest, 'base64', signatures)
   }
 }
 

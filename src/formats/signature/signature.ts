@@ -53,11 +53,6 @@ export type VerificationResult = ValidDelivery | InvalidDelivery
 /** An authentic request. */
 export interface ValidDelivery {
   readonly kind: 'valid'
-  /**
-   * Digests of what was signed: equal for requests that differ in unsigned parts alone. Absent where nothing of the request but
-   * a secret or token was verified.
-   */
-  readonly signed?: readonly Uint8Array[]
 }
 
 /** `reason` is a sentence for logs and for the owner of the definition, without values of the request or secrets. */
@@ -70,17 +65,6 @@ export interface InvalidDelivery {
 export type Result<T> = { readonly kind: 'ok'; readonly value: T } | InvalidDelivery
 
 export const VALID: ValidDelivery = { kind: 'valid' }
-
-/** An authentic request with signed content. */
-export function validContent(...signed: readonly Uint8Array[]): ValidDelivery {
-  return { kind: 'valid', signed }
-}
-
-/** A request of which several verifications hold. */
-export function validTogether(results: readonly ValidDelivery[]): ValidDelivery {
-  const signed = results.flatMap((result) => result.signed ?? [])
-  return signed.length === 0 ? VALID : validContent(...signed)
-}
 
 export function invalid(reason: string): InvalidDelivery {
   return { kind: 'invalid', reason }

@@ -1,6 +1,6 @@
 import { type Db, execute, query, rowSet, type SqlParameters } from '../../database/index.ts'
 import { insertWaitingSql } from '../../runs/index.ts'
-import type { DedupeKeys } from '../dedupe-key.ts'
+import type { DedupeKey } from '../dedupe-key.ts'
 import type { InboundContent, InboundEventRecord } from '../inbound-event.ts'
 import { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS } from './queue.ts'
 
@@ -8,54 +8,40 @@ import { INBOUND_QUEUE, INBOUND_QUEUE_GROUPS } from './queue.ts'
 export interface NewInboundEvent
   extends Omit<InboundEventRecord, 'dedupeKey' | 'duplicates' | 'receivedAt' | 'processedAt' | 'error'>,
     InboundContent {
-  /** The id, else the content, is stored with the event. */
-  readonly dedupeKeys: DedupeKeys
-  /** How long the dedupe keys are claimed. */
-  readonly windowSeconds: number
+  /** Absent: no duplicates of it are recognised. */
+  readonly dedupe: DedupeKey | undefined
 }
 
 /** What became of a request. */
 export interface StoredEvent {
   readonly id: string
-  /** The event that has its dedupe keys: itself, or an earlier one that has one of them, in which case nothing was stored. */
+  /** The event that has its dedupe key: itself, or an earlier one, in which case nothing was stored. */
   readonly eventId: string
 }
 
 const REQUESTS =
   rowSet(`environment_id uuid, id uuid, source_kind text, source_id uuid, environment_integration_id uuid,
   integrated_account_id uuid, method text, path text, query text, remote_address text, body_bytes integer, state text,
-  signature text, id_key text, content_key text, window_seconds integer, provider_time timestamptz, trace jsonb, headers jsonb,
+  signature text, dedupe_key text, window_seconds integer, provider_time timestamptz, trace jsonb, headers jsonb,
   payload jsonb, body_start integer, body_length integer`)
 
 const GIVEN = `given as materialized (
   select v.*, substring(:bodies::bytea from v.body_start for v.body_length) as body from ${REQUESTS.rows}
 )`
 
-/** Claims a key for each of some given requests. An expired claim is taken over. */
-const claimSql = (key: string, condition: string): string => `insert into inbound_dedupe as held
-    (source_id, key, environment_id, event_id, expires_at)
-  select source_id, ${key}, environment_id, id, now() + make_interval(secs => window_seconds)
-  from given g where ${condition} order by source_id, ${key}
+/** Claims the keys, in one order, so that two batches with the same keys never deadlock. An expired claim is taken over. */
+const CLAIMED = `claimed as (
+  insert into inbound_dedupe as held (source_id, key, environment_id, event_id, expires_at)
+  select source_id, dedupe_key, environment_id, id, now() + make_interval(secs => window_seconds)
+  from given where dedupe_key is not null order by source_id, dedupe_key
   on conflict (source_id, key) do update set
     event_id = case when held.expires_at <= now() then excluded.event_id else held.event_id end,
     expires_at = case when held.expires_at <= now() then excluded.expires_at else held.expires_at end
-  returning source_id, key, event_id`
-
-/**
- * Contents are claimed before ids: a request with the content of an earlier one takes no id, because an id that is not signed may be
- * that of a delivery still to come. Rows are taken in one order, so that two batches with the same keys never deadlock.
- */
-const CLAIMED = `claimed_content as (${claimSql('content_key', 'content_key is not null')}),
-repeated as materialized (
-  select g.id, c.event_id
-  from given g join claimed_content c on c.source_id = g.source_id and c.key = g.content_key where c.event_id <> g.id
+  returning source_id, key, event_id
 ),
-claimed_id as (${claimSql('id_key', 'id_key is not null and not exists (select from repeated r where r.id = g.id)')}),
 held as materialized (
-  select id, event_id from repeated
-  union all
   select g.id, c.event_id
-  from given g join claimed_id c on c.source_id = g.source_id and c.key = g.id_key where c.event_id <> g.id
+  from given g join claimed c on c.source_id = g.source_id and c.key = g.dedupe_key where c.event_id <> g.id
 ),
 fresh as materialized (select * from given g where not exists (select from held h where h.id = g.id))`
 
@@ -63,7 +49,7 @@ const STORED = `events as (
   insert into inbound_event (environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id,
     method, path, query, remote_address, body_bytes, state, signature, dedupe_key, provider_time, trace)
   select environment_id, id, source_kind, source_id, environment_integration_id, integrated_account_id, method, path, query,
-    remote_address, body_bytes, state, signature, coalesce(id_key, content_key), provider_time, trace from fresh
+    remote_address, body_bytes, state, signature, dedupe_key, provider_time, trace from fresh
 ),
 contents as (
   insert into inbound_content (environment_id, id, headers, body, payload)
@@ -81,13 +67,13 @@ queued as (
 waiting as (${insertWaitingSql(INBOUND_QUEUE, 'queued')})`
 
 /**
- * Stores requests with their contents, and those to be processed in the queue, unless an earlier request has one of their dedupe
- * keys: in one statement, so that a request is stored once, however many processes receive it at the same moment. Who comes second
+ * Stores requests with their contents, and those to be processed in the queue, unless an earlier request has their dedupe
+ * key: in one statement, so that a request is stored once, however many processes receive it at the same moment. Who comes second
  * waits for the first to commit.
  *
  * Rides on the primary key of inbound_dedupe.
  *
- * @param events no two of which have a dedupe key in common
+ * @param events no two of which have one dedupe key
  */
 export async function insertInboundEvents(tx: Db, events: readonly NewInboundEvent[]): Promise<readonly StoredEvent[]> {
   return await query(
@@ -103,8 +89,8 @@ function parametersOf(events: readonly NewInboundEvent[]): SqlParameters {
   const requests = events.map((event) => {
     const bodyStart = end
     end += event.body.byteLength
-    const { id: idKey, content: contentKey } = event.dedupeKeys
-    return { ...event, idKey, contentKey, bodyStart, bodyLength: event.body.byteLength }
+    const { key: dedupeKey = null, windowSeconds = 0 } = event.dedupe ?? {}
+    return { ...event, dedupeKey, windowSeconds, bodyStart, bodyLength: event.body.byteLength }
   })
   // One binary parameter for all bodies: an array of them would be sent in hexadecimal.
   const bodies = Buffer.concat(events.map(({ body }) => body))
@@ -128,25 +114,5 @@ export async function countDuplicates(
      ) v
      where e.environment_id = v.environment_id and e.id = v.event_id`,
     DUPLICATES.of(duplicates),
-  )
-}
-
-const MOVED_CLAIMS = rowSet('source_id uuid, id uuid, event_id uuid, key text')
-
-/**
- * Gives the contents that duplicates by id have claimed to the events that they are duplicates of: a third request with one of them
- * is a duplicate of the same event. Uses the primary key.
- */
-export async function moveClaims(
-  tx: Db,
-  duplicates: readonly (Pick<NewInboundEvent, 'id' | 'sourceId' | 'dedupeKeys'> & { readonly eventId: string })[],
-): Promise<void> {
-  const rows = duplicates.map(({ dedupeKeys, ...event }) => ({ ...event, key: dedupeKeys.content }))
-  await execute(
-    tx,
-    `update inbound_dedupe d set event_id = v.event_id
-     from ${MOVED_CLAIMS.rows}
-     where d.source_id = v.source_id and d.key = v.key and d.event_id = v.id`,
-    MOVED_CLAIMS.of(rows),
   )
 }
