@@ -1,7 +1,7 @@
 /** Most fields of a form or a query string. */
 export const FORM_FIELDS_MAX = 10_000
-/** Most bytes of a form or a query string: as many as a request may have. */
-const FORM_BYTES_MAX = 1024 * 1024
+/** Most bytes of a form or a query string: as many as a webhook may have. */
+const FORM_BYTES_MAX = 25 * 1024 * 1024
 
 const AMPERSAND = 0x26
 

@@ -28,6 +28,10 @@ export interface WebhookPlan {
   readonly verifiesPayload: boolean
   /** The bytes that `verify` reads of a compressed body: as sent, or decoded. */
   readonly bodyStage: 'raw' | 'decoded'
+  /** Largest body as sent. */
+  readonly bodyBytesMax: number
+  /** Field of a form that holds the body as JSON. */
+  readonly formJsonField: string | undefined
   /** JSONata over the payload that returns one event or a list. */
   readonly events: string | undefined
   readonly contextLookup: ContextLookup | undefined
@@ -109,6 +113,8 @@ export function compileWebhook(definition: WebhookDefinition): WebhookPlan {
         : compileSignature(signature_verification),
     signature: signature_verification,
     bodyStage: definition.body_stage,
+    bodyBytesMax: definition.max_body_bytes,
+    formJsonField: definition.form_json_field,
     events: definition.events,
     contextLookup: definition.context_lookup,
     dedupe: dedupe === false ? undefined : compileDedupe(dedupe, definition),

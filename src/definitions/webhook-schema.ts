@@ -69,6 +69,10 @@ const providerTimeSchema = z.strictObject({
   unit: z.enum(['seconds', 'milliseconds', 'iso']).default('seconds').describe('How the time is written.'),
 })
 
+/** Largest body that a definition may allow, as sent: GitHub documents 25 MB. */
+const BODY_BYTES_MAX = 25 * 1024 * 1024
+const BODY_BYTES_DEFAULT = 1024 * 1024
+
 /** How inbound webhooks of the third party are handled. */
 export const webhookSchema = z.strictObject({
   payload_transform: expressionText(REQUEST_ROOTS)
@@ -86,6 +90,19 @@ export const webhookSchema = z.strictObject({
     .enum(['raw', 'decoded'])
     .default('raw')
     .describe('What is signed of a compressed body: the bytes that were sent, or the bytes before compression.'),
+  max_body_bytes: z
+    .int()
+    .min(1)
+    .max(BODY_BYTES_MAX)
+    .default(BODY_BYTES_DEFAULT)
+    .describe(
+      'Largest body as it is sent; larger ones are answered 413. Decompressed it may have as much, or 8 MiB. More than 8 MiB are read only where the signature is over the bytes. Expressions that are not simple read at most 5 MiB of JSON: a larger request is stored, and fails when it is processed. Default: 1 MiB; at most 25 MiB.',
+    ),
+  form_json_field: nameText()
+    .optional()
+    .describe(
+      'Field of a form that holds the body as JSON, as `payload` of GitHub and Slack; a form without it is its fields.',
+    ),
   events: expressionText(EVENT_ROOTS)
     .optional()
     .describe(

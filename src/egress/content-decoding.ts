@@ -52,7 +52,8 @@ const LAYERS_MAX = 2
 const INLINE_BYTES_MAX = 256 * 1024
 
 /**
- * Decodes the content codings of a body, the last applied first.
+ * Decodes the content codings of a body, of an answer or a request, the last applied first. Data that is whole is read also where
+ * the checksum behind it is cut off.
  *
  * @param encoding the header's value; absent, empty and names for no encoding return the body itself
  * @param bytesMax size limit of the decoded body; inflation stops there, which bounds decompression bombs
@@ -64,15 +65,23 @@ export async function decodeBody(encoding: string | undefined, body: Buffer, byt
     .toLowerCase()
     .split(',')
     .map((layer) => layer.trim())
-    .filter((layer) => !IDENTITY_NAMES.has(layer))
+    .filter((layer) => !isIdentity(layer))
   if (layers.length > LAYERS_MAX) throw new DecodingError('unknown')
   let decoded = body
   for (const layer of layers.reverse()) decoded = await decodeLayer(layer, decoded, bytesMax)
   return decoded
 }
 
-/** Names that servers send for bodies without encoding. */
-const IDENTITY_NAMES: ReadonlySet<string> = new Set(['', 'identity', 'none', 'utf-8', 'utf8', 'binary'])
+/** Names that are no coding: of a body that is as it is, and of how an upload was split (AWS), which storage hands on. */
+const IDENTITY_NAMES: ReadonlySet<string> = new Set(['', 'identity', 'none', 'binary', '7bit', '8bit', 'aws-chunked'])
+
+/** Charsets, which some servers name where the coding belongs. */
+const CHARSET_NAME =
+  /^(?:utf-?(?:8|16(?:le|be)?|32)|us-ascii|ascii|latin-?1|iso-?8859-\d{1,2}|windows-\d{3,4}|gb(?:k|2312|18030)|big5|shift[_-]jis|euc-(?:jp|kr))$/
+
+function isIdentity(name: string): boolean {
+  return IDENTITY_NAMES.has(name) || CHARSET_NAME.test(name)
+}
 
 async function decodeLayer(layer: string, body: Buffer, bytesMax: number): Promise<Buffer> {
   const codec = contentCodec(layer, body)
@@ -80,15 +89,81 @@ async function decodeLayer(layer: string, body: Buffer, bytesMax: number): Promi
   try {
     return codec.inline(body, { maxOutputLength: Math.min(bytesMax, INLINE_BYTES_MAX) })
   } catch (error) {
+    if (endsEarly(error)) return await withoutTrailer(codec, body, bytesMax, error)
     if (!isTooLarge(error)) throw new DecodingError('corrupt', error)
     if (bytesMax <= INLINE_BYTES_MAX) throw new DecodingError('too_large', error)
   }
   return new Promise((resolve, reject) => {
     codec.threaded(body, { maxOutputLength: bytesMax }, (error, decoded) => {
-      if (error) reject(new DecodingError(isTooLarge(error) ? 'too_large' : 'corrupt', error))
-      else resolve(decoded)
+      if (error === null) resolve(decoded)
+      else if (endsEarly(error)) resolve(withoutTrailer(codec, body, bytesMax, error))
+      else reject(new DecodingError(isTooLarge(error) ? 'too_large' : 'corrupt', error))
     })
   })
+}
+
+function endsEarly(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'Z_BUF_ERROR'
+}
+
+/**
+ * Reads compressed data that is whole, but ends within the checksum behind it, as some servers send it and browsers accept it.
+ *
+ * @throws DecodingError when the data itself is cut off
+ */
+async function withoutTrailer(codec: ContentCodec, body: Buffer, bytesMax: number, cause: unknown): Promise<Buffer> {
+  const members: Buffer[] = []
+  let decodedBytes = 0
+  let rest = body
+  do {
+    const start = codec.dataOffset?.(rest)
+    if (start === undefined) throw new DecodingError('corrupt', cause)
+    const { buffer, engine } = await inflateData(rest.subarray(start), bytesMax)
+    decodedBytes += buffer.length
+    if (decodedBytes > bytesMax || members.length >= MEMBERS_MAX) throw new DecodingError('too_large', cause)
+    members.push(buffer)
+    rest = rest.subarray(start + engine.bytesWritten + GZIP_TRAILER_BYTES)
+  } while (rest.length > 0)
+  return Buffer.concat(members, decodedBytes)
+}
+
+/** Members of one gzip body (RFC 1952 §2.2). */
+const MEMBERS_MAX = 100
+const GZIP_TRAILER_BYTES = 8
+
+function inflateData(data: Buffer, bytesMax: number): Promise<InflatedData> {
+  return new Promise((resolve, reject) => {
+    inflateRaw(data, { maxOutputLength: bytesMax, info: true } as OutputCap, (error, result) => {
+      if (error) reject(new DecodingError(isTooLarge(error) ? 'too_large' : 'corrupt', error))
+      else resolve(result as unknown as InflatedData)
+    })
+  })
+}
+
+/** What zlib returns with `info`. */
+interface InflatedData {
+  readonly buffer: Buffer
+  /** `bytesWritten`: the compressed bytes that were read. */
+  readonly engine: { readonly bytesWritten: number }
+}
+
+const GZIP_HEADER_BYTES = 10
+const ZLIB_HEADER_BYTES = 2
+
+/** Where the data of a gzip member begins (RFC 1952 §2.3). */
+function gzipDataOffset(body: Buffer): number | undefined {
+  const flags = body[3]
+  if (body.length < GZIP_HEADER_BYTES || body[0] !== 0x1f || body[1] !== 0x8b || flags === undefined) return undefined
+  let at = GZIP_HEADER_BYTES
+  if ((flags & 0x04) !== 0) at += 2 + (at + 2 <= body.length ? body.readUInt16LE(at) : body.length)
+  for (const text of [0x08, 0x10]) {
+    if ((flags & text) === 0) continue
+    const end = body.indexOf(0, at)
+    if (end === -1) return undefined
+    at = end + 1
+  }
+  if ((flags & 0x02) !== 0) at += 2
+  return at < body.length ? at : undefined
 }
 
 interface OutputCap {
@@ -98,10 +173,12 @@ interface OutputCap {
 interface ContentCodec {
   readonly inline: (body: InputType, cap: OutputCap) => Buffer
   readonly threaded: (body: InputType, cap: OutputCap, done: (error: Error | null, decoded: Buffer) => void) => void
+  /** Where the data begins, of a coding with a checksum behind it. */
+  readonly dataOffset?: (body: Buffer) => number | undefined
 }
 
-const GZIP: ContentCodec = { inline: gunzipSync, threaded: gunzip }
-const DEFLATE: ContentCodec = { inline: inflateSync, threaded: inflate }
+const GZIP: ContentCodec = { inline: gunzipSync, threaded: gunzip, dataOffset: gzipDataOffset }
+const DEFLATE: ContentCodec = { inline: inflateSync, threaded: inflate, dataOffset: () => ZLIB_HEADER_BYTES }
 const DEFLATE_RAW: ContentCodec = { inline: inflateRawSync, threaded: inflateRaw }
 const BROTLI: ContentCodec = { inline: brotliDecompressSync, threaded: brotliDecompress }
 const ZSTD: ContentCodec = { inline: zstdDecompressSync, threaded: zstdDecompress }

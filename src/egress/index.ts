@@ -7,8 +7,8 @@
 
 export { createEgressPolicy, findUrlViolation } from './address-policy.ts'
 export { parseConnectTo } from './connect-to.ts'
-export { classifyRequestFailure, type RequestErrorClass } from './connection-errors.ts'
-export { decodeContent } from './content-decoding.ts'
+export { classifyRequestFailure, DecodingError, type RequestErrorClass } from './connection-errors.ts'
+export { decodeBody, decodeContent } from './content-decoding.ts'
 export { headerText, headerTexts } from './header-text.ts'
 export { createHttpClient, type HttpClient } from './http-client.ts'
 export type { EgressRequest } from './request.ts'

@@ -66,7 +66,9 @@ export {
   parseLooseBody,
   readStandardTokenResponse,
 } from './credential/token-response.ts'
+export { FORM_TOO_LARGE, formFields, readForm } from './form.ts'
 export { type FormatChoice, isTruthy } from './format.ts'
+export { readMultipart } from './multipart.ts'
 export { assertAllowedLink } from './pagination/allowed-link.ts'
 export { compilePagination, paginationSchema } from './pagination/index.ts'
 export { advancePage, type ListingState, pageParams, parseListingState, startListing } from './pagination/listing.ts'
@@ -83,7 +85,7 @@ export {
   classOfText,
   isJsonType,
 } from './response/answer-outcome.ts'
-export { CharsetError, charsetOf, decodeText } from './response/charset.ts'
+export { CharsetError, charsetOf, decodeAnyText } from './response/charset.ts'
 export { decodeLarge } from './response/decode-large.ts'
 export { responseFormat } from './response/index.ts'
 export { decodeUtf8, type ResponseFormat } from './response/response.ts'

@@ -1,5 +1,5 @@
 import type { AccountDependencies } from '../accounts/index.ts'
-import { type Clock, FairSemaphore } from '../base/index.ts'
+import type { Clock } from '../base/index.ts'
 import type { Database } from '../database/index.ts'
 import type { WebhookAnswer } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
@@ -11,6 +11,7 @@ import { type InboundRequest, receiveWebhook } from './receive.ts'
 import { RejectionBudget } from './rejection.ts'
 import { createSourceReader, type SourceAddress } from './source.ts'
 import { TokenBuckets } from './token-bucket.ts'
+import { UnverifiedReads } from './unverified-reads.ts'
 
 /** What a server receives webhooks with. */
 export interface ReceiverDeps extends Pick<ContextUpdateDeps, 'isSubscribing'> {
@@ -28,11 +29,6 @@ export interface ReceiverDeps extends Pick<ContextUpdateDeps, 'isSubscribing'> {
 /** Receives requests; see `receiveWebhook`. */
 export type ReceiveRequest = (address: SourceAddress, request: InboundRequest) => Promise<WebhookAnswer>
 
-/**
- * Two bodies of the largest size; an address may have half of them, or of what others leave: one at a time, since a parsed body
- * takes up to fifty times as much memory.
- */
-const UNVERIFIED_BYTES_MAX = 16 * 1024 * 1024
 const KEY_MS_MAX = 5_000
 const KEY_BYTES_MAX = 256 * 1024
 
@@ -45,7 +41,7 @@ export function createReceiver(deps: ReceiverDeps): ReceiveRequest {
     store: createEventStore(deps.database),
     rates: new TokenBuckets(clock),
     rejections: new RejectionBudget(clock),
-    unverifiedBytes: new FairSemaphore(UNVERIFIED_BYTES_MAX),
+    unverified: new UnverifiedReads(clock),
     keys: createWebhookKeys(deps),
   }
   return (address, request) => receiveWebhook(all, address, request)

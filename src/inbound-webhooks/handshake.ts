@@ -36,6 +36,8 @@ export const NO_HANDSHAKE: Handshake = {
 
 /** Expressions run on requests that are not authenticated yet: larger bodies are not evaluated before they are. */
 export const UNVERIFIED_BYTES_MAX = 256 * 1024
+/** What an expression in the sandbox may read and return, in bytes of JSON: an item may repeat parts of the payload. */
+export const EXPRESSION_BYTES_MAX = 5 * 1024 * 1024
 /** Longest evaluation of one expression; a sandbox takes a millisecond when it is warm. */
 const EVALUATION_MS_MAX = 250
 
@@ -72,7 +74,8 @@ export async function evaluateHandshake(
     connection,
     ...environmentRoots(handshake.expression, environmentVariables),
   }
-  const options = { owner: source.environmentId, timeoutMs: EVALUATION_MS_MAX, isUnverified }
+  const limits = { timeoutMs: EVALUATION_MS_MAX, inputBytesMax: EXPRESSION_BYTES_MAX }
+  const options = { owner: source.environmentId, isUnverified, ...limits }
   return readHandshake(await deps.evaluator.evaluate(handshake.expression, input, options))
 }
 

@@ -128,16 +128,21 @@ function readItem(item: Json, at: string): InboundItem {
     throw wrong(
       `events${at}.event must be one of ${CHANGES.join(', ')}, or events${at}.type must be sync_hint${suggest(event ?? '', CHANGES)}`,
     )
+  const id = optionalText(item.id, `${at}.id`)
+  const data = item.data ?? null
   const hasResource = !WITHOUT_RESOURCE.includes(event) || (item.resource ?? null) !== null
-  return {
+  const read: RecordItem = {
     kind: 'record',
     event,
     resource: hasResource ? readName(item, 'resource', at) : null,
-    id: optionalText(item.id, `${at}.id`),
-    data: item.data ?? null,
+    id,
+    data,
     accounts,
     occurredAt: readTime(item.occurred_at, `events${at}.occurred_at`),
   }
+  if (!WITHOUT_RESOURCE.includes(event) && id === null && data === null)
+    throw wrong(`events${at} must have an id or data: nothing says which record is ${event}`)
+  return read
 }
 
 function isRecordChange(event: string): event is RecordChange {

@@ -1,15 +1,19 @@
-import {
-  codingOf,
-  decompress,
-  Failure,
-  FORM_FIELDS_MAX,
-  type Json,
-  type JsonObject,
-  parseFormFields,
-  type TaskOwner,
-} from '../base/index.ts'
+import { Failure, type Json, type JsonObject, parseFormFields, type TaskOwner } from '../base/index.ts'
 import type { WebhookPlan } from '../definitions/index.ts'
-import { charsetOf, decodeLarge, decodeText, responseFormat, type WebhookRequest } from '../formats/index.ts'
+import { DecodingError, decodeBody } from '../egress/index.ts'
+import {
+  CharsetError,
+  charsetOf,
+  decodeAnyText,
+  decodeLarge,
+  FORM_TOO_LARGE,
+  formFields,
+  isJsonType,
+  readForm,
+  readMultipart,
+  responseFormat,
+  type WebhookRequest,
+} from '../formats/index.ts'
 import type { HeaderList } from './inbound-event.ts'
 
 /** A request with its whole body, as it came in or as it was stored. */
@@ -37,19 +41,30 @@ export interface ParsedRequest {
   readonly raw: Uint8Array
   /** Without the content coding; absent when they cannot be decoded. */
   readonly decoded: Uint8Array | undefined
-  /** The parsed body; null when there is none, or it cannot be parsed. */
+  /** The parsed body; null when there is none, or it is not read. */
   readonly body: Json
-  /** Why the body cannot be decoded or parsed. */
-  readonly problem: string | undefined
+  /** Why the body cannot be read as its headers say. */
+  readonly problem: BodyProblem | undefined
 }
 
-/** Largest body before compression. */
+/** Why a body cannot be read, and the status that says so: its coding, charset or type is not known, it is not what it says, too large. */
+export interface BodyProblem {
+  readonly status: 400 | 413 | 415
+  readonly message: string
+}
+
+/** Largest body before compression; of an authenticated sender as much as the definition allows to be sent. */
 export const DECODED_BYTES_MAX = 8 * 1024 * 1024
 
-const JSON_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?json\b/i
+/** Largest body before compression of an authenticated sender. */
+export function decodedBytesMax({ bodyBytesMax }: Pick<WebhookPlan, 'bodyBytesMax'>): number {
+  return Math.max(bodyBytesMax, DECODED_BYTES_MAX)
+}
+
 const XML_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?xml\b/i
 const NDJSON_TYPE = /^application\/(?:x-)?(?:ndjson|jsonlines|json-lines)\b/i
 const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i
+const MULTIPART_TYPE = /^multipart\/form-data\b/i
 const JSON_START = /^\s*[[{]/
 
 /**
@@ -77,13 +92,15 @@ export function parseHead(request: RawRequest, publicUrl: string): ParsedRequest
 export interface BodyReadLimits extends TaskOwner {
   /** Of the decompressed body. */
   readonly bytesMax: number
+  /** Field of a form that holds the body as JSON. */
+  readonly formJsonField?: string | undefined
 }
 
 /**
- * Decompresses the body and parses it by its content type: JSON, a form (repeated fields are lists), XML, newline-delimited
- * JSON; anything else as text, or as JSON where it begins like an object or a list.
+ * Decompresses the body and parses it by its content type: JSON, a form (repeated fields are lists, of files the name, type and
+ * size), XML, newline-delimited JSON; anything else as text, or as JSON where it begins like an object or a list.
  *
- * A body that cannot be read is null, with the reason.
+ * Of a body that cannot be read the reason is returned.
  *
  * @returns undefined when the body is larger than allowed
  * @throws Failure RATE_LIMITED when too many bodies of the owner wait, CANCELLED
@@ -94,12 +111,13 @@ export async function parseBodyOf(head: ParsedRequest, limits: BodyReadLimits): 
   if (raw.byteLength > limits.bytesMax) return undefined
   const decoded = await decode(raw, headers['content-encoding'], limits.bytesMax)
   if (decoded === 'too large') return undefined
-  if (!(decoded instanceof Uint8Array)) return { ...head, decoded: undefined, ...decoded }
+  if (!(decoded instanceof Uint8Array)) return { ...head, decoded: undefined, problem: decoded }
   try {
     return { ...head, decoded, body: await parseBody(decoded, headers['content-type'] ?? '', limits) }
   } catch (error) {
     if (error instanceof Failure) throw error
-    return { ...head, decoded, problem: `the body ${error instanceof Error ? error.message : 'does not parse'}` }
+    const message = `the body ${error instanceof Error ? error.message : 'does not parse'}`
+    return { ...head, decoded, problem: { status: error instanceof CharsetError ? 415 : 400, message } }
   }
 }
 
@@ -107,19 +125,26 @@ export async function parseBodyOf(head: ParsedRequest, limits: BodyReadLimits): 
 export async function decodeBodyOf(head: ParsedRequest, bytesMax: number): Promise<ParsedRequest | undefined> {
   const decoded = await decode(head.raw, head.headers['content-encoding'], bytesMax)
   if (decoded === 'too large') return undefined
-  return decoded instanceof Uint8Array ? { ...head, decoded } : { ...head, decoded: undefined, ...decoded }
+  return decoded instanceof Uint8Array ? { ...head, decoded } : { ...head, decoded: undefined, problem: decoded }
 }
 
 /** `parseHead` and `parseBodyOf` in one, of a request that is authenticated. */
-export async function parseRequest(request: RawRequest, publicUrl: string, owner: TaskOwner): Promise<ParsedRequest> {
+export async function parseRequest(
+  request: RawRequest,
+  publicUrl: string,
+  owner: TaskOwner,
+  webhook: Pick<WebhookPlan, 'bodyBytesMax' | 'formJsonField'>,
+): Promise<ParsedRequest> {
   const head = parseHead(request, publicUrl)
-  const parsed = await parseBodyOf(head, { ...owner, bytesMax: DECODED_BYTES_MAX })
-  return parsed ?? tooLarge(head)
+  const bytesMax = decodedBytesMax(webhook)
+  const { formJsonField } = webhook
+  return (await parseBodyOf(head, { ...owner, bytesMax, formJsonField })) ?? tooLarge(head, bytesMax)
 }
 
 /** A request whose body is not read because of its size. */
-export function tooLarge(head: ParsedRequest): ParsedRequest {
-  return { ...head, decoded: undefined, problem: `the request is larger than ${DECODED_BYTES_MAX} bytes` }
+export function tooLarge(head: ParsedRequest, bytesMax: number): ParsedRequest {
+  const message = `the body has more than ${bytesMax} bytes, decompressed`
+  return { ...head, decoded: undefined, problem: { status: 413, message } }
 }
 
 function isCompressed(headers: Readonly<Record<string, string>>): boolean {
@@ -159,24 +184,31 @@ async function decode(
   raw: Uint8Array,
   encoding: string | undefined,
   bytesMax: number,
-): Promise<Uint8Array | 'too large' | { readonly problem: string }> {
+): Promise<Uint8Array | 'too large' | BodyProblem> {
   try {
-    const coding = codingOf(encoding)
-    return coding === undefined ? raw : await decompress(Buffer.from(raw), coding, bytesMax)
+    return await decodeBody(encoding, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), bytesMax)
   } catch (error) {
-    if (!(error instanceof Failure)) throw error
-    return error.reason === 'REQUEST_TOO_LARGE' ? 'too large' : { problem: error.publicMessage }
+    if (!(error instanceof DecodingError)) throw error
+    switch (error.kind) {
+      case 'too_large':
+        return 'too large'
+      case 'unknown':
+        return { status: 415, message: 'the body has a content encoding that is not supported' }
+      case 'corrupt':
+        return { status: 400, message: 'the body is not encoded as its content-encoding says' }
+    }
   }
 }
 
-async function parseBody(bytes: Uint8Array, contentType: string, owner: TaskOwner): Promise<Json> {
+async function parseBody(bytes: Uint8Array, contentType: string, limits: BodyReadLimits): Promise<Json> {
   const charset = charsetOf(contentType)
-  if (JSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('json'), bytes, charset, owner)
-  if (FORM_TYPE.test(contentType)) return parseForm(bytes)
-  if (XML_TYPE.test(contentType)) return await decodeLarge(responseFormat('xml'), bytes, charset, owner)
-  if (NDJSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('ndjson'), bytes, charset, owner)
-  const text = decodeText(bytes, charset)
-  return JSON_START.test(text) ? await parseOrText(bytes, charset, text, owner) : text
+  if (isJsonType(contentType)) return await decodeLarge(responseFormat('json'), bytes, charset, limits)
+  if (FORM_TYPE.test(contentType)) return await parseForm(bytes, contentType, limits)
+  if (MULTIPART_TYPE.test(contentType)) return await jsonFieldOr(await readMultipart(bytes, contentType), limits)
+  if (XML_TYPE.test(contentType)) return await decodeLarge(responseFormat('xml'), bytes, charset, limits)
+  if (NDJSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('ndjson'), bytes, charset, limits)
+  const text = decodeAnyText(bytes, charset)
+  return JSON_START.test(text) ? await parseOrText(bytes, charset, text, limits) : text
 }
 
 /** Some third parties send JSON as text, or without a content type. */
@@ -194,16 +226,20 @@ async function parseOrText(
   }
 }
 
-function parseForm(bytes: Uint8Array): JsonObject {
-  const form = parseFormFields(bytes)
-  if (form === undefined) throw new Error(`has more than ${FORM_FIELDS_MAX} form fields, or is too long`)
-  const fields = new Map<string, string[]>()
-  for (const [name, value] of form) {
-    const before = fields.get(name)
-    if (before === undefined) fields.set(name, [value])
-    else before.push(value)
+async function parseForm(bytes: Uint8Array, contentType: string, limits: BodyReadLimits): Promise<Json> {
+  const form = readForm(bytes, contentType)
+  if (form === undefined) throw new Error(FORM_TOO_LARGE)
+  return await jsonFieldOr(formFields(form), limits)
+}
+
+/** The field of a form that holds the body as JSON, where the definition names one; else the form. */
+async function jsonFieldOr(form: JsonObject, { formJsonField: name, ...owner }: BodyReadLimits): Promise<Json> {
+  const text = name !== undefined && Object.hasOwn(form, name) ? form[name] : undefined
+  if (typeof text !== 'string') return form
+  try {
+    return await decodeLarge(responseFormat('json'), Buffer.from(text), undefined, owner)
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    throw new Error(`has no JSON in its field ${name}`, { cause: error })
   }
-  return Object.fromEntries(
-    [...fields].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? '') : values]),
-  )
 }

@@ -14,7 +14,13 @@ import {
   type ProcessingOutcome,
   type RoutedItem,
 } from './effects.ts'
-import { type ExpressionDeps, evaluateHandshake, type Handshake, handshakeFacts } from './handshake.ts'
+import {
+  EXPRESSION_BYTES_MAX,
+  type ExpressionDeps,
+  evaluateHandshake,
+  type Handshake,
+  handshakeFacts,
+} from './handshake.ts'
 import type { InboundContent, InboundEventRecord } from './inbound-event.ts'
 import type { QueuedEvent } from './inbound-queue.ts'
 import { defaultItems, type InboundItem, readItems, readLookupValues } from './mapping.ts'
@@ -34,9 +40,6 @@ export interface ProcessingDeps extends ExpressionDeps {
   readonly publicUrl: () => string
   readonly logger: Pick<Logger, 'error'>
 }
-
-/** What a mapped payload may be, in bytes of JSON: an item may repeat parts of the payload. */
-const EVENTS_BYTES_MAX = 5 * 1024 * 1024
 
 /**
  * Finds out what a received webhook leads to, with the definition as it is now, and does nothing of it: handshake expression for
@@ -117,9 +120,10 @@ async function load(deps: ProcessingDeps, { stored, attemptsExhausted }: Lease<Q
       'the account or installation was deleted or disabled, or its definition has no webhook block any more',
     )
   const { method, path, query } = event
-  const received = await parseRequest({ method, path, query, ...content }, deps.publicUrl(), {
-    owner: source.environmentId,
-  })
+  const owner = { owner: source.environmentId }
+  const received = await parseRequest({ method, path, query, ...content }, deps.publicUrl(), owner, source.webhook)
+  // It was stored under another definition.
+  if (received.problem !== undefined) throw new Failure('MALFORMED_BODY', received.problem.message)
   return { event, content, source, received }
 }
 
@@ -150,7 +154,8 @@ async function mapItems(
   if (type !== 'payload') return []
   const { events } = source.webhook
   if (events === undefined) return defaultItems(request.body)
-  const options = { owner: source.environmentId, resultBytesMax: EVENTS_BYTES_MAX, inputBytesMax: EVENTS_BYTES_MAX }
+  const limits = { inputBytesMax: EXPRESSION_BYTES_MAX, resultBytesMax: EXPRESSION_BYTES_MAX }
+  const options = { owner: source.environmentId, ...limits }
   return readItems(await deps.evaluator.evaluate(events, eventInput(source, request, events), options))
 }
 
@@ -189,7 +194,8 @@ async function findAccounts(
   const { contextLookup } = webhook
   if (contextLookup === undefined) return { kind: 'installation', lookup: undefined, ...groupByValue([]) }
   const input = eventInput(source, request, contextLookup.value)
-  const value = await deps.evaluator.evaluate(contextLookup.value, input, { owner: environmentId })
+  const options = { owner: environmentId, inputBytesMax: EXPRESSION_BYTES_MAX }
+  const value = await deps.evaluator.evaluate(contextLookup.value, input, options)
   const values = readLookupValues(value, 'context_lookup.value')
   const { field } = contextLookup
   const wanted = listLookupValues(items, values)

@@ -1,4 +1,4 @@
-import { type Clock, Failure, type FairSemaphore, type Json, type JsonObject, newId } from '../base/index.ts'
+import { type Clock, Failure, type Json, type JsonObject, newId } from '../base/index.ts'
 import type { WebhookAnswer } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { KeySource, WebhookRequest } from '../formats/index.ts'
@@ -16,8 +16,10 @@ import {
 } from './handshake.ts'
 import { dateOf, type HeaderList, type InboundState, type SignatureState } from './inbound-event.ts'
 import {
+  type BodyProblem,
   DECODED_BYTES_MAX,
   decodeBodyOf,
+  decodedBytesMax,
   type ParsedRequest,
   parseBodyOf,
   parseHead,
@@ -30,6 +32,7 @@ import { findSource, type InboundSource, type SourceAddress, type SourceReader, 
 import type { NewInboundEvent } from './sql/receive.ts'
 import { rateExceeded, type TokenBuckets } from './token-bucket.ts'
 import { type TransformedRequest, transformRequest } from './transform.ts'
+import type { UnverifiedReads } from './unverified-reads.ts'
 
 /** A request as it comes in, before its body is read. */
 export interface InboundRequest {
@@ -40,8 +43,8 @@ export interface InboundRequest {
   readonly query: string
   readonly headers: HeaderList
   readonly remoteAddress: string
-  /** Reads the body, once. @throws Failure REQUEST_TOO_LARGE, REQUEST_STALLED, CANCELLED */
-  readBody(): Promise<Uint8Array>
+  /** Reads the body, once. @param bytesMax as sent @throws Failure REQUEST_TOO_LARGE, REQUEST_STALLED, CANCELLED */
+  readBody(bytesMax: number): Promise<Uint8Array>
 }
 
 /** What receiving takes. */
@@ -50,8 +53,8 @@ export interface ReceiveDeps extends ExpressionDeps, ContextUpdateDeps {
   readonly store: EventStore
   readonly rates: TokenBuckets
   readonly rejections: RejectionBudget
-  /** Bytes that are decompressed and parsed before a signature is verified, by address. */
-  readonly unverifiedBytes: FairSemaphore
+  /** Who may decompress and parse bodies before a signature is verified. */
+  readonly unverified: UnverifiedReads
   readonly keys: KeySource
   readonly http: Pick<HttpClient, 'send'>
   readonly clock: Clock
@@ -68,7 +71,6 @@ const EMPTY_ANSWER: WebhookAnswer = { status: 200, body: '', headers: {} }
 const SOURCE_MS_MAX = 100
 /** As long as a failed fetch of keys is remembered. */
 const RETRY_AFTER_SECONDS = 60
-const BUSY_RETRY_SECONDS = 5
 
 /**
  * Receives one request of a third party: transform, handshake, signature, one insert, answer. When this returns a 2xx for an
@@ -94,7 +96,7 @@ export async function receiveWebhook(
   const { rateLimit } = known.webhook
   const waitSeconds = deps.rates.take(known.id, rateLimit)
   if (waitSeconds !== undefined) throw rateExceeded(rateLimit, waitSeconds)
-  const body = await request.readBody()
+  const body = await request.readBody(known.webhook.bodyBytesMax)
   const isOld = deps.clock.monotonicMs() - foundMs > SOURCE_MS_MAX
   const source = isOld ? await findSource(deps.sources, address) : known
   const head = parseHead({ ...request, body }, deps.publicUrl())
@@ -106,7 +108,7 @@ export async function receiveWebhook(
   if (verifiesBytes(reception)) return await decideSigned(reception)
   if (verifiesContent(reception)) return await decideDecoded(reception)
   const large = await decideUnverified(reception, DECODED_BYTES_MAX)
-  return large ?? (await decide(withBody(reception, tooLarge(head))))
+  return large ?? (await decide(withBody(reception, tooLarge(head, DECODED_BYTES_MAX))))
 }
 
 /** Whether the signature needs nothing but the bytes that came, without decompressing or parsing them. */
@@ -127,45 +129,36 @@ async function decideSigned(reception: Reception): Promise<WebhookAnswer> {
   const verified = await verifySignature(reception, request, undefined)
   if (verified.state === 'invalid')
     return parsed.method === 'HEAD' ? EMPTY_ANSWER : await reject(reception, request, verified.reason)
-  const whole = await parseBodyOf(parsed, { owner: source.environmentId, bytesMax: DECODED_BYTES_MAX })
-  return await decide({ ...withBody(reception, whole ?? tooLarge(parsed)), verified })
+  const bytesMax = decodedBytesMax(source.webhook)
+  const { formJsonField } = source.webhook
+  const whole = await parseBodyOf(parsed, { owner: source.environmentId, bytesMax, formJsonField })
+  return await decide({ ...withBody(reception, whole ?? tooLarge(parsed, bytesMax)), verified })
 }
 
-/** Decompresses a body, within the share of its address, to verify its signature before it is parsed. */
+/** Decompresses a body in its turn, to verify its signature before it is parsed. */
 async function decideDecoded(reception: Reception): Promise<WebhookAnswer> {
-  const { parsed } = reception
-  const release = acquireUnverified(reception, DECODED_BYTES_MAX)
-  try {
-    const read = (await decodeBodyOf(parsed, DECODED_BYTES_MAX)) ?? tooLarge(parsed)
-    if (read.decoded === undefined) return await decide(withBody(reception, read))
-    return await decideSigned({ ...reception, parsed: read })
-  } finally {
-    release()
-  }
+  const { parsed, source } = reception
+  const bytesMax = decodedBytesMax(source.webhook)
+  using _turn = await startUnverified(reception, bytesMax)
+  const read = (await decodeBodyOf(parsed, bytesMax)) ?? tooLarge(parsed, bytesMax)
+  if (read.decoded === undefined) return await decide(withBody(reception, read))
+  return await decideSigned({ ...reception, parsed: read })
 }
 
-/** Reads a body before its sender is authenticated, within the share of its address. @returns undefined when it is larger */
+/** Reads a body in its turn, before its sender is authenticated. @returns undefined when it is larger */
 async function decideUnverified(reception: Reception, bytesMax: number): Promise<WebhookAnswer | undefined> {
   const { source, parsed } = reception
-  const release = acquireUnverified(reception, bytesMax)
-  try {
-    const read = await parseBodyOf(parsed, { owner: source.id, bytesMax })
-    return read && (await decide(withBody(reception, read)))
-  } finally {
-    release()
-  }
+  if (parsed.raw.byteLength > bytesMax) return undefined
+  using _turn = await startUnverified(reception, bytesMax)
+  const read = await parseBodyOf(parsed, { owner: source.id, bytesMax, formJsonField: source.webhook.formJsonField })
+  return read && (await decide(withBody(reception, read)))
 }
 
 /** @throws Failure RATE_LIMITED */
-function acquireUnverified({ deps, source, parsed }: Reception, bytesMax: number): () => void {
-  // Parsed, a large body takes many times as much memory: an address has one at a time.
-  const isReserved = parsed.decoded === undefined || bytesMax > UNVERIFIED_BYTES_MAX
-  const release = deps.unverifiedBytes.tryAcquire(source.id, isReserved ? bytesMax : parsed.raw.byteLength)
-  if (release === undefined) {
-    const message = 'too many requests of this address are being read; send this again later'
-    throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: BUSY_RETRY_SECONDS })
-  }
-  return release
+async function startUnverified({ deps, source, request, parsed }: Reception, bytesMax: number): Promise<Disposable> {
+  const sender = { installation: source.environmentIntegrationId, remoteAddress: request.remoteAddress }
+  if (bytesMax > UNVERIFIED_BYTES_MAX) return await deps.unverified.waitForTurn(sender)
+  return deps.unverified.startSmall(sender, parsed.decoded === undefined ? bytesMax : parsed.raw.byteLength)
 }
 
 function parseSmall({ source, parsed }: Reception): Promise<ParsedRequest | undefined> {
@@ -173,7 +166,7 @@ function parseSmall({ source, parsed }: Reception): Promise<ParsedRequest | unde
 }
 
 function withBody(reception: Reception, parsed: ParsedRequest): Reception {
-  if (parsed.problem !== undefined) reception.trace.body = { problem: parsed.problem }
+  if (parsed.problem !== undefined) reception.trace.body = { problem: parsed.problem.message }
   return { ...reception, parsed }
 }
 
@@ -192,6 +185,7 @@ interface Reception {
 
 async function decide(reception: Reception): Promise<WebhookAnswer> {
   const { source, parsed, verified } = reception
+  if (parsed.problem !== undefined) return await rejectUnreadable(reception, parsed.problem)
   const transformed = await transform(reception)
   const current = transformed ?? parsed
   const { handshake, unavailable } = await readHandshake(reception, current)
@@ -330,6 +324,22 @@ async function accept(
   })
   if (!isDuplicate) deps.onReceived?.()
 }
+
+/** Answers what is wrong with the body, unless the request is not authentic, and keeps it for a day. No expression sees it. */
+async function rejectUnreadable(reception: Reception, { status, message }: BodyProblem): Promise<WebhookAnswer> {
+  const { deps, source, parsed } = reception
+  const isVerifiable =
+    verifiesContent(reception) && (source.webhook.bodyStage === 'raw' || parsed.decoded !== undefined)
+  const request = signedRequestOf(parsed, source.webhook)
+  const signature =
+    reception.verified ?? (isVerifiable ? await verifySignature(reception, request, undefined) : UNVERIFIED)
+  if (signature.state === 'invalid') return await reject(reception, request, signature.reason)
+  if (deps.rejections.take('rejected', source.id))
+    await storeForADay(reception, 'rejected', signature.state, parsed.raw)
+  return { status, body: JSON.stringify({ error: message }), headers: { 'content-type': 'application/json' } }
+}
+
+const UNVERIFIED: ReceivedSignature = { state: 'none' }
 
 /** Answers 401, and keeps the request for a day with what explains it. */
 async function reject(reception: Reception, request: WebhookRequest, reason: string): Promise<WebhookAnswer> {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Failure, isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import type { RequestMember, TransformPlan } from '../definitions/index.ts'
 import { environmentRoots } from '../expressions/index.ts'
-import type { ExpressionDeps } from './handshake.ts'
+import { EXPRESSION_BYTES_MAX, type ExpressionDeps } from './handshake.ts'
 import { expressionInput, type ParsedRequest } from './parsed-request.ts'
 import type { InboundSource } from './source.ts'
 
@@ -31,7 +31,8 @@ export async function transformRequest(
   const { payloadTransform: transform } = webhook
   if (transform === undefined) return { request: received, changes: {} }
   const input = { ...expressionInput(received), ...environmentRoots(transform.expression, values.environmentVariables) }
-  const options = { owner: environmentId, isUnverified }
+  const limits = { inputBytesMax: EXPRESSION_BYTES_MAX, resultBytesMax: EXPRESSION_BYTES_MAX }
+  const options = { owner: environmentId, isUnverified, ...limits }
   const result = (await deps.evaluator.evaluate(transform.expression, input, options)) ?? null
   return withBodyOrMembers(received, result, transform, input)
 }

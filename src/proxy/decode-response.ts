@@ -4,8 +4,8 @@ import type { EgressResponse } from '../egress/index.ts'
 import {
   CharsetError,
   charsetOf,
+  decodeAnyText,
   decodeLarge,
-  decodeText,
   decodeUtf8,
   isJsonType,
   responseFormat,
@@ -86,7 +86,7 @@ async function readBody(
   if (format !== undefined && !(status >= 400 && isJson)) return decodeLarge(format, body, charset, owner)
   if (isJson) return decodeLarge(responseFormat('json'), body, charset, owner)
   if (NDJSON_TYPE.test(contentType)) return decodeLarge(responseFormat('ndjson'), body, charset, owner)
-  return await sniffBody(decodeText(body, charset))
+  return await sniffBody(decodeAnyText(body, charset))
 }
 
 /** A login or error page, which CSV and XML would read as records. */

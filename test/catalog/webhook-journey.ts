@@ -1,9 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
 import type { WebhookPlan } from '../../src/definitions/index.ts'
 import { type AccountValues, type Evaluator, environmentRoots } from '../../src/expressions/index.ts'
-import { responseFormat, type WebhookRequest } from '../../src/formats/index.ts'
+import type { WebhookRequest } from '../../src/formats/index.ts'
 import { createKeySource } from '../../src/formats/signature/key-source.ts'
 import type { VerificationResult } from '../../src/formats/signature/signature.ts'
+import { parseRequest } from '../../src/inbound-webhooks/parsed-request.ts'
 import { readData } from '../support/data-files.ts'
 
 /** What a provider sends, and what its definition makes of that. */
@@ -75,7 +76,10 @@ export async function followWebhook(
 async function receive(evaluate: Evaluate, plan: WebhookPlan, request: Omit<GoldenWebhook, 'result'>) {
   const { method = 'POST', headers, query = '' } = request
   const parameters = Object.fromEntries(new URLSearchParams(query))
-  const received = { body: parse(request), headers, query: parameters, method, path: new URL(HOOK).pathname }
+  const { origin, pathname: path } = new URL(HOOK)
+  const raw = { method, path, query, headers: Object.entries(headers), body: Buffer.from(request.body) }
+  const { body } = await parseRequest(raw, origin, { owner: 'test' }, plan)
+  const received = { body, headers, query: parameters, method, path }
   const payload = await transform(evaluate, plan, received)
   const url = query === '' ? HOOK : `${HOOK}?${query}`
   const delivery = { method, url, headers, query: parameters, body: Buffer.from(request.body), payload }
@@ -92,13 +96,6 @@ function accountOf({ account }: GoldenWebhooks): AccountValues {
     ...account,
     credentials: { ...credentials, ...(subscription === undefined ? {} : { subscription }) },
   }
-}
-
-function parse({ headers, body }: Omit<GoldenWebhook, 'result'>): Json {
-  const type = headers['content-type'] ?? ''
-  if (body === '') return null
-  if (type.includes('form-urlencoded')) return Object.fromEntries(new URLSearchParams(body))
-  return responseFormat(type.includes('xml') ? 'xml' : 'json').decode(Buffer.from(body))
 }
 
 async function transform(evaluate: Evaluate, plan: WebhookPlan, input: JsonObject): Promise<Json> {

@@ -7,6 +7,7 @@ import { createEvaluator } from '../../src/expressions/index.ts'
 import { responseFormat, type WebhookRequest } from '../../src/formats/index.ts'
 import { dedupeKeyOf } from '../../src/inbound-webhooks/dedupe-key.ts'
 import { readItems, readLookupValues } from '../../src/inbound-webhooks/mapping.ts'
+import { parseRequest } from '../../src/inbound-webhooks/parsed-request.ts'
 import { shipped } from './shipped.ts'
 import { followWebhook, type GoldenWebhooks, readGoldenWebhooks } from './webhook-journey.ts'
 
@@ -106,6 +107,17 @@ test.each([
 ])('%s has the id of a delivery in %o', (name, headers, key) => {
   const request = { method: 'POST', url: HOOK, headers, query: {}, body: Buffer.from('{}'), payload: {} }
   expect(dedupeKeyOfRequest(name, request)).toBe(key)
+})
+
+test('sendgrid: an e-mail that comes in, as multipart, is one item', async () => {
+  const webhook = definitions.find(({ name }) => name === 'sendgrid')?.webhook
+  if (webhook?.events === undefined) throw new Error('sendgrid has no webhook')
+  const body = Buffer.from('--b\r\nContent-Disposition: form-data; name="to"\r\n\r\na@example.com\r\n--b--\r\n')
+  const headers = [['content-type', 'multipart/form-data; boundary=b']] as const
+  const request = { method: 'POST', path: '/hook', query: '', headers, body }
+  const parsed = await parseRequest(request, HOOK, { owner: 'test' }, webhook)
+  const item = await evaluator.evaluate(webhook.events, { body: parsed.body }, { owner: 'test' })
+  expect(item).toEqual({ event: 'unmapped', resource: 'inbound_email', data: { to: 'a@example.com' } })
 })
 
 describe.each(definitions)('webhooks of $name', ({ name, plan, webhook }) => {

@@ -114,7 +114,7 @@ describe('processing a received webhook', () => {
 
   it('context_lookup reads environment variables', async () => {
     const lookup = { value: 'env.PREFIX & body.team', field: 'team' }
-    const block = { events: '{"event": "created", "resource": "r"}', context_lookup: lookup }
+    const block = { events: '{"event": "created", "resource": "r", "id": 1}', context_lookup: lookup }
     const { installation } = await accountWith(block, { team: 'p-7' }, VARIABLES)
     const id = await receive(installation, { team: 7 })
     await processAll()
@@ -183,6 +183,13 @@ describe('processing a received webhook', () => {
   it.each([
     ['mapping', { events: '"text"' }, {}, 'EXPRESSION_FAILED', 'events must be an object'],
     ['mapping', { events: '{"event": "renamed"}' }, {}, 'EXPRESSION_FAILED', 'events.event must be one of'],
+    [
+      'mapping',
+      { events: '{"event": "updated", "resource": "r"}' },
+      {},
+      'EXPRESSION_FAILED',
+      'must have an id or data',
+    ],
     ['mapping', { events: '[{"event": "created"}]' }, {}, 'EXPRESSION_FAILED', 'events[0].resource must be'],
     [
       'mapping',
@@ -209,6 +216,44 @@ describe('processing a received webhook', () => {
     expect(await eventsOf(id)).toEqual([])
     expect(await itemsOf(id)).toEqual([])
     expect(await query(tx, 'select from inbound_queue where event_id = :id', { id })).toEqual([])
+  })
+
+  const SANDBOXED = {
+    max_body_bytes: 25 * 1024 * 1024,
+    payload_transform: '$merge([body, {"transformed": true}])',
+    handle_verification: '$count($each(body, function($value) { $value })) > 0 ? {"type": "payload"}',
+    events:
+      '{"event": "created", "resource": "r", "id": $string($count($split(body.filler, ","))), "data": body.transformed}',
+    context_lookup: { value: '$substring($string(body.team), 0, 8)', field: 'team' },
+  }
+
+  it('evaluates every expression over a payload of several MiB', async () => {
+    const { installation } = await accountWith(SANDBOXED, { team: 'T1' })
+    const id = await receive(installation, { team: 'T1', filler: 'x,'.repeat(2 * 1024 * 1024) })
+    await processAll()
+    expect(await find(id)).toMatchObject({ state: 'processed' })
+    expect(await itemsOf(id)).toMatchObject([{ state: 'routed', recordId: String(2 * 1024 * 1024 + 1) }])
+  })
+
+  it.each([
+    ['transform', SANDBOXED],
+    ['handshake', { ...SANDBOXED, payload_transform: undefined }],
+    ['mapping', { ...SANDBOXED, payload_transform: undefined, handle_verification: undefined }],
+  ])('fails in the step %s over a payload that is too large for the sandbox, and says so', async (step, webhook) => {
+    const { address } = await accountWith(JSON.parse(JSON.stringify(webhook)))
+    const id = await receive(address, { filler: 'x,'.repeat(3 * 1024 * 1024) })
+    await processAll()
+    const message = 'the input of the expression is larger than 5242880 bytes'
+    expect(await find(id)).toMatchObject({ state: 'failed', error: { step, reason: 'EXPRESSION_FAILED', message } })
+  })
+
+  it('evaluates simple expressions over a payload of 25 MiB', async () => {
+    const webhook = { max_body_bytes: 25 * 1024 * 1024, events: '{"event": "created", "resource": "r", "id": body.id}' }
+    const { address } = await accountWith(webhook)
+    const id = await receive(address, { id: 7, filler: 'x'.repeat(25 * 1024 * 1024 - 100) })
+    await processAll()
+    expect(await find(id)).toMatchObject({ state: 'processed' })
+    expect(await itemsOf(id)).toMatchObject([{ recordId: '7' }])
   })
 
   it('masks secrets in the messages of errors', async () => {
@@ -366,7 +411,7 @@ describe('a delivery to the address of an installation', () => {
     ['the definition has no context_lookup', {}, { team: 'T1' }, 'no context_lookup'],
   ])('is unrouted when %s', async (_, block, body, detail) => {
     const { installation } = await accountWith(
-      { events: '{"event": "created", "resource": "r"}', ...block },
+      { events: '{"event": "created", "resource": "r", "id": 1}', ...block },
       { team: 'T1' },
     )
     const id = await receive(installation, body)

@@ -65,7 +65,6 @@ describe('an accepted delivery', () => {
     ['text', 'text/plain', 'hello', 'hello'],
     ['JSON as text', 'text/plain', '{"a": 1}', { a: 1 }],
     ['nothing', 'application/json', '', null],
-    ['what is not JSON', 'application/json', '{', null],
   ])('with a body of %s is read by its content type', async (_what, type, body, parsed) => {
     const transform = '{"seen": body, "type": $type(body)}'
     const { path, accountId } = await address({
@@ -198,7 +197,7 @@ describe('what is rejected', () => {
 
   it('a body of 1 MiB is taken, and one byte more is not', async () => {
     const { path } = await address({})
-    const body = Buffer.alloc(1024 * 1024, 0x20)
+    const body = Buffer.from(`{}${' '.repeat(1024 * 1024 - 2)}`)
     expect((await send(path, { body })).status).toBe(200)
     expect((await send(path, { body: Buffer.concat([body, Buffer.from(' ')]) })).status).toBe(413)
   })
@@ -326,16 +325,77 @@ describe('a compressed body', () => {
     expect((await stored(accountId))[0]).toMatchObject({ key: '7', body: Buffer.from(bytes) })
   })
 
-  test.each([
-    ['is not what it says', Buffer.from('no gzip')],
-    ['grows too large', gzipSync(Buffer.alloc(9 * 1024 * 1024))],
-  ])('that %s is stored unread', async (_what, body) => {
-    const { path, accountId } = await address(SIGNED)
-    const headers = { 'content-encoding': 'gzip', 'x-signature': signatureOf(body) }
-    expect((await send(path, { body, headers })).status).toBe(200)
-    expect((await stored(accountId))[0]?.trace).toHaveProperty('body.problem')
+  test.each<[what: string, headers: Record<string, string>, body: Buffer, status: number]>([
+    ['that is not what it says', { 'content-encoding': 'gzip' }, Buffer.from('no gzip'), 400],
+    ['with an unknown coding', { 'content-encoding': 'compress' }, Buffer.from('{}'), 415],
+    ['that grows too large', { 'content-encoding': 'gzip' }, gzipSync(Buffer.alloc(9 * 1024 * 1024)), 413],
+    ['that is no JSON', {}, Buffer.from('{'), 400],
+  ])('%s is answered with a status, and kept with the reason', async (_what, headers, body, status) => {
+    for (const webhook of [
+      SIGNED,
+      { ...SIGNED, handle_verification: 'body.a ? {"type": "verify"}' },
+      { dedupe: false },
+    ]) {
+      const { path, accountId } = await address(webhook)
+      const answer = await send(path, { body, headers: { ...headers, 'x-signature': signatureOf(body) } })
+      expect(answer.status).toBe(status)
+      expect(await stored(accountId)).toMatchObject([
+        { state: 'rejected', isQueued: false, trace: { body: { problem: expect.any(String) } } },
+      ])
+    }
   })
 })
+
+it('a body may be as large as the definition says, at most 25 MiB, its signature over all of it', async () => {
+  const bytesMax = 25 * 1024 * 1024
+  const body = JSON.stringify({ id: 7, filler: 'x'.repeat(bytesMax - 20) })
+  const [large, usual] = [await address({ ...SIGNED, max_body_bytes: bytesMax }), await address(SIGNED)]
+  expect(Buffer.byteLength(body)).toBe(bytesMax)
+  expect((await sendSigned(large.path, body)).status).toBe(200)
+  const [event] = await stored(large.accountId)
+  expect(event).toMatchObject({ state: 'received', signature: 'valid', bodyBytes: bytesMax, isQueued: true })
+  expect(event?.body.equals(Buffer.from(body))).toBe(true)
+  const forged = `${body.slice(0, -3)}y"}`
+  expect((await send(large.path, { body: forged, headers: { 'x-signature': signatureOf(body) } })).status).toBe(401)
+  expect((await sendSigned(large.path, `${body} `)).status).toBe(413)
+  expect((await sendSigned(usual.path, body)).status).toBe(413)
+})
+
+it('of a body whose signature reads the payload no more than 8 MiB are read', async () => {
+  const { path, accountId } = await address({ ...FLOODED['the parsed body'], max_body_bytes: 25 * 1024 * 1024 })
+  const body = JSON.stringify({ token: SECRET, filler: 'x'.repeat(9 * 1024 * 1024) })
+  expect((await send(path, { body })).status).toBe(413)
+  expect(await stored(accountId)).toMatchObject([{ state: 'rejected', signature: 'none' }])
+})
+
+const FLOODED: Readonly<Record<string, JsonObject>> = {
+  'the parsed body': {
+    signature_verification: { format: 'compare', config: { secret: SECRET, compare_with: '$payload.token' } },
+  },
+  'a handshake and the bytes': { ...SIGNED, handle_verification: 'body.challenge ? {"type": "verify"}' },
+}
+test.each(Object.entries(FLOODED))(
+  'signed webhooks pass while two installations flood theirs with large unsigned bodies, where %s is read',
+  async (_what, webhook) => {
+    const [one, other, own] = [
+      await address(webhook),
+      await address(webhook),
+      await address({ ...webhook, dedupe: false }),
+    ]
+    const flood = gzipSync(JSON.stringify({ filler: 'x'.repeat(7 * 1024 * 1024) }))
+    const headers = { 'content-encoding': 'gzip' }
+    const floods = Array.from({ length: 20 }, (_, index) =>
+      send(index % 2 ? one.path : other.path, { body: flood, headers }),
+    )
+    const statuses: number[] = []
+    for (let count = 0; count < 30; count += 1)
+      statuses.push((await sendSigned(own.path, JSON.stringify({ token: SECRET, count }))).status)
+    expect(statuses).toEqual(statuses.map(() => 200))
+    const large = JSON.stringify({ token: SECRET, filler: 'x'.repeat(900_000) })
+    expect((await sendSigned(own.path, large)).status).toBe(200)
+    await Promise.all(floods)
+  },
+)
 
 const MIB = 1024 * 1024
 /** Bodies of few bytes that cost much to decompress and parse. */

@@ -22,6 +22,7 @@ async function received(): Promise<ParsedRequest> {
     { method: 'POST', path: '/hook/1', query: 'a=%7E1&a=2&b=', headers, body },
     'https://app.example',
     { owner: 'one' },
+    { bodyBytesMax: 1_048_576, formJsonField: undefined },
   )
 }
 

@@ -10,7 +10,12 @@ function parse(type: string, body: Uint8Array, more: Partial<RawRequest> = {}) {
     body,
     ...more,
   }
-  return parseRequest(request, 'https://hooks.example.com', { owner: 'one' })
+  return parseRequest(
+    request,
+    'https://hooks.example.com',
+    { owner: 'one' },
+    { bodyBytesMax: 1_048_576, formJsonField: undefined },
+  )
 }
 
 /** Readers of webhooks before their signature is verified. */
@@ -23,6 +28,7 @@ export const INBOUND_READERS: readonly Reader[] = [
       'inbound-webhooks/parsed-request.ts#decodeBodyOf',
       'inbound-webhooks/parsed-request.ts#parseRequest',
       'base/form-fields.ts#parseFormFields',
+      'formats/form.ts#readForm',
     ],
     lengthMax: MIB,
     read: (input) => parse('application/x-www-form-urlencoded', bytes(input)),
@@ -38,8 +44,36 @@ export const INBOUND_READERS: readonly Reader[] = [
     },
   },
   {
-    name: 'JSON of a webhook',
+    name: 'form of a webhook in another charset',
     covers: [],
+    lengthMax: MIB,
+    read: (input) => parse('application/x-www-form-urlencoded; charset=windows-1252', bytes(input)),
+    rejects: never,
+    seeds: ['a=1&b=%EB&a=2', ''],
+    attacks: {
+      'different fields': numbered((index) => `${index.toString(36)}=1&`),
+      percents: repeated('%EB'),
+      'broken percents': repeated('%'),
+      pluses: repeated('+'),
+    },
+  },
+  {
+    name: 'multipart of a webhook',
+    covers: ['formats/multipart.ts#readMultipart'],
+    lengthMax: MIB,
+    read: (input) => parse('multipart/form-data; boundary=b', bytes(input)),
+    rejects: never,
+    seeds: ['--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\n', '--b'],
+    attacks: {
+      parts: repeated('--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n1\r\n'),
+      boundaries: repeated('--b\r\n'),
+      headers: repeated('x: y\r\n', '--b\r\n'),
+      dashes: repeated('\r\n--'),
+    },
+  },
+  {
+    name: 'JSON of a webhook',
+    covers: ['formats/response/charset.ts#decodeJsonText', 'formats/response/charset.ts#decodeAnyText'],
     lengthMax: MIB,
     read: (input) => parse('application/json', bytes(input)),
     rejects: never,

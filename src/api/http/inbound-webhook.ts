@@ -5,8 +5,6 @@ import type { ApiRequest } from '../exchange.ts'
 import { hasNoBody, readBody } from '../pipeline/body.ts'
 import type { HttpExchange, HttpRoute } from './routes.ts'
 
-/** Largest body of an inbound webhook, as received. */
-const BODY_BYTES_MAX = 1024 * 1024
 /** Of the body of a request that is answered before it is read: to an unknown address, or above the rate. */
 const UNREAD_BYTES_MAX = 1024
 /** Third parties wait 3 to 30 seconds; a handshake that visits an address takes 5 at most. */
@@ -59,7 +57,7 @@ function toInboundRequest(exchange: HttpExchange): InboundRequest {
     query,
     headers: headerList(request),
     remoteAddress: context.clientAddress(server.accessControl.trustedProxies),
-    readBody: () => readBody(exchange, server.limits, BODY_BYTES_MAX),
+    readBody: (bytesMax) => readBody(exchange, server.limits, bytesMax),
   }
 }
 

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 
 /** A body cannot be decoded as text. The message begins with a verb and holds nothing of the body. */
@@ -33,6 +34,26 @@ export function decodeText(body: Uint8Array, charset: string | undefined): strin
     throw new CharsetError(`holds bytes that are not ${decoder.encoding.toUpperCase()}`, cause)
   }
 }
+
+/**
+ * Decodes JSON as text. What is valid UTF-8 is UTF-8, whatever its label says (RFC 8259 §8.1); anything else is in its charset.
+ *
+ * @throws CharsetError as `decodeText`
+ */
+export function decodeJsonText(body: Uint8Array, charset: string | undefined): string {
+  // In UTF-16 and UTF-32 one of the first bytes is zero, which UTF-8 allows and JSON does not.
+  const isLabelled = charset === undefined || body.subarray(0, 4).includes(0) || !isUtf8(body)
+  return decodeText(body, isLabelled ? charset : UTF_8)
+}
+
+/** Decodes a body of any type: what begins like JSON is read as that. @throws CharsetError as `decodeText` */
+export function decodeAnyText(body: Uint8Array, charset: string | undefined): string {
+  const start = Buffer.from(body.subarray(0, START_BYTES)).toString('latin1')
+  return JSON_START.test(start) ? decodeJsonText(body, charset) : decodeText(body, charset)
+}
+
+const JSON_START = /^(?:\xef\xbb\xbf)?\s*[[{]/
+const START_BYTES = 256
 
 /** The charset of a byte order mark. */
 function byteOrderMark(body: Uint8Array): string | undefined {

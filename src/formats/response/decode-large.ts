@@ -1,5 +1,5 @@
 import { type Json, JsonTextError, parseJsonInSlices, type TaskOwner, WorkerThreads } from '../../base/index.ts'
-import { CharsetError, decodeText } from './charset.ts'
+import { CharsetError, decodeJsonText } from './charset.ts'
 import { decodeUtf8, type ResponseFormat } from './response.ts'
 
 /** Largest body that is decoded in this thread; XML and CSV take up to a millisecond per KiB. */
@@ -38,7 +38,7 @@ export async function decodeLarge(
   owner: TaskOwner,
 ): Promise<Json> {
   if (body.byteLength <= INLINE_BYTES_MAX || format.decodesInline === true) return format.decode(body, charset)
-  if (format.format === 'json') return parseJsonInSlices(decodeText(body, charset))
+  if (format.format === 'json') return parseJsonInSlices(decodeJsonText(body, charset))
   return parseJsonInSlices(decodeUtf8(await decodeInThread({ format: format.format, body, charset }, owner)))
 }
 

@@ -1,5 +1,5 @@
 import { type Json, parseJson } from '../../base/index.ts'
-import { decodeText } from './charset.ts'
+import { decodeJsonText, decodeText } from './charset.ts'
 
 /** One way of decoding a response. */
 export interface ResponseFormat {
@@ -30,7 +30,7 @@ export const json: ResponseFormat = {
   format: 'json',
   summary: 'JSON, up to 256 levels deep; every number is kept as it is written.',
   accept: 'application/json',
-  decode: (body, charset) => parseJson(decodeText(body, charset)),
+  decode: (body, charset) => parseJson(decodeJsonText(body, charset)),
 }
 
 /** `ndjson`: one JSON value per line, read as a list; blank lines are skipped. */
@@ -39,7 +39,7 @@ export const ndjson: ResponseFormat = {
   summary: 'One JSON value per line, read as a list.',
   accept: 'application/x-ndjson',
   decode: (body, charset) => {
-    const lines = decodeText(body, charset).split('\n')
+    const lines = decodeJsonText(body, charset).split('\n')
     return lines.filter((line) => line.trim() !== '').map((line) => parseJson(line))
   },
 }

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { z } from 'zod'
-import { FORM_FIELDS_MAX, getAtPath, isJsonNumber, type Json, parseDotPath, parseFormFields } from '../../base/index.ts'
+import { FORM_FIELDS_MAX, getAtPath, isJsonNumber, type Json, parseDotPath } from '../../base/index.ts'
 import { compileTemplate, type TemplateScope } from '../../expressions/index.ts'
+import { readForm } from '../form.ts'
+import { CharsetError } from '../response/charset.ts'
 import { findPathProblem, rawText, refineWith, templateText } from '../schema-types.ts'
 import { renderSetting } from './secret.ts'
 import { invalid, ok, type Result, type WebhookRequest } from './signature.ts'
@@ -13,12 +15,12 @@ import { invalid, ok, type Result, type WebhookRequest } from './signature.ts'
  */
 export type ReadValues = (request: WebhookRequest, scope: TemplateScope) => Result<readonly (string | Uint8Array)[]>
 
-/** Tokens without a parameter; `undefined` for a form with too many fields. */
+/** Tokens without a parameter; `undefined` for a form that cannot be read. */
 const FIXED: Readonly<Record<string, (request: WebhookRequest) => string | Uint8Array | undefined>> = {
   $body: ({ body }) => body,
   '$body.sha256': ({ body }) => sha256Hex(body),
   '$body.crc32': ({ body }) => crc32Decimal(body),
-  '$form.sorted': ({ body }) => sortedForm(body),
+  '$form.sorted': (request) => sortedForm(request),
   $method: ({ method }) => method,
   $url: ({ url }) => url,
   '$url.decoded': ({ url }) => decodeUrl(url),
@@ -210,17 +212,19 @@ function querySource(name: string): ReadValues {
 function fixedSource(read: (request: WebhookRequest) => string | Uint8Array | undefined): ReadValues {
   return (request) => {
     const value = read(request)
-    return value === undefined ? TOO_MANY_FIELDS : ok([value])
+    return value === undefined ? UNREADABLE_FORM : ok([value])
   }
 }
 
-const TOO_MANY_FIELDS = invalid(`the form has more than ${FORM_FIELDS_MAX} fields, or is too long`)
+const UNREADABLE_FORM = invalid(
+  `the form has more than ${FORM_FIELDS_MAX} fields, is too long, or is not in the charset that it names`,
+)
 
 function formSource(name: string): ReadValues {
-  return ({ body }) => {
-    const form = parseFormFields(body)
-    if (form === undefined) return TOO_MANY_FIELDS
-    const values = form.getAll(name).filter((value) => value !== '')
+  return (request) => {
+    const form = fieldsOf(request)
+    if (form === undefined) return UNREADABLE_FORM
+    const values = form.flatMap(([key, value]) => (key === name && value !== '' ? [value] : []))
     if (values.length > VALUES_MAX) return invalid(`the form has the field ${name} too often`)
     return values.length === 0 ? invalid(`the form has no field ${name}`) : ok(values)
   }
@@ -275,15 +279,23 @@ function crc32Decimal(body: Uint8Array): string {
  * The fields of a URL-encoded form, sorted by name, each name followed by its value, nothing between them (Twilio,
  * Mandrill). A name with several values appears once for each different one, sorted.
  */
-function sortedForm(body: Uint8Array): string | undefined {
-  const form = parseFormFields(body)
-  if (form === undefined) return undefined
-  const fields = [...form]
+function sortedForm(request: WebhookRequest): string | undefined {
+  const fields = fieldsOf(request)
+  if (fields === undefined) return undefined
   const pairs = new Map(fields.map(([name, value]) => [JSON.stringify([name, value]), { name, value }]))
   return [...pairs.values()]
     .sort((left, right) => compare(left.name, right.name) || compare(left.value, right.value))
     .map(({ name, value }) => name + value)
     .join('')
+}
+
+function fieldsOf({ body, headers }: WebhookRequest): ReturnType<typeof readForm> {
+  try {
+    return readForm(body, headers['content-type'])
+  } catch (error) {
+    if (error instanceof CharsetError) return undefined
+    throw error
+  }
 }
 
 /** Compares by code units, independent of the locale. */
