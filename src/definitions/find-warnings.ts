@@ -1,4 +1,5 @@
 import type { JsonObject, Violation } from '../base/index.ts'
+import { findClearTextAddresses } from './check-clear-text.ts'
 import { findCredentialWarnings } from './check-credentials.ts'
 import { findResponseWarnings } from './check-responses.ts'
 import { findVersionWarnings } from './check-versions.ts'
@@ -11,5 +12,6 @@ export function findWarnings(config: JsonObject, path: string, now: Date): reado
     ...findWebhookWarnings(config, path),
     ...findCredentialWarnings(config, path),
     ...findResponseWarnings(config, path),
+    ...findClearTextAddresses(config, path),
   ]
 }

@@ -83,6 +83,14 @@ export function incomingHeaders(headers: IncomingHttpHeaders): Record<string, st
   return incoming
 }
 
+/** The cookies of `set-cookie` headers, by name; of two with one name the last. Deleted ones, which are empty, are left out. */
+export function incomingCookies({ 'set-cookie': lines = [] }: IncomingHttpHeaders): Record<string, string> {
+  const pairs = [lines]
+    .flat()
+    .map((line) => (line.split(';', 1)[0] ?? '').split(/=(.*)/s, 2).map((part) => part.trim()))
+  return Object.fromEntries(pairs.filter(([name, value]) => name !== '' && value !== undefined && value !== ''))
+}
+
 /** The common values of `connection`; any other value names further hop-by-hop headers. */
 const KEEP_ALIVE_OR_CLOSE = /^(?:keep-alive|close)$/i
 

@@ -10,6 +10,8 @@ export interface EgressResponse {
   readonly status: number
   /** Names in lower case, repeated ones joined by a comma; without `set-cookie`, and without `content-encoding` once decoded. */
   readonly headers: HttpHeaders
+  /** Cookies that it sets, by name; absent: none. */
+  readonly cookies?: Readonly<Record<string, string>>
   /** Content-decoded. */
   readonly body: Uint8Array
   /** URL of the response, after redirects. */

@@ -5,7 +5,7 @@ import { type EgressPolicy, hostOf } from './address-policy.ts'
 import { isStaleConnection, toUpstreamFailure } from './connection-errors.ts'
 import type { ConnectionSlots } from './connection-slots.ts'
 import { decodeContent } from './content-decoding.ts'
-import { incomingHeaders } from './headers.ts'
+import { incomingCookies, incomingHeaders } from './headers.ts'
 import {
   type EgressRequest,
   type EgressStreamRequest,
@@ -43,9 +43,10 @@ export async function send(guarded: GuardedAgent, request: EgressRequest): Promi
   )
   const { head, body } = response
   const headers = incomingHeaders(head.headers)
-  if (headers['content-encoding'] === undefined) return { status: head.status, headers, body, url: url.href }
+  const common = { status: head.status, cookies: incomingCookies(head.headers), url: url.href }
+  if (headers['content-encoding'] === undefined) return { ...common, headers, body }
   const content = await decodeContent(hostOf(url), headers, body, request.maxResponseBytes)
-  return { status: head.status, ...content, url: url.href }
+  return { ...common, ...content }
 }
 
 /** Sends a request and resolves as soon as the head of the response is there; see `HttpClient`. */

@@ -9,6 +9,7 @@ import {
   suggest,
   tryParseDotPath,
 } from '../base/index.ts'
+import { findDateFormatProblem } from './date-format.ts'
 
 /** One `{{…}}` of a template: alternative paths, a default and a cast. */
 export interface Placeholder {
@@ -19,6 +20,8 @@ export interface Placeholder {
   /** The text after `?:`, possibly empty; absent when the placeholder has no default. */
   readonly defaultText: string | undefined
   readonly cast: Cast | undefined
+  /** How the cast `date` writes a date; absent: `YYYY-MM-DD`. */
+  readonly dateFormat?: string | undefined
 }
 
 /** A dot path of a placeholder, parsed once so that a lookup allocates nothing. */
@@ -30,10 +33,12 @@ export interface PlaceholderPath {
   readonly steps: DotPath
 }
 
-/** Type to which the value is cast when its placeholder is the whole text. */
+/** Type to which the value is cast when its placeholder is the whole text, or the text that it becomes anywhere. */
 export type Cast = (typeof CASTS)[number]
 
-const CASTS = ['int', 'num', 'bool', 'str', 'json', 'epoch', 'epoch_ms'] as const
+const CASTS = ['int', 'num', 'bool', 'str', 'json', 'epoch', 'epoch_ms', 'date', 'path'] as const
+/** Casts whose result is the same inside of a longer text. */
+const TEXT_CASTS: ReadonlySet<Cast | undefined> = new Set(['str', 'epoch', 'epoch_ms', 'date', 'path'])
 
 /** Literal text, or a placeholder. */
 export type TemplatePart = string | Placeholder
@@ -53,13 +58,14 @@ const STEP = '[^\\s{}|?:[\\].,"\'`]+'
 /** `["any name"]`, without the delimiters of the grammar. */
 const QUOTED = '\\[(?:"[^"\\\\{}|?]+"|\'[^\'\\\\{}|?]+\')\\]'
 const PATH = new RegExp(`^(?:${STEP}|${QUOTED})(?:\\.${STEP}|\\[\\d{1,6}\\]|${QUOTED})*$`)
-const CAST_SUFFIX = new RegExp(`:\\s*(${CASTS.join('|')})\\s*$`)
+/** The colon of `?:` begins a default, which may be the word `date`. */
+const CAST_SUFFIX = new RegExp(`(?<!\\?):\\s*(?:(${CASTS.join('|')})|date\\(([^(){}]*)\\))\\s*$`)
 
 /**
  * Splits a text into literals and placeholders: the only lexer of `{{…}}` in the product.
  *
  * Grammar of a placeholder: `path ('|' path)* ('?:' default text)? (':' cast)?`, blanks around its pieces ignored.
- * `\{{` is a literal `{{`. A cast is legal only when the placeholder is the whole text.
+ * `\{{` is a literal `{{`. A cast to another type than text is legal only when the placeholder is the whole text.
  */
 export function lexTemplate(text: string): LexedTemplate {
   const parts: TemplatePart[] = []
@@ -96,6 +102,9 @@ export function lexTemplate(text: string): LexedTemplate {
 function parsePlaceholder(inner: string): Placeholder | string {
   const source = inner.trim()
   const cast = CAST_SUFFIX.exec(source)
+  const dateFormat = cast?.[2]?.trim()
+  const problem = dateFormat === undefined ? undefined : findDateFormatProblem(dateFormat)
+  if (problem !== undefined) return `{{${source}}} ${problem}`
   const uncast = cast ? source.slice(0, cast.index) : source
   const defaultAt = uncast.indexOf('?:')
   const chain = (defaultAt === -1 ? uncast : uncast.slice(0, defaultAt)).split('|').map((path) => path.trim())
@@ -105,7 +114,8 @@ function parsePlaceholder(inner: string): Placeholder | string {
     source,
     paths: chain.map(placeholderPath),
     defaultText: defaultAt === -1 ? undefined : uncast.slice(defaultAt + 2),
-    cast: cast?.[1] as Cast | undefined,
+    cast: cast === null ? undefined : ((cast[1] ?? 'date') as Cast),
+    ...(dateFormat === undefined ? {} : { dateFormat }),
   }
 }
 
@@ -127,14 +137,14 @@ function pathProblem(source: string, path: string): string {
   if (path === '') return `{{${source}}} names nothing`
   if (path.includes(':')) {
     const near = suggest(path.slice(path.lastIndexOf(':') + 1).trim(), CASTS)
-    return `{{${source}}} has an unknown cast${near || ':'} use :int, :num, :bool, :str, :json, :epoch or :epoch_ms`
+    return `{{${source}}} has an unknown cast${near || ':'} use :int, :num, :bool, :str, :json, :path, :epoch, :epoch_ms or :date(YYYY-MM-DD)`
   }
   return `{{${source}}} is not a path such as context.name, args.items[0], body["a.b"] or api_key`
 }
 
 function castProblem(parts: readonly TemplatePart[]): LexedTemplate | undefined {
   if (parts.length < 2) return undefined
-  const cast = parts.find((part) => typeof part !== 'string' && part.cast !== undefined)
+  const cast = parts.find((part) => typeof part !== 'string' && !TEXT_CASTS.has(part.cast ?? 'str'))
   if (cast === undefined || typeof cast === 'string') return undefined
   return {
     kind: 'problem',

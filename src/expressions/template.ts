@@ -10,6 +10,7 @@ import {
   parseJson,
   toDouble,
 } from '../base/index.ts'
+import { DATE_FORMAT_DEFAULT, formatDate } from './date-format.ts'
 import {
   type Cast,
   lexTemplate,
@@ -184,6 +185,7 @@ function resolvePlaceholder(placeholder: Placeholder, scope: TemplateScope): Jso
 function castValue(value: Json, cast: Cast, placeholder: Placeholder): Json {
   switch (cast) {
     case 'str':
+    case 'path':
       return typeof value === 'string' ? value : JSON.stringify(value)
     case 'bool':
       return castBoolean(toDouble(value), placeholder)
@@ -192,6 +194,8 @@ function castValue(value: Json, cast: Cast, placeholder: Placeholder): Json {
       return castNumber(value, cast, placeholder)
     case 'json':
       return typeof value === 'string' ? castJson(value, placeholder) : value
+    case 'date':
+      return formatDate(castDate(value, placeholder), placeholder.dateFormat ?? DATE_FORMAT_DEFAULT)
     case 'epoch':
       return Math.floor(castDate(value, placeholder) / 1_000)
     case 'epoch_ms':

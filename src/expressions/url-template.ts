@@ -213,11 +213,20 @@ const ENCODERS: Readonly<Record<UrlPosition, Encode>> = {
   port: (text, placeholder) =>
     assertAllowed(PORT.test(text) && Number(text) < 65_536, text, placeholder, 'must be a port number'),
   path: (text, placeholder) => {
+    if (placeholder.cast === 'path') return encodeSegments(text, placeholder)
     const isUsable = text !== '' && text.isWellFormed()
     return encodeURIComponent(
       assertAllowed(isUsable, text, placeholder, 'must not be empty or malformed text in a path'),
     )
   },
+}
+
+/** Each segment of a name such as `accounts/1/locations/2`; `.` and `..` are rejected in the whole URL. */
+function encodeSegments(text: string, placeholder: Placeholder): string {
+  const segments = text.replace(/^\//, '').split('/')
+  const isUsable = text.isWellFormed() && !segments.includes('')
+  assertAllowed(isUsable, text, placeholder, 'must not be empty, malformed or with an empty part in a path')
+  return segments.map(encodeURIComponent).join('/')
 }
 
 function encodeOrigin(text: string, placeholder: Placeholder): string {

@@ -5,7 +5,11 @@ import { QUERY_ARRAY_FORMATS } from './query-string.ts'
 import { responseFormatSchema } from './response/index.ts'
 import { headerMap, jsonTemplate, refineWith, templateMap, templateText, urlText } from './schema-types.ts'
 
-const VERBS = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY']
+/** RFC 9110, PATCH, QUERY, and those of WebDAV, CalDAV and CardDAV (RFC 4918, 3253, 4791, 5323). */
+const VERBS = [
+  ...['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY'],
+  ...['PROPFIND', 'PROPPATCH', 'MKCOL', 'MKCALENDAR', 'COPY', 'MOVE', 'LOCK', 'UNLOCK', 'REPORT', 'SEARCH', 'ACL'],
+]
 
 /** Serialisation of lists in query parameters. */
 export const queryArrayFormatSchema = z
@@ -21,7 +25,7 @@ export const requestKeys = {
     .max(16)
     .superRefine(refineWith(findVerbProblem, 'method.verb'))
     .default('GET')
-    .describe('HTTP method in any case. Default: GET.'),
+    .describe('HTTP method in any case, those of WebDAV included. Default: GET.'),
   path: templateText()
     .default('')
     .describe('Appended to the base address; values of placeholders are percent-encoded.'),

@@ -13,8 +13,11 @@ const RETRYABLE_REASONS: ReadonlySet<FailureReason> = new Set([
   'DEADLINE_EXCEEDED',
 ])
 
-/** Idempotent HTTP methods (RFC 9110 §9.2.2). */
-const IDEMPOTENT_VERBS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'QUERY'])
+/** Idempotent HTTP methods, by the registry of methods (RFC 9110 §16.1). */
+const IDEMPOTENT_VERBS: ReadonlySet<string> = new Set([
+  ...['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'QUERY'],
+  ...['PROPFIND', 'PROPPATCH', 'MKCOL', 'MKCALENDAR', 'COPY', 'MOVE', 'UNLOCK', 'REPORT', 'SEARCH', 'ACL'],
+])
 
 type AttemptEnd<Outcome extends ClassifiedOutcome> =
   | { readonly kind: 'answered'; readonly attempt: AttemptResult<Outcome> }

@@ -13,6 +13,8 @@ export interface RawResponse {
   readonly status: number
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
+  /** Cookies that it sets, by name; absent: none. */
+  readonly cookies?: Readonly<Record<string, string>> | undefined
   /** Decoded in the response format of the request; without one, or when it does not parse, the text. */
   readonly body: Json
 }
@@ -55,6 +57,7 @@ export async function sendRaw(
   return {
     status: response.status,
     headers: response.headers,
+    cookies: response.cookies,
     body: await decodeRawBody(method, response.body, charset, { owner, signal }),
   }
 }

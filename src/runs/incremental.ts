@@ -18,11 +18,21 @@ export interface IncrementalScope {
 export function resourceKeys({ resources, args, destination }: IncrementalScope): readonly string[] {
   const parentOf = parentIndexes(resources)
   return resources.map((_, index) => {
-    const read = dependencyChain(index, parentOf).map((at) => resources[at] ?? null)
+    const read = dependencyChain(index, parentOf).map((at) => withoutLookBack(resources[at] ?? {}))
     return createHash('sha256')
       .update(canonicalJson({ read, args, destination: { ...destination } }))
       .digest('base64url')
   })
+}
+
+/** Which records are read does not depend on how many of them are read twice. */
+function withoutLookBack({ look_back_seconds: _, ...resource }: JsonObject): JsonObject {
+  return resource
+}
+
+/** `{{previous_run_date}}` of a resource. @param date of its last complete run; null: it is read whole */
+export function dateToReadFrom({ look_back_seconds: seconds = 0 }: JsonObject, date: Date | null): Date | null {
+  return date === null ? null : new Date(date.getTime() - Number(seconds) * 1_000)
 }
 
 /**

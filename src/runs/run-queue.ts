@@ -1,7 +1,7 @@
 import type { JsonObject } from '../base/index.ts'
 import type { Db, Tx } from '../database/index.ts'
 import type { Lease } from '../due-work/index.ts'
-import { areFullyDelivered, resourceKeys } from './incremental.ts'
+import { areFullyDelivered, dateToReadFrom, resourceKeys } from './incremental.ts'
 import { leaseLost } from './lease.ts'
 import { type Claim, Queue, type QueueDeps } from './queue.ts'
 import { attemptsMaxOf, QUEUE_POLICY, type QueuePolicy } from './retry-policy.ts'
@@ -177,7 +177,9 @@ async function loadWork(tx: Tx, leases: readonly Lease<QueuedItem & RunPayload>[
   const dates = (await findPreviousRunDates(tx, keys.flat())).values()
   return runs.map(({ ignorePreviousRun, isFirst, isAsked, ...run }) => ({
     ...run,
-    previousRunDates: run.resources.map(() => (ignorePreviousRun ? null : (dates.next().value ?? null))),
+    previousRunDates: run.resources.map((resource) =>
+      ignorePreviousRun ? null : dateToReadFrom(resource, dates.next().value ?? null),
+    ),
   }))
 }
 

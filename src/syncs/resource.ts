@@ -14,6 +14,8 @@ export type SyncResource = {
   /** `resource` of the parent; the node runs once per record of it. */
   readonly depends_on?: string
   readonly persist?: boolean
+  /** How far `{{previous_run_date}}` lies before the start of the last complete run. Absent: 0. */
+  readonly look_back_seconds?: number
 }
 
 /** Optional texts of a node, in the order of the specification. */
@@ -35,17 +37,20 @@ export function isUnifiedName(resource: string): boolean {
 
 function readSyncResource(value: Json, index: number): SyncResource {
   if (!isJsonObject(value)) throw invalidType(index, 'must be an object')
-  const { resource, method, query, persist } = value
+  const { resource, method, query, persist, look_back_seconds } = value
   if (typeof resource !== 'string' || typeof method !== 'string') throw invalidType(index, 'needs resource and method')
   if (query !== undefined && !isJsonObject(query)) throw invalidType(index, 'has a query that is not an object')
   if (persist !== undefined && typeof persist !== 'boolean')
     throw invalidType(index, 'has a persist that is not a boolean')
+  if (look_back_seconds !== undefined && typeof look_back_seconds !== 'number')
+    throw invalidType(index, 'has look_back_seconds that are not a number')
   return {
     resource,
     method,
     ...readTexts(value, index),
     ...(query === undefined ? {} : { query }),
     ...(persist === undefined ? {} : { persist }),
+    ...(look_back_seconds === undefined ? {} : { look_back_seconds }),
   }
 }
 

@@ -40,6 +40,13 @@ function exchangeBody(secrets: JsonObject): string {
 }
 
 describe('PKCE', () => {
+  it('sends the verifier itself where the third party knows the method plain alone', async () => {
+    const begun = await begin({ ...CONSENT, config: { ...CONSENT.config, pkce: 'plain' } })
+    const params = new URL(begun.url).searchParams
+    expect(params.get('code_challenge')).toBe(begun.secrets.verifier)
+    expect(params.get('code_challenge_method')).toBe('plain')
+  })
+
   it('sends the S256 challenge of a verifier that only the exchange carries, and another one each time', async () => {
     const [begun, again] = [await begin(CONSENT), await begin(CONSENT)]
     const params = new URL(begun.url).searchParams

@@ -20,7 +20,7 @@ const app = await startTestApp()
 const clients = app.clients()
 const RESOURCES = [
   { resource: 'repos', method: 'list', query: { owner: '{{args.owner}}' }, loop_on: 'owners', persist: true },
-  { resource: 'issues', method: 'list', query: {}, depends_on: 'repos' },
+  { resource: 'issues', method: 'list', query: {}, depends_on: 'repos', look_back_seconds: 3_600 },
 ]
 
 /** The job is stored all the same: it may be written before its integration is installed. */

@@ -26,6 +26,7 @@ describe('a call', () => {
     const response = await get(url, { method: 'POST', headers: { 'X-Key': 'k' }, body: 'leaves' })
     expect(response).toMatchObject({ status: 418, url, headers: { 'x-one': 'a, b', 'content-type': 'text/plain' } })
     expect(response.headers).not.toHaveProperty('set-cookie')
+    expect(response.cookies).toEqual({ secret: '1' })
     expect(text(response)).toBe('tea')
     expect(upstream.seen).toMatchObject([
       { method: 'POST', url: '/pot?size=2', body: 'leaves', headers: { 'x-key': 'k', 'content-length': '6' } },

@@ -13,6 +13,7 @@ import {
   startListing,
 } from '../../src/formats/index.ts'
 import { PAGINATION_FORMATS } from '../../src/formats/pagination/index.ts'
+import { absoluteLink } from '../../src/formats/pagination/link-header.ts'
 import { PAGE_URL, PAGINATION_ROWS, type PageAnswer, type PaginationRow } from './rows/pagination.ts'
 
 const toolsOf = (row: Pick<PaginationRow, 'args' | 'now'>): ListingContext => ({
@@ -126,6 +127,27 @@ describe('a cycle of tokens is noticed, however long it is', () => {
     }
     await expect(listing()).rejects.toThrow('1000 pages were empty')
     expect(pages).toBe(999)
+  })
+})
+
+describe('a next link by http, as a server behind a proxy writes it', () => {
+  const page = 'https://api.example.com/items?page=1'
+
+  test.each([
+    ['http://api.example.com/items?q=%C3%A4&page=2', 'https://api.example.com/items?q=%C3%A4&page=2'],
+    ['http://API.example.com:80/items?page=2', 'https://api.example.com/items?page=2'],
+    ['http://other.example.com/items', 'http://other.example.com/items'],
+    ['http://u:p@api.example.com/items', 'http://u:p@api.example.com/items'],
+    ['http://api.example.com:8080/items', 'http://api.example.com:8080/items'],
+    ['https://api.example.com/items?page=2', 'https://api.example.com/items?page=2'],
+  ])('%s is asked as %s', (link, expected) => {
+    expect(absoluteLink(link, page)).toBe(expected)
+  })
+
+  test('stays http where the page came so, and keeps a port', () => {
+    expect(absoluteLink('http://api.example.com/b', 'http://api.example.com/a')).toBe('http://api.example.com/b')
+    const secured = absoluteLink('http://api.example.com:8443/b?x', 'https://api.example.com:8443/a')
+    expect(secured).toBe('https://api.example.com:8443/b?x')
   })
 })
 

@@ -231,6 +231,17 @@ describe('an incremental sync', () => {
     expect((await run()).previousRunDates).toEqual([LATER])
   })
 
+  it('begins earlier by the look-back of the resource, whose change reads nothing anew', async () => {
+    await useResources([list('a', { look_back_seconds: 3_600 }), list('b')])
+    await finish(await run(), [0, 1])
+    const earlier = (seconds: number) => new Date(LATER.getTime() - seconds * 1_000)
+    const second = await run()
+    expect(second.previousRunDates).toEqual([earlier(3_600), earlier(0)])
+    await queue.settle([{ ...second, outcome: { kind: 'stopped' } }])
+    await useResources([list('a', { look_back_seconds: 60 }), list('b')])
+    expect((await run()).previousRunDates).toEqual([earlier(60), earlier(0)])
+  })
+
   it('is full when it is asked to be, and for another account', async () => {
     await finish(await run(), [0])
     expect((await run({ account: 1 })).previousRunDates).toEqual([null])

@@ -370,6 +370,7 @@ const DEFINITIONS: readonly Reader[] = [
     covers: [
       'expressions/placeholder.ts#lexTemplate',
       'expressions/template.ts#findTemplateProblem',
+      'expressions/date-format.ts#findDateFormatProblem',
       'expressions/url-template.ts#findBaseUrlProblem',
       'base/dot-path.ts#parseDotPath',
       'base/dot-path.ts#tryParseDotPath',

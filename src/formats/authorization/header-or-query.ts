@@ -13,7 +13,7 @@ const headerConfig = z
     expression: expressionText(['url', 'request', 'context', 'credentials'])
       .optional()
       .describe(
-        'JSONata over `url`, `request` {method, headers, body}, `context`, `credentials`, `env`; returns an object of headers.',
+        'JSONata over `url`, `request` {method, query, headers, body}, `context`, `credentials`, `env`; returns an object of headers.',
       ),
   })
   .superRefine(refineWith(findShapeProblem, 'authorization.shape'))
@@ -36,6 +36,12 @@ function findShapeProblem({ header_name, header_value, headers, expression }: He
   return given === 1 ? undefined : 'needs exactly one of header_name with header_value, headers, or expression'
 }
 
+function findQueryShapeProblem({ params, expression }: z.output<typeof queryConfig>): string | undefined {
+  return (params === undefined) === (expression === undefined)
+    ? 'needs exactly one of params and expression'
+    : undefined
+}
+
 function literalHeaders({ header_name = '', header_value = '', headers }: HeaderConfig): Authorize {
   const templates = Object.entries(headers ?? { [header_name]: header_value }).map(
     ([name, value]) => [name.toLowerCase(), compileTemplate(value)] as const,
@@ -50,7 +56,15 @@ function literalHeaders({ header_name = '', header_value = '', headers }: Header
 function computedHeaders(expression: string): Authorize {
   return async (request, scope, { evaluate }) => {
     const result = await evaluate(expression, expressionRoots(request, scope))
-    return { headers: headersFromJson(result), query: {} }
+    const headers = Object.entries(textsFromJson(result)).map(([name, value]) => [name.toLowerCase(), value])
+    return { headers: Object.fromEntries(headers), query: {} }
+  }
+}
+
+function computedQuery(expression: string): Authorize {
+  return async (request, scope, { evaluate }) => {
+    const result = await evaluate(expression, expressionRoots(request, scope))
+    return { headers: {}, query: textsFromJson(result) }
   }
 }
 
@@ -59,31 +73,37 @@ function expressionRoots(request: UnauthorizedRequest, { account }: TemplateScop
   const text = body === undefined ? null : typeof body === 'string' ? body : Buffer.from(body).toString('latin1')
   return {
     url,
-    request: { method, headers, body: text },
+    request: { method, query: url.split('#', 1)[0]?.split(/\?(.*)/s, 2)[1] ?? '', headers, body: text },
     context: account.context,
     credentials: { ...account.context, ...account.credentials },
   }
 }
 
-function headersFromJson(result: Json | undefined): Record<string, string> {
+function textsFromJson(result: Json | undefined): Record<string, string> {
   if (!isJsonObject(result))
-    throw new Failure(
-      'EXPRESSION_FAILED',
-      'the authorization expression must return an object of header names and values',
-    )
-  return Object.fromEntries(Object.entries(result).map(([name, value]) => [name.toLowerCase(), String(value)]))
+    throw new Failure('EXPRESSION_FAILED', 'the authorization expression must return an object of names and values')
+  return Object.fromEntries(Object.entries(result).map(([name, value]) => [name, String(value)]))
 }
 
-const queryConfig = z.strictObject({
-  params: mapOf(nameText(), secretText()).describe('Query parameters by name.'),
-})
+const queryConfig = z
+  .strictObject({
+    params: mapOf(nameText(), secretText()).optional().describe('Query parameters by name.'),
+    expression: expressionText(['url', 'request', 'context', 'credentials'])
+      .optional()
+      .describe(
+        'JSONata over `url`, `request` {method, query, headers, body}, `context`, `credentials`, `env`; returns an object of parameters, in their order: a signature over the query comes last.',
+      ),
+  })
+  .superRefine(refineWith(findQueryShapeProblem, 'authorization.shape'))
 
 /** `query`: keys in the URL. */
 export const query: AuthorizationFormat = {
   format: 'query',
-  summary: 'Adds query parameters, after all others; they are never logged.',
+  summary:
+    'Adds query parameters (`params`, or what an `expression` returns), after all others; they are never logged.',
   config: queryConfig,
-  compile: withSchema(queryConfig, ({ params }) => {
+  compile: withSchema(queryConfig, ({ params = {}, expression }) => {
+    if (expression !== undefined) return computedQuery(expression)
     const templates = Object.entries(params).map(([name, value]) => [name, compileTemplate(value)] as const)
     return (_request, scope) => {
       const rendered: Record<string, string> = {}

@@ -44,7 +44,7 @@ export function authorizationCodeRules(settings: OAuth2Config): CompileAuthoriza
       requestedScopes,
       async begin(context, scope, { redirectUri, state, scopes }): Promise<AuthorizationRedirect> {
         const requested = requestedScopes(scopes)
-        const verifier = settings.pkce ? context.randomSecret() : undefined
+        const verifier = settings.pkce === false ? undefined : context.randomSecret()
         const random = context.randomSecret()
         const url = authorizeUrl(scope, { redirectUri, state, scopes: requested, verifier, random })
         const memory = { verifier, issuer: issuerOf(scope), scopes: requested }

@@ -38,7 +38,7 @@ export function compileAuthorizeUrl(
       response_type: 'code',
       ...scopeParam(settings, params.scopes),
       state: params.state,
-      ...challengeOf(params.verifier),
+      ...challengeOf(params.verifier, settings.pkce === 'plain'),
     }
     const randomized = { ...scope, call: { ...scope.call, random: params.random } }
     const all = { ...renamed(standard, authorize.parameter_names ?? {}, omitted), ...renderObject(extras, randomized) }
@@ -48,9 +48,10 @@ export function compileAuthorizeUrl(
   }
 }
 
-/** RFC 7636 §4.2, method S256. */
-function challengeOf(verifier: string | undefined): JsonObject {
+/** RFC 7636 §4.2. */
+function challengeOf(verifier: string | undefined, isPlain: boolean): JsonObject {
   if (verifier === undefined) return {}
+  if (isPlain) return { code_challenge: verifier, code_challenge_method: 'plain' }
   const code_challenge = createHash('sha256').update(verifier).digest('base64url')
   return { code_challenge, code_challenge_method: 'S256' }
 }

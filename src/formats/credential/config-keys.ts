@@ -5,7 +5,16 @@ import { fieldPath, mapOf, nameText } from '../schema-types.ts'
 import type { Identity } from './credential.ts'
 
 /** Root names of expressions over token responses: the last one as `response` and its members, all of them as `steps`. */
-export const TOKEN_ROOTS = ['response', 'status', 'headers', 'body', 'steps', 'credentials', 'context'] as const
+export const TOKEN_ROOTS = [
+  'response',
+  'status',
+  'headers',
+  'cookies',
+  'body',
+  'steps',
+  'credentials',
+  'context',
+] as const
 
 /** Settings of all credential formats. */
 export const connectionKeys = {

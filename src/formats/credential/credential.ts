@@ -244,6 +244,8 @@ export interface TokenResponse {
   readonly status: number
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
+  /** Cookies that it sets, by name; absent: none. */
+  readonly cookies?: Readonly<Record<string, string>> | undefined
   /** The text as it came, unless the request names a `response_format`. */
   readonly body: Json
   /** The error that the definition's `error_expression` finds in it; it counts where the response holds no token. */

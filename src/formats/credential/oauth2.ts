@@ -20,7 +20,10 @@ const oauth2Config = z.strictObject({
       "What follows the consent: an exchange of the code, or, where the redirect confirms the consent alone, tokens by the client's own credentials.",
     ),
   extend,
-  pkce: z.boolean().default(true).describe('Proof key for code exchange, S256.'),
+  pkce: z
+    .union([z.boolean(), z.literal('plain')])
+    .default(true)
+    .describe('Proof key for code exchange: S256, or `plain` for servers that know that alone; false sends none.'),
   required_scope: listOf(rawText())
     .optional()
     .describe('Scopes without which the account is not connected, when the answer names the granted ones.'),

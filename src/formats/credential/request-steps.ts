@@ -13,8 +13,8 @@ export interface TokenExpressions {
 /**
  * Sends requests one after the other and reads a token from their responses.
  *
- * Templates see earlier responses as `{{args.step1.body.…}}`, with `status` and `headers`; expressions see the last one as
- * `response` and its members (`status`, `headers`, `body`), all of them as the list `steps`, and `credentials` and
+ * Templates see earlier responses as `{{args.step1.body.…}}`, with `status`, `headers` and `cookies`; expressions see the last one as
+ * `response` and its members (`status`, `headers`, `cookies`, `body`), all of them as the list `steps`, and `credentials` and
  * `context`. A response with an error ends the sequence.
  */
 export async function sendTokenRequests<Request>(
@@ -59,6 +59,6 @@ function withSteps(scope: TemplateScope, steps: readonly TokenResponse[]): Templ
   return { ...scope, call: { ...scope.call, args: { ...scope.call.args, ...args } } }
 }
 
-function plainAnswer({ status, headers, body }: TokenResponse): JsonObject & { readonly body: Json } {
-  return { status, headers, body }
+function plainAnswer({ status, headers, cookies = {}, body }: TokenResponse): JsonObject & { readonly body: Json } {
+  return { status, headers, cookies, body }
 }

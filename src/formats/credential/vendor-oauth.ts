@@ -14,7 +14,7 @@ const requestSteps = z.union([requestSchema, z.array(requestSchema).min(1).max(R
 const config = z.strictObject({
   fields: fieldList().default([]).describe('What the customer fills in.'),
   token_request: requestSteps.describe(
-    'One request or several, one after the other. `{{args.step1.body.x}}` is from the answer to the first. They are sent without the headers, parameters and authorization of the integration.',
+    'One request or several, one after the other. `{{args.step1.body.x}}` and `{{args.step1.cookies.x}}` are from the answer to the first. They are sent without the headers, parameters and authorization of the integration.',
   ),
   refresh_request: requestSteps
     .optional()
@@ -22,7 +22,7 @@ const config = z.strictObject({
       'Requests the next token, with `{{oauth.token.refresh_token}}`; when it is rejected, token_request is sent again. Default: token_request.',
     ),
   token_expression: expressionText(TOKEN_ROOTS).describe(
-    'JSONata that returns the access token. Roots: the last answer as `response` and bare (`body`, `status`, `headers`), all answers as `steps`, `credentials`, `context`.',
+    'JSONata that returns the access token. Roots: the last answer as `response` and bare (`body`, `status`, `headers`, `cookies`), all answers as `steps`, `credentials`, `context`.',
   ),
   refresh_token_expression: expressionText(TOKEN_ROOTS).optional().describe('JSONata that returns the refresh token.'),
   expires_in_expression: expressionText(TOKEN_ROOTS)

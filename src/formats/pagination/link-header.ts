@@ -105,10 +105,29 @@ function matchAt(sticky: RegExp, text: string, position: number): RegExpExecArra
   return sticky.exec(text)
 }
 
-/** The link unchanged when it is absolute, else resolved against the page's URL. @throws Failure UPSTREAM_INVALID_RESPONSE */
+/**
+ * The link unchanged when it is absolute, else resolved against the page's URL. A link by http to the host of a page that came by https,
+ * as servers behind a proxy write it, is followed by https.
+ *
+ * @throws Failure UPSTREAM_INVALID_RESPONSE
+ */
 export function absoluteLink(link: string, pageUrl: string): string {
-  if (/^https?:\/\//i.test(link) && URL.canParse(link)) return link
+  if (/^https?:\/\//i.test(link) && URL.canParse(link))
+    return isSameHostUnsecured(link, pageUrl) ? secured(link, pageUrl) : link
   if (!URL.canParse(link, pageUrl))
     throw new Failure('UPSTREAM_INVALID_RESPONSE', 'the upstream gave a next link that is not a URL')
   return new URL(link, pageUrl).href
+}
+
+function isSameHostUnsecured(link: string, pageUrl: string): boolean {
+  const [target, page] = [new URL(link), URL.parse(pageUrl)]
+  if (page === null || target.protocol !== 'http:' || page.protocol !== 'https:') return false
+  return target.host === page.host || (target.port === '' && target.hostname === page.hostname)
+}
+
+/** Path and query stay as they are written. */
+function secured(link: string, pageUrl: string): string {
+  const { username, password } = new URL(link)
+  if (username !== '' || password !== '') return link
+  return `${new URL(pageUrl).origin}${link.replace(/^http:\/\/[^/?#]*/i, '')}`
 }

@@ -13,6 +13,7 @@ export interface TokenRow {
   readonly answers: readonly {
     readonly status?: number
     readonly headers?: Record<string, string>
+    readonly cookies?: Record<string, string>
     readonly body: Json
   }[]
   /** Parts of the requests, rendered. */
@@ -266,6 +267,19 @@ export const TOKEN_ROWS: Readonly<Record<string, readonly TokenRow[]>> = {
         lifetime: 90,
         fields: { token: 'a1', access_token: 'a1', refresh_token: 'p-u-201' },
       },
+    },
+    {
+      promise: 'takes the session cookie of a login as the token',
+      config: {
+        token_request: [
+          { path: '/login' },
+          { path: '/company', headers: { cookie: 'sid={{args.step1.cookies.sid}}' } },
+        ],
+        token_expression: 'steps[0].cookies.sid',
+      },
+      answers: [{ cookies: { sid: 's=1' }, body: {} }, { body: {} }],
+      sent: [{ path: '/login' }, { path: '/company', headers: { cookie: 'sid=s=1' } }],
+      token: { access: 's=1', fields: { access_token: 's=1' } },
     },
     {
       promise: 'refreshes in its own way, the token before being in reach',
