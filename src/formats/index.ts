@@ -10,6 +10,7 @@ export {
   type AuthorizationContext,
   type AuthorizationEffect,
   type Authorize,
+  type Challenge,
   NO_AUTHORIZATION,
 } from './authorization/authorization.ts'
 export { type AwsSigningKey, signAwsRequest } from './authorization/aws-signature.ts'

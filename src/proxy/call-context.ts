@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { JsonObject } from '../base/index.ts'
 import type { Plan } from '../definitions/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
-import type { AuthorizationContext, ListingContext } from '../formats/index.ts'
+import type { AuthorizationContext, Challenge, ListingContext } from '../formats/index.ts'
 import type { CallDependencies } from './dependencies.ts'
 import type { AccountAccess, ProxyRequest } from './request.ts'
 import { type ResolvedTarget, resolveTarget } from './resolve-target.ts'
@@ -14,6 +14,8 @@ export interface CallContext {
   readonly request: ProxyRequest
   /** Replaced by a credential refresh, so that later requests of the call use the new credentials. */
   access: AccountAccess
+  /** The last challenge of the third party, which later requests of the call answer too. */
+  challenge?: Challenge
 }
 
 /** Resolves the target of a call. @throws Failure METHOD_NOT_DEFINED, SANDBOX_ACCOUNT_READ_ONLY */

@@ -32,6 +32,7 @@ async function sendAttempt(
   context: CallContext,
   prepare: () => Promise<AuthorizedRequest>,
   number: number,
+  isAnswer = false,
 ): Promise<AttemptResult<ClassifiedResponse>> {
   const { method } = context.target
   const request = await prepare()
@@ -51,11 +52,24 @@ async function sendAttempt(
     )
     deps.callLimiter?.observe(method, context.access, result.outcome)
     entry?.end(result.outcome)
-    return result
+    if (isAnswer || !takeChallenge(context, response)) return result
   } catch (error) {
     deps.requestLine.logId = entry?.fail(error)
     throw error
   }
+  return await sendAttempt(deps, context, prepare, number, true)
+}
+
+/** Keeps the challenge of a 401 that the authorization answers. @returns whether there is one: the request is sent once more */
+export function takeChallenge(
+  context: CallContext,
+  { status, headers }: Pick<EgressResponse, 'status' | 'headers'>,
+): boolean {
+  const { 'www-authenticate': header } = headers
+  const isTaken =
+    status === 401 && header !== undefined && context.target.method.authorize.answersChallenge?.(header) === true
+  if (isTaken) context.challenge = { header, count: 0 }
+  return isTaken
 }
 
 /** Builds and authorizes one request. @param page parameters of a page of a list */
@@ -66,7 +80,9 @@ export async function prepareRequest(
 ): Promise<AuthorizedRequest> {
   deps.requestLine.planned(context.target)
   const scope = templateScope(context, page?.values)
-  const authorization = formatContext(deps, 'authorization')
+  const { challenge: last } = context
+  if (last !== undefined) context.challenge = { ...last, count: last.count + 1 }
+  const authorization = { ...formatContext(deps, 'authorization'), challenge: context.challenge }
   const built = buildRequest(context.target, context.request, scope, page, authorization.nonce)
   deps.requestLine.built(built)
   return await authorizeRequest(context.target.method, built, scope, authorization, deps.redaction)

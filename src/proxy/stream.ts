@@ -28,7 +28,7 @@ import {
   type StreamRequest,
 } from './request.ts'
 import { withRetries } from './retry.ts'
-import { acquirePermit, limitedByBudget, prepareRequest, redirectsMaxFor } from './send.ts'
+import { acquirePermit, limitedByBudget, prepareRequest, redirectsMaxFor, takeChallenge } from './send.ts'
 
 /**
  * A streamed call: the same stages as `call`, but the outcome is there as soon as the head of the response is. Errors and rate
@@ -79,6 +79,7 @@ async function streamAttempt(
   context: CallContext,
   bodyStream: StreamRequest['bodyStream'],
   number: number,
+  isAnswer = false,
 ): Promise<StreamAttempt> {
   const { method } = context.target
   const request = await prepareRequest(deps, context)
@@ -101,7 +102,9 @@ async function streamAttempt(
   })
   entry?.end(result.outcome)
   deps.callLimiter?.observe(method, context.access, result.outcome)
-  return result
+  if (isAnswer || !takeChallenge(context, response) || bodyStream !== undefined) return result
+  response.body.destroy()
+  return await streamAttempt(deps, context, bodyStream, number, true)
 }
 
 /** Sends without content encodings, unless the caller accepts some: the bytes are passed on as they arrive. */

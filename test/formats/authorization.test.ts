@@ -20,6 +20,7 @@ async function outcomeOf(format: string, row: AuthorizationRow) {
     },
     now: () => new Date(row.now ?? '2026-01-01T00:00:00Z'),
     nonce: () => row.nonce ?? 'nonce',
+    ...(row.challenge === undefined ? {} : { challenge: { header: row.challenge, count: 1 } }),
   }
   const { method = 'GET', url = 'https://api.example.com/x', headers = {}, body } = row.request ?? {}
   try {

@@ -48,6 +48,67 @@ describe('a signature over the query', () => {
   })
 })
 
+describe('HTTP Digest', () => {
+  const authorization = { format: 'digest', config: { username: 'u', password: '{{password}}' } }
+  const account = { credentials: { password: 'p' } }
+  const challenge = (nonce: string) => ({
+    status: 401,
+    headers: { 'www-authenticate': `Digest realm="r", nonce="${nonce}", qop="auth", algorithm=SHA-256` },
+  })
+  const fieldsOf = (header = '') =>
+    Object.fromEntries([...header.matchAll(/(\w+)="?([^",]*)"?/g)].map(([, k, v]) => [k, v]))
+
+  test('answers the challenge once, and later pages at once, counted', async () => {
+    const pagination = { format: 'page', config: { page_key: 'page' } }
+    engine.upstream.script(
+      { request: 'GET /items?page=1', headers: { authorization: null }, answer: challenge('n1') },
+      { request: 'GET /items?page=1', answer: { json: [{ id: 1 }] } },
+      { request: 'GET /items?page=2', answer: challenge('n2') },
+      { request: 'GET /items?page=2', answer: { json: [] } },
+    )
+    const steps = engine.pages(
+      config({ path: '/items' }, { authorization, pagination }),
+      on('items', 'list'),
+      null,
+      account,
+    )
+    const kinds: string[] = []
+    for await (const { kind } of steps) kinds.push(kind)
+    expect(kinds).toEqual(['page', 'page'])
+    const sent = engine.upstream.requests.map(({ headers }) => fieldsOf(headers.authorization))
+    expect(sent.map(({ nonce, nc }) => [nonce, nc])).toEqual([
+      [undefined, undefined],
+      ['n1', '00000001'],
+      ['n1', '00000002'],
+      ['n2', '00000001'],
+    ])
+  })
+
+  test('is rejected with a wrong password after one answer', async () => {
+    engine.upstream.script(
+      { request: 'POST /items', answer: challenge('n') },
+      { request: 'POST /items', answer: challenge('n') },
+    )
+    const call = engine.call(
+      config({ method: 'POST', path: '/items' }, { authorization }),
+      { ...on('items', 'update'), body: { a: 1 } },
+      account,
+    )
+    expect(await call).toMatchObject({ kind: 'upstream_error', status: 401 })
+    expect(engine.upstream.requests.map(({ body }) => body)).toEqual(['{"a":1}', '{"a":1}'])
+  })
+
+  test('downloads by the streaming call', async () => {
+    engine.upstream.script(
+      { request: 'GET /items', answer: challenge('n') },
+      { request: 'GET /items', answer: { text: 'file' } },
+    )
+    const outcome = await engine.stream(config({ path: '/items' }, { authorization }), on('items', 'get'), account)
+    expect(outcome).toMatchObject({ kind: 'stream', status: 200 })
+    if (outcome.kind === 'stream') outcome.body.destroy()
+  })
+})
+
 describe('a name with slashes', () => {
   const method = { path: '/v1/{{id:path}}/reviews' }
 

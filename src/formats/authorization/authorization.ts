@@ -15,11 +15,23 @@ export interface AuthorizationFormat extends Format {
  *
  * @throws Failure PLACEHOLDER_UNRESOLVED, EXPRESSION_FAILED
  */
-export type Authorize = (
-  request: UnauthorizedRequest,
-  scope: TemplateScope,
-  context: AuthorizationContext,
-) => AuthorizationEffect | Promise<AuthorizationEffect>
+export interface Authorize {
+  (
+    request: UnauthorizedRequest,
+    scope: TemplateScope,
+    context: AuthorizationContext,
+  ): AuthorizationEffect | Promise<AuthorizationEffect>
+  /** Whether it answers the challenge of a 401, by its `WWW-Authenticate`: then the request is sent once more. */
+  readonly answersChallenge?: (header: string) => boolean
+}
+
+/** A challenge that requests answer. */
+export interface Challenge {
+  /** `WWW-Authenticate` of the response. */
+  readonly header: string
+  /** How many requests have answered it, this one included. */
+  readonly count: number
+}
 
 /** The request as it is about to be sent; signatures are computed over exactly this. */
 export interface UnauthorizedRequest {
@@ -44,6 +56,8 @@ export interface AuthorizationContext {
   readonly now: () => Date
   /** A random hexadecimal text, for nonces. */
   readonly nonce: () => string
+  /** The last challenge of the third party in this call. */
+  readonly challenge?: Challenge | undefined
 }
 
 /** Sends nothing. */

@@ -9,6 +9,7 @@ import { type AuthorizationFormat, type Authorize, none } from './authorization.
 import { awsSigv4 } from './aws-sigv4.ts'
 import { basic } from './basic.ts'
 import { bearer } from './bearer.ts'
+import { digest } from './digest.ts'
 import { header, query } from './header-or-query.ts'
 import { jwt } from './jwt.ts'
 import { oauth1 } from './oauth1.ts'
@@ -16,6 +17,7 @@ import { oauth1 } from './oauth1.ts'
 export const AUTHORIZATION_FORMATS: readonly AuthorizationFormat[] = [
   bearer,
   basic,
+  digest,
   header,
   query,
   oauth1,

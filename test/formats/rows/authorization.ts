@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Json, JsonObject } from '../../../src/base/index.ts'
 
 /** One promise of an authorization format: this config on this request gives this effect, or this failure. */
@@ -16,6 +17,8 @@ export interface AuthorizationRow {
   readonly evaluated?: Json
   readonly now?: string
   readonly nonce?: string
+  /** `WWW-Authenticate` of the response before. */
+  readonly challenge?: string
   readonly headers?: Record<string, string>
   readonly query?: Record<string, string>
   readonly failure?: string
@@ -33,6 +36,16 @@ const AWS = {
   service: 's3',
 }
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
+
+const MUFASA = { username: 'Mufasa', password: 'Circle of Life' }
+const CNONCE = 'f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ'
+const RFC_7616_NONCES =
+  'nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"'
+const mufasa = (algorithm: string, response: string) =>
+  `Digest username="Mufasa", realm="http-auth@example.org", nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", uri="/dir/index.html", algorithm=${algorithm}, cnonce="${CNONCE}", qop=auth, nc=00000001, response="${response}", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"`
+const md5 = (text: string) => createHash('md5').update(text).digest('hex')
+const withoutQop = (realm: string, nonce: string, uri: string) =>
+  md5(`${md5(`Mufasa:${realm}:Circle of Life`)}:${nonce}:${md5(`GET:${uri}`)}`)
 
 const awsHeaders = (signature: string, service = 's3') => ({
   'x-amz-content-sha256': EMPTY_SHA256,
@@ -60,6 +73,43 @@ export const AUTHORIZATION_ROWS: Readonly<Record<string, readonly AuthorizationR
       headers: { authorization: 'Bearer k' },
     },
     { promise: 'never sends an empty token', credentials: {}, failure: 'PLACEHOLDER_UNRESOLVED' },
+  ],
+  digest: [
+    { promise: 'sends nothing before the challenge', config: MUFASA, headers: {} },
+    {
+      promise: 'answers with MD5 as in RFC 7616 §3.9.1',
+      config: MUFASA,
+      request: { url: 'http://www.example.org/dir/index.html' },
+      nonce: CNONCE,
+      challenge: `Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=MD5, ${RFC_7616_NONCES}`,
+      headers: { authorization: mufasa('MD5', '8ca523f5e9506fed4657c9700eebdbec') },
+    },
+    {
+      promise:
+        'answers with SHA-256 as in RFC 7616 §3.9.1, the second of several challenges where the first is not known',
+      config: MUFASA,
+      request: { url: 'http://www.example.org/dir/index.html' },
+      nonce: CNONCE,
+      challenge: `Basic realm="a, Digest b", Digest nonce=x, algorithm=FOO, Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, ${RFC_7616_NONCES}`,
+      headers: {
+        authorization: mufasa('SHA-256', '753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1'),
+      },
+    },
+    {
+      promise: 'answers without qop (RFC 2617 §3.5, without cnonce)',
+      config: MUFASA,
+      request: { url: 'http://www.nowhere.org/a?b=c' },
+      challenge: 'digest nonce=abc,realm="r \\"q\\""',
+      headers: {
+        authorization: `Digest username="Mufasa", realm="r \\"q\\"", nonce="abc", uri="/a?b=c", response="${withoutQop('r "q"', 'abc', '/a?b=c')}"`,
+      },
+    },
+    {
+      promise: 'does not answer a challenge with an unknown algorithm',
+      config: MUFASA,
+      challenge: 'Digest realm="r", nonce="n", algorithm=SHA-1',
+      failure: 'no known algorithm',
+    },
   ],
   basic: [
     {
