@@ -2,8 +2,15 @@ import { hostname } from 'node:os'
 import product from '../../package.json' with { type: 'json' }
 import { REGIONS, suggest, systemClock } from '../base/index.ts'
 import type { ServerAddress } from '../client/index.ts'
-import { readConfig } from '../config.ts'
-import { connectService, createDaemon, type DaemonOptions, openStore, type Store } from '../daemon-runner/index.ts'
+import { ConfigError, readConfig } from '../config.ts'
+import {
+  connectService,
+  createDaemon,
+  type DaemonOptions,
+  openStore,
+  type Store,
+  StoreError,
+} from '../daemon-runner/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
 import { printLine } from './output.ts'
@@ -22,6 +29,7 @@ export const runDaemon: RunCommand = async (invocation) => {
   const logger = createLogger(config.logLevel)
   const { service, store: opened, options } = readArguments(invocation, logger)
   await using store = opened
+  await checkStore(store, logger)
   const onFirstRegistration = () =>
     printLine(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}`)
   const deps = { service: connectService(service), store, clock: systemClock, random: Math.random, logger }
@@ -31,6 +39,17 @@ export const runDaemon: RunCommand = async (invocation) => {
   await Promise.race([daemon.ended(), stopped])
   await daemon.drain(config.drainMs)
   return 0
+}
+
+/** Every run needs the store: what no wait can mend ends the daemon at its start. @throws ConfigError */
+async function checkStore(store: Store, logger: Logger): Promise<void> {
+  try {
+    await store.check()
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    if (error.problem.effect !== 'unavailable') throw new ConfigError(error.message)
+    logger.warn({ error: error.message }, 'runs of this daemon wait for its store')
+  }
 }
 
 interface DaemonArguments {

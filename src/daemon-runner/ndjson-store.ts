@@ -1,9 +1,22 @@
 import { constants } from 'node:fs'
-import { copyFile, type FileHandle, link, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
+import {
+  access,
+  copyFile,
+  type FileHandle,
+  link,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  stat,
+  unlink,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isJsonObject, type Json } from '../base/index.ts'
 import { leaseLost } from '../runs/index.ts'
 import { type RunHolder, type RunStore, type Store, type StoredPage, storageName } from './store.ts'
+import { withFileProblems } from './store-problem.ts'
 
 /** Folder of the journals of runs. */
 const JOURNAL_DIRECTORY = '.patchbay'
@@ -18,8 +31,16 @@ const JOURNAL_DIRECTORY = '.patchbay'
 export function openNdjsonStore(directory: string): Store {
   return {
     saveIntervalMs: 0,
+    async check() {
+      await withFileProblems(async () => {
+        const journals = join(directory, JOURNAL_DIRECTORY)
+        await mkdir(journals, { recursive: true })
+        await access(directory, constants.W_OK | constants.X_OK)
+        await access(journals, constants.W_OK | constants.X_OK)
+      })
+    },
     async open(holder) {
-      const journal = await takeOverJournal(join(directory, JOURNAL_DIRECTORY), holder)
+      const journal = await withFileProblems(() => takeOverJournal(join(directory, JOURNAL_DIRECTORY), holder))
       return new NdjsonRun(directory, holder, journal)
     },
     async [Symbol.asyncDispose]() {},
@@ -38,7 +59,11 @@ class NdjsonRun implements RunStore {
     this.#journal = journal
   }
 
-  async write({ resource, sequence, rows }: StoredPage): Promise<void> {
+  async write(page: StoredPage): Promise<void> {
+    await withFileProblems(() => this.#write(page))
+  }
+
+  async #write({ resource, sequence, rows }: StoredPage): Promise<void> {
     await this.#journal.assertHeld()
     const { integratedAccountId, runId } = this.#holder
     const path = join(storageName(resource), integratedAccountId, `${runId}.ndjson`)

@@ -1,9 +1,10 @@
 import knex, { type Knex } from 'knex'
 import { type JsonObject, toJsonbText } from '../base/index.ts'
-import { isDatabaseUnavailable } from '../database/index.ts'
+import { sqlState } from '../database/index.ts'
 import { leaseLost } from '../runs/index.ts'
 import { ensureTypedView } from './postgres-views.ts'
-import { type RunHolder, type RunStore, type Store, type StoredPage, StoreUnavailable, storageName } from './store.ts'
+import { type RunHolder, type RunStore, type Store, type StoredPage, storageName } from './store.ts'
+import { findPostgresProblem, StoreError } from './store-problem.ts'
 
 /** Address and use of the database. */
 export interface PostgresStoreOptions {
@@ -71,6 +72,10 @@ class PostgresStore implements Store {
     this.#onViewProblem = onViewProblem
   }
 
+  async check(): Promise<void> {
+    await this.#withRetry(() => this.#createHolderTable())
+  }
+
   async open(holder: RunHolder): Promise<RunStore> {
     await this.#withRetry(() => this.#takeOver(holder))
     return {
@@ -79,19 +84,19 @@ class PostgresStore implements Store {
     }
   }
 
-  /** Repeats the work once when a table was dropped, which creates it again. @throws StoreUnavailable */
+  /** Repeats the work once when a table was dropped, which creates it again. @throws StoreError */
   async #withRetry(work: () => Promise<void>): Promise<void> {
     try {
       await work().catch(async (error: unknown) => {
-        if (!NOT_FOUND_CODES.has(sqlStateOf(error))) throw error
+        if (!NOT_FOUND_CODES.has(sqlState(error))) throw error
         this.#holderTable = undefined
         this.#tables.clear()
         this.#views.clear()
         await work()
       })
     } catch (error) {
-      if (isDatabaseUnavailable(error) && error instanceof Error) throw new StoreUnavailable(error.message, error)
-      throw error
+      const problem = findPostgresProblem(error)
+      throw problem === undefined ? error : new StoreError(problem, error)
     }
   }
 
@@ -188,8 +193,8 @@ class PostgresStore implements Store {
       const problem = await ensureTypedView(this.#database, target, recordSchema)
       if (problem !== undefined) this.#onViewProblem(problem)
     } catch (error) {
-      if (!(error instanceof Error) || isDatabaseUnavailable(error) || NOT_FOUND_CODES.has(sqlStateOf(error)))
-        throw error
+      const isStoreDown = findPostgresProblem(error)?.effect === 'unavailable'
+      if (!(error instanceof Error) || isStoreDown || NOT_FOUND_CODES.has(sqlState(error))) throw error
       this.#onViewProblem(error.message)
     }
     this.#views.set(resource, text)
@@ -219,11 +224,7 @@ async function createConcurrently(create: () => PromiseLike<unknown>): Promise<v
       await create()
       return
     } catch (error) {
-      if (!ALREADY_EXISTS_CODES.has(sqlStateOf(error)) || attempt === DDL_ATTEMPTS_MAX) throw error
+      if (!ALREADY_EXISTS_CODES.has(sqlState(error)) || attempt === DDL_ATTEMPTS_MAX) throw error
     }
   }
-}
-
-function sqlStateOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

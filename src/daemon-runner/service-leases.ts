@@ -237,8 +237,10 @@ export function settlementCallFor(outcome: Outcome): SettlementCall {
     case 'stopped':
     case 'released':
       return { call: 'releaseRun', request: {} }
-    case 'rate_limited':
-      return { call: 'releaseRun', request: { waitSeconds: waitSeconds(outcome.afterMs) } }
+    case 'rate_limited': {
+      const reason = outcome.error === undefined ? {} : { error: cutError(outcome.error) }
+      return { call: 'releaseRun', request: { waitSeconds: waitSeconds(outcome.afterMs), ...reason } }
+    }
     case 'failed':
       return { call: 'failRun', request: { error: cutError(outcome.error), retryable: false } }
     case 'retry': {

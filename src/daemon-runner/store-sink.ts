@@ -2,10 +2,9 @@ import type { DotPath, Json } from '../base/index.ts'
 import type { HeldLease } from '../runs/index.ts'
 import { recordKeyOf, type Sink, type SinkResult } from '../syncs/index.ts'
 import type { DaemonRun } from './daemon-run.ts'
-import { type RunStore, type Store, type StoredPage, type StoredRow, StoreUnavailable } from './store.ts'
+import type { RunStore, Store, StoredPage, StoredRow } from './store.ts'
+import { StoreError } from './store-problem.ts'
 
-/** Reason of a run that waits because the store of its daemon is unavailable. */
-const UNAVAILABLE_REASON = 'STORE_UNAVAILABLE'
 /** Pages and listing errors take one sequence number each, so that the checkpoint advances after each. */
 const ONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 1 }
 const NONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 0 }
@@ -13,6 +12,8 @@ const NONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 0 }
 /**
  * Sink that writes the pages of a run to a store, which is taken over with the first page. Listing errors are on the
  * run and in the log already.
+ *
+ * A problem of the store is the result of its page: the run waits, is tried again or fails with the store's reason.
  *
  * Nothing is written once the lease may have expired. @throws Failure LEASE_LOST
  */
@@ -30,12 +31,9 @@ export function createStoreSink(
       await opened.write(page)
       return ONE_ACCEPTED
     } catch (error) {
-      if (error instanceof StoreUnavailable)
-        return {
-          kind: 'unavailable',
-          error: { reason: UNAVAILABLE_REASON, message: `the store is unavailable: ${error.message}` },
-        }
-      throw error
+      if (!(error instanceof StoreError)) throw error
+      const { effect, reason, message } = error.problem
+      return { kind: effect, error: { reason, message } }
     }
   }
   return {

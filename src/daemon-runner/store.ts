@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { Json, JsonObject } from '../base/index.ts'
 
-/** Store of a daemon's records, shared by all its runs. */
+/** Store of a daemon's records, shared by all its runs. Its methods throw StoreError with what is wrong and what to do. */
 export interface Store extends AsyncDisposable {
   /** Progress is saved no oftener: pages since then are stored again after a crash. 0: after every page. */
   readonly saveIntervalMs: number
+  /** Checks address and rights by making what every run needs. @throws StoreError */
+  check(): Promise<void>
   /**
    * Takes over the run: earlier holders cannot write any more.
    *
-   * @throws Failure LEASE_LOST when a later holder has taken it; StoreUnavailable
+   * @throws Failure LEASE_LOST when a later holder has taken it; StoreError
    */
   open(holder: RunHolder): Promise<RunStore>
 }
@@ -29,7 +31,7 @@ export interface RunStore extends AsyncDisposable {
   /**
    * Stores a page atomically and durably. Idempotent.
    *
-   * @throws Failure LEASE_LOST when another holder has taken the run: nothing was stored; StoreUnavailable
+   * @throws Failure LEASE_LOST when another holder has taken the run: nothing was stored; StoreError
    */
   write(page: StoredPage): Promise<void>
 }
@@ -49,14 +51,6 @@ export interface StoredPage {
 export interface StoredRow {
   readonly key: string
   readonly record: Json
-}
-
-/** The store cannot be reached at the moment: the same call may succeed later. */
-export class StoreUnavailable extends Error {
-  constructor(message: string, cause: unknown) {
-    super(message, { cause })
-    this.name = 'StoreUnavailable'
-  }
 }
 
 /** Begins the names of views over unified resources. */

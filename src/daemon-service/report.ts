@@ -99,16 +99,15 @@ export async function failRun(
   },
 ): Promise<Run> {
   const { isRetryable, isUncounted = false, waitMs = 0 } = how
-  const { integratedAccountId } = await getActiveLease(deps, environmentId, key)
-  const error = redactError(await deps.redactor(environmentId, integratedAccountId), how.error)
+  const error = await withoutSecretsOf(deps, environmentId, key, how.error)
   const retry: Outcome = { kind: 'retry', error, afterMs: waitMs, ...(isUncounted ? { isUncounted } : {}) }
   const outcome: Outcome = isRetryable ? retry : { kind: 'failed', error }
   return await settleReported(deps, environmentId, key, progress, outcome)
 }
 
 /**
- * Releases a run without counting an attempt: for the next daemon at once, or after the wait that a third party asked for.
- * A run that should stop is stopped.
+ * Releases a run without counting an attempt: for the next daemon at once, or after a wait, for the store of the daemon when that
+ * is the error, else as a third party asked. A run that should stop is stopped.
  *
  * @throws Failure like `reportProgress`
  */
@@ -117,9 +116,16 @@ export async function releaseRun(
   environmentId: string,
   key: LeaseKey,
   progress: ReportedProgress,
-  waitMs: number | undefined,
+  wait: { readonly ms: number; readonly error?: RunError | undefined } | undefined,
 ): Promise<Run> {
-  const outcome: Outcome = waitMs === undefined ? { kind: 'released' } : { kind: 'rate_limited', afterMs: waitMs }
+  const outcome: Outcome =
+    wait === undefined
+      ? { kind: 'released' }
+      : {
+          kind: 'rate_limited',
+          afterMs: wait.ms,
+          ...(wait.error && { error: await withoutSecretsOf(deps, environmentId, key, wait.error) }),
+        }
   return await settleReported(deps, environmentId, key, progress, outcome)
 }
 
@@ -164,6 +170,11 @@ async function withoutSecrets(
       ? {}
       : { warnings: warnings.map((warning) => ({ ...warning, message: redact(warning.message) })) }),
   }))
+}
+
+async function withoutSecretsOf(deps: ReportDeps, environmentId: string, key: LeaseKey, error: RunError) {
+  const { integratedAccountId } = await getActiveLease(deps, environmentId, key)
+  return redactError(await deps.redactor(environmentId, integratedAccountId), error)
 }
 
 function redactError(redact: (text: string) => string, { parent, element, request, ...error }: RunError): RunError {

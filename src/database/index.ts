@@ -46,5 +46,5 @@ export {
 } from './keyset-pages.ts'
 export { migrate } from './migrate.ts'
 export type { SqlParameters } from './prepared-statements.ts'
-export { findDatabaseProblem } from './problems.ts'
+export { findDatabaseProblem, isSqlState, sqlState } from './problems.ts'
 export { OWNED, rowSet } from './row-set.ts'

@@ -239,7 +239,27 @@ describe('a daemon', () => {
     const id = await customer.run()
     await using daemon = customer.daemon({ store: 'postgres://nobody@127.0.0.1:1/nothing' })
     await daemon.logged(ENDED, { run_id: id, outcome: 'rate_limited' })
-    expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({ status: 'rate_limited', attempt: 0 })
+    const message = expect.stringContaining('connect ECONNREFUSED 127.0.0.1:1: check that it runs')
+    expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({
+      status: 'rate_limited',
+      attempt: 0,
+      error: { reason: 'STORE_UNAVAILABLE', message },
+      waiting: {
+        reason: 'destination_unavailable',
+        message: expect.stringMatching(/^waits for its store: the store is/),
+      },
+    })
+  })
+
+  it('fails a run whose store rejects the daemon, with what the store said', async () => {
+    await using customer = await makeCustomer({ records: oneList(contacts(3)) })
+    const id = await customer.run()
+    await using daemon = customer.daemon({ store: storeUrl.replace(/\/[^/?@]*\?/, '/missing?') })
+    await daemon.logged(ENDED, { run_id: id, outcome: 'failed' })
+    expect(await call('GET', `/sync-job-run/${id}`)).toMatchObject({
+      status: 'failed',
+      error: { reason: 'STORE_NOT_FOUND', message: expect.stringContaining('database "missing" does not exist') },
+    })
   })
 
   it('ends when the service rejects its token', async () => {

@@ -380,7 +380,7 @@ export class World {
       await this.#step(async () => {
         if (ending.call === 'completeRun') return await completeRun(deps, environmentId, key, nothing)
         const waitMs = (ending.request.waitSeconds ?? 0) * 1_000
-        if (ending.call === 'releaseRun') return await releaseRun(deps, environmentId, key, nothing, waitMs)
+        if (ending.call === 'releaseRun') return await releaseRun(deps, environmentId, key, nothing, { ms: waitMs })
         const { retryable: isRetryable = false, error } = ending.request
         const how = { error: { reason: error?.reason ?? '', message: error?.message ?? '' }, isRetryable, waitMs }
         return await failRun(deps, environmentId, key, nothing, how)
@@ -424,7 +424,7 @@ export class World {
         ),
       )
     const open = async () => ({ write, async [Symbol.asyncDispose]() {} })
-    return { saveIntervalMs: 0, open, async [Symbol.asyncDispose]() {} }
+    return { saveIntervalMs: 0, async check() {}, open, async [Symbol.asyncDispose]() {} }
   }
 
   #keep(destination: number, resource: string, records: readonly unknown[]): void {

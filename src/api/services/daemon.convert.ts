@@ -53,6 +53,17 @@ export function progressFindings({
   return [...findTextProblems('checkpoint_json', checkpointJson), ...(isTwice ? [twice] : [])]
 }
 
+/** Check of a release: an error says why the run waits. */
+export function releaseFindings(request: ReleaseRunRequest): readonly Finding[] {
+  const isUnused = request.error !== undefined && request.waitSeconds === undefined
+  const unused = {
+    field: 'error',
+    description: 'is for a run that waits: set wait_seconds too',
+    rule: 'error.without_wait',
+  }
+  return [...progressFindings(request), ...(isUnused ? [unused] : [])]
+}
+
 /** The state that a daemon reports about itself. */
 export function heartbeatFromProto({ daemonId, isDraining, held }: HeartbeatRequest): HeartbeatInput {
   return { daemonId, isDraining, held: held.map(leaseFromProto) }

@@ -23,6 +23,7 @@ import {
   leaseFromProto,
   progressFindings,
   progressFromProto,
+  releaseFindings,
 } from './daemon.convert.ts'
 import type { ServiceDeps } from './deps.ts'
 import { byId, listRpc } from './list-rpc.ts'
@@ -86,14 +87,16 @@ export function daemonService({ daemons }: Pick<ServiceDeps, 'daemons'>): Servic
         )
       },
       releaseRun: async (request, context) => {
-        const waitMs = millisecondsOf(request.waitSeconds)
+        const { error, waitSeconds } = request
+        const wait =
+          waitSeconds === undefined ? undefined : { ms: waitSeconds * 1_000, error: error && runErrorFromProto(error) }
         const progress = progressFromProto(request)
         return syncJobRunToProto(
-          await releaseRun(daemons, environmentIdOf(context), leaseFromProto(request), progress, waitMs),
+          await releaseRun(daemons, environmentIdOf(context), leaseFromProto(request), progress, wait),
         )
       },
     },
-    { reportProgress: progressFindings, releaseRun: progressFindings },
+    { reportProgress: progressFindings, releaseRun: releaseFindings },
   )
 }
 
