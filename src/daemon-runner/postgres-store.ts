@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import knex, { type Knex } from 'knex'
 import { type JsonObject, toJsonbText } from '../base/index.ts'
 import { sqlState } from '../database/index.ts'
@@ -23,11 +24,13 @@ const HOLDER_TABLE = 'patchbay_run_holder'
 const HOLDER_RETENTION_DAYS = 30
 /** Pages are upserts and may be repeated, and reporting each page of 100 records costs more than storing it. */
 const SAVE_INTERVAL_MS = 100
-const STATEMENT_TIMEOUT_MS = 60_000
+/** A statement that takes longer ends with its connection. */
+const ANSWER_TIMEOUT_MS = 60_000
 const ACQUIRE_TIMEOUT_MS = 10_000
 /** SQLSTATEs of a concurrent creation: unique violation, duplicate table, duplicate schema, duplicate row type of a table. */
 const ALREADY_EXISTS_CODES: ReadonlySet<string> = new Set(['23505', '42P07', '42P06', '42710'])
 const DDL_ATTEMPTS_MAX = 5
+const SILENCE = `Connection terminated: no answer within ${ANSWER_TIMEOUT_MS / 1_000} seconds`
 /** SQLSTATEs after a table was dropped: undefined table, undefined schema. */
 const NOT_FOUND_CODES: ReadonlySet<string> = new Set(['42P01', '3F000'])
 
@@ -35,18 +38,19 @@ const NOT_FOUND_CODES: ReadonlySet<string> = new Set(['42P01', '3F000'])
  * Store of PostgreSQL tables, one per resource: `integrated_account_id`, `_id`, `record`, `run_id`, `first_seen_at`,
  * `last_seen_at`. Records are upserted by account and id, and never deleted. A unified resource has a typed view as well.
  *
- * A page is one statement: it is stored completely or not at all, and a suspended holder keeps no lock.
+ * A page is one statement: it is stored completely or not at all, and a suspended holder keeps no lock. Nothing depends on the
+ * session: no settings, no start-up parameters, no prepared statements, so that connection poolers may stand before the database,
+ * also those that give each transaction another session (PgBouncer).
  */
 export function openPostgresStore(options: PostgresStoreOptions): Store {
   const database = knex({
     client: 'pg',
     connection: {
       connectionString: options.url,
-      statement_timeout: STATEMENT_TIMEOUT_MS,
       application_name: 'patchbay daemon',
       keepAlive: true,
     },
-    pool: { min: 0, max: options.poolMax },
+    pool: { min: 0, max: options.poolMax, afterCreate: limitSilence },
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     // Error messages reach the log, values must not.
     compileSqlOnError: false,
@@ -132,9 +136,9 @@ class PostgresStore implements Store {
         set record = excluded.record, run_id = excluded.run_id, last_seen_at = excluded.last_seen_at`
     const keys = JSON.stringify(rows.map(({ key }) => key))
     const records = toJsonbText(rows.map(({ record }) => record))
-    const { rowCount } = await this.#database
-      .raw(sql, [this.#qualified(HOLDER_TABLE), runId, leaseId, table, integratedAccountId, keys, records])
-      .options({ name: `write_${storageName(resource)}` })
+    const holderTable = this.#qualified(HOLDER_TABLE)
+    const bindings = [holderTable, runId, leaseId, table, integratedAccountId, keys, records]
+    const { rowCount } = await this.#database.raw(sql, bindings)
     if (rowCount === 0) throw leaseLost(runId)
   }
 
@@ -215,6 +219,18 @@ class PostgresStore implements Store {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#database.destroy()
   }
+}
+
+/**
+ * Ends a connection whose server is silent for too long, with its statement: a timeout on this side, since `statement_timeout` is a
+ * setting of a session. The statement of an ended connection may still be stored, which does no harm: pages are upserts.
+ */
+function limitSilence(
+  { connection: { stream } }: { readonly connection: { readonly stream: Socket } },
+  done: (error: Error | null) => void,
+): void {
+  stream.setTimeout(ANSWER_TIMEOUT_MS, () => stream.destroy(new Error(SILENCE)))
+  done(null)
 }
 
 /** Creates something that several daemons may create at once. */

@@ -9,6 +9,7 @@ import { openStore, type Store } from '../../src/daemon-runner/index.ts'
 import { type RunHolder, storageName } from '../../src/daemon-runner/store.ts'
 import { recordKeyOf } from '../../src/syncs/index.ts'
 import { testDatabase } from '../support/database.ts'
+import { startPooler } from './support/pooler.ts'
 
 const { url } = await testDatabase()
 const directory = mkdtempSync(join(tmpdir(), 'patchbay-store-'))
@@ -198,6 +199,19 @@ describe('a store in PostgreSQL', () => {
     await opened.write(pageOf('contacts', 1, [record]))
     const { rows } = await database.query('select record from texts.contacts where run_id = $1', [run])
     expect(rows).toEqual([{ record: stored }])
+  })
+
+  it('works behind a connection pooler that gives each transaction another session', async () => {
+    await using pooler = await startPooler(url)
+    await using store = open('pooled', pooler.address)
+    await store.check()
+    const [run, recordSchema] = [randomUUID(), { properties: { name: { type: 'string' } } }]
+    await using opened = await store.open(holderOf(run))
+    await opened.write({ ...pageOf('crm/contacts', 1, [{ id: 1, name: 'Ada' }]), recordSchema })
+    await opened.write({ ...pageOf('crm/contacts', 2, [{ id: 2 }]), recordSchema })
+    const { rows } = await database.query('select name from pooled.unified_crm_contacts order by name')
+    expect(rows).toEqual([{ name: 'Ada' }, { name: null }])
+    expect(pooler.sessionUses).toEqual([])
   })
 
   it('creates a dropped table again', async () => {
