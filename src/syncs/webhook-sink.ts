@@ -7,6 +7,7 @@ import {
   type DeliveryAttempt,
   type DeliveryResult,
   deliver,
+  EVENT_BYTES_DEFAULT,
   encodeEvent,
   encodeEventWithList,
   type OutboundEvent,
@@ -25,6 +26,8 @@ export interface WebhookRunFields extends RunPayloadFields {
 const DECLINED_STATUS = 400
 /** Status of a receiver that is permanently gone. */
 const GONE_STATUS = 410
+/** Status of a receiver, or of a proxy before it, that takes no request of this size. */
+const TOO_LARGE_STATUS = 413
 /** Reason on the run when the receiver responds with another status than 2xx. */
 const REJECTED_REASON = 'WEBHOOK_REFUSED'
 
@@ -36,7 +39,9 @@ type RejectedDelivery = Extract<DeliveryAttempt, { kind: 'rejected' }>
  *
  * Event ids derive from run and sequence: receivers deduplicate by them. A repeated start or end is identical, `created_at`
  * included; repeated records are read again. A receiver that does not respond, or with a transient status, is `unavailable`;
- * any other status ends the attempt with `retry`; 410 fails the run; 400 to `started` stops it.
+ * any other status ends the attempt with `retry`; 410 fails the run; 400 to `started` stops it. Records of an event that is
+ * answered with 413 are sent again in events of half the size, and so are those after it on the page; the run fails at an event
+ * of one record.
  *
  * @param findSecrets as `deliver`: a run may last longer than the secrets that it began with
  */
@@ -63,13 +68,23 @@ export function createWebhookSink(
       return isDeclined ? { kind: 'stopped' } : toSinkResult(delivery, 0)
     },
     async page(page) {
-      let sequence = page.sequence
-      for (const { records, isLast } of splitIntoEvents(page.page.records)) {
-        const payload = recordPayload(run, page, sequence, isLast)
-        const delivery = await send(encodeEventWithList(target, event('record', sequence, payload), 'records', records))
+      const { records } = page.page
+      let bytesMax = target.maxEventBytes - HEAD_BYTES_MAX
+      let [sequence, start] = [page.sequence, 0]
+      do {
+        const batch = takeEvent(records, start, bytesMax)
+        const payload = recordPayload(run, page, sequence, batch.isLast)
+        const outbound = event('record', eventSuffix(sequence, bytesMax), payload)
+        const delivery = await send(encodeEventWithList(target, outbound, 'records', batch.texts))
+        if (isTooLarge(delivery)) {
+          if (batch.texts.length < 2) return tooLargeResult(batch)
+          bytesMax = Math.floor(batch.bytes / 2)
+          continue
+        }
         if (delivery.kind !== 'accepted') return toSinkResult(delivery, 0)
+        start += batch.texts.length
         sequence += 1
-      }
+      } while (start < records.length)
       return { kind: 'accepted', sequences: sequence - page.sequence }
     },
     async listingError(problem) {
@@ -108,6 +123,21 @@ function toSinkResult(delivery: DeliveryResult, sequences: number): SinkResult {
   }
 }
 
+function isTooLarge(delivery: DeliveryResult): boolean {
+  return delivery.kind === 'rejected' && delivery.status === TOO_LARGE_STATUS
+}
+
+function tooLargeResult({ bytes }: EventBatch): SinkResult {
+  const what = `the webhook answered with status ${TOO_LARGE_STATUS} to an event of one record, of ${bytes} bytes`
+  const message = `${what}: let its server take larger requests, or have the definition leave fields out`
+  return { kind: 'failed', error: { reason: REJECTED_REASON, message } }
+}
+
+/** Tells apart the events of a page that is sent again after another size was chosen, so that none is taken for a repeated one. */
+function eventSuffix(sequence: number, bytesMax: number): string | number {
+  return bytesMax === EVENT_BYTES_DEFAULT - HEAD_BYTES_MAX ? sequence : `${sequence}_${bytesMax}`
+}
+
 function rejectedResult({ status, retryAfterMs }: RejectedDelivery, error: RunError): SinkResult {
   if (status === GONE_STATUS) return { kind: 'failed', error }
   const wait = retryAfterMs === undefined ? {} : { afterMs: retryAfterMs }
@@ -131,36 +161,35 @@ const recordErrorPayload = payloadOf('SyncJobRunRecordErrorEventPayload')
 
 /** Records per event. */
 const BATCH_RECORDS_MAX = 500
-/** Bytes of the records per event; the rest of the body is below 4 KiB, so that bodies are below 256 KiB. */
-const BATCH_BYTES_MAX = 252 * 1024
+/** The body of an event without its records is below this. */
+const HEAD_BYTES_MAX = 4 * 1024
 
-/** Records of one event, as JSON texts. */
+/** Records of one event. */
 export interface EventBatch {
-  readonly records: readonly string[]
+  /** Each record as JSON. */
+  readonly texts: readonly string[]
+  /** Of the texts, with what separates them. */
+  readonly bytes: number
   /** The last event of its page. */
   readonly isLast: boolean
 }
 
 /**
- * Splits a page into events. Each record is serialised once, here, after the event before it was sent, so that a large page does
- * not block the event loop. An empty page is one empty event.
+ * The records of a page from `start` that fit an event. Each is serialised here, after the event before was sent, so that a large
+ * page does not block the event loop. An empty page is one empty event. A record larger than an event is an event of its own.
  *
- * The split depends on the page alone: a page that is sent again has the same events and sequence numbers. A record larger than
- * an event is an event of its own.
+ * Depends on the arguments alone: a page that is sent again, to a receiver that answers the same, has the same events and sequence
+ * numbers.
  */
-export function* splitIntoEvents(records: readonly Json[]): Generator<EventBatch> {
-  let event: string[] = []
+export function takeEvent(records: readonly Json[], start: number, bytesMax: number): EventBatch {
+  const texts: string[] = []
   let bytes = 0
-  for (const record of records) {
+  for (const record of records.slice(start, start + BATCH_RECORDS_MAX)) {
     const text = JSON.stringify(record)
     const added = Buffer.byteLength(text) + 1
-    if (event.length > 0 && (event.length === BATCH_RECORDS_MAX || bytes + added > BATCH_BYTES_MAX)) {
-      yield { records: event, isLast: false }
-      event = []
-      bytes = 0
-    }
-    event.push(text)
+    if (texts.length > 0 && bytes + added > bytesMax) break
+    texts.push(text)
     bytes += added
   }
-  yield { records: event, isLast: true }
+  return { texts, bytes, isLast: start + texts.length >= records.length }
 }

@@ -23,7 +23,7 @@ export {
   type WebhookSubscriber,
   withCurrentSecrets,
 } from './load-webhooks.ts'
-export { buildDeliveryRequest, type DeliveryRequest, type WebhookTarget } from './request.ts'
+export { buildDeliveryRequest, type DeliveryRequest, EVENT_BYTES_DEFAULT, type WebhookTarget } from './request.ts'
 export { SECRETS_AGE_MAX_MS } from './signing.ts'
 export type { WebhookRef } from './sql/load-webhooks.ts'
 export { disableWebhooksOfEnvironments, listWebhooks, type WebhookRecord } from './sql/webhook.ts'

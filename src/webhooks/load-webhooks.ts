@@ -89,7 +89,8 @@ async function webhookFromRow(
   row: LoadedWebhookRow,
   loadedMs: number,
 ): Promise<LoadedWebhook> {
-  const { environmentId, webhookId, url, envelope, compatibility, rateLimitRequests, rateLimitSeconds } = row
+  const { environmentId, webhookId, url, envelope, compatibility, maxEventBytes, rateLimitRequests, rateLimitSeconds } =
+    row
   const values = await deps.secrets.decryptAll(tx, signingSecretRef(environmentId, webhookId), row.secrets)
   const hasLimit = rateLimitRequests !== null && rateLimitSeconds !== null
   return {
@@ -98,6 +99,7 @@ async function webhookFromRow(
     url,
     envelope,
     compatibility,
+    maxEventBytes,
     secrets: validSecrets(values, deps.clock.now()),
     headers: headersFromSecrets(values),
     state: webhookState(row),

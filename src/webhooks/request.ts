@@ -11,7 +11,12 @@ export interface WebhookTarget extends EnvelopeTarget {
   readonly headers: Readonly<Record<string, string>>
   /** Of a further signature header beside those of Standard Webhooks. */
   readonly compatibility: WebhookCompatibility
+  /** Bytes of the body of an event of records at most; a larger record is an event of its own. */
+  readonly maxEventBytes: number
 }
+
+/** Larger events than 256 KiB are more than some receivers take, and Standard Webhooks advises against them. */
+export const EVENT_BYTES_DEFAULT = 256 * 1024
 
 /** One signed request: what an attempt sends to the URL of its webhook. */
 export interface DeliveryRequest {

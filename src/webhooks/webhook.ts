@@ -16,6 +16,7 @@ import type { WebhookEnvelope } from './envelope.ts'
 import { parseFilter } from './filter.ts'
 import { type CustomHeaders, checkHeaders, checkHeadersOfNewOrigin, writeHeaders } from './headers.ts'
 import { type LoadedWebhook, type LoadWebhookDeps, loadWebhooks, type WebhookRateLimit } from './load-webhooks.ts'
+import { EVENT_BYTES_DEFAULT } from './request.ts'
 import {
   createSigningKey,
   ROTATION_SETTLE_MS,
@@ -60,6 +61,8 @@ export interface WebhookChange {
   readonly compatibility?: WebhookCompatibility | undefined
   /** 0 requests (default): no limit. A window of 0 seconds is 1 second. */
   readonly rateLimit?: WebhookRateLimit | undefined
+  /** Bytes of the body of a record event at most. Default: `EVENT_BYTES_DEFAULT`. */
+  readonly maxEventBytes?: number | undefined
   /** Default: true. */
   readonly isActive?: boolean | undefined
 }
@@ -110,6 +113,7 @@ export async function createWebhook(
     envelope: input.envelope ?? 'standard',
     compatibility: input.compatibility ?? 'none',
     ...rateLimitColumns(input.rateLimit ?? NO_RATE_LIMIT),
+    maxEventBytes: input.maxEventBytes ?? EVENT_BYTES_DEFAULT,
     isActive: input.isActive ?? true,
   })
   return { webhook, secret: await createSigningKey(deps.secrets, tx, ref) }

@@ -43,6 +43,7 @@ describe.each(inTurn(clients))('the options of a webhook over $wire', (client) =
       [{ filter: {} }, { filter: {} }],
       [{ envelope: 'standard' }, { envelope: 'standard' }],
       [{ compatibility: 'none' }, { compatibility: 'none' }],
+      [{ max_event_bytes: 65_536 }, { max_event_bytes: 65_536 }],
       [{ rate_limit: { requests: 2 } }, { rate_limit: { requests: 2, window_seconds: 1 } }],
       [{ headers: { 'X-Tenant': 'other' } }, { headers: SHOWN.headers }],
       [{ headers: { 'x-tenant': '', 'x-new': 'v' } }, { headers: { authorization: '***', 'x-new': '***' } }],

@@ -42,6 +42,7 @@ describe.each(inTurn(clients))('adding a webhook over $wire', (client) => {
       headers: {},
       envelope: 'standard',
       compatibility: 'none',
+      max_event_bytes: 262_144,
       state: 'paused',
       created_at: TIME,
       updated_at: webhook.created_at,

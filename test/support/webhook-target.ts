@@ -1,4 +1,4 @@
-import type { WebhookTarget } from '../../src/webhooks/index.ts'
+import { EVENT_BYTES_DEFAULT, type WebhookTarget } from '../../src/webhooks/index.ts'
 import { newSigningSecret } from '../../src/webhooks/signing.ts'
 
 /** A webhook at the URL with all options at their defaults. */
@@ -11,6 +11,7 @@ export function webhookTarget(url: string, rest: Partial<WebhookTarget> = {}): W
     envelope: 'standard',
     headers: {},
     compatibility: 'none',
+    maxEventBytes: EVENT_BYTES_DEFAULT,
     ...rest,
   }
 }

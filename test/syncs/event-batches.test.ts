@@ -1,21 +1,21 @@
 import { expect, it } from 'vitest'
 import type { Json } from '../../src/base/index.ts'
-import { splitIntoEvents } from '../../src/syncs/webhook-sink.ts'
+import { takeEvent } from '../../src/syncs/webhook-sink.ts'
 
 it('writes the records of a page batch by batch, as each is asked for', () => {
   let written = 0
   const record = { toJSON: () => ++written }
-  const batches = splitIntoEvents(Array.from({ length: 1_200 }, () => record as unknown as Json))
-  expect(written).toBe(0)
-  expect(batches.next().value?.records).toHaveLength(500)
-  // The record that no longer fits tells that the batch is full.
-  expect(written).toBe(501)
-  expect([...batches].map(({ records, isLast }) => [records.length, isLast])).toEqual([
-    [500, false],
-    [200, true],
-  ])
+  const records = Array.from({ length: 1_200 }, () => record as unknown as Json)
+  expect(takeEvent(records, 0, 10_000)).toMatchObject({ texts: { length: 500 }, isLast: false })
+  expect(written).toBe(500)
+  expect(takeEvent(records, 500, 10_000)).toMatchObject({ texts: { length: 500 }, isLast: false })
+  expect(takeEvent(records, 1_000, 10_000)).toMatchObject({ texts: { length: 200 }, isLast: true })
 })
 
 it('an empty page is one empty batch', () => {
-  expect([...splitIntoEvents([])]).toEqual([{ records: [], isLast: true }])
+  expect(takeEvent([], 0, 100)).toEqual({ texts: [], bytes: 0, isLast: true })
+})
+
+it('a record that is larger than an event is a batch of its own', () => {
+  expect(takeEvent(['x'.repeat(500), 'y'], 0, 100)).toMatchObject({ texts: { length: 1 }, bytes: 503, isLast: false })
 })

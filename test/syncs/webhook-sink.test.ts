@@ -54,9 +54,10 @@ async function withSink<Result>(
   answer: (request: Received, index: number) => ReceiverResponse,
   use: (sink: ReturnType<typeof createWebhookSink>, received: readonly Received[]) => Promise<Result>,
   run = RUN,
+  options: Parameters<typeof webhookTarget>[1] = {},
 ): Promise<Result> {
   await using receiver = await startReceiver(answer)
-  const target = webhookTarget(receiver.url)
+  const target = webhookTarget(receiver.url, options)
   const signal = new AbortController().signal
   const result = await use(
     createWebhookSink({ http, clock: fastClock(), random: () => 0 }, target, run, signal),
@@ -67,6 +68,9 @@ async function withSink<Result>(
 }
 
 const ok = (): ReceiverResponse => ({ status: 200 })
+const takesAtMost =
+  (bytes: number) =>
+  ({ body }: Received): ReceiverResponse => ({ status: body.length > bytes ? 413 : 200 })
 const bodiesOf = (received: readonly Received[]) => received.map(({ body }) => JSON.parse(body))
 
 describe('the events of a run', () => {
@@ -110,6 +114,71 @@ describe('the events of a run', () => {
       resource_stats: [{ ...stats, stop_reason: stopReason, claimed_total: claimedTotal, is_estimate: isEstimate }],
       error: ERROR,
     })
+  })
+
+  it.each([
+    { what: "Express' default", limit: 100_000, events: 16 },
+    { what: 'a small proxy', limit: 10_000, events: 100 },
+  ])('are smaller after 413, each record once and in order: $what', async ({ limit, events }) => {
+    const records = Array.from({ length: 100 }, (_, id) => ({ id, text: 'x'.repeat(8_000) }))
+    const { result, accepted, rejected } = await withSink(takesAtMost(limit), async (sink, received) => {
+      const answer = await sink.page(pageOf(records))
+      const [taken, refused] = [0, 1].map((side) => received.filter(({ body }) => Number(body.length > limit) === side))
+      return { result: answer, accepted: taken ?? [], rejected: refused ?? [] }
+    })
+    const bodies = bodiesOf(accepted)
+    expect(bodies.flatMap(({ payload }) => payload.records)).toEqual(records)
+    expect(bodies.map(({ payload }) => payload.sequence)).toEqual(bodies.map((_, index) => 7 + index))
+    expect(bodies.map(({ payload }) => payload.has_more)).toEqual(bodies.map((_, index) => index < bodies.length - 1))
+    expect(result).toEqual({ kind: 'accepted', sequences: bodies.length })
+    expect(bodies.length).toBeLessThanOrEqual(events)
+    expect(rejected.length).toBeLessThan(7)
+    expect(new Set(rejected.map(({ body }) => body.length)).size).toBe(rejected.length)
+  })
+
+  it('have other ids in another size, so that a receiver takes none for one that it has', async () => {
+    const page = pageOf(Array.from({ length: 4 }, (_, id) => ({ id, text: 'x'.repeat(60_000) })))
+    const idsOf = (limit: number) =>
+      withSink(takesAtMost(limit), async (sink, received) => {
+        await sink.page(page)
+        return bodiesOf(received.filter(({ body }) => body.length <= limit)).map(({ id }) => id)
+      })
+    const [all, halves, again] = [await idsOf(300_000), await idsOf(130_000), await idsOf(130_000)]
+    expect(all).toEqual([`evt_${RUN.id}_7`])
+    expect(halves).toHaveLength(2)
+    expect(new Set([...all, ...halves]).size).toBe(3)
+    expect(again).toEqual(halves)
+  })
+
+  it('end the run when one record is more than the receiver takes, with the reason', async () => {
+    const page = pageOf([{ id: 1 }, { id: 2, text: 'x'.repeat(120_000) }, { id: 3 }])
+    const { result, count } = await withSink(takesAtMost(100_000), async (sink, received) => {
+      const answer = await sink.page(page)
+      return { result: answer, count: received.length }
+    })
+    expect(result).toEqual({
+      kind: 'failed',
+      error: {
+        reason: 'WEBHOOK_REFUSED',
+        message: expect.stringMatching(/status 413 to an event of one record, of 1200\d\d bytes: let its server take/),
+      },
+    })
+    expect(count).toBe(3)
+  })
+
+  it('are of the size that the webhook names', async () => {
+    const records = Array.from({ length: 200 }, (_, id) => ({ id, text: 'é'.repeat(1_000) }))
+    const sizes = await withSink(
+      ok,
+      async (sink, received) => {
+        await sink.page(pageOf(records))
+        return received.map(({ body }) => Buffer.byteLength(body))
+      },
+      RUN,
+      { maxEventBytes: 65_536 },
+    )
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(65_536)
+    expect(Math.max(...sizes)).toBeGreaterThan(55_000)
   })
 
   it('split a page at 500 records and at 256 KiB, one sequence number each, the last one without more', async () => {

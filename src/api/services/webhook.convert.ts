@@ -44,7 +44,8 @@ function optionsFromProto({
   envelope,
   compatibility,
   rateLimit,
-}: Pick<CreateWebhookRequest, 'filter' | 'envelope' | 'compatibility' | 'rateLimit'> & {
+  maxEventBytes,
+}: Pick<CreateWebhookRequest, 'filter' | 'envelope' | 'compatibility' | 'rateLimit' | 'maxEventBytes'> & {
   readonly headers: Readonly<Record<string, string>> | undefined
 }) {
   return {
@@ -53,5 +54,6 @@ function optionsFromProto({
     envelope: parseEnum(ENVELOPES, envelope),
     compatibility: parseEnum(COMPATIBILITIES, compatibility),
     rateLimit,
+    maxEventBytes,
   }
 }

@@ -24,6 +24,7 @@ export interface LoadedWebhookRow extends WebhookRef, StoredWebhookState {
   readonly compatibility: WebhookCompatibility
   readonly rateLimitRequests: number | null
   readonly rateLimitSeconds: number | null
+  readonly maxEventBytes: number
   readonly secrets: readonly EncryptedSecret[]
 }
 
@@ -34,7 +35,7 @@ export async function selectWebhooks(tx: Db, wanted: readonly WebhookRef[]): Pro
   const rows = await query<Omit<LoadedWebhookRow, 'secrets'> & { readonly secrets: SecretsColumn }>(
     tx,
     `select webhook.environment_id, webhook.id as webhook_id, target_url as url, envelope, compatibility,
-       rate_limit_requests, rate_limit_seconds, is_active,
+       rate_limit_requests, rate_limit_seconds, max_event_bytes, is_active,
        disabled_reason, coalesce(failure.attempts, 0) as failed_attempts,
        ${secretsSql('webhook', 'webhook')} as secrets
      from ${REFS.unnest} as wanted (environment_id, id)

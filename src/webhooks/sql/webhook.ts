@@ -31,6 +31,7 @@ export interface WebhookRecord extends StoredWebhookState {
   readonly rateLimitRequests: number | null
   /** Length of the window; null without a limit. */
   readonly rateLimitSeconds: number | null
+  readonly maxEventBytes: number
   /** When the first attempt failed since the last success; null without any. */
   readonly failingSince: Date | null
   readonly createdAt: Date
@@ -54,7 +55,7 @@ const OF_WEBHOOK =
 
 /** What a statement about "webhook" selects or returns. */
 const COLUMNS = `webhook.id, webhook.environment_id, target_url, description,
-  event_types, filter, header_names, envelope, compatibility, rate_limit_requests, rate_limit_seconds, is_active,
+  event_types, filter, header_names, envelope, compatibility, rate_limit_requests, rate_limit_seconds, max_event_bytes, is_active,
   disabled_reason, coalesce((select attempts ${OF_WEBHOOK}), 0) as failed_attempts,
   (select failing_since ${OF_WEBHOOK} and attempts > 0) as failing_since,
   created_at, updated_at, version`
@@ -122,6 +123,7 @@ function toColumns(change: WebhookColumns) {
     compatibility: change.compatibility,
     rate_limit_requests: change.rateLimitRequests,
     rate_limit_seconds: change.rateLimitSeconds,
+    max_event_bytes: change.maxEventBytes,
     is_active: change.isActive,
   }
 }
