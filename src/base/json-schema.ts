@@ -30,7 +30,7 @@ interface SchemaSearch extends JsonSchemaCheck {
 
 /**
  * Checks arguments of jobs and tools, and bodies of unified writes, against the keywords of JSON Schema that are enforced: `type`, `enum`, `const`, bounds of
- * numbers, lengths of texts and lists, `properties`, `required`, `additionalProperties`, `items`. Any other keyword allows anything.
+ * numbers, lengths of texts and lists, `nullable` of OpenAPI 3.0, `properties`, `required`, `additionalProperties`, `items`. Any other keyword allows anything.
  *
  * `required` is a list of names as in JSON Schema, or a boolean on the property itself, as many tools write it. Numbers are compared
  * by their digits: `1.0` is `1`.
@@ -126,6 +126,7 @@ function join(path: string, name: string): string {
 }
 
 function problemOf({ suggest }: SchemaSearch, schema: JsonObject, value: Json): SchemaProblem | undefined {
+  if (value === null && schema.nullable === true) return undefined
   const types = typesOf(schema)
   if (types.length > 0 && !types.some((type) => isOfType(type, value)))
     return { description: `must be ${types.join(' or ')}, not ${typeOf(value)}`, rule: 'type' }

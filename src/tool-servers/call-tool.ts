@@ -12,7 +12,7 @@ import {
   type UnifiedSuccess,
 } from '../unified-calls/index.ts'
 import { boundJson } from './bound-json.ts'
-import { checkArguments } from './check-arguments.ts'
+import { checkArguments, readArguments } from './check-arguments.ts'
 import { absentFields, checkFields, fieldsOfSchema } from './check-fields.ts'
 import type { ToolCallDeps } from './dependencies.ts'
 import type { LoadedTools } from './load-tools.ts'
@@ -106,17 +106,18 @@ export function unknownTool({ tools, withheld }: LoadedTools, name: string): Too
 }
 
 function checkCall(server: ToolServerRecord, tool: ServerTool, call: ToolCall): CheckedCall | ToolError {
-  const wrong = checkArguments(tool.inputSchema, call.arguments)
-  const fields = wrong.length > 0 ? wrong : checkProjection(tool, call.arguments)
+  const given = readArguments(tool.inputSchema, call.arguments)
+  const wrong = checkArguments(tool.inputSchema, given)
+  const fields = wrong.length > 0 ? wrong : checkProjection(tool, given)
   if (fields.length > 0) return toolError('validation', `${tool.name} was not called`, { fields })
-  const accountId = controlOf(tool, call.arguments, 'account') ?? tool.target.accountIds[0]
+  const accountId = controlOf(tool, given, 'account') ?? tool.target.accountIds[0]
   if (typeof accountId !== 'string') return toolError('validation', 'no account is connected')
   return {
     server,
     tool,
     accountId,
-    arguments: call.arguments,
-    isDryRun: controlOf(tool, call.arguments, 'dry_run') === true,
+    arguments: given,
+    isDryRun: controlOf(tool, given, 'dry_run') === true,
     signal: call.signal,
     onAccount: call.onAccount,
     id: call.id,

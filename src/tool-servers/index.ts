@@ -6,7 +6,7 @@
  */
 
 export type { ToolCall } from './call-tool.ts'
-export { checkArguments } from './check-arguments.ts'
+export { checkArguments, readArguments } from './check-arguments.ts'
 export { checkFields, type FieldLevel, NO_FIELDS } from './check-fields.ts'
 export { createToolLoader, type LoadedTools } from './load-tools.ts'
 export { callSearchTool, type SearchableTool, searchTools } from './search-tools.ts'

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, suggest } from '../base/index.ts'
 import type { ToolCall } from './call-tool.ts'
-import { checkArguments } from './check-arguments.ts'
+import { checkArguments, readArguments } from './check-arguments.ts'
 import type { ToolDescription, ToolResult } from './tool.ts'
 import { type ToolError, toolError } from './tool-error.ts'
 import { errorResult, successResult } from './tool-result.ts'
@@ -117,10 +117,11 @@ export function callSearchTool(space: SearchSpace, call: ToolCall): SearchOutcom
     const error = toolError('validation', `${call.name} is no tool of this list${near || ';'} ${hint}`, { status: 404 })
     return { result: errorResult(error) }
   }
-  const fields = checkArguments(tool.inputSchema, call.arguments)
+  const read = readArguments(tool.inputSchema, call.arguments)
+  const fields = checkArguments(tool.inputSchema, read)
   if (fields.length > 0)
     return { result: errorResult(toolError('validation', `${call.name} was not called`, { fields })) }
-  const { query, limit, name, arguments: given } = call.arguments
+  const { query, limit, name, arguments: given } = read
   if (call.name === SEARCH_TOOL_NAMES.call)
     return { call: { ...call, name: String(name), arguments: isJsonObject(given) ? given : {} } }
   if (call.name === SEARCH_TOOL_NAMES.search) {

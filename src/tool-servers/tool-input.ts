@@ -90,13 +90,13 @@ function addressArguments(source: ToolInputSource): readonly Argument[] {
     const [root = '', ...rest] = path.split('.')
     const name = rest.join('.')
     if (root === 'id') {
-      const schema = { type: ['string', 'integer'], description: `The id of the ${noun}.` }
+      const schema = { type: 'string', description: `The id of the ${noun}.` }
       return [{ place: { part: 'id' }, name: 'id', schema, isRequired }]
     }
     if (root !== 'query' && root !== 'body' && root !== 'args') return []
     const known = root === 'query' ? querySchema : root === 'body' ? bodySchema : {}
     if (name === '' || hasProperty(known, name)) return []
-    return [{ place: { part: root, name }, name, schema: { type: ['string', 'integer'] }, isRequired }]
+    return [{ place: { part: root, name }, name, schema: { type: 'string' }, isRequired }]
   })
 }
 
@@ -145,7 +145,7 @@ function propertiesOf(
     .map(([name, property]) => ({
       place: { part, name },
       name,
-      schema: isJsonObject(property) ? property : {},
+      schema: isJsonObject(property) ? property : { type: 'string' },
       isRequired: listed.has(name) || needed.has(`${part}.${name}`),
     }))
 }

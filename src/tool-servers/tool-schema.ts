@@ -1,12 +1,13 @@
 import { formatQuantity, isJsonNumber, isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { boundJson } from './bound-json.ts'
+import { portableSchema } from './portable-schema.ts'
 
 /** A description costs its reader tokens in every conversation. */
 const DESCRIPTION_LENGTH_MAX = 300
 const TITLE_LENGTH_MAX = 100
 const ENUM_MAX = 50
 const ENUM_EXAMPLES = 5
-/** Depth to which schemas are written out; below it anything is valid. */
+/** Depth to which schemas are written out; below it only types are. */
 const DEPTH_MAX = 8
 /** Definitions that are inlined inside each other, so that one that names itself ends. */
 const REFERENCES_MAX = 5
@@ -23,9 +24,9 @@ const READ_FACTOR = 4
 const MEMBER_CHARACTERS = 6
 
 /** Keywords whose value is one schema, a list of schemas, or schemas by name. */
-const SINGLE_KEYWORDS = ['items', 'additionalProperties', 'not', 'contains', 'propertyNames'] as const
-const LIST_KEYWORDS = ['oneOf', 'anyOf', 'allOf', 'prefixItems'] as const
-/** Keywords that are kept as they are. */
+const SINGLE_KEYWORDS = ['items', 'additionalProperties'] as const
+const LIST_KEYWORDS = ['oneOf', 'anyOf', 'allOf'] as const
+/** Keywords that are kept, or read by `portableSchema`; model providers refuse others. */
 const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
   'type',
   'format',
@@ -33,20 +34,17 @@ const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
   'const',
   'minimum',
   'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'multipleOf',
   'minLength',
   'maxLength',
   'minItems',
   'maxItems',
-  'uniqueItems',
+  'nullable',
 ])
 
 /**
- * A JSON Schema for models: only keywords that clients know, references inlined (clients must not fetch them), long
+ * A JSON Schema for models: only what all their providers take (`portableSchema`), references inlined (clients must not fetch them), long
  * descriptions and enumerations shortened, properties that cannot be written left out. Beyond 32 Ki characters of JSON, not counting
- * the names of its own properties, anything is valid.
+ * the names of its own properties, only types are said.
  *
  * @param schema of a definition: any JSON; `required: true` on a property counts as its name in `required`
  */
@@ -81,17 +79,18 @@ interface Place {
   readonly root: JsonObject
   readonly depth: number
   readonly references: number
-  /** How many schemas and characters are still written out; below them anything is valid. */
+  /** How many schemas and characters are still written out; below them only types are. */
   readonly budget: { schemas: number; characters: number }
 }
 
 function simplify(schema: Json | undefined, place: Place): JsonObject {
   const { budget, depth } = place
-  if (!isJsonObject(schema) || depth > DEPTH_MAX || budget.schemas <= 0 || budget.characters <= 0) return {}
+  if (!isJsonObject(schema)) return portableSchema({})
+  if (depth > DEPTH_MAX || budget.schemas <= 0 || budget.characters <= 0) return typeAlone(schema)
   budget.schemas -= 1
   if (typeof schema.$ref === 'string') return simplifyReference(schema.$ref, schema, place)
   const simple = simplifyOwn(schema)
-  if (!take(place, JSON.stringify(simple).length)) return {}
+  if (!take(place, JSON.stringify(simple).length)) return typeAlone(schema)
   const inner = { ...place, depth: depth + 1 }
   for (const keyword of SINGLE_KEYWORDS) {
     const value = schema[keyword]
@@ -105,7 +104,12 @@ function simplify(schema: Json | undefined, place: Place): JsonObject {
     if (take(place, keyword.length + MEMBER_CHARACTERS * (1 + value.length)))
       simple[keyword] = value.map((each) => simplify(each, inner))
   }
-  return { ...simple, ...simplifyProperties(schema, inner) }
+  return portableSchema({ ...simple, ...simplifyProperties(schema, inner) })
+}
+
+/** The type of a schema that is not written out; one that says nothing is an object, which may hold anything. */
+function typeAlone({ type = 'object' }: JsonObject): JsonObject {
+  return portableSchema({ type })
 }
 
 /** Whether so many characters are left to write. */
@@ -129,7 +133,7 @@ function isShort(value: Json, lengthMax: number): boolean {
 }
 
 function simplifyReference(reference: string, { $ref: _, ...own }: JsonObject, place: Place): JsonObject {
-  if (place.references >= REFERENCES_MAX) return {}
+  if (place.references >= REFERENCES_MAX) return typeAlone(own)
   const target = resolvePointer(place.root, reference)
   if (!isJsonObject(target)) return simplify(own, place)
   return simplify({ ...target, ...own }, { ...place, references: place.references + 1 })

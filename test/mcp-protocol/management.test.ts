@@ -166,7 +166,7 @@ describe('a call', () => {
 
   it('reports every field that is wrong, as REST does', async () => {
     const client = await connectClient({ url: writable, ...asEnvironment }, 'modern')
-    const body = { label: 5, resources: 'none', unknown: true }
+    const body = { label: true, resources: 'none', unknown: true }
     const { structured } = await callTool(client, 'create_sync_job', body)
     const { error } = structured as { error: { fields: readonly { field: string }[]; status: number; reason: string } }
     const rest = await callRest('POST', `${app.url}/sync-job`, tenant.environmentToken, body)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type Json, type JsonObject, parseJson } from '../../src/base/index.ts'
-import { checkArguments } from '../../src/tool-servers/check-arguments.ts'
+import { checkArguments, readArguments } from '../../src/tool-servers/check-arguments.ts'
 
 const of = (property: JsonObject): JsonObject => ({
   type: 'object',
@@ -8,11 +8,63 @@ const of = (property: JsonObject): JsonObject => ({
   additionalProperties: false,
 })
 
+describe('reading arguments', () => {
+  it.each<[JsonObject, Json, Json]>([
+    [{ type: 'integer' }, '5812', 5812],
+    [{ type: 'integer' }, '-3', -3],
+    [{ type: 'integer' }, '12345678901234567890', parseJson('12345678901234567890')],
+    [{ type: 'number' }, '1.5', 1.5],
+    [{ type: 'number' }, '0', 0],
+    [{ type: 'boolean' }, 'true', true],
+    [{ type: 'boolean' }, 'false', false],
+    [{ type: 'string' }, 5812, '5812'],
+    [{ type: 'string' }, parseJson('12345678901234567890'), '12345678901234567890'],
+    [{ type: 'array', items: { type: 'integer' } }, ['1', 2], [1, 2]],
+    [{ type: 'object', properties: { y: { type: 'boolean' } } }, { y: 'true' }, { y: true }],
+    [{ type: 'object', additionalProperties: { type: 'string' } }, { y: 1 }, { y: '1' }],
+    [{ type: 'array', items: { type: 'integer' } }, '["1",2]', [1, 2]],
+    [{ type: 'object', properties: { y: { type: 'boolean' } } }, '{"y":"true"}', { y: true }],
+  ])('takes as %j: %j', (schema, value, read) => {
+    expect(readArguments(of(schema), { x: value })).toEqual({ x: read })
+    expect(checkArguments(of(schema), { x: read })).toEqual([])
+  })
+
+  it.each<[JsonObject, Json]>([
+    [{ type: 'integer' }, '05'],
+    [{ type: 'integer' }, ' 5'],
+    [{ type: 'integer' }, '+5'],
+    [{ type: 'integer' }, '5.0'],
+    [{ type: 'integer' }, '1e3'],
+    [{ type: 'integer' }, '-0'],
+    [{ type: 'integer' }, ''],
+    [{ type: 'number' }, '1.50'],
+    [{ type: 'number' }, 'NaN'],
+    [{ type: 'number' }, 'Infinity'],
+    [{ type: 'boolean' }, 'True'],
+    [{ type: 'boolean' }, 'yes'],
+    [{ type: 'boolean' }, 1],
+    [{ type: 'string' }, true],
+    [{ type: 'array', items: { type: 'integer' } }, '5'],
+    [{ type: 'array' }, '{}'],
+    [{ type: 'object' }, '{'],
+    [{ type: 'object' }, ''],
+  ])('leaves what could be meant otherwise to the check, %j: %j', (schema, value) => {
+    expect(readArguments(of(schema), { x: value })).toEqual({ x: value })
+    expect(checkArguments(of(schema), { x: value })).toMatchObject([{ rule: 'type' }])
+  })
+
+  it('keeps what no schema names, and a text that looks like a number where texts are', () => {
+    const given = { x: '5', y: '6', z: ['7'] }
+    expect(readArguments(of({ type: 'string' }), given)).toEqual(given)
+  })
+})
+
 describe('a check of arguments', () => {
   it.each<[JsonObject, Json]>([
     [{ type: 'integer' }, 3],
     [{ type: 'number' }, 3],
     [{ type: ['string', 'null'] }, null],
+    [{ type: 'string', nullable: true }, null],
     [{ enum: [1, 'a'] }, 'a'],
     [{ type: 'object' }, { anything: 1 }],
     [{ type: 'array', items: { type: 'string' } }, ['a']],

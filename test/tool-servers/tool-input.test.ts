@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonObject } from '../../src/base/index.ts'
 import { buildToolInput, type ToolInputSource } from '../../src/tool-servers/tool-input.ts'
 import { plainDescription, simplifySchema } from '../../src/tool-servers/tool-schema.ts'
+import { geminiProblems } from './gemini-problems.ts'
 
 const NOTHING: ToolInputSource = {
   required: [],
@@ -102,32 +103,103 @@ describe('a schema for models', () => {
     [
       'inlines references within the document',
       { $defs: { a: { type: 'integer' } }, properties: { x: { $ref: '#/$defs/a', description: 'X' } } },
-      { properties: { x: { type: 'integer', description: 'X' } } },
+      { type: 'object', properties: { x: { type: 'integer', description: 'X' } } },
     ],
     [
       'drops references to elsewhere',
       { properties: { x: { $ref: 'https://x.example/y' } } },
-      { properties: { x: {} } },
+      { type: 'object', properties: { x: { type: 'string' } } },
     ],
     [
       'ends a definition that names itself',
       { $defs: { a: { $ref: '#/$defs/a' } }, properties: { x: { $ref: '#/$defs/a' } } },
-      { properties: { x: {} } },
+      { type: 'object', properties: { x: { type: 'object' } } },
     ],
     [
       'reads `required: true` of a property',
       { properties: { x: { type: 'string', required: true } } },
-      { properties: { x: { type: 'string' } }, required: ['x'] },
+      { type: 'object', properties: { x: { type: 'string' } }, required: ['x'] },
     ],
     [
       'leaves out what cannot be written',
       { properties: { x: { type: 'string', readOnly: true } }, required: ['x'] },
-      { properties: {} },
+      { type: 'object', properties: {} },
     ],
-    ['keeps a short enumeration', { enum: ['a', 'b'] }, { enum: ['a', 'b'] }],
+    ['keeps a short enumeration', { enum: ['a', 'b'] }, { type: 'string', enum: ['a', 'b'] }],
     ['drops keywords that clients do not know', { type: 'string', 'x-vendor': 1, examples: ['a'] }, { type: 'string' }],
   ])('%s', (_, schema, simple) => {
     expect(simplifySchema(schema)).toEqual(simple)
+  })
+
+  it.each<[JsonObject, JsonObject]>([
+    [{ type: ['string', 'integer'] }, { type: 'string' }],
+    [{ type: ['integer', 'number'] }, { type: 'number' }],
+    [{ type: ['string', 'null'] }, { type: 'string', nullable: true }],
+    [
+      { type: ['array', 'string'], items: { type: ['null', 'integer'] } },
+      { type: 'array', items: { type: 'integer', nullable: true } },
+    ],
+    [{ type: 'array' }, { type: 'array', items: { type: 'string' } }],
+    [
+      { anyOf: [{ type: 'string' }, { type: 'null' }], default: 'a' },
+      { type: 'string', nullable: true, default: 'a' },
+    ],
+    [{ anyOf: [{ type: 'string', maxLength: 3 }, { type: 'integer' }] }, { type: 'string' }],
+    [
+      {
+        oneOf: [
+          { const: 'a', title: 'A' },
+          { const: 'b', title: 'B' },
+        ],
+      },
+      { type: 'string', enum: ['a', 'b'] },
+    ],
+    [
+      {
+        oneOf: [
+          { type: 'object', properties: { x: { type: 'string' }, y: { const: 1 } }, required: ['x', 'y'] },
+          { type: 'object', properties: { x: { type: 'string' }, z: {} }, required: ['x'] },
+        ],
+      },
+      {
+        type: 'object',
+        properties: { x: { type: 'string' }, y: { type: 'integer', description: 'One of 1.' }, z: { type: 'string' } },
+        required: ['x'],
+      },
+    ],
+    [
+      { allOf: [{ properties: { a: {} }, required: ['a'] }, { properties: { b: { type: 'integer' } } }] },
+      { type: 'object', properties: { a: { type: 'string' }, b: { type: 'integer' } }, required: ['a'] },
+    ],
+    [{ const: 'a' }, { type: 'string', enum: ['a'] }],
+    [{ enum: [1, 2, null] }, { type: 'integer', nullable: true, description: 'One of 1, 2.' }],
+    [{ enum: ['', 'a'] }, { type: 'string', description: 'One of an empty text, a.' }],
+    [
+      { type: 'boolean', enum: [true] },
+      { type: 'boolean', description: 'One of true.' },
+    ],
+    [
+      { type: 'string', format: 'email', description: 'Of work.' },
+      { type: 'string', description: 'Of work. Format: email.' },
+    ],
+    [
+      { type: 'string', format: 'date-time' },
+      { type: 'string', format: 'date-time' },
+    ],
+    [{ type: 'integer', exclusiveMinimum: 0, multipleOf: 5 }, { type: 'integer' }],
+    [
+      { type: 'array', prefixItems: [{ type: 'string' }], uniqueItems: true },
+      { type: 'array', items: { type: 'string' } },
+    ],
+    [
+      { additionalProperties: { type: ['string', 'number'] } },
+      { type: 'object', additionalProperties: { type: 'string' } },
+    ],
+    [{ type: 'string', properties: { a: {} }, required: ['a'], items: {} }, { type: 'string' }],
+    [{ type: 'string', not: { const: 'a' } }, { type: 'string' }],
+  ])('says %j so that every provider takes it', (schema, simple) => {
+    expect(simplifySchema(schema)).toEqual(simple)
+    expect(geminiProblems(simplifySchema(schema))).toEqual([])
   })
 
   it('replaces an enumeration of more than 50 values by a hint', () => {

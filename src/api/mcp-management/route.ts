@@ -8,6 +8,7 @@ import {
   DIRECT_TOOLS_MAX,
   errorResult,
   projectFields,
+  readArguments,
   searchTools,
   successResult,
   type ToolCall,
@@ -158,8 +159,9 @@ function unknownTool({ tools, withheld }: ManagementView, name: string): ToolErr
 
 async function callManagementTool(exchange: HttpExchange, tool: ManagementTool, call: ToolCall): Promise<ToolResult> {
   const { operation, page } = tool
-  const isProjected = operation.isSafe && Object.hasOwn(call.arguments, FIELDS_ARGUMENT)
-  const { [FIELDS_ARGUMENT]: fields, ...message } = isProjected ? call.arguments : { ...call.arguments }
+  const given = readArguments(tool.inputSchema, call.arguments)
+  const isProjected = operation.isSafe && Object.hasOwn(given, FIELDS_ARGUMENT)
+  const { [FIELDS_ARGUMENT]: fields, ...message } = isProjected ? given : { ...given }
   if (fields !== undefined) {
     const violations = checkArguments(
       { properties: { [FIELDS_ARGUMENT]: FIELDS_SCHEMA } },
