@@ -214,7 +214,8 @@ function parameterNames(request: RestRequest): readonly string[] {
 
 /** Headers that fill a field of the request when the client left it out. */
 const FIELD_HEADERS = [
-  { header: 'idempotency-key', field: 'request_id', value: (text: string) => text },
+  // Quoted by the standard that is being made of it, bare by most clients.
+  { header: 'idempotency-key', field: 'request_id', value: (text: string) => /^"(.*)"$/.exec(text)?.[1] ?? text },
   // An entity tag is quoted, and weak ones are marked: W/"abc". `*` matches anything, as no tag does.
   { header: 'if-match', field: 'etag', value: (text: string) => /^(?:W\/)?"(.*)"$/.exec(text)?.[1] ?? text },
 ] as const

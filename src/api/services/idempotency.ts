@@ -35,9 +35,8 @@ export async function runIdempotent<Input extends DescMessage, Output extends De
   work: (tx: Tx) => Promise<MessageInitShape<Output>>,
 ): Promise<MessageInitShape<Output>> {
   const { database, secrets } = deps
-  // A uuid may be in upper case, and the encrypted answer is bound to the text.
-  const requestId = request.requestId?.toLowerCase()
-  if (requestId === undefined) return await database.transaction(noting(work))
+  if (request.requestId === undefined) return await database.transaction(noting(work))
+  const requestId = uuidOf(request.requestId)
   const key = { ownerId, requestId, method: `${method.parent.typeName}/${method.name}` }
   const digest = digestOf(method.input, request)
   return await database.transaction(async (tx) => {
@@ -54,6 +53,16 @@ export async function runIdempotent<Input extends DescMessage, Output extends De
     )
     return answer
   })
+}
+
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
+
+/** The key of a `request_id` as it is stored: a uuid in lower case, another text as one made of its hash. */
+function uuidOf(requestId: string): string {
+  const lower = requestId.toLowerCase()
+  if (UUID.test(lower)) return lower
+  const hex = createHash('sha256').update(requestId).digest('hex')
+  return hex.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
 /** Notes what the work answers, for the entry of the audit log that its transaction commits. */

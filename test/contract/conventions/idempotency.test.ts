@@ -149,9 +149,25 @@ describe('a request_id', () => {
     await client.ok(createWebhook, { target_url: 'https://a.example', request_id: requestId })
   })
 
-  it('must be a uuid', async () => {
-    const rejection = await client.callError(createWebhook, { target_url: 'https://a.example', request_id: 'once' })
-    expect(rejection.violations).toEqual([expect.objectContaining({ field: 'request_id', rule: 'string.uuid' })])
+  it.each(['order-2026/0001', 'ORDER 1', '1', 'ü'.repeat(255)])('may be any text: %s', async (requestId) => {
+    const first = await client.ok(createWebhook, { target_url: 'https://a.example/text', request_id: requestId })
+    const again = await client.ok(createWebhook, { target_url: 'https://a.example/text', request_id: requestId })
+    const other = await client.ok(createWebhook, {
+      target_url: 'https://a.example/text',
+      request_id: `${requestId.slice(1)}!`,
+    })
+    expect([again.id, other.id === first.id]).toEqual([first.id, false])
+  })
+
+  it.each(['', 'x'.repeat(256)])('has 1 to 255 characters: not "%s"', async (requestId) => {
+    const rejection = await client.callError(createWebhook, { target_url: 'https://a.example', request_id: requestId })
+    expect(rejection.violations).toEqual([expect.objectContaining({ field: 'request_id' })])
+  })
+
+  it('is the same quoted in that header and bare', async () => {
+    const send = (key: string) =>
+      client.ok(createWebhook, { target_url: 'https://a.example/q' }, { headers: { 'idempotency-key': key } })
+    expect(await send('"order-7"')).toEqual(await send('order-7'))
   })
 
   it('can be sent over REST in the header Idempotency-Key', async () => {
