@@ -43,6 +43,9 @@ const apiVersionSchema = z.strictObject({
 
 /** Keys of an integration config. The same objects validate, give the types and are published as JSON Schema. */
 const configKeys = {
+  $schema: rawText()
+    .optional()
+    .describe('Address of the JSON Schema, by which an editor checks and completes the file. It changes nothing else.'),
   label: plainText().optional().describe('Human-readable name.'),
   description: plainText().optional().describe('What it is for, in a sentence or two, for the catalog.'),
   tags: listOf(rawText()).optional().describe('Words to find and group it by in the catalog.'),

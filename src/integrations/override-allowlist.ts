@@ -21,6 +21,7 @@ const ALLOWED_EXPRESSIONS = ['rate_limit', 'error_expression'] as const
  * request goes or what it contains. An allowlist, so that a new setting is not allowed by default.
  */
 const ALLOWED_OVERRIDE_PATHS: readonly DotPath[] = [
+  ['$schema'],
   ['label'],
   ['logo'],
   ['icon'],

@@ -28,6 +28,8 @@ const CONFIG: JsonObject = {
   resources: { items: { list: { path: '/items' }, get: { path: '/items/{{id}}' } } },
 }
 
+const SCHEMA = 'http://localhost:8080/schemas/integration-config.json'
+
 describe('patchbay check', () => {
   test.each<[string, string, JsonObject | string, number, string]>([
     ['a config alone', 'one.json', CONFIG, 0, 'no findings, 1 resource with 2 methods'],
@@ -36,6 +38,7 @@ describe('patchbay check', () => {
     ['a name that no integration may have', 'named.json', { name: 'Bad Name', config: CONFIG }, 1, 'name must hold'],
     ['webhooks of any sender', 'open.json', { ...CONFIG, webhook: {} }, 0, 'warning: webhook.signature_verification'],
     ['a summary that counts warnings', 'open.json', { ...CONFIG, webhook: {} }, 0, 'valid, with 1 warning, 1 resource'],
+    ['an address of the JSON Schema', 'hint.json', { $schema: SCHEMA, ...CONFIG }, 0, 'no findings, 1 resource'],
     ['an unknown key', 'three.json', { base_urll: 'x' }, 1, 'base_urll is not a known setting, did you mean base_url?'],
     ['what is no JSON', 'four.json', '{"a": 1,\n x}', 1, 'line 2 column 2'],
     ['a list', 'five.json', '[]', 1, 'must hold a JSON object'],
@@ -96,6 +99,12 @@ describe('patchbay check', () => {
     expect(printed.text).toContain(`${override}: resources.items.list.pagination.format must be one of page,`)
   })
 
+  test('an override that names the JSON Schema', async () => {
+    const override = file('hint-override.json', { $schema: SCHEMA, label: 'Ours' })
+    expect(await runCommand(['check', file('base.json', CONFIG), '--override', override], {})).toBe(0)
+    expect(printed.text).toContain('no findings')
+  })
+
   test('an override that sets a misspelt variable, which is no error', async () => {
     const override = file('misspelt.json', { environment_variables: { CLIENT_ID: 'c1', CLIENT_SECRT: 's' } })
     expect(await runCommand(['check', 'hubspot', '--override', override], {})).toBe(0)
@@ -133,6 +142,13 @@ describe('patchbay install', async () => {
     const [only] = await listEnvironments(database.pool, team?.id ?? '', { limit: 1 })
     const installed = await findEnvironmentIntegration(database.pool, only?.id ?? '', second.installationId)
     expect(installed?.override).toEqual({ label: 'Ours' })
+  })
+
+  test('takes a definition and an override that name the JSON Schema', async () => {
+    const path = file('hinted.json', { name: 'hinted', config: { $schema: SCHEMA, ...CONFIG } })
+    const { said, integrationId } = await install(path, '--override', file('hinted-o.json', { $schema: SCHEMA }))
+    expect(said).not.toContain('warning')
+    expect((await findIntegration(database.pool, integrationId))?.config).toMatchObject({ $schema: SCHEMA })
   })
 
   test('warns of an override that replaces the stored one, not of one that is merged into it', async () => {

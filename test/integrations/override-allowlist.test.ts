@@ -7,7 +7,7 @@ describe('an override of another team', () => {
     ['nothing', {}, []],
     [
       'appearance and variables',
-      { label: 'x', tags: ['a'], description: '', environment_variables: { A: { b: 1 } } },
+      { $schema: 'x', label: 'x', tags: ['a'], description: '', environment_variables: { A: { b: 1 } } },
       [],
     ],
     ['scopes', { credentials: { oauth2: { label: 'x', config: { optional_scope: ['a'], scope: [] } } } }, []],
