@@ -169,7 +169,6 @@ const PLAIN_JSON_READERS: readonly string[] = [
   'src/expressions/sandbox/main.ts',
   // `$jsonParse`, in doubles as all expressions compute.
   'src/expressions/sandbox/texts.ts',
-  'src/formats/reference.ts',
   // Key sets of third parties, read by a library.
   'src/formats/signature/jwt-keys.ts',
   'src/formats/signature/public-key.ts',

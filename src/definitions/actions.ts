@@ -9,26 +9,36 @@ import type { ActionPlan, ContextSource, MethodPlan, StepPlan } from './plan.ts'
 /** Root names of expressions in steps; earlier results are variables. */
 const CALL_ROOTS = ['context', 'args', 'query', 'body', 'id'] as const
 
+const longExpression = z.strictObject({ expression: expressionText(CALL_ROOTS).describe('The JSONata.') })
+
 /** Both forms of an expression: the text, or `{expression}`. */
-const expression = z.union([expressionText(CALL_ROOTS), z.strictObject({ expression: expressionText(CALL_ROOTS) })])
+const expression = z.union([expressionText(CALL_ROOTS), longExpression])
 
 /** Context keys by name. An object with `expression` alone belongs to the other option of the union. */
 const contextKeys = templateMap().superRefine(refineWith(findLongExpression, 'expression.syntax'))
 
+const TYPE = 'What the step does.'
+
 const stepTypes = [
-  z.strictObject({ type: z.literal('request'), config: methodSchema.describe('A request; steps are not paged.') }),
   z.strictObject({
-    type: z.literal('transform'),
+    type: z.literal('request').describe(TYPE),
+    config: methodSchema.describe('A request; steps are not paged.'),
+  }),
+  z.strictObject({
+    type: z.literal('transform').describe(TYPE),
     config: expression.describe('JSONata over the call: context, args, query, body, id; and $previous, $steps.<name>.'),
   }),
   z.strictObject({
-    type: z.literal('update_context'),
+    type: z.literal('update_context').describe(TYPE),
     config: z
       .union([contextKeys, expression])
       .optional()
       .describe('Context keys: an object with placeholders, or JSONata that returns one. Default: the result before.'),
   }),
-  z.strictObject({ type: z.literal('form'), config: formSchema }),
+  z.strictObject({
+    type: z.literal('form').describe(TYPE),
+    config: formSchema.describe('A form that the customer fills in.'),
+  }),
 ] as const
 
 const stepKeys = {
@@ -53,7 +63,7 @@ const toolKeys = {
   args_schema: mapOf(nameText(), anyJson()).optional().describe('JSON Schema of the arguments (`{{args.<name>}}`).'),
 }
 
-const steps = z.strictObject({ ...toolKeys, steps: z.array(step).min(1).max(50) })
+const steps = z.strictObject({ ...toolKeys, steps: z.array(step).min(1).max(50).describe('Steps that run in order.') })
 
 const singleStep = z.discriminatedUnion('type', [
   stepTypes[0].extend(toolKeys),

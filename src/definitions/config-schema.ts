@@ -67,8 +67,8 @@ const configKeys = {
     .nullish()
     .describe('How the credential is put on requests. Default: nothing is sent.'),
   pagination: paginationSchema.nullish().describe('How `list` methods are paged. Default: one page.'),
-  rate_limit: rateLimitSchema.optional(),
-  retry: retrySchema.optional(),
+  rate_limit: rateLimitSchema.optional().describe('How an answer that rejects a request for its rate is recognised.'),
+  retry: retrySchema.optional().describe('How often a request that failed is sent again.'),
   timeout: timeoutSchema.optional(),
   budget: budgetSchema
     .optional()
@@ -112,10 +112,17 @@ let cachedJsonSchema: JsonObject | undefined
  * It describes shapes only: placeholder names, expressions and rules between fields need `checkConfig`.
  */
 export function integrationConfigSchema(): JsonObject {
-  if (cachedJsonSchema !== undefined) return cachedJsonSchema
-  const schema: unknown = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' })
-  const plain = JSON.parse(JSON.stringify(schema)) as Json
+  cachedJsonSchema ??= jsonSchemaOf(configSchema)
+  return cachedJsonSchema
+}
+
+/** JSON Schema of the keys that an override has beside those of a definition. */
+export function overrideKeysSchema(): JsonObject {
+  return jsonSchemaOf(z.strictObject(overrideOnlyKeys))
+}
+
+function jsonSchemaOf(schema: z.ZodType): JsonObject {
+  const plain = JSON.parse(JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))) as Json
   if (!isJsonObject(plain)) throw new Error('the schema of a config is an object')
-  cachedJsonSchema = plain
   return plain
 }

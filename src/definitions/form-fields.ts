@@ -69,7 +69,7 @@ const formField = formFieldObject
 
 /** The config of a `form` step: what the customer chooses once the account is connected. */
 export const formSchema = z.strictObject({
-  fields: fieldListOf(formField),
+  fields: fieldListOf(formField).describe('What the customer fills in.'),
   before_active: z
     .boolean()
     .default(false)

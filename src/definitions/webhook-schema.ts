@@ -74,66 +74,72 @@ const BODY_BYTES_MAX = 25 * 1024 * 1024
 const BODY_BYTES_DEFAULT = 1024 * 1024
 
 /** How inbound webhooks of the third party are handled. */
-export const webhookSchema = z.strictObject({
-  payload_transform: expressionText(REQUEST_ROOTS)
-    .optional()
-    .describe(
-      'JSONata over {body, headers, query, method, path}. A result {body, headers?, query?, method?, path?} that it writes out, or makes of its input as a whole ($), is the request as handshake, signature and mapping read it; any other result is its body. $body and raw_body stay the bytes that were sent.',
-    ),
-  handle_verification: expressionText(HANDSHAKE_ROOTS)
-    .optional()
-    .describe(
-      'JSONata that returns {type: verify (answered, no event) | payload | meta (stored, no event), verification_response?: {status_code, body, headers}, verification_request?: {url}, update_context?}. Nothing means payload. Beside the request it reads raw_body, context, credentials.<name>, connection.',
-    ),
-  signature_verification: signatureSchema.optional().describe('How requests are authenticated. Default: not at all.'),
-  body_stage: z
-    .enum(['raw', 'decoded'])
-    .default('raw')
-    .describe('What is signed of a compressed body: the bytes that were sent, or the bytes before compression.'),
-  max_body_bytes: z
-    .int()
-    .min(1)
-    .max(BODY_BYTES_MAX)
-    .default(BODY_BYTES_DEFAULT)
-    .describe(
-      'Largest body as it is sent; larger ones are answered 413. Decompressed it may have as much, or 8 MiB. More than 8 MiB are read only where the signature is over the bytes. Expressions that are not simple read at most 5 MiB of JSON: a larger request is stored, and fails when it is processed. Default: 1 MiB; at most 25 MiB.',
-    ),
-  form_json_field: nameText()
-    .optional()
-    .describe(
-      'Field of a form that holds the body as JSON, as `payload` of GitHub and Slack; a form without it is its fields.',
-    ),
-  events: expressionText(EVENT_ROOTS)
-    .optional()
-    .describe(
-      'JSONata that maps an accepted payload to one or many {event: created | updated | deleted | unmapped | meta, resource, id?, data?, account?, occurred_at?} or {type: sync_hint, resource, since?, account?}. unmapped is for what is no change of a record; meta goes only to webhooks that name record:meta.',
-    ),
-  context_lookup: z
-    .strictObject({
-      value: expressionText(EVENT_ROOTS).describe('JSONata over the payload.'),
-      field: nameText().describe("Key of the accounts' context that must equal the value."),
-    })
-    .optional()
-    .describe('How the receiving accounts of an environment-level address are found.'),
-  dedupe: z
-    .union([z.literal(false), dedupeSchema])
-    .optional()
-    .describe('How repeated requests are recognised; false where every request is news, also with the same content.'),
-  response: responseSchema.optional().describe('The answer to an accepted request.'),
-  rate_limit: rateLimitSchema.optional().describe('Most requests of one address; others are answered 429.'),
-  secret_context: listOf(nameText())
-    .max(16)
-    .optional()
-    .describe(
-      'Keys of `update_context` that are secrets: stored encrypted and read as {{connection.webhook.<name>}}, never in the context.',
-    ),
-  verification_hosts: listOf(rawText().regex(HOST_PATTERN, { error: 'must be a host such as sns.*.amazonaws.com' }))
-    .max(32)
-    .optional()
-    .describe('Hosts whose addresses a handshake may ask to be visited, over HTTPS; * stands for one label.'),
-  provider_time: providerTimeSchema.optional().describe('When the third party says that it happened.'),
-  subscription: subscriptionSchema.optional(),
-})
+export const webhookSchema = z
+  .strictObject({
+    payload_transform: expressionText(REQUEST_ROOTS)
+      .optional()
+      .describe(
+        'JSONata over {body, headers, query, method, path}. A result {body, headers?, query?, method?, path?} that it writes out, or makes of its input as a whole ($), is the request as handshake, signature and mapping read it; any other result is its body. $body and raw_body stay the bytes that were sent.',
+      ),
+    handle_verification: expressionText(HANDSHAKE_ROOTS)
+      .optional()
+      .describe(
+        'JSONata that returns {type: verify (answered, no event) | payload | meta (stored, no event), verification_response?: {status_code, body, headers}, verification_request?: {url}, update_context?}. Nothing means payload. Beside the request it reads raw_body, context, credentials.<name>, connection.',
+      ),
+    signature_verification: signatureSchema.optional().describe('How requests are authenticated. Default: not at all.'),
+    body_stage: z
+      .enum(['raw', 'decoded'])
+      .default('raw')
+      .describe('What is signed of a compressed body: the bytes that were sent, or the bytes before compression.'),
+    max_body_bytes: z
+      .int()
+      .min(1)
+      .max(BODY_BYTES_MAX)
+      .default(BODY_BYTES_DEFAULT)
+      .describe(
+        'Largest body as it is sent; larger ones are answered 413. Decompressed it may have as much, or 8 MiB. More than 8 MiB are read only where the signature is over the bytes. Expressions that are not simple read at most 5 MiB of JSON: a larger request is stored, and fails when it is processed. Default: 1 MiB; at most 25 MiB.',
+      ),
+    form_json_field: nameText()
+      .optional()
+      .describe(
+        'Field of a form that holds the body as JSON, as `payload` of GitHub and Slack; a form without it is its fields.',
+      ),
+    events: expressionText(EVENT_ROOTS)
+      .optional()
+      .describe(
+        'JSONata that maps an accepted payload to one or many {event: created | updated | deleted | unmapped | meta, resource, id?, data?, account?, occurred_at?} or {type: sync_hint, resource, since?, account?}. unmapped is for what is no change of a record; meta goes only to webhooks that name record:meta.',
+      ),
+    context_lookup: z
+      .strictObject({
+        value: expressionText(EVENT_ROOTS).describe('JSONata over the payload.'),
+        field: nameText().describe("Key of the accounts' context that must equal the value."),
+      })
+      .optional()
+      .describe('How the receiving accounts of an environment-level address are found.'),
+    dedupe: z
+      .union([z.literal(false), dedupeSchema])
+      .optional()
+      .describe('How repeated requests are recognised; false where every request is news, also with the same content.'),
+    response: responseSchema.optional().describe('The answer to an accepted request.'),
+    rate_limit: rateLimitSchema.optional().describe('Most requests of one address; others are answered 429.'),
+    secret_context: listOf(nameText())
+      .max(16)
+      .optional()
+      .describe(
+        'Keys of `update_context` that are secrets: stored encrypted and read as {{connection.webhook.<name>}}, never in the context.',
+      ),
+    verification_hosts: listOf(rawText().regex(HOST_PATTERN, { error: 'must be a host such as sns.*.amazonaws.com' }))
+      .max(32)
+      .optional()
+      .describe('Hosts whose addresses a handshake may ask to be visited, over HTTPS; * stands for one label.'),
+    provider_time: providerTimeSchema.optional().describe('When the third party says that it happened.'),
+    subscription: subscriptionSchema
+      .optional()
+      .describe(
+        'How webhooks are ordered from the third party for each account. Default: the address is entered there by hand.',
+      ),
+  })
+  .meta({ id: 'Webhook' })
 
 /** The webhook block of a definition. */
 export type WebhookDefinition = z.output<typeof webhookSchema>

@@ -18,7 +18,7 @@ const EVENTS_MAX = 100
 
 const secretSchema = z.union([
   z.enum(['hex32', 'base64_32']),
-  z.strictObject({ expression: expressionText(RESULT_ROOTS) }),
+  z.strictObject({ expression: expressionText(RESULT_ROOTS).describe('JSONata as for `id`.') }),
 ])
 
 /** How webhooks are ordered from the third party: the `webhook.subscription` block of a definition. */

@@ -11,6 +11,10 @@ export interface Format {
   readonly config: z.ZodType
 }
 
+/** What `format` and `config` are, in every union of formats. */
+export const FORMAT_DESCRIPTION = 'Name of the format.'
+export const CONFIG_DESCRIPTION = 'Settings of the format.'
+
 /** A format as a definition chooses it: `{"format": "bearer", "config": {…}}`. */
 export interface FormatChoice {
   readonly format: string
@@ -54,7 +58,12 @@ function choiceSchema(
   entry: Format,
 ): z.ZodObject<{ format: z.ZodLiteral<string>; config: z.ZodType<Json | undefined> }> {
   const config = entry.config as z.ZodType<Json | undefined>
-  return z.strictObject({ format: z.literal(entry.format), config }).describe(entry.summary)
+  return z
+    .strictObject({
+      format: z.literal(entry.format).describe(FORMAT_DESCRIPTION),
+      config: config.describe(CONFIG_DESCRIPTION),
+    })
+    .describe(entry.summary)
 }
 
 /** Truthiness of JSONata's boolean cast: empty texts, lists and objects, and no value, are false. */

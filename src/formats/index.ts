@@ -16,7 +16,7 @@ export {
 export { type AwsSigningKey, signAwsRequest } from './authorization/aws-signature.ts'
 export { authorizationSchema, compileAuthorization, sendsSecret } from './authorization/index.ts'
 export type { BodyFormat } from './body/body.ts'
-export { bodyFormat } from './body/index.ts'
+export { BODY_FORMATS, bodyFormat } from './body/index.ts'
 export { FIELD_RULES, findValueProblem } from './credential/check-field-value.ts'
 export { collectFields, type FieldsSource } from './credential/collect-fields.ts'
 export type {
@@ -88,10 +88,11 @@ export {
 } from './response/answer-outcome.ts'
 export { CharsetError, charsetOf, decodeAnyText } from './response/charset.ts'
 export { decodeLarge } from './response/decode-large.ts'
-export { responseFormat } from './response/index.ts'
+export { RESPONSE_FORMATS, responseFormat } from './response/index.ts'
 export { decodeUtf8, type ResponseFormat } from './response/response.ts'
 export {
   anyJson,
+  DEFINITION_LIMITS,
   expressionText,
   type FieldRole,
   fieldPath,

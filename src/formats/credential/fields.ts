@@ -37,8 +37,8 @@ export const FIELD_FORMATS = [
 ] as const
 
 const option = z.strictObject({
-  value: rawText(),
-  label: plainText().optional().describe('Default: the value.'),
+  value: rawText().describe('What is stored.'),
+  label: plainText().optional().describe('What the customer sees. Default: the value.'),
 })
 
 const scalar = z.union([rawText(), z.boolean(), z.number()])
@@ -51,7 +51,7 @@ export const fieldKeys = {
     .regex(FIELD_NAME, { error: 'must start with a letter and hold letters, digits, "_" and "-" only' })
     .superRefine(refineWith(findRootProblem, 'field.name_reserved'))
     .describe('Placeholders find the value under this name.'),
-  label: plainText().optional().describe('Default: the name.'),
+  label: plainText().optional().describe('What the customer sees. Default: the name.'),
   type: z
     .enum(FIELD_TYPES)
     .default('text')

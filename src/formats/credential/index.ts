@@ -8,7 +8,7 @@
  */
 import { z } from 'zod'
 import { isJsonObject, type Json, suggestOneOf } from '../../base/index.ts'
-import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
+import { CONFIG_DESCRIPTION, FORMAT_DESCRIPTION, type FormatChoice, formatUnion, getFormat } from '../format.ts'
 import { plainText, refineWith } from '../schema-types.ts'
 import { apiKey } from './api-key.ts'
 import type { AuthenticationMethod, CredentialChoice, CredentialFormat, CredentialPlan } from './credential.ts'
@@ -79,13 +79,17 @@ export function compileCredential({ format, config }: FormatChoice): CredentialP
 
 /** An entry of the map under the name of a format, which it may repeat as `format`. */
 function mapEntry(entry: CredentialFormat) {
-  return z.strictObject({ format: z.literal(entry.format).optional(), ...entryKeys(entry) }).describe(entry.summary)
+  return z
+    .strictObject({ format: z.literal(entry.format).optional().describe(FORMAT_DESCRIPTION), ...entryKeys(entry) })
+    .describe(entry.summary)
 }
 
 /** An entry under any other key. */
 function namedEntry() {
   const options = CREDENTIAL_FORMATS.map((entry) =>
-    z.strictObject({ format: z.literal(entry.format), ...entryKeys(entry) }).describe(entry.summary),
+    z
+      .strictObject({ format: z.literal(entry.format).describe(FORMAT_DESCRIPTION), ...entryKeys(entry) })
+      .describe(entry.summary),
   )
   const [first, ...rest] = options
   if (first === undefined) throw new Error('there is a credential format')
@@ -95,7 +99,10 @@ function namedEntry() {
 }
 
 function entryKeys({ config }: CredentialFormat) {
-  return { label: plainText().optional().describe('Shown where the customer picks one of several.'), config }
+  return {
+    label: plainText().optional().describe('Shown where the customer picks one of several.'),
+    config: config.describe(CONFIG_DESCRIPTION),
+  }
 }
 
 /** The message where an entry under a key that is no format has no `format`; the path ends with the key and `format`. */
