@@ -161,7 +161,7 @@ function createOwnedDirectory(dir: string, { uid, gid }: ChildIdentity): void {
     const isOurs = owner === (uid ?? process.getuid?.()) || owner === process.getuid?.()
     if (!isOurs || (mode & 0o077) !== 0)
       throw new Error(
-        `${dir} must belong to uid ${uid ?? process.getuid?.()} with mode 700: remove it, or set DATABASE_URL`,
+        `${dir} must belong to uid ${uid ?? process.getuid?.()} with mode 700: when the database in it is yours, chown -R ${uid ?? process.getuid?.()} ${dir} and chmod 700 ${dir}; otherwise set PATCHBAY_DATA_DIR or DATABASE_URL`,
       )
     if (uid !== undefined && gid !== undefined && (isNew || owner !== uid)) fchownSync(handle, uid, gid)
   } finally {
@@ -183,7 +183,7 @@ function openDirectory(dir: string): number {
   try {
     return openSync(dir, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   } catch (cause) {
-    throw new Error(`${dir} is not a directory of this server: remove it, or set DATABASE_URL`, { cause })
+    throw new Error(`${dir} is not a directory of this server: set PATCHBAY_DATA_DIR or DATABASE_URL`, { cause })
   }
 }
 

@@ -43,7 +43,7 @@ describe('a start that cannot succeed ends with one line that names the setting'
     [
       'a symbolic link in place of its PostgreSQL',
       { PATCHBAY_DATA_DIR: linked },
-      /PATCHBAY_DATA_DIR .*\/postgres is not a directory of this server: remove it/,
+      /PATCHBAY_DATA_DIR .*\/postgres is not a directory of this server: set PATCHBAY_DATA_DIR/,
     ],
     ['a port that is taken', { PATCHBAY_PORT: String(silentPort) }, new RegExp(`PATCHBAY_PORT ${silentPort} .*in use`)],
     ['an address of another machine', { PATCHBAY_HOST: '192.0.2.1' }, /PATCHBAY_HOST 192\.0\.2\.1/],
