@@ -27,7 +27,7 @@ export async function runCommand(args: readonly string[], environment: NodeJS.Pr
     exitCode = code
   })
   try {
-    await program.parseAsync(args, { from: 'user' })
+    await program.parseAsync(asHelpOption(args), { from: 'user' })
     return exitCode
   } catch (error) {
     // Its text is printed already; help and version arrive here too.
@@ -35,6 +35,12 @@ export async function runCommand(args: readonly string[], environment: NodeJS.Pr
     printError(await errorText(error))
     return error instanceof UsageError ? EXIT_USAGE : EXIT_FAILED
   }
+}
+
+/** `help token create` as `token create --help`: the parser's own help command takes one word. */
+function asHelpOption(args: readonly string[]): readonly string[] {
+  const [first, ...words] = args
+  return first === 'help' && words.length > 1 ? [...words, '--help'] : args
 }
 
 /** Expected errors in one line, those of several fields in more; anything else is a defect and printed with its stack. */

@@ -14,8 +14,11 @@ describe.each(COMMANDS)('`patchbay $name`', (command) => {
 
   it('prints its help with --help, -h and help, and does nothing else', async () => {
     const load = vi.spyOn(command, 'load')
-    const [first = '', ...rest] = words
-    const asked = [[...words, '--help'], [...words, '-h'], rest.length === 0 ? ['help', first] : [first, ...rest, '-h']]
+    const asked = [
+      [...words, '--help'],
+      [...words, '-h'],
+      ['help', ...words],
+    ]
     const answers = await Promise.all([run(asked[0] ?? [])])
     for (const args of asked.slice(1)) answers.push(await run(args))
     for (const { exitCode, out, err } of answers) {
