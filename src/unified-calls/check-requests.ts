@@ -1,15 +1,20 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
 import { isReadingMethod } from '../definitions/index.ts'
-import { listVariablePaths } from '../expressions/index.ts'
+import { listInputPaths, listVariablePaths } from '../expressions/index.ts'
 import type { CheckedMethod, FindingAt } from './check-findings.ts'
 import { fieldExpressions } from './field-leaves.ts'
+import type { UnifiedResource } from './model.ts'
 import { targetOf } from './steps.ts'
 
-/** Filters that change nothing, bodies that lack what the provider requires, and steps that write for each page of a list. */
-export function checkRequests({ method, merged, definition }: CheckedMethod): readonly FindingAt[] {
+/**
+ * Filters that change nothing, bodies that lack what the provider requires or read what no caller can write, and steps that write
+ * for each page of a list.
+ */
+export function checkRequests({ resource, method, merged, definition }: CheckedMethod): readonly FindingAt[] {
   const { config } = merged
   return [
     ...unusedFilters(config),
+    ...(isReadingMethod(method) ? [] : readOnlyReads(config, resource)),
     ...(method === 'create' ? missingKeys(config, definition) : []),
     ...(method === 'list' ? writingSteps(config, definition) : []),
   ]
@@ -40,6 +45,22 @@ function readsFilter(text: string, field: string): boolean {
   return listVariablePaths(text).some(
     ({ variable, step }) => variable === 'filters' && (step === undefined || step === field),
   )
+}
+
+/** Parts of the body that are made of a field that no call can write, so that they never have its value. */
+function readOnlyReads({ request }: JsonObject, { node }: UnifiedResource): readonly FindingAt[] {
+  const body = isJsonObject(request) ? request.body : undefined
+  return fieldExpressions(body, ['request', 'body']).flatMap(({ path, value }) => {
+    const names = (listInputPaths(value) ?? []).flatMap(([name = '']) => name)
+    return [...new Set(names)]
+      .filter((name) => node.properties.get(name)?.isReadOnly)
+      .map((name) => ({
+        at: path,
+        rule: 'request.read_only',
+        severity: 'warning' as const,
+        message: `reads ${name}, which a call cannot write: write it with fields that can be written`,
+      }))
+  })
 }
 
 /** Keys that the definition's schema of the body requires and the mapping of a create never sets. */

@@ -108,6 +108,12 @@ describe('patchbay unified check', () => {
       'resources.contacts.list.response.fields.title is mapped differently',
     ],
     [
+      'a body that reads what cannot be written',
+      mapping({ create: { method: 'create', request: { body: { full_name: 'name', team: "'a'" } } } }),
+      0,
+      'resources.contacts.create.request.body.full_name reads name, which a call cannot write',
+    ],
+    [
       'a filter without effect',
       mapping({ list: { method: 'list', filters: { title: { ops: ['eq'] } } } }),
       0,
