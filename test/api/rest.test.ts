@@ -201,6 +201,14 @@ describe('a request is rejected', () => {
   })
 
   it.each([
+    ['limit', 'page_size'],
+    ['per_page', 'page_size'],
+  ])('with what lists call %s here', async (given, meant) => {
+    const answer = await send('GET', `/widget?${given}=7`)
+    expect(JSON.stringify(answer.json)).toContain(`is not a known query parameter, did you mean ${meant}?`)
+  })
+
+  it.each([
     ['an unknown path', 'GET', '/nothing', 404, 'ROUTE_NOT_FOUND'],
     ['a trailing slash', 'GET', '/widget/', 404, 'ROUTE_NOT_FOUND'],
     ['a verb the path does not know', 'DELETE', '/widget', 405, 'METHOD_NOT_ALLOWED'],

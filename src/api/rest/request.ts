@@ -195,11 +195,25 @@ function unknownParameter(request: RestRequest, name: string): Finding {
   if (hasBody) return { field, description: 'cannot be a query parameter here; it belongs into the body', rule }
   const known = fieldsAt(operation.input, name.split('.'))?.at(-1)
   if (known === undefined)
-    return { field, description: `is not a known query parameter${suggest(name, parameterNames(request))}`, rule }
+    return { field, description: `is not a known query parameter${suggestParameter(name, request)}`, rule }
   if (isTextual(known)) return { field, description: 'is given by the path or the body of this operation', rule }
   const isNested = known.message !== undefined && isPlainMessage(known.message) && known.fieldKind === 'message'
   const instead = isNested ? `; name one of its fields, as in ${field}.${known.message.fields[0]?.name ?? '…'}` : ''
   return { field, description: `is an object, which a query cannot carry${instead}`, rule }
+}
+
+/** Names of other APIs for the parameters of lists, which are too different to be found by their spelling. */
+const PAGING_NAMES: ReadonlyMap<string, string> = new Map([
+  ['limit', 'page_size'],
+  ['per_page', 'page_size'],
+  ['cursor', 'page_token'],
+  ['next_cursor', 'page_token'],
+])
+
+function suggestParameter(name: string, request: RestRequest): string {
+  const names = parameterNames(request)
+  const meant = PAGING_NAMES.get(name)
+  return meant !== undefined && names.includes(meant) ? `, did you mean ${meant}?` : suggest(name, names)
 }
 
 /** The parameters that the query of a request can have: fields, and those a level below (`part.made_at`). */
