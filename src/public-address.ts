@@ -25,3 +25,11 @@ export class PublicAddress {
     return (publicUrl ?? `${tlsCert === undefined ? 'http' : 'https'}://${name}:${this.#port}`).replace(/\/+$/, '')
   }
 }
+
+/** A warning where links begin with the address that stands for all of a machine's, which no browser opens. @param url of the links */
+export function publicAddressWarnings({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>, url: string): string[] {
+  const isWildcard = host === '0.0.0.0' || host === '::'
+  return publicUrl === undefined && isWildcard
+    ? [`Links begin with ${url}, which no browser opens: set PATCHBAY_PUBLIC_URL to the address of this server.`]
+    : []
+}

@@ -7,6 +7,7 @@ import { createContainer } from '../container.ts'
 import { retireOrphanedDatabases } from '../database/index.ts'
 import { createObservability } from '../observability.ts'
 import { openStorage, type Storage } from '../open-storage.ts'
+import { publicAddressWarnings } from '../public-address.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { FirstStart } from '../tenancy/index.ts'
 import { readTlsKeys } from '../tls-keys.ts'
@@ -62,6 +63,7 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
       ? `Patchbay worker runs for ${config.region?.join(', ') ?? 'all regions'}`
       : `Patchbay ${command === 'serve' ? 'API ' : ''}listens on ${url}`,
     ...lines,
+    ...(url === undefined ? [] : publicAddressWarnings(config, url)),
     ...(metrics === undefined ? [] : [`Metrics are on ${metrics.url}/metrics`]),
     ...(created === undefined || url === undefined
       ? []
