@@ -15,7 +15,7 @@ const DEPTH_MAX = 64
 export const xml: BodyFormat = {
   format: 'xml',
   summary:
-    'XML (`application/xml`) of an object with one root element: `@name` attributes, `#text`, lists repeat an element.',
+    'XML (`application/xml`) of an object with one root element: `@name` attributes, `#text`, lists repeat an element. Elements are written in the order of the keys.',
   encode: (value) => {
     const [root, ...others] = isJsonObject(value) ? Object.entries(value) : []
     if (root === undefined || others.length > 0 || Array.isArray(root[1]))

@@ -20,7 +20,9 @@ export const TOKEN_ROOTS = [
 export const connectionKeys = {
   verification: requestSchema
     .optional()
-    .describe('A request that must succeed before the account counts as connected.'),
+    .describe(
+      'A request that must succeed before the account counts as connected: it needs a status 2xx, also after redirects, that `error_expression` takes for no error, and no web page. A 202, 429 or 5xx, or no answer, is tried again; anything else fails the account.',
+    ),
   identity: z
     .strictObject({
       request: requestSchema

@@ -85,7 +85,7 @@ const IS_TRANSIENT_PATHS = ['is_transient', 'error.is_transient'].map(parseDotPa
 
 /**
  * The verdict on a token response that is an error: whose matter it is. The first of these that says something decides: the
- * status, a mark in the body, the kind of body, the code, the text, and then the status again.
+ * status, a mark in the body, the code, a redirect, the kind of body, the text, and then the status again.
  */
 export function tokenVerdict(facts: TokenErrorFacts): TokenVerdict {
   const { status, body, code, clientOwner } = facts
