@@ -12,7 +12,9 @@ export function renderReference(): string {
   const rowsOf = (name: string) => keyRows(objectAt(types, name), '')
   const request = rowsOf('Request')
   const field = rowsOf('Field')
-  const credentials = renderSection('Credentials', CREDENTIALS, rowsOf('NamedCredential'))
+  // Their `config` has a table below each format.
+  const credentialRows = rowsOf('NamedCredential').filter(([path]) => !path.includes('.'))
+  const credentials = renderSection('Credentials', CREDENTIALS, credentialRows)
   const sections = [
     INTRO,
     renderSection('Definition', DEFINITION, keyRows(schema, '')),
