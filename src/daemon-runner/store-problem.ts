@@ -208,11 +208,14 @@ function findProblem(rows: readonly ProblemRow[], error: unknown): StoreProblem 
 
 /** Knex puts the statement before the message of the server. */
 const STATEMENT = /^(select|with|insert|delete|create|lock|drop|comment|rollback|begin) .* - /
+/** What Knex and its pool say of a server that does not answer, with advice about pools that is wrong then. */
+const NO_ANSWER = /Timeout acquiring a connection|Unable to acquire a connection|timeout expired/
 /** PostgreSQL repeats values in some messages. */
 const ANSWER_LENGTH_MAX = 500
 
 /** What the store said, on one line. Of a name with several addresses the error has no text but a code. */
 function answerOf({ message }: Error, code: string): string {
+  if (NO_ANSWER.test(message)) return 'no answer in time'
   const text = truncateText(message.replace(/\s+/g, ' ').trim().replace(STATEMENT, ''), ANSWER_LENGTH_MAX)
   if (text === '') return code
   return isSqlState(code) ? `${text} (${code})` : text

@@ -7,7 +7,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runCommand } from '../../src/cli/index.ts'
 import { openStore } from '../../src/daemon-runner/index.ts'
-import type { StoreProblem } from '../../src/daemon-runner/store-problem.ts'
+import { findPostgresProblem, type StoreProblem } from '../../src/daemon-runner/store-problem.ts'
 import { testDatabase } from '../support/database.ts'
 import { FaultyPostgres } from '../support/faulty-postgres.ts'
 
@@ -281,4 +281,12 @@ describe('a page that the store does not take', () => {
     postgres.fault = { sqlState }
     expect(await problemOf(writeOne(store, 'contacts'))).toMatchObject({ effect, reason })
   })
+})
+
+it('does not repeat the advice of the pool where the server does not answer', () => {
+  const text =
+    'Knex: Timeout acquiring a connection. The pool is probably full. Are you missing a .transacting(trx) call?'
+  expect(findPostgresProblem(new Error(text))?.message).toBe(
+    'the store is unavailable: no answer in time: check that it runs, and host and port of its address',
+  )
 })
