@@ -29,7 +29,7 @@ test('everything that is wrong is reported at once, with a hint where a slip is 
   )
   expect(findings.map(({ field, description }) => `${field} ${description}`)).toEqual([
     'config.headers["bad header"] must be a header name',
-    'config.authorization.format must be one of bearer, basic, header, query, oauth1, aws_sigv4, jwt, none, did you mean bearer?',
+    'config.authorization.format must be one of bearer, basic, digest, header, query, oauth1, aws_sigv4, jwt, none, did you mean bearer?',
     'config.rate_limit.is_rate_limited is not a JSONata expression: Unexpected end of expression at position 9',
     'config.resources.things.list.method must be one of GET, HEAD, OPTIONS, POST, PUT, PATCH, DELETE, QUERY, PROPFIND, PROPPATCH, MKCOL, MKCALENDAR, COPY, MOVE, LOCK, UNLOCK, REPORT, SEARCH, ACL',
     'config.resources.things.list.path opens {{ without closing it',

@@ -115,6 +115,8 @@ describe('everything that authorization adds to a request is masked', () => {
       },
       { config: { algorithm: 'RS256', key: '{{pem}}' }, credentials: { pem: PEM }, authorization: 'Bearer ***' },
     ],
+    // Sent for the challenge.
+    digest: [{ config: { username: 'u', password: '{{api_key}}' } }],
     none: [{}],
   }
   const plain: Readonly<Record<string, JsonObject>> = {

@@ -85,6 +85,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'formats/credential/token-response.ts#readStandardTokenResponse': 'picks fields of a parsed response',
   'formats/credential/token-response.ts#readTokenResponse': 'picks fields of a parsed response',
   'formats/credential/normalise-field.ts#readKeyFile': 'bounds the length; parseJson has a row',
+  'daemon-runner/store-problem.ts#findPostgresProblem': 'looks codes and words up in the error of the own store',
   'egress/connect-to.ts#parseConnectTo': 'reads a setting of the operator',
   'egress/request.ts#parseAllowedUrl': 'the URL parser of the platform and the address policy, which has rows',
   'api/services/values.convert.ts#parseEtag': 'one anchored expression over a short text',

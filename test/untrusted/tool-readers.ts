@@ -7,7 +7,7 @@ import {
   yieldToEventLoop,
 } from '../../src/base/index.ts'
 import { decodeToolCursor, encodeToolCursor } from '../../src/mcp-protocol/tool-cursor.ts'
-import { checkArguments } from '../../src/tool-servers/check-arguments.ts'
+import { checkArguments, readArguments } from '../../src/tool-servers/check-arguments.ts'
 import { simplifySchema } from '../../src/tool-servers/tool-schema.ts'
 import { KIB, MIB, never, numbered, type Reader, repeated, withError } from './reader.ts'
 
@@ -34,12 +34,16 @@ function objectOf(input: string): JsonObject {
 export const TOOL_READERS: readonly Reader[] = [
   {
     name: 'arguments of a tool',
-    covers: ['tool-servers/check-arguments.ts#checkArguments', 'base/json-schema.ts#checkJsonSchema'],
+    covers: [
+      'tool-servers/check-arguments.ts#checkArguments',
+      'tool-servers/check-arguments.ts#readArguments',
+      'base/json-schema.ts#checkJsonSchema',
+    ],
     lengthMax: MIB,
     read: async (input) => {
       const given = await parseJsonInSlices(input)
       await yieldToEventLoop()
-      return checkArguments(SCHEMA, isJsonObject(given) ? given : {})
+      return checkArguments(SCHEMA, readArguments(SCHEMA, isJsonObject(given) ? given : {}))
     },
     rejects: withError,
     seeds: ['{"a":1,"list":[{"b":"x"}]}', '{"a":-1,"list":[{"b":"z"},{}],"other":1}'],

@@ -74,7 +74,8 @@ export async function startHarness({ limits, clock, ...options }: HarnessOptions
     clock: clock ?? (limits?.rateRequestsMax || limits?.rateAddressMax ? manualClock(new Date()) : systemClock),
     logger: createRecorder(log),
     health,
-    limits: { rateRequestsMax: 0, rateAddressMax: 0, ...limits },
+    // What only ends a client that hangs: a busy machine takes longer to write what many clients send at once.
+    limits: { rateRequestsMax: 0, rateAddressMax: 0, headersMs: 60_000, ...limits },
     observe: (observation) => observations.push(observation),
     ...options,
   })
