@@ -25,6 +25,8 @@ export class Failure extends Error {
   /** What a definition tells the caller of a third party's error: a value, and headers of the answer by lower-case name. */
   readonly result: Json | undefined
   readonly headers: Readonly<Record<string, string>>
+  /** The same request fails the same way, although the reason is a transient one: the answer is too large, for example. */
+  readonly isPermanent: boolean
 
   constructor(reason: FailureReason, publicMessage: string, details: FailureDetails = {}) {
     super(`${reason}: ${publicMessage}`, details.cause === undefined ? undefined : { cause: details.cause })
@@ -39,6 +41,7 @@ export class Failure extends Error {
     this.raw = details.raw
     this.result = details.result
     this.headers = details.headers ?? {}
+    this.isPermanent = details.isPermanent ?? false
   }
 
   /** The gRPC status code of the reason. */
@@ -67,6 +70,7 @@ export interface FailureDetails {
   readonly raw?: Json | undefined
   readonly result?: Json | undefined
   readonly headers?: Readonly<Record<string, string>>
+  readonly isPermanent?: boolean
   /** Evidence for the log; never shown. */
   readonly cause?: unknown
 }
@@ -225,8 +229,8 @@ export type TransientReason = (typeof TRANSIENT_REASONS)[number]
 const TRANSIENT: ReadonlySet<FailureReason> = new Set(TRANSIENT_REASONS)
 
 /** Whether the same request may succeed later although nothing is changed. */
-export function isTransient({ reason }: Failure): boolean {
-  return TRANSIENT.has(reason)
+export function isTransient({ reason, isPermanent }: Failure): boolean {
+  return !isPermanent && TRANSIENT.has(reason)
 }
 
 /** Validation error: every invalid field of a request in one error. */

@@ -3,7 +3,7 @@ import type { DotPath, Json, JsonObject } from '../base/index.ts'
 import { compileJson, listPlaceholderPaths, validateExpression } from '../expressions/index.ts'
 import { anyJson, expressionText, mapOf, nameText, plainText, refineWith, templateMap } from '../formats/index.ts'
 import { compileFormFields, formSchema } from './form-fields.ts'
-import { identifierText, type MethodDefinition, methodSchema } from './method-schema.ts'
+import { identifierText, type MethodDefinition, stepRequestSchema } from './method-schema.ts'
 import type { ActionPlan, ContextSource, MethodPlan, StepPlan } from './plan.ts'
 
 /** Root names of expressions in steps; earlier results are variables. */
@@ -22,7 +22,7 @@ const TYPE = 'What the step does.'
 const stepTypes = [
   z.strictObject({
     type: z.literal('request').describe(TYPE),
-    config: methodSchema.describe('A request; steps are not paged.'),
+    config: stepRequestSchema.describe('A request; steps are not paged.'),
   }),
   z.strictObject({
     type: z.literal('transform').describe(TYPE),

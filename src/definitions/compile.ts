@@ -37,7 +37,7 @@ import { compileWebhook, type WebhookPlan } from './compile-webhook.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
 import { secretTexts } from './config-values.ts'
 import { isReadingMethod } from './method-kinds.ts'
-import { type BudgetDefinition, type MethodDefinition, retrySchema } from './method-schema.ts'
+import { type BudgetDefinition, type MethodDefinition, RESPONSE_BYTES_DEFAULT, retrySchema } from './method-schema.ts'
 import { listNamesInHeaders } from './placeholder-names.ts'
 import type {
   BudgetRule,
@@ -187,6 +187,9 @@ function compileMethod(
     errorExpression: errorExpression ?? undefined,
     retry: retryOf(method.retry === undefined ? config.retry : method.retry),
     timeoutMs: timeoutOf(method.timeout === undefined ? config.timeout : method.timeout),
+    responseBytesMax:
+      (method.max_response_bytes === undefined ? config.max_response_bytes : method.max_response_bytes) ??
+      RESPONSE_BYTES_DEFAULT,
     budgets:
       method.budget === undefined
         ? compileBudgets(config.budget, { resource, method: name })
@@ -244,6 +247,7 @@ function compileRequest(
     errorExpression: config.error_expression,
     retry: retryOf(config.retry),
     timeoutMs: timeoutOf(config.timeout),
+    responseBytesMax: config.max_response_bytes ?? RESPONSE_BYTES_DEFAULT,
     budgets: compileBudgets(config.budget, {}),
     concurrencyMax: config.concurrency,
     responsePath: undefined,

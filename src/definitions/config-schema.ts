@@ -24,6 +24,7 @@ import {
   identifierText,
   rateLimitSchema,
   resourceSchema,
+  responseBytesSchema,
   retrySchema,
   timeoutSchema,
 } from './method-schema.ts'
@@ -70,6 +71,7 @@ const configKeys = {
   rate_limit: rateLimitSchema.optional().describe('How an answer that rejects a request for its rate is recognised.'),
   retry: retrySchema.optional().describe('How often a request that failed is sent again.'),
   timeout: timeoutSchema.optional(),
+  max_response_bytes: responseBytesSchema.optional(),
   budget: budgetSchema
     .optional()
     .describe('Requests that may be made per stretch of time, counted by every process together.'),

@@ -45,6 +45,7 @@ export {
   READING_METHODS,
   sendsRecord,
 } from './method-kinds.ts'
+export { RESPONSE_BYTES_MAX } from './method-schema.ts'
 export { deepPartial } from './override-schema.ts'
 export type {
   ActionPlan,

@@ -67,6 +67,20 @@ export const timeoutSchema = z
   })
   .describe('Seconds the API has for one whole answer; then the request has failed. Default: 20.')
 
+const MIB = 1024 * 1024
+/** Largest answer that a definition may allow. */
+export const RESPONSE_BYTES_MAX = 64 * MIB
+export const RESPONSE_BYTES_DEFAULT = 16 * MIB
+
+/** How large one answer may be. */
+export const responseBytesSchema = z
+  .int()
+  .min(1)
+  .max(RESPONSE_BYTES_MAX)
+  .describe(
+    'Bytes of one answer, decompressed; a larger one is an error that is not tried again. Default: 16777216 (16 MiB), at most 67108864 (64 MiB). A streamed answer may have 5 GiB.',
+  )
+
 /** Proactive rate limits, shared by all calls to the upstream. */
 export const budgetSchema = z
   .array(
@@ -106,7 +120,7 @@ const responsePath = z
   )
 
 /** One method of a resource. */
-export const methodSchema = z
+const methodSchema = z
   .strictObject({
     ...requestKeys,
     response_path: responsePath.optional(),
@@ -116,6 +130,9 @@ export const methodSchema = z
     rate_limit: rateLimitSchema.nullish().describe("Instead of the integration's; `null` restores the default rules."),
     retry: retrySchema.nullish().describe("Instead of the integration's."),
     timeout: timeoutSchema.nullish().describe("Instead of the integration's; `null` restores the default."),
+    max_response_bytes: responseBytesSchema
+      .nullish()
+      .describe("Instead of the integration's; `null` restores the default of 16777216 (16 MiB). At most 67108864."),
     budget: budgetSchema.nullish().describe("Instead of the integration's; `null` counts none."),
     error_expression: expressionText(RESPONSE_ROOTS)
       .nullish()
@@ -135,6 +152,9 @@ export const methodSchema = z
   .meta({ id: 'Method' })
 
 export type MethodDefinition = z.output<typeof methodSchema>
+
+/** The request of a step of an action: what its answer may hold is fixed, because the results of all steps are kept. */
+export const stepRequestSchema = methodSchema.omit({ max_response_bytes: true })
 
 /** The methods of one resource by name. */
 export const resourceSchema = mapOf(identifierText('method'), methodSchema).describe(

@@ -93,6 +93,8 @@ export interface MethodPlan {
   readonly retry: RetryRules
   /** For one request, until its response is complete. */
   readonly timeoutMs: number
+  /** Largest answer, decompressed. */
+  readonly responseBytesMax: number
   /** Proactive rate limits: requests per window, counted by all processes together. */
   readonly budgets: readonly BudgetRule[]
   /** Most calls of one account in flight. */

@@ -6,11 +6,11 @@ export function isStaleConnection(error: unknown): boolean {
   return error instanceof ConnectionLostError && CONNECTION_LOST_CODES.has(errorCode(error.cause))
 }
 
-/** Maps errors of undici, sockets and zlib to a failure that names the host and the cause. */
+/** Maps errors of undici and sockets to a failure that names the host and the cause. */
 export function toUpstreamFailure(host: string, error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof ConnectionLostError) return toUpstreamFailure(host, error.cause)
-  const [reason, what] = error instanceof DecodingError ? decodingProblem(error) : connectionProblem(errorCode(error))
+  const [reason, what] = connectionProblem(errorCode(error))
   const subject = reason === 'INVALID_FIELD' ? 'the request to' : 'the call to'
   return new Failure(reason, `${subject} "${host}" failed: ${what}`, { metadata: { host }, cause: error })
 }
@@ -62,29 +62,7 @@ function isTlsError(code: string): boolean {
   return /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO/.test(code)
 }
 
-/** The body does not match its `content-encoding`, or is larger decoded than allowed. */
-export class DecodingError extends Error {
-  readonly kind: 'unknown' | 'corrupt' | 'too_large'
-
-  constructor(kind: DecodingError['kind'], cause?: unknown) {
-    super(`content decoding: ${kind}`, { cause })
-    this.name = 'DecodingError'
-    this.kind = kind
-  }
-}
-
 const CONNECTION_LOST_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
-
-function decodingProblem(error: DecodingError): readonly [FailureReason, string] {
-  switch (error.kind) {
-    case 'unknown':
-      return ['UPSTREAM_INVALID_RESPONSE', 'its answer uses a content encoding that is not supported']
-    case 'corrupt':
-      return ['UPSTREAM_INVALID_RESPONSE', 'its answer is not encoded as it says']
-    case 'too_large':
-      return ['UPSTREAM_INVALID_RESPONSE', 'its decoded answer is too large']
-  }
-}
 
 function connectionProblem(code: string): readonly [FailureReason, string] {
   const known = CONNECTION_PROBLEMS[code]

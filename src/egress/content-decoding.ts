@@ -11,8 +11,10 @@ import {
   zstdDecompress,
   zstdDecompressSync,
 } from 'node:zlib'
-import { DecodingError, toUpstreamFailure } from './connection-errors.ts'
+import { Failure } from '../base/index.ts'
 import type { HttpHeaders } from './headers.ts'
+import type { EgressRequest } from './request.ts'
+import { LARGE_RESPONSE_BYTES, responseTooLarge } from './response.ts'
 
 /** A decoded body with its headers. */
 export interface DecodedContent {
@@ -20,25 +22,80 @@ export interface DecodedContent {
   readonly body: Uint8Array
 }
 
+/** A body is not in its content coding, the coding is not known, or the body is larger decoded than allowed. */
+export class DecodingError extends Error {
+  readonly kind: 'unknown' | 'corrupt' | 'too_large'
+  /** What the header names. */
+  readonly coding: string
+
+  constructor(kind: DecodingError['kind'], coding: string, cause?: unknown) {
+    super(`content decoding: ${kind}`, { cause })
+    this.name = 'DecodingError'
+    this.kind = kind
+    this.coding = JSON.stringify(coding.slice(0, CODING_LENGTH_MAX))
+  }
+}
+
+/** Longest part of a coding's name that an error quotes. */
+const CODING_LENGTH_MAX = 40
+
 /**
- * Decodes the `content-encoding` of a whole body that was streamed.
+ * Decodes the `content-encoding` of the whole body of a response.
  *
  * @param host named in the failure
- * @param bytesMax size limit of the decoded body
- * @throws Failure UPSTREAM_INVALID_RESPONSE
+ * @param limits of the decoded body
+ * @throws Failure UPSTREAM_INVALID_RESPONSE, permanent when the coding is not known or the body is too large; what `reserveBytes`
+ * returns
  */
 export async function decodeContent(
   host: string,
   headers: HttpHeaders,
   body: Buffer,
-  bytesMax: number,
+  limits: Pick<EgressRequest, 'maxResponseBytes' | 'reserveBytes'>,
 ): Promise<DecodedContent> {
   const { 'content-encoding': encoding, 'content-length': _encoded, ...others } = headers
   if (encoding === undefined) return { headers, body }
   try {
-    return { headers: others, body: await decodeBody(encoding, body, bytesMax) }
+    return { headers: others, body: await decodeReserved(encoding, body, limits) }
   } catch (error) {
-    throw toUpstreamFailure(host, error)
+    throw error instanceof DecodingError ? decodingFailure(host, error, limits.maxResponseBytes) : error
+  }
+}
+
+/** A body that unfolds to a large one is decoded a second time, with memory reserved for it. */
+async function decodeReserved(
+  encoding: string,
+  body: Buffer,
+  { maxResponseBytes: bytesMax, reserveBytes }: Pick<EgressRequest, 'maxResponseBytes' | 'reserveBytes'>,
+): Promise<Buffer> {
+  if (reserveBytes === undefined || bytesMax <= LARGE_RESPONSE_BYTES) return await decodeBody(encoding, body, bytesMax)
+  try {
+    return await decodeBody(encoding, body, LARGE_RESPONSE_BYTES)
+  } catch (error) {
+    if (!(error instanceof DecodingError) || error.kind !== 'too_large') throw error
+  }
+  const failure = reserveBytes(bytesMax)
+  if (failure !== undefined) throw failure
+  return await decodeBody(encoding, body, bytesMax)
+}
+
+function decodingFailure(host: string, error: DecodingError, bytesMax: number): Failure {
+  const failed = `the call to "${host}" failed: its answer`
+  const details = { metadata: { host }, cause: error }
+  switch (error.kind) {
+    case 'unknown':
+      return new Failure(
+        'UPSTREAM_INVALID_RESPONSE',
+        `${failed} uses the content encoding ${error.coding}, which is not supported`,
+        {
+          ...details,
+          isPermanent: true,
+        },
+      )
+    case 'corrupt':
+      return new Failure('UPSTREAM_INVALID_RESPONSE', `${failed} is not encoded as it says (${error.coding})`, details)
+    case 'too_large':
+      return responseTooLarge(host, bytesMax, error)
   }
 }
 
@@ -61,15 +118,21 @@ const INLINE_BYTES_MAX = 256 * 1024
  */
 export async function decodeBody(encoding: string | undefined, body: Buffer, bytesMax: number): Promise<Buffer> {
   if (encoding === undefined || body.length === 0) return body
-  const layers = encoding
-    .toLowerCase()
-    .split(',')
-    .map((layer) => layer.trim())
-    .filter((layer) => !isIdentity(layer))
-  if (layers.length > LAYERS_MAX) throw new DecodingError('unknown')
+  const layers = codingsOf(encoding)
+  if (layers.length > LAYERS_MAX) throw new DecodingError('unknown', encoding)
   let decoded = body
   for (const layer of layers.reverse()) decoded = await decodeLayer(layer, decoded, bytesMax)
   return decoded
+}
+
+/** Whether a header names no coding: the body is as it is. @param encoding of the header */
+export function isIdentityCoding(encoding: string | undefined): boolean {
+  return encoding === undefined || codingsOf(encoding).length === 0
+}
+
+function codingsOf(encoding: string): string[] {
+  const names = encoding.toLowerCase().split(',')
+  return names.map((name) => name.trim()).filter((name) => !isIdentityName(name))
 }
 
 /** Names that are no coding: of a body that is as it is, and of how an upload was split (AWS), which storage hands on. */
@@ -79,25 +142,25 @@ const IDENTITY_NAMES: ReadonlySet<string> = new Set(['', 'identity', 'none', 'bi
 const CHARSET_NAME =
   /^(?:utf-?(?:8|16(?:le|be)?|32)|us-ascii|ascii|latin-?1|iso-?8859-\d{1,2}|windows-\d{3,4}|gb(?:k|2312|18030)|big5|shift[_-]jis|euc-(?:jp|kr))$/
 
-function isIdentity(name: string): boolean {
+function isIdentityName(name: string): boolean {
   return IDENTITY_NAMES.has(name) || CHARSET_NAME.test(name)
 }
 
 async function decodeLayer(layer: string, body: Buffer, bytesMax: number): Promise<Buffer> {
   const codec = contentCodec(layer, body)
-  if (!codec) throw new DecodingError('unknown')
+  if (!codec) throw new DecodingError('unknown', layer)
   try {
     return codec.inline(body, { maxOutputLength: Math.min(bytesMax, INLINE_BYTES_MAX) })
   } catch (error) {
-    if (endsEarly(error)) return await withoutTrailer(codec, body, bytesMax, error)
-    if (!isTooLarge(error)) throw new DecodingError('corrupt', error)
-    if (bytesMax <= INLINE_BYTES_MAX) throw new DecodingError('too_large', error)
+    if (endsEarly(error)) return await withoutTrailer(layer, codec, body, bytesMax, error)
+    if (!isTooLarge(error)) throw new DecodingError('corrupt', layer, error)
+    if (bytesMax <= INLINE_BYTES_MAX) throw new DecodingError('too_large', layer, error)
   }
   return new Promise((resolve, reject) => {
     codec.threaded(body, { maxOutputLength: bytesMax }, (error, decoded) => {
       if (error === null) resolve(decoded)
-      else if (endsEarly(error)) resolve(withoutTrailer(codec, body, bytesMax, error))
-      else reject(new DecodingError(isTooLarge(error) ? 'too_large' : 'corrupt', error))
+      else if (endsEarly(error)) resolve(withoutTrailer(layer, codec, body, bytesMax, error))
+      else reject(new DecodingError(isTooLarge(error) ? 'too_large' : 'corrupt', layer, error))
     })
   })
 }
@@ -111,16 +174,22 @@ function endsEarly(error: unknown): boolean {
  *
  * @throws DecodingError when the data itself is cut off
  */
-async function withoutTrailer(codec: ContentCodec, body: Buffer, bytesMax: number, cause: unknown): Promise<Buffer> {
+async function withoutTrailer(
+  layer: string,
+  codec: ContentCodec,
+  body: Buffer,
+  bytesMax: number,
+  cause: unknown,
+): Promise<Buffer> {
   const members: Buffer[] = []
   let decodedBytes = 0
   let rest = body
   do {
     const start = codec.dataOffset?.(rest)
-    if (start === undefined) throw new DecodingError('corrupt', cause)
-    const { buffer, engine } = await inflateData(rest.subarray(start), bytesMax)
+    if (start === undefined) throw new DecodingError('corrupt', layer, cause)
+    const { buffer, engine } = await inflateData(layer, rest.subarray(start), bytesMax)
     decodedBytes += buffer.length
-    if (decodedBytes > bytesMax || members.length >= MEMBERS_MAX) throw new DecodingError('too_large', cause)
+    if (decodedBytes > bytesMax || members.length >= MEMBERS_MAX) throw new DecodingError('too_large', layer, cause)
     members.push(buffer)
     rest = rest.subarray(start + engine.bytesWritten + GZIP_TRAILER_BYTES)
   } while (rest.length > 0)
@@ -131,10 +200,10 @@ async function withoutTrailer(codec: ContentCodec, body: Buffer, bytesMax: numbe
 const MEMBERS_MAX = 100
 const GZIP_TRAILER_BYTES = 8
 
-function inflateData(data: Buffer, bytesMax: number): Promise<InflatedData> {
+function inflateData(layer: string, data: Buffer, bytesMax: number): Promise<InflatedData> {
   return new Promise((resolve, reject) => {
     inflateRaw(data, { maxOutputLength: bytesMax, info: true } as OutputCap, (error, result) => {
-      if (error) reject(new DecodingError(isTooLarge(error) ? 'too_large' : 'corrupt', error))
+      if (error) reject(new DecodingError(isTooLarge(error) ? 'too_large' : 'corrupt', layer, error))
       else resolve(result as unknown as InflatedData)
     })
   })

@@ -7,11 +7,15 @@
 
 export { createEgressPolicy, findUrlViolation } from './address-policy.ts'
 export { parseConnectTo } from './connect-to.ts'
-export { classifyRequestFailure, DecodingError, type RequestErrorClass } from './connection-errors.ts'
-export { decodeBody, decodeContent } from './content-decoding.ts'
+export { classifyRequestFailure, type RequestErrorClass } from './connection-errors.ts'
+export { DecodingError, decodeBody, decodeContent, isIdentityCoding } from './content-decoding.ts'
 export { headerText, headerTexts } from './header-text.ts'
 export { createHttpClient, type HttpClient } from './http-client.ts'
 export type { EgressRequest } from './request.ts'
-export type { EgressResponse, EgressStreamResponse } from './response.ts'
+export {
+  type EgressResponse,
+  type EgressStreamResponse,
+  ResponseTooLargeError,
+} from './response.ts'
 export { answeredAt, isTransientStatus, parseRetryAfter, retryAfterSeconds } from './retry-hints.ts'
 export type { RequestTimings } from './timings.ts'

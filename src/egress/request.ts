@@ -23,6 +23,11 @@ export interface EgressRequest {
   readonly timeoutMs: number
   /** Limit of the body, both as sent and as decoded. */
   readonly maxResponseBytes: number
+  /**
+   * Reserves memory for a body that grows beyond `LARGE_RESPONSE_BYTES`, as sent or decoded: called with `maxResponseBytes` before
+   * more is kept. Returns why there is none, with which the request fails. Default: nothing is reserved.
+   */
+  readonly reserveBytes?: (bytes: number) => Failure | undefined
   /** Redirects that are followed, 0 to 3; default 0, which returns the redirect itself. */
   readonly redirects?: number
   /** Filled in while the request is under way, also of one that fails. */

@@ -55,6 +55,8 @@ export interface ResponseLimits {
   readonly idleMs?: number | undefined
   /** Size limit of the body as sent. */
   readonly bytesMax: number
+  /** See `EgressRequest`. */
+  readonly reserveBytes?: ((bytes: number) => Failure | undefined) | undefined
   /** To be filled in. */
   readonly timings?: RequestTimings | undefined
 }
@@ -133,7 +135,8 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     if (this.#outcome) return
     this.#movedAt = performance.now()
     this.#bytes += chunk.length
-    if (this.#bytes > this.#limits.bytesMax) this.abort(responseTooLarge(this.#limits))
+    const failure = this.#findSizeFailure(chunk)
+    if (failure !== undefined) this.abort(failure)
     else if (!this.#sink.chunk(chunk)) controller.pause()
   }
 
@@ -148,6 +151,13 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
     this.#settle(error)
     const lost = this.#controller !== undefined && !this.#answered && !(error instanceof Failure)
     this.#sink.fail(lost ? new ConnectionLostError(error) : error)
+  }
+
+  #findSizeFailure(chunk: Buffer): Failure | undefined {
+    const { host, bytesMax, reserveBytes } = this.#limits
+    if (this.#bytes > bytesMax) return responseTooLarge(host, bytesMax)
+    const becomesLarge = this.#bytes > LARGE_RESPONSE_BYTES && this.#bytes - chunk.length <= LARGE_RESPONSE_BYTES
+    return becomesLarge ? reserveBytes?.(bytesMax) : undefined
   }
 
   readonly #onSignal = () => this.abort(cancelled())
@@ -168,9 +178,27 @@ export class ResponseHandler implements Dispatcher.DispatchHandler {
   }
 }
 
-function responseTooLarge(limits: Pick<ResponseLimits, 'host' | 'bytesMax'>): Failure {
-  const message = `the answer of "${limits.host}" is larger than ${limits.bytesMax} bytes`
-  return new Failure('UPSTREAM_INVALID_RESPONSE', message, { metadata: { host: limits.host } })
+/** Up to this size a body needs no reservation: what works at once is bounded by slots. */
+export const LARGE_RESPONSE_BYTES = 16 * 1024 * 1024
+
+/** The body of a response is larger than its request allows. */
+export class ResponseTooLargeError extends Error {
+  readonly bytesMax: number
+
+  constructor(bytesMax: number, cause?: unknown) {
+    super(`larger than ${bytesMax} bytes`, { cause })
+    this.name = 'ResponseTooLargeError'
+    this.bytesMax = bytesMax
+  }
+}
+
+/** The failure of a response that is too large; another attempt would have the same. */
+export function responseTooLarge(host: string, bytesMax: number, cause?: unknown): Failure {
+  return new Failure('UPSTREAM_INVALID_RESPONSE', `the answer of "${host}" is larger than ${bytesMax} bytes`, {
+    metadata: { host },
+    isPermanent: true,
+    cause: new ResponseTooLargeError(bytesMax, cause),
+  })
 }
 
 /** The deadline of a call that still waited for a connection. */

@@ -45,7 +45,7 @@ export async function send(guarded: GuardedAgent, request: EgressRequest): Promi
   const headers = incomingHeaders(head.headers)
   const common = { status: head.status, cookies: incomingCookies(head.headers), url: url.href }
   if (headers['content-encoding'] === undefined) return { ...common, headers, body }
-  const content = await decodeContent(hostOf(url), headers, body, request.maxResponseBytes)
+  const content = await decodeContent(hostOf(url), headers, body, request)
   return { ...common, ...content }
 }
 
@@ -154,8 +154,10 @@ async function readWhole(
   deadlineAt: number,
 ): Promise<WholeResponse> {
   const options = toDispatchOptions(url, request)
-  const { signal, timeoutMs, maxResponseBytes: bytesMax, timings } = request
-  const limits = { host: hostOf(url), signal, startedAt: performance.now(), deadlineAt, timeoutMs, bytesMax, timings }
+  const { signal, timeoutMs, maxResponseBytes: bytesMax, reserveBytes, timings } = request
+  const host = hostOf(url)
+  const startedAt = performance.now()
+  const limits = { host, signal, startedAt, deadlineAt, timeoutMs, bytesMax, reserveBytes, timings }
   const release = await acquireConnection(guarded, url, request, deadlineAt)
   const read = new Promise<WholeResponse>((resolve, reject) => {
     const chunks: Buffer[] = []

@@ -1,6 +1,6 @@
 import { Failure, type Json, type JsonObject, parseFormFields, type TaskOwner } from '../base/index.ts'
 import type { WebhookPlan } from '../definitions/index.ts'
-import { DecodingError, decodeBody } from '../egress/index.ts'
+import { DecodingError, decodeBody, isIdentityCoding } from '../egress/index.ts'
 import {
   CharsetError,
   charsetOf,
@@ -82,7 +82,7 @@ export function parseHead(request: RawRequest, publicUrl: string): ParsedRequest
     headers,
     query: firstValues(query),
     raw: body,
-    decoded: isCompressed(headers) ? undefined : body,
+    decoded: isIdentityCoding(headers['content-encoding']) ? body : undefined,
     body: null,
     problem: undefined,
   }
@@ -147,11 +147,6 @@ export function tooLarge(head: ParsedRequest, bytesMax: number): ParsedRequest {
   return { ...head, decoded: undefined, problem: { status: 413, message } }
 }
 
-function isCompressed(headers: Readonly<Record<string, string>>): boolean {
-  const coding = headers['content-encoding']?.trim().toLowerCase() ?? ''
-  return coding !== '' && coding !== 'identity'
-}
-
 /** What a signature is computed over: of a transformed request the bytes are still those that were received. */
 export function signedRequestOf(request: ParsedRequest, { bodyStage }: WebhookPlan): WebhookRequest {
   const { method, url, headers, query, raw, decoded = new Uint8Array(), body: payload } = request
@@ -193,7 +188,7 @@ async function decode(
       case 'too_large':
         return 'too large'
       case 'unknown':
-        return { status: 415, message: 'the body has a content encoding that is not supported' }
+        return { status: 415, message: `the body has the content encoding ${error.coding}, which is not supported` }
       case 'corrupt':
         return { status: 400, message: 'the body is not encoded as its content-encoding says' }
     }

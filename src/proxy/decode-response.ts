@@ -47,14 +47,15 @@ export async function decodeResponse(
     if (status >= 400) return { status, headers, body: decodeUtf8(body) }
     const problem = error instanceof JsonTextError || error instanceof CharsetError ? error.message : 'does not parse'
     throw new Failure('UPSTREAM_INVALID_RESPONSE', `the upstream answered ${status} with a body that ${problem}`, {
+      isPermanent: isPermanentError(error),
       cause: error,
     })
   }
 }
 
 /** Whether a retry is pointless: the response itself cannot be decoded, rather than a part of it being lost. */
-export function isPermanentDecodeError({ cause }: Failure): boolean {
-  return cause instanceof CharsetError || (cause instanceof JsonTextError && cause.kind !== 'syntax')
+function isPermanentError(error: unknown): boolean {
+  return error instanceof CharsetError || (error instanceof JsonTextError && error.kind !== 'syntax')
 }
 
 /** White space is no value, unless the body is one text. */

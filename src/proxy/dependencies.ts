@@ -1,4 +1,4 @@
-import type { Clock, JsonObject, Sealer } from '../base/index.ts'
+import type { Clock, Failure, JsonObject, Sealer } from '../base/index.ts'
 import type { MethodPlan, Plan } from '../definitions/index.ts'
 import type { HttpClient } from '../egress/index.ts'
 import type { Evaluator } from '../expressions/index.ts'
@@ -45,6 +45,8 @@ export interface CallDependencies extends ProxyDependencies {
   readonly requestLine: RequestLine
   /** The environment, whose work takes turns with that of others. */
   readonly owner: string
+  /** See `AnswerMemory`. */
+  readonly reserveAnswerBytes: (bytes: number) => Failure | undefined
 }
 
 /**
@@ -52,7 +54,7 @@ export interface CallDependencies extends ProxyDependencies {
  * and its secrets are redacted.
  */
 export function dependenciesForCall(
-  deps: ProxyDependencies & Pick<CallDependencies, 'sealer'>,
+  deps: ProxyDependencies & Pick<CallDependencies, 'sealer' | 'reserveAnswerBytes'>,
   plan: Plan,
   account: AccountAccess,
 ): CallDependencies {

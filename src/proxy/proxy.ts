@@ -1,6 +1,7 @@
 import { createSealer, type JsonObject } from '../base/index.ts'
 import type { Plan } from '../definitions/index.ts'
 import { actionPages, callAction, runAction } from './actions.ts'
+import { AnswerMemory } from './answer-memory.ts'
 import { call } from './call.ts'
 import { logIdOf } from './classify-response.ts'
 import { type CallDependencies, dependenciesForCall, type ProxyDependencies } from './dependencies.ts'
@@ -18,7 +19,7 @@ import {
 } from './request.ts'
 import { stream } from './stream.ts'
 
-/** Calls third-party APIs as their definitions describe them. Has no state between calls. */
+/** Calls third-party APIs as their definitions describe them. Between calls it holds nothing but the memory for large answers. */
 export interface ApiProxy {
   /** One call; of a list, one page. See `call`. */
   call(plan: Plan, account: AccountAccess, request: ProxyRequest): Promise<CallOutcome>
@@ -39,18 +40,25 @@ export interface ApiProxy {
 
 /** Creates the proxy. */
 export function createProxy({ sealer = createSealer(), ...ports }: ProxyDependencies): ApiProxy {
-  const deps = { ...ports, sealer }
+  const memory = new AnswerMemory()
+  const open = (plan: Plan, account: AccountAccess) => {
+    const reservation = memory.forCall(account.environmentId ?? '')
+    const deps = { ...ports, sealer, reserveAnswerBytes: reservation.reserve }
+    return { own: dependenciesForCall(deps, plan, account), reservation }
+  }
   /** Redacts the failures of a call: they may quote a redirect, a body, a value of a template. */
   async function redacted<Result>(
     plan: Plan,
     account: AccountAccess,
     work: (own: CallDependencies) => Promise<Result>,
   ): Promise<Result> {
-    const own = dependenciesForCall(deps, plan, account)
+    const { own, reservation } = open(plan, account)
     try {
       return await work(own)
     } catch (error) {
       throw redactFailure(own, error)
+    } finally {
+      reservation.release()
     }
   }
 
@@ -63,13 +71,19 @@ export function createProxy({ sealer = createSealer(), ...ports }: ProxyDependen
         return { ...outcome, ...logIdOf(own) }
       }),
     async *pages(plan, account, request, state) {
-      const own = dependenciesForCall(deps, plan, account)
+      const { own, reservation } = open(plan, account)
+      const steps = isActionRequest(request)
+        ? actionPages(own, plan, account, request)
+        : pages(own, plan, account, request, state)
       try {
-        yield* isActionRequest(request)
-          ? actionPages(own, plan, account, request)
-          : pages(own, plan, account, request, state)
+        for await (const step of steps) {
+          yield step
+          reservation.release()
+        }
       } catch (error) {
         throw redactFailure(own, error)
+      } finally {
+        reservation.release()
       }
     },
     runAction: (plan, account, request) => redacted(plan, account, (own) => runAction(own, plan, account, request)),

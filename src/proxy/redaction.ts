@@ -127,7 +127,18 @@ export function redactFailure(
 ): unknown {
   if (!(error instanceof Failure)) return error
   const request = requestLine.masked(redaction)
-  const { reason, publicMessage, metadata, violations, resource, retryAfterSeconds, httpStatus, raw, cause } = error
+  const {
+    reason,
+    publicMessage,
+    metadata,
+    violations,
+    resource,
+    retryAfterSeconds,
+    httpStatus,
+    raw,
+    isPermanent,
+    cause,
+  } = error
   const redacted = new Failure(reason, redaction.redactText(publicMessage), {
     metadata: {
       ...redaction.redactMap(metadata),
@@ -139,6 +150,7 @@ export function redactFailure(
       description: redaction.redactText(violation.description),
     })),
     httpStatus,
+    isPermanent,
     raw: raw === undefined ? undefined : redaction.redactJson(raw),
     ...(resource === undefined ? {} : { resource }),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),

@@ -108,7 +108,7 @@ export function isActionRequest(request: ProxyRequest): request is NamedActionRe
 export interface CallLimits {
   /** For one request, whole. Default: the definition's `timeout`, of a stream `STREAM_TIMEOUT_MS`. */
   readonly timeoutMs?: number | undefined
-  /** Decoded bytes of one response. Default `RESPONSE_BYTES_MAX`; of a stream bytes as sent, `STREAM_BYTES_MAX`. */
+  /** Decoded bytes of one response. Default: the definition's `max_response_bytes`; of a stream bytes as sent, `STREAM_BYTES_MAX`. */
   readonly responseBytesMax?: number | undefined
   /** Requests in all when the definition allows to repeat them; 1 turns retries off. Default: what the definition says. */
   readonly attemptsMax?: number | undefined
@@ -125,8 +125,6 @@ interface PageSelection {
   /** Who may use the cursor, where it is fewer than all who may call the account, such as the clients of one tool. */
   readonly holder?: JsonObject | undefined
 }
-
-export const RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 
 /** For a stream as a whole; it also ends when nothing has moved for the definition's `timeout`. */
 export const STREAM_TIMEOUT_MS = 3_600_000

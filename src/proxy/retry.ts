@@ -1,7 +1,6 @@
-import { Failure, type FailureReason, hintedWaitMs } from '../base/index.ts'
+import { Failure, type FailureReason, hintedWaitMs, isTransient } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
 import type { CallContext } from './call-context.ts'
-import { isPermanentDecodeError } from './decode-response.ts'
 import type { ProxyDependencies } from './dependencies.ts'
 import type { AttemptResult, ClassifiedOutcome } from './outcome.ts'
 import type { CallLimits } from './request.ts'
@@ -62,7 +61,7 @@ async function catchRetryable<Outcome extends ClassifiedOutcome>(
   try {
     return { kind: 'answered', attempt: await attempt() }
   } catch (error) {
-    if (error instanceof Failure && RETRYABLE_REASONS.has(error.reason) && !isPermanentDecodeError(error))
+    if (error instanceof Failure && RETRYABLE_REASONS.has(error.reason) && isTransient(error))
       return { kind: 'failed', failure: error }
     throw error
   }

@@ -1,4 +1,6 @@
-import type { EgressResponse, RequestTimings } from '../egress/index.ts'
+import { Failure } from '../base/index.ts'
+import { type MethodPlan, RESPONSE_BYTES_MAX } from '../definitions/index.ts'
+import { type EgressResponse, type RequestTimings, ResponseTooLargeError } from '../egress/index.ts'
 import type { PageParams } from '../formats/index.ts'
 import { type AuthorizedRequest, authorizeRequest, buildRequest } from './build-request.ts'
 import { type CallContext, formatContext, templateScope } from './call-context.ts'
@@ -8,7 +10,7 @@ import { withCredentialRefresh } from './credential-refresh.ts'
 import { decodeResponse, hasContent } from './decode-response.ts'
 import type { CallDependencies, CallPermit } from './dependencies.ts'
 import type { AttemptResult, ClassifiedResponse, RateLimitedOutcome } from './outcome.ts'
-import { type ProxyRequest, RESPONSE_BYTES_MAX } from './request.ts'
+import type { ProxyRequest } from './request.ts'
 import { withRetries } from './retry.ts'
 
 /**
@@ -40,7 +42,7 @@ async function sendAttempt(
   if (permit.kind === 'limited') return { outcome: limitedByBudget(permit.retryAfterSeconds) }
   const entry = openLogEntry(deps, context, request, number)
   try {
-    const sent = sendHttp(deps, request, context.request, method.timeoutMs, entry?.timings)
+    const sent = sendHttp(deps, request, context.request, method, entry?.timings)
     const response = await sent.finally(() => permit.release())
     deps.requestLine.logId = entry?.answered(response)
     const result = await classifyResponse(
@@ -119,28 +121,51 @@ const REDIRECTS_MAX = 3
  * Sends through the guarded client. Redirects are followed for GET and HEAD only, without credentials across origins; for any
  * other method the redirect is the response, so that no write is repeated at another address.
  *
- * @param timeoutMs default of the call's own limit
+ * @param defaults of the call's own limits
  * @throws Failure EGRESS_BLOCKED, UPSTREAM_UNREACHABLE, UPSTREAM_INVALID_RESPONSE, DEADLINE_EXCEEDED, CANCELLED
  */
-function sendHttp(
-  { http, owner }: Pick<CallDependencies, 'http' | 'owner'>,
+async function sendHttp(
+  { http, owner, reserveAnswerBytes }: Pick<CallDependencies, 'http' | 'owner' | 'reserveAnswerBytes'>,
   { method, url, headers, body }: AuthorizedRequest,
   { limits, signal }: Pick<ProxyRequest, 'limits' | 'signal'>,
-  timeoutMs: number,
+  defaults: Pick<MethodPlan, 'timeoutMs' | 'responseBytesMax'>,
   timings: RequestTimings | undefined,
 ): Promise<EgressResponse> {
-  return http.send({
+  const sent = http.send({
     method,
     url,
     headers,
     owner,
     ...(body === undefined ? {} : { body }),
     ...(signal === undefined ? {} : { signal }),
-    timeoutMs: limits?.timeoutMs ?? timeoutMs,
+    timeoutMs: limits?.timeoutMs ?? defaults.timeoutMs,
     redirects: redirectsMaxFor(method),
-    maxResponseBytes: limits?.responseBytesMax ?? RESPONSE_BYTES_MAX,
+    maxResponseBytes: limits?.responseBytesMax ?? defaults.responseBytesMax,
+    reserveBytes: reserveAnswerBytes,
     ...(timings === undefined ? {} : { timings }),
   })
+  try {
+    return await sent
+  } catch (error) {
+    throw withSizeAdvice(error, limits?.responseBytesMax === undefined)
+  }
+}
+
+const MIB = 1024 * 1024
+
+/** Says of an answer that is too large what helps. @param isSetting the limit is the definition's */
+function withSizeAdvice(error: unknown, isSetting: boolean): unknown {
+  if (!(error instanceof Failure && error.cause instanceof ResponseTooLargeError)) return error
+  const { bytesMax } = error.cause
+  const canGrow = isSetting && bytesMax < RESPONSE_BYTES_MAX
+  const advice = [
+    'ask for less at once (smaller pages, fewer fields)',
+    ...(canGrow ? [`allow more with max_response_bytes (at most ${RESPONSE_BYTES_MAX})`] : []),
+    'or stream it by /custom or with response_format binary',
+  ]
+  const size = bytesMax % MIB === 0 ? ` (${bytesMax / MIB} MiB)` : ''
+  const { reason, publicMessage, metadata, isPermanent, cause } = error
+  return new Failure(reason, `${publicMessage}${size}: ${advice.join(', ')}`, { metadata, isPermanent, cause })
 }
 
 export function redirectsMaxFor(method: string): number {

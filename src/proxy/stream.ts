@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { canonicalJson, type Json } from '../base/index.ts'
 import type { MethodPlan, Plan } from '../definitions/index.ts'
-import { decodeContent, type EgressStreamResponse, type RequestTimings } from '../egress/index.ts'
+import { decodeContent, type EgressStreamResponse, isIdentityCoding, type RequestTimings } from '../egress/index.ts'
 import { isJsonType } from '../formats/index.ts'
 import type { AuthorizedRequest } from './build-request.ts'
 import { type CallContext, createCallContext } from './call-context.ts'
@@ -20,13 +20,7 @@ import type {
 } from './outcome.ts'
 import { readRateLimit } from './rate-limit-headers.ts'
 import { redactRateLimit } from './redaction.ts'
-import {
-  type AccountAccess,
-  RESPONSE_BYTES_MAX,
-  STREAM_BYTES_MAX,
-  STREAM_TIMEOUT_MS,
-  type StreamRequest,
-} from './request.ts'
+import { type AccountAccess, STREAM_BYTES_MAX, STREAM_TIMEOUT_MS, type StreamRequest } from './request.ts'
 import { withRetries } from './retry.ts'
 import { acquirePermit, limitedByBudget, prepareRequest, redirectsMaxFor, takeChallenge } from './send.ts'
 
@@ -174,7 +168,7 @@ async function classifyStreamedResponse(
   const { bytes, isWhole } = await readPrefix(body, CLASSIFIED_BYTES_MAX)
   if (!isWhole && !isError) return { outcome: await unread(deps, method, opened, bytes) }
   const content = isWhole
-    ? await decodeContent(new URL(url).host, headers, bytes, RESPONSE_BYTES_MAX)
+    ? await decodeContent(new URL(url).host, headers, bytes, { maxResponseBytes: method.responseBytesMax })
     : { headers, body: readablePrefix(opened, bytes) }
   const response = await decodeResponse(method, { status, url, ...content }, deps)
   const { outcome, retryAfterSeconds } = await classifyResponse(deps, method, response, url, hasContent(content))
@@ -288,5 +282,5 @@ async function readPrefix(
 
 /** The readable part of an error that is too long; empty when it is encoded, because only whole bodies can be decoded. */
 function readablePrefix({ headers }: EgressStreamResponse, bytes: Buffer): Buffer {
-  return headers['content-encoding'] === undefined ? bytes : Buffer.alloc(0)
+  return isIdentityCoding(headers['content-encoding']) ? bytes : Buffer.alloc(0)
 }

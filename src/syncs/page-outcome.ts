@@ -1,4 +1,11 @@
-import { Failure, type FailureReason, type JsonObject, type TransientReason, validHintMs } from '../base/index.ts'
+import {
+  Failure,
+  type FailureReason,
+  isTransient,
+  type JsonObject,
+  type TransientReason,
+  validHintMs,
+} from '../base/index.ts'
 import { isRetryableStatus, type RecordsPage, type UpstreamErrorOutcome } from '../proxy/index.ts'
 import type { RunError, RunOutcome } from '../runs/index.ts'
 
@@ -46,7 +53,7 @@ const EFFECTS: {
   RATE_LIMITED: 'wait',
   UPSTREAM_RATE_LIMITED: 'wait',
   BUDGET_EXHAUSTED: 'wait',
-  // This page was not read, another attempt may read it.
+  // This page was not read; another attempt may read it, unless the failure is permanent.
   UPSTREAM_UNREACHABLE: 'transient_listing_error',
   UPSTREAM_INVALID_RESPONSE: 'transient_listing_error',
   DEADLINE_EXCEEDED: 'transient_listing_error',
@@ -175,7 +182,7 @@ export function failureOutcome(failure: unknown): RateLimitWait | PageError {
         limitedBy: failure.reason === 'UPSTREAM_RATE_LIMITED' ? 'upstream' : 'service',
       }
     case 'transient_listing_error':
-      return { kind: 'listing_error', error, isTransient: true }
+      return { kind: 'listing_error', error, isTransient: isTransient(failure) }
     case 'listing_error':
       return { kind: 'listing_error', error, isTransient: false }
     case 'retry':

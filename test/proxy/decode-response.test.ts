@@ -7,6 +7,7 @@ import type { ScriptedAnswer } from '../support/upstream.ts'
 import { failureOf, on, startEngine } from './engine.ts'
 
 const engine = await startEngine()
+const MIB = 1024 * 1024
 
 /** One call of a method with these settings. */
 function get(method: JsonObject, answer: ScriptedAnswer, limits: CallLimits = { attemptsMax: 1 }) {
@@ -163,5 +164,56 @@ describe('an answer is read up to a limit', () => {
   ])('%s', async (_what, answer) => {
     const limits = { attemptsMax: 1, responseBytesMax: 1_000 }
     expect(await failureOf(get({}, answer, limits))).toContain('UPSTREAM_INVALID_RESPONSE')
+  })
+
+  const retry = { max_attempts: 6, base: 0 }
+  const file = (bytes: number): ScriptedAnswer => ({ bytes: Buffer.alloc(bytes, 'x') })
+
+  test.each<[string, JsonObject, ScriptedAnswer, string]>([
+    ['16 MiB unless the definition allows more', {}, file(16 * MIB + 1), 'larger than 16777216 bytes (16 MiB)'],
+    ['what the method allows', { max_response_bytes: 1_000 }, file(1_001), 'larger than 1000 bytes: '],
+    [
+      'also when it unfolds to more',
+      { max_response_bytes: 1_000 },
+      { bytes: gzipSync(Buffer.alloc(1_001)), headers: { 'content-encoding': 'gzip' } },
+      'larger than 1000 bytes: ',
+    ],
+  ])('%s, and is not asked for again', async (_what, method, answer, problem) => {
+    const failure = get({ retry, ...method }, answer, {})
+    const rejection = await failureOf(failure)
+    expect(rejection).toContain(problem)
+    expect(rejection).toContain('max_response_bytes')
+    await expect(failure).rejects.toMatchObject({ reason: 'UPSTREAM_INVALID_RESPONSE', isPermanent: true })
+  })
+
+  test.each<[string, ScriptedAnswer]>([
+    ['as sent', file(17 * MIB)],
+    ['as decoded', { bytes: gzipSync(Buffer.alloc(17 * MIB, 'x')), headers: { 'content-encoding': 'gzip' } }],
+  ])('more than 16 MiB where the method allows it, %s', async (_what, answer) => {
+    const method = { max_response_bytes: 64 * MIB, response_format: 'text' }
+    expect(await get(method, answer)).toMatchObject({ kind: 'ok', body: 'x'.repeat(17 * MIB) })
+  })
+
+  test('two of the largest at once of one environment; others have room, and what has ended leaves it', async () => {
+    const list = { path: '/things', response_format: 'text', max_response_bytes: 64 * MIB }
+    const config = { resources: { things: { list, get: list } } }
+    const answerWith = (bytes: number) =>
+      engine.upstream.script({ request: 'GET /things', answer: { bytes: Buffer.alloc(bytes, 'x') } })
+    const open = async (environmentId: string) => {
+      answerWith(17 * MIB)
+      const pages = engine.pages(config, on('things', 'get'), null, { environmentId })
+      await pages.next()
+      return pages
+    }
+    const held = [await open('a'), await open('a')]
+    answerWith(17 * MIB)
+    const third = engine.call(config, on('things', 'get'), { environmentId: 'a' })
+    await expect(third).rejects.toMatchObject({ reason: 'RATE_LIMITED', retryAfterSeconds: 5 })
+    answerWith(1)
+    expect(await engine.call(config, on('things', 'get'), { environmentId: 'a' })).toMatchObject({ kind: 'ok' })
+    held.push(await open('b'))
+    await held[0]?.next()
+    await open('a').then((pages) => pages.return())
+    for (const pages of held) await pages.return()
   })
 })

@@ -23,6 +23,12 @@ describe('a failure', () => {
     expect(start.kind === 'failed').toBe(isOver)
   })
 
+  it('that another attempt does not change ends its listing, whatever its reason', () => {
+    const failure = new Failure('UPSTREAM_INVALID_RESPONSE', 'the answer is too large', { isPermanent: true })
+    expect(failureOutcome(failure)).toMatchObject({ kind: 'listing_error', isTransient: false })
+    expect(startFailureOutcome(failure)).toMatchObject({ kind: 'failed' })
+  })
+
   it('of a lost lease is not reported', () => {
     expect(() => failureOutcome(new Failure('LEASE_LOST', ''))).toThrow('LEASE_LOST')
   })
