@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../base/index.ts'
-import { BODY_FORMATS, DEFINITION_LIMITS, type Field, RESPONSE_FORMATS } from '../formats/index.ts'
+import { BODY_FORMATS, DEFINITION_LIMITS, type Field } from '../formats/index.ts'
 import { integrationConfigSchema, overrideKeysSchema } from './config-schema.ts'
 
 /**
@@ -34,7 +34,7 @@ export function renderReference(): string {
     renderPagination(objectAt(types, 'Pagination')),
     ['## SignatureVerification', SIGNATURE, renderFormats(objectAt(types, 'SignatureVerification'))].join('\n\n'),
     renderNames('body_format', BODY_FORMATS),
-    renderNames('response_format', RESPONSE_FORMATS),
+    ['## ResponseFormat', RESPONSE, renderFormats(objectAt(types, 'ResponseFormat'))].join('\n\n'),
   ]
   return `${sections.join('\n\n')}\n`
 }
@@ -96,6 +96,9 @@ const SUBSCRIPTION =
 
 const SIGNATURE =
   '[Signatures](README.md#signatures) lists the tokens that `parts`, `compare_with` and `timestamp` are made of.'
+
+const RESPONSE =
+  '`response_format`: the name of a format, or `{"format": …, "config": …}` with the settings of one that has some.'
 
 const CREDENTIALS = `One \`{"format": …, "config": …}\`, or a map of \`{"label": …, "config": …}\` from which the customer chooses. A key of the
 map that is the name of a format says the format. Under any other key (lower-case letters, digits, underscores) \`format\` stands beside

@@ -87,9 +87,10 @@ export {
   isJsonType,
 } from './response/answer-outcome.ts'
 export { CharsetError, charsetOf, decodeAnyText } from './response/charset.ts'
+export { formatForType, isTsvType } from './response/csv.ts'
 export { decodeLarge } from './response/decode-large.ts'
-export { RESPONSE_FORMATS, responseFormat } from './response/index.ts'
-export { decodeUtf8, type ResponseFormat } from './response/response.ts'
+export { responseFormat } from './response/index.ts'
+export { BodyFormatError, decodeUtf8, type ResponseFormat } from './response/response.ts'
 export {
   anyJson,
   DEFINITION_LIMITS,

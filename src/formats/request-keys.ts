@@ -37,7 +37,9 @@ export const requestKeys = {
   body_format: bodyFormatSchema.optional().describe('How the body is written. Default: json.'),
   response_format: responseFormatSchema
     .optional()
-    .describe('How the answer is read. Default: by its content type, JSON above all.'),
+    .describe(
+      'How the answer is read: the name of a format, or `{format, config}`. Default: by its content type, JSON above all.',
+    ),
   allow_empty_body: z
     .boolean()
     .optional()

@@ -2,12 +2,15 @@ import { Failure, type Json, JsonTextError, parseJsonInSlices, type TaskOwner } 
 import type { MethodPlan } from '../definitions/index.ts'
 import type { EgressResponse } from '../egress/index.ts'
 import {
+  BodyFormatError,
   CharsetError,
   charsetOf,
   decodeAnyText,
   decodeLarge,
   decodeUtf8,
+  formatForType,
   isJsonType,
+  isTsvType,
   responseFormat,
 } from '../formats/index.ts'
 
@@ -45,7 +48,7 @@ export async function decodeResponse(
   } catch (error) {
     if (error instanceof Failure) throw error
     if (status >= 400) return { status, headers, body: decodeUtf8(body) }
-    const problem = error instanceof JsonTextError || error instanceof CharsetError ? error.message : 'does not parse'
+    const problem = isExplained(error) ? error.message : 'does not parse'
     throw new Failure('UPSTREAM_INVALID_RESPONSE', `the upstream answered ${status} with a body that ${problem}`, {
       isPermanent: isPermanentError(error),
       cause: error,
@@ -53,9 +56,15 @@ export async function decodeResponse(
   }
 }
 
+/** Whether the message says what is wrong, and quotes nothing of the body. */
+function isExplained(error: unknown): error is Error {
+  return error instanceof JsonTextError || error instanceof CharsetError || error instanceof BodyFormatError
+}
+
 /** Whether a retry is pointless: the response itself cannot be decoded, rather than a part of it being lost. */
 function isPermanentError(error: unknown): boolean {
-  return error instanceof CharsetError || (error instanceof JsonTextError && error.kind !== 'syntax')
+  if (error instanceof CharsetError || error instanceof BodyFormatError) return true
+  return error instanceof JsonTextError && error.kind !== 'syntax'
 }
 
 /** White space is no value, unless the body is one text. */
@@ -84,8 +93,10 @@ async function readBody(
     throw new Error('an HTML page')
   }
   const charset = charsetOf(contentType)
-  if (format !== undefined && !(status >= 400 && isJson)) return decodeLarge(format, body, charset, owner)
+  if (format !== undefined && !(status >= 400 && isJson))
+    return decodeLarge(formatForType(format, contentType), body, charset, owner)
   if (isJson) return decodeLarge(responseFormat('json'), body, charset, owner)
+  if (isTsvType(contentType)) return decodeLarge(responseFormat('tsv'), body, charset, owner)
   if (NDJSON_TYPE.test(contentType)) return decodeLarge(responseFormat('ndjson'), body, charset, owner)
   return await sniffBody(decodeAnyText(body, charset))
 }

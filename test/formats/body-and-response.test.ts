@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { BODY_FORMATS } from '../../src/formats/body/index.ts'
-import { bodyFormat, responseFormat } from '../../src/formats/index.ts'
+import { BodyFormatError, bodyFormat, responseFormat } from '../../src/formats/index.ts'
 import { RESPONSE_FORMATS } from '../../src/formats/response/index.ts'
 import { BODY_ROWS } from './rows/body.ts'
 import { RESPONSE_ROWS } from './rows/response.ts'
@@ -27,9 +27,10 @@ describe.each(RESPONSE_FORMATS.map((entry) => entry.format))('response_format %s
     expect(rows.length).toBeGreaterThan(0)
   })
 
-  test.each(rows)('$promise', ({ body, value }) => {
-    const decode = () => responseFormat(format).decode(typeof body === 'string' ? Buffer.from(body) : body)
-    if (value === undefined) expect(decode).toThrow()
+  test.each(rows)('$promise', ({ body, config, value, failure }) => {
+    const decode = () => responseFormat({ format, config }).decode(typeof body === 'string' ? Buffer.from(body) : body)
+    if (failure !== undefined) expect(decode).toThrow(new BodyFormatError(failure))
+    else if (value === undefined) expect(decode).toThrow()
     else expect(decode()).toEqual(value)
   })
 })

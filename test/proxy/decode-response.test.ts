@@ -148,11 +148,51 @@ describe('a method may say in which format its answers are', () => {
     binary: [{ bytes: Buffer.from([0, 255, 10]), headers: { 'content-type': 'image/png' } }, 'AP8K'],
     xml: [{ text: '<a><b>1</b></a>' }, { a: { b: '1' } }],
     csv: [{ text: 'a,b\n1,x' }, [{ a: '1', b: 'x' }]],
+    tsv: [{ text: 'a\tb\n1\tx' }, [{ a: '1', b: 'x' }]],
   }
 
   test.each(RESPONSE_FORMATS.map(({ format }) => format))('%s', async (response_format) => {
     const [answer, body] = named[response_format] ?? [{}, 'no row for this format']
     expect(await get({ response_format }, answer)).toMatchObject({ kind: 'ok', body })
+  })
+})
+
+describe('rows of values', () => {
+  const typed = (text: string, type = 'text/tab-separated-values; charset=utf-8'): ScriptedAnswer => ({
+    text,
+    headers: { 'content-type': type },
+  })
+  const csv = (config: JsonObject): JsonObject => ({ response_format: { format: 'csv', config } })
+  const many = (rows: number) => `id;note\n${'1;5" pipe\n'.repeat(rows)}`
+
+  test.each<[string, JsonObject, ScriptedAnswer, Json]>([
+    ['tabs by the content type', {}, typed('a,b\tc\n1\t2\n'), [{ 'a,b': '1', c: '2' }]],
+    ['tabs by the content type, of CSV', { response_format: 'csv' }, typed('a,b\n1,2\n'), [{ 'a,b': '1,2' }]],
+    [
+      'the delimiter of the definition over the content type',
+      csv({ delimiter: ',' }),
+      typed('a,b\n1,2\n'),
+      [{ a: '1', b: '2' }],
+    ],
+    ['settings beside those that are guessed', csv({ columns: ['a', 'b'] }), typed('1,2\t3\n'), [{ a: '1,2', b: '3' }]],
+    [
+      'settings, of a body that is read in another thread',
+      csv({ quote: 'none' }),
+      { text: many(2_000) },
+      Array.from({ length: 2_000 }, () => ({ id: '1', note: '5" pipe' })),
+    ],
+  ])('%s', async (_what, method, answer, body) => {
+    expect(await get(method, answer)).toMatchObject({ kind: 'ok', body })
+  })
+
+  test.each([1, 2_000])('an error names the row, and is not tried again: %i rows', async (rows) => {
+    const failure = get({ response_format: 'csv' }, { text: many(rows) }, { attemptsMax: 3 })
+    await expect(failure).rejects.toMatchObject({
+      reason: 'UPSTREAM_INVALID_RESPONSE',
+      isPermanent: true,
+      publicMessage:
+        'the upstream answered 200 with a body that has a quote within a value in row 1 (line 2); see quote and delimiter of response_format',
+    })
   })
 })
 

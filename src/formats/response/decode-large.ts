@@ -1,6 +1,7 @@
 import { type Json, JsonTextError, parseJsonInSlices, type TaskOwner, WorkerThreads } from '../../base/index.ts'
+import type { FormatChoice } from '../format.ts'
 import { CharsetError, decodeJsonText } from './charset.ts'
-import { decodeUtf8, type ResponseFormat } from './response.ts'
+import { BodyFormatError, decodeUtf8, type ResponseFormat } from './response.ts'
 
 /** Largest body that is decoded in this thread; XML and CSV take up to a millisecond per KiB. */
 const INLINE_BYTES_MAX = 16 * 1024
@@ -13,7 +14,7 @@ const HEAP_MEGABYTES_MAX = 512
 
 /** A task of a worker thread. */
 export interface DecodeTask {
-  readonly format: string
+  readonly format: FormatChoice
   readonly body: Uint8Array
   readonly charset: string | undefined
 }
@@ -21,7 +22,11 @@ export interface DecodeTask {
 /** The decoded body as JSON, or an error; errors lose their class between threads. */
 export type DecodeResult =
   | { readonly kind: 'decoded'; readonly json: Uint8Array }
-  | { readonly kind: 'failed'; readonly error: 'charset' | JsonTextError['kind'] | 'other'; readonly message: string }
+  | {
+      readonly kind: 'failed'
+      readonly error: 'charset' | 'format' | JsonTextError['kind'] | 'other'
+      readonly message: string
+    }
 
 /**
  * `ResponseFormat.decode` without blocking the event loop: JSON is parsed in slices, other formats in a worker thread with
@@ -29,7 +34,7 @@ export type DecodeResult =
  *
  * @param charset of the content type
  * @param owner whose tasks take turns with those of others
- * @throws CharsetError, JsonTextError, or another Error when the body is not in this format; Failure RATE_LIMITED, CANCELLED
+ * @throws CharsetError, JsonTextError, BodyFormatError, or another Error when the body is not in this format; Failure RATE_LIMITED, CANCELLED
  */
 export async function decodeLarge(
   format: ResponseFormat,
@@ -39,7 +44,8 @@ export async function decodeLarge(
 ): Promise<Json> {
   if (body.byteLength <= INLINE_BYTES_MAX || format.decodesInline === true) return format.decode(body, charset)
   if (format.format === 'json') return parseJsonInSlices(decodeJsonText(body, charset))
-  return parseJsonInSlices(decodeUtf8(await decodeInThread({ format: format.format, body, charset }, owner)))
+  const choice = { format: format.format, config: format.settings }
+  return parseJsonInSlices(decodeUtf8(await decodeInThread({ format: choice, body, charset }, owner)))
 }
 
 const threads = new WorkerThreads<DecodeTask, DecodeResult>(new URL('./decode-thread.ts', import.meta.url), {
@@ -56,5 +62,6 @@ async function decodeInThread(task: DecodeTask, owner: TaskOwner): Promise<Uint8
 
 function errorOf({ error, message }: DecodeResult & { readonly kind: 'failed' }): Error {
   if (error === 'charset') return new CharsetError(message)
+  if (error === 'format') return new BodyFormatError(message)
   return error === 'other' ? new Error(message) : new JsonTextError(error, message)
 }

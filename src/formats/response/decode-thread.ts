@@ -4,6 +4,7 @@ import { JsonTextError } from '../../base/index.ts'
 import { CharsetError } from './charset.ts'
 import type { DecodeResult, DecodeTask } from './decode-large.ts'
 import { responseFormat } from './index.ts'
+import { BodyFormatError } from './response.ts'
 
 parentPort?.on('message', (task: DecodeTask) => {
   const answer = decode(task)
@@ -21,5 +22,6 @@ function decode({ format, body, charset }: DecodeTask): DecodeResult {
 
 function kindOf(error: unknown): (DecodeResult & { readonly kind: 'failed' })['error'] {
   if (error instanceof JsonTextError) return error.kind
+  if (error instanceof BodyFormatError) return 'format'
   return error instanceof CharsetError ? 'charset' : 'other'
 }

@@ -4,17 +4,27 @@
  * @module
  */
 import { z } from 'zod'
-import { getFormat } from '../format.ts'
-import { csv } from './csv.ts'
+import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
+import { csv, tsv } from './csv.ts'
 import { binary, json, ndjson, type ResponseFormat, text } from './response.ts'
 import { xml } from './xml.ts'
 
-export const RESPONSE_FORMATS: readonly ResponseFormat[] = [json, ndjson, text, binary, xml, csv]
+export const RESPONSE_FORMATS: readonly ResponseFormat[] = [json, ndjson, text, binary, xml, csv, tsv]
 
-/** The name of a response format. */
-export const responseFormatSchema = z.enum(RESPONSE_FORMATS.map((entry) => entry.format))
+const NO_SETTINGS = z.strictObject({})
 
-/** The format of that name. */
-export function responseFormat(name: string): ResponseFormat {
-  return getFormat(RESPONSE_FORMATS, name)
+/** The name of a response format, or `{format, config}`. */
+export const responseFormatSchema = z.union([
+  z.enum(RESPONSE_FORMATS.map((entry) => entry.format)),
+  formatUnion(
+    'ResponseFormat',
+    RESPONSE_FORMATS.map((entry) => ({ ...entry, config: (entry.config ?? NO_SETTINGS).optional() })),
+  ),
+])
+
+/** The format of that name, with the settings of the choice. */
+export function responseFormat(choice: string | FormatChoice): ResponseFormat {
+  if (typeof choice === 'string') return getFormat(RESPONSE_FORMATS, choice)
+  const format = getFormat(RESPONSE_FORMATS, choice.format)
+  return choice.config === undefined ? format : (format.configure?.(choice.config) ?? format)
 }

@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { type Json, parseJson } from '../../base/index.ts'
 import { decodeJsonText, decodeText } from './charset.ts'
 
@@ -9,13 +10,30 @@ export interface ResponseFormat {
   readonly accept: string
   /** Decoding costs no more than a copy of the body: no thread is needed. */
   readonly decodesInline?: true
+  /** Schema of `config`. Absent: there is nothing to set. */
+  readonly config?: z.ZodType
+  /** The format with settings of that schema. */
+  readonly configure?: (settings: Json) => ResponseFormat
+  /** What was set. */
+  readonly settings?: Json
   /**
    * Decodes a body that is not empty.
    *
    * @param charset of the content type
-   * @throws CharsetError, JsonTextError, or another Error when it is not in this format
+   * @throws CharsetError, JsonTextError, BodyFormatError, or another Error when it is not in this format
    */
   readonly decode: (body: Uint8Array, charset?: string) => Json
+}
+
+/**
+ * A body breaks a rule or limit of its format, as that of another attempt would. The message begins with a verb and quotes nothing of
+ * the body.
+ */
+export class BodyFormatError extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause })
+    this.name = 'BodyFormatError'
+  }
 }
 
 /** Lossy UTF-8 decoding, for messages and for recognising a body. */

@@ -1,7 +1,7 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import { isJsonObject, type Json } from '../../base/index.ts'
 import { decodeText } from './charset.ts'
-import type { ResponseFormat } from './response.ts'
+import { BodyFormatError, type ResponseFormat } from './response.ts'
 
 /** Deepest nesting of elements. */
 const DEPTH_MAX = 64
@@ -40,7 +40,7 @@ const parser = new XMLParser({
   trimValues: false,
   entityDecoder: {
     addInputEntities: (entities) => {
-      if (Object.keys(entities).length > 0) throw new Error('declares entities of its own')
+      if (Object.keys(entities).length > 0) throw new BodyFormatError('declares entities of its own')
     },
     decode: decodeEntities,
     reset: () => undefined,
@@ -97,11 +97,11 @@ function decodeXml(body: Uint8Array, charset: string | undefined): string {
  * @throws when a limit is exceeded
  */
 function boundXml(text: string): void {
-  if (text.length > LENGTH_MAX) throw new Error(`is longer than ${LENGTH_MAX} characters`)
+  if (text.length > LENGTH_MAX) throw new BodyFormatError(`is longer than ${LENGTH_MAX} characters`)
   let tags = 0
   for (let at = text.indexOf('<'); at !== -1; at = text.indexOf('<', endOfMarkup(text, at))) {
     tags += 1
-    if (tags > TAGS_MAX) throw new Error(`has more than ${TAGS_MAX} tags`)
+    if (tags > TAGS_MAX) throw new BodyFormatError(`has more than ${TAGS_MAX} tags`)
   }
 }
 
@@ -111,7 +111,7 @@ function endOfMarkup(text: string, at: number): number {
   if (text.startsWith('<![CDATA[', at)) return endBefore(text, ']]>', at + 9)
   if (text[at + 1] === '!') return at + 1
   const end = tagEnd(text, at)
-  if (end - at > TAG_LENGTH_MAX) throw new Error(`has a tag of more than ${TAG_LENGTH_MAX} characters`)
+  if (end - at > TAG_LENGTH_MAX) throw new BodyFormatError(`has a tag of more than ${TAG_LENGTH_MAX} characters`)
   return end
 }
 

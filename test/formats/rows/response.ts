@@ -1,10 +1,14 @@
-import type { Json } from '../../../src/base/index.ts'
+import type { Json, JsonObject } from '../../../src/base/index.ts'
 
 /** One promise of a response format: these bytes are read like this; without a value they are rejected. */
 export interface ResponseRow {
   readonly promise: string
   readonly body: string | Uint8Array
+  /** `config` of the format. */
+  readonly config?: JsonObject
   readonly value?: Json
+  /** Message of the error, in whole. */
+  readonly failure?: string
 }
 
 export const RESPONSE_ROWS: Readonly<Record<string, readonly ResponseRow[]>> = {
@@ -85,7 +89,74 @@ export const RESPONSE_ROWS: Readonly<Record<string, readonly ResponseRow[]>> = {
     { promise: 'rejects external entities', body: '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>' },
     { promise: 'rejects parameter entities', body: '<!DOCTYPE a [<!ENTITY % x SYSTEM "http://x/">%x;]><a/>' },
   ],
+  tsv: [
+    { promise: 'reads values between tabs', body: 'a\tb\n1,5\t"x\ty"\n', value: [{ a: '1,5', b: 'x\ty' }] },
+    { promise: 'reads one column, whatever its name holds', body: 'a,b\n1,2\n', value: [{ 'a,b': '1,2' }] },
+    {
+      promise: 'reads quotes as characters where the definition says so',
+      config: { quote: 'none' },
+      body: 'size\tnote\n5"\t"open\n',
+      value: [{ size: '5"', note: '"open' }],
+    },
+  ],
   csv: [
+    {
+      promise: 'separates by the delimiter of the definition',
+      config: { delimiter: '|' },
+      body: 'a|b,c\n1|"2|3"\n',
+      value: [{ a: '1', 'b,c': '2|3' }],
+    },
+    {
+      promise: 'separates by several characters',
+      config: { delimiter: '||' },
+      body: 'a||b\n1||2',
+      value: [{ a: '1', b: '2' }],
+    },
+    {
+      promise: 'reads another quote, doubled within',
+      config: { quote: "'" },
+      body: "a,b\n'x,''y',5\"\n",
+      value: [{ a: "x,'y", b: '5"' }],
+    },
+    {
+      promise: 'skips lines before the header line, whatever is in them, and guesses the delimiter below',
+      config: { skip_lines: 3 },
+      body: '\ufeffReport, of "May, June\r\n\rcreated: today\na;b\n1,5;2\n',
+      value: [{ a: '1,5', b: '2' }],
+    },
+    { promise: 'skips more lines than there are', config: { skip_lines: 9 }, body: 'a\n1', value: [] },
+    {
+      promise: 'names columns where no line does',
+      config: { columns: ['id', 'name'], skip_lines: 1 },
+      body: 'x\n1,a\n2,b\n',
+      value: [
+        { id: '1', name: 'a' },
+        { id: '2', name: 'b' },
+      ],
+    },
+    {
+      promise: 'names the row with more values than columns, and nothing of it',
+      config: { columns: ['id'] },
+      body: '1\n2,secret\n',
+      failure: 'has 2 values in row 2, but names for 1 columns',
+    },
+    {
+      promise: 'names the row and line of a quote within a value',
+      config: { skip_lines: 1 },
+      body: 'x\na,b\n"1\n",2\n3,5" secret\n',
+      failure: 'has a quote within a value in row 2 (line 5); see quote and delimiter of response_format',
+    },
+    {
+      promise: 'names the line of text behind a quote',
+      config: { columns: ['a'] },
+      body: '"1"\n"2"secret',
+      failure: 'has text behind a closing quote in row 2 (line 2); see quote and delimiter of response_format',
+    },
+    {
+      promise: 'names the row of a quote that is not closed',
+      body: 'a\n1\n"2\n3\n4\n',
+      failure: 'opens a quote in row 2 that is not closed; see quote and delimiter of response_format',
+    },
     {
       promise: 'reads a header line and texts',
       body: 'id,name\r\n007,"Ada ""L"" <a>,\nB"\n8,\n',
