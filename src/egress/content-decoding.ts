@@ -152,14 +152,16 @@ async function decodeLayer(layer: string, body: Buffer, bytesMax: number): Promi
   try {
     return codec.inline(body, { maxOutputLength: Math.min(bytesMax, INLINE_BYTES_MAX) })
   } catch (error) {
-    if (endsEarly(error)) return await withoutTrailer(layer, codec, body, bytesMax, error)
+    if (endsEarly(error) || hasRest(codec, body, error))
+      return await withoutTrailer(layer, codec, body, bytesMax, error)
     if (!isTooLarge(error)) throw new DecodingError('corrupt', layer, error)
     if (bytesMax <= INLINE_BYTES_MAX) throw new DecodingError('too_large', layer, error)
   }
   return new Promise((resolve, reject) => {
     codec.threaded(body, { maxOutputLength: bytesMax }, (error, decoded) => {
       if (error === null) resolve(decoded)
-      else if (endsEarly(error)) resolve(withoutTrailer(layer, codec, body, bytesMax, error))
+      else if (endsEarly(error) || hasRest(codec, body, error))
+        resolve(withoutTrailer(layer, codec, body, bytesMax, error))
       else reject(new DecodingError(isTooLarge(error) ? 'too_large' : 'corrupt', layer, error))
     })
   })
@@ -169,8 +171,15 @@ function endsEarly(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'Z_BUF_ERROR'
 }
 
+/** Whether other bytes follow whole gzip members: zlib has checked the first of them, and finds no header behind the last. */
+function hasRest(codec: ContentCodec, body: Buffer, error: unknown): boolean {
+  const isHeader = error instanceof Error && error.message === 'incorrect header check'
+  return isHeader && codec === GZIP && gzipDataOffset(body) !== undefined
+}
+
 /**
- * Reads compressed data that is whole, but ends within the checksum behind it, as some servers send it and browsers accept it.
+ * Reads compressed data that is whole, but ends within the checksum behind it, or is followed by a line end or the like, as some
+ * servers send it and browsers accept it.
  *
  * @throws DecodingError when the data itself is cut off
  */
@@ -186,6 +195,7 @@ async function withoutTrailer(
   let rest = body
   do {
     const start = codec.dataOffset?.(rest)
+    if (start === undefined && members.length > 0 && !endsEarly(cause)) break
     if (start === undefined) throw new DecodingError('corrupt', layer, cause)
     const { buffer, engine } = await inflateData(layer, rest.subarray(start), bytesMax)
     decodedBytes += buffer.length

@@ -3,6 +3,12 @@ import { FORM_FIELDS_MAX, type Json, type JsonObject, parseFormFields } from '..
 import { charsetOf, decodeText } from './response/charset.ts'
 
 const UTF_8 = /^utf-?8$/i
+const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i
+
+/** Whether a content type is a URL-encoded form. */
+export function isFormType(contentType: string): boolean {
+  return FORM_TYPE.test(contentType)
+}
 
 /**
  * The fields of a URL-encoded form in their order, decoded by the charset of the content type, else by the one that the form names

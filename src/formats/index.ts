@@ -67,7 +67,7 @@ export {
   parseLooseBody,
   readStandardTokenResponse,
 } from './credential/token-response.ts'
-export { FORM_TOO_LARGE, formFields, readForm } from './form.ts'
+export { FORM_TOO_LARGE, formFields, isFormType, readForm } from './form.ts'
 export { type FormatChoice, isTruthy } from './format.ts'
 export { readMultipart } from './multipart.ts'
 export { assertAllowedLink } from './pagination/allowed-link.ts'
@@ -86,7 +86,7 @@ export {
   classOfText,
   isJsonType,
 } from './response/answer-outcome.ts'
-export { CharsetError, charsetOf, decodeAnyText } from './response/charset.ts'
+export { CharsetError, charsetOf, decodeAnyText, decodeLoosely } from './response/charset.ts'
 export { formatForType, isTsvType } from './response/csv.ts'
 export { decodeLarge } from './response/decode-large.ts'
 export { responseFormat } from './response/index.ts'

@@ -8,6 +8,7 @@ import {
   decodeLarge,
   FORM_TOO_LARGE,
   formFields,
+  isFormType,
   isJsonType,
   readForm,
   readMultipart,
@@ -63,7 +64,6 @@ export function decodedBytesMax({ bodyBytesMax }: Pick<WebhookPlan, 'bodyBytesMa
 
 const XML_TYPE = /^(?:application|text)\/(?:[\w.+-]+\+)?xml\b/i
 const NDJSON_TYPE = /^application\/(?:x-)?(?:ndjson|jsonlines|json-lines)\b/i
-const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i
 const MULTIPART_TYPE = /^multipart\/form-data\b/i
 const JSON_START = /^\s*[[{]/
 
@@ -198,7 +198,7 @@ async function decode(
 async function parseBody(bytes: Uint8Array, contentType: string, limits: BodyReadLimits): Promise<Json> {
   const charset = charsetOf(contentType)
   if (isJsonType(contentType)) return await decodeLarge(responseFormat('json'), bytes, charset, limits)
-  if (FORM_TYPE.test(contentType)) return await parseForm(bytes, contentType, limits)
+  if (isFormType(contentType)) return await parseForm(bytes, contentType, limits)
   if (MULTIPART_TYPE.test(contentType)) return await jsonFieldOr(await readMultipart(bytes, contentType), limits)
   if (XML_TYPE.test(contentType)) return await decodeLarge(responseFormat('xml'), bytes, charset, limits)
   if (NDJSON_TYPE.test(contentType)) return await decodeLarge(responseFormat('ndjson'), bytes, charset, limits)

@@ -7,7 +7,7 @@ import {
   charsetOf,
   decodeAnyText,
   decodeLarge,
-  decodeUtf8,
+  decodeLoosely,
   formatForType,
   isJsonType,
   isTsvType,
@@ -43,11 +43,12 @@ export async function decodeResponse(
   owner: TaskOwner,
 ): Promise<DecodedResponse> {
   if (body.byteLength === 0 || (ignoresBlanks(method) && !hasContent({ body }))) return { status, headers, body: null }
+  const contentType = headers['content-type'] ?? ''
   try {
-    return { status, headers, body: await readBody(method, status, headers['content-type'] ?? '', body, owner) }
+    return { status, headers, body: await readBody(method, status, contentType, body, owner) }
   } catch (error) {
     if (error instanceof Failure) throw error
-    if (status >= 400) return { status, headers, body: decodeUtf8(body) }
+    if (status >= 400) return { status, headers, body: decodeLoosely(body, charsetOf(contentType)) }
     const problem = isExplained(error) ? error.message : 'does not parse'
     throw new Failure('UPSTREAM_INVALID_RESPONSE', `the upstream answered ${status} with a body that ${problem}`, {
       isPermanent: isPermanentError(error),
@@ -89,7 +90,7 @@ async function readBody(
 ): Promise<Json> {
   const isJson = isJsonType(contentType)
   if (format !== undefined && format.format !== 'binary' && format.format !== 'text' && isHtml(body)) {
-    if (status >= 400) return decodeUtf8(body)
+    if (status >= 400) return decodeLoosely(body, charsetOf(contentType))
     throw new Error('an HTML page')
   }
   const charset = charsetOf(contentType)

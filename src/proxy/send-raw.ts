@@ -1,12 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { Failure, type Json, type TaskOwner } from '../base/index.ts'
 import type { MethodPlan } from '../definitions/index.ts'
-import type { HttpClient } from '../egress/index.ts'
+import type { EgressResponse, HttpClient } from '../egress/index.ts'
 import type { TemplateScope } from '../expressions/index.ts'
-import { charsetOf, decodeLarge, decodeUtf8, responseFormat } from '../formats/index.ts'
+import {
+  CharsetError,
+  charsetOf,
+  decodeAnyText,
+  decodeLarge,
+  decodeLoosely,
+  formFields,
+  isFormType,
+  readForm,
+} from '../formats/index.ts'
 import { buildRequest } from './build-request.ts'
-
-const TEXT = responseFormat('text')
 
 /** The response to `sendRaw`, of any status. */
 export interface RawResponse {
@@ -15,7 +22,7 @@ export interface RawResponse {
   readonly headers: Readonly<Record<string, string>>
   /** Cookies that it sets, by name; absent: none. */
   readonly cookies?: Readonly<Record<string, string>> | undefined
-  /** Decoded in the response format of the request; without one, or when it does not parse, the text. */
+  /** Decoded in the response format of the request; without one the fields of a form, else, or when it does not parse, the text. */
   readonly body: Json
 }
 
@@ -53,26 +60,41 @@ export async function sendRaw(
     maxResponseBytes: responseBytesMax,
     redirects: 0,
   })
-  const charset = charsetOf(response.headers['content-type'] ?? '')
-  return {
-    status: response.status,
-    headers: response.headers,
-    cookies: response.cookies,
-    body: await decodeRawBody(method, response.body, charset, { owner, signal }),
-  }
+  const { status, headers, cookies } = response
+  return { status, headers, cookies, body: await decodeRawBody(method, response, { owner, signal }) }
 }
 
+/**
+ * A token with a replaced character would be another token.
+ *
+ * @throws Failure UPSTREAM_INVALID_RESPONSE for a success whose bytes are not in its charset
+ */
 async function decodeRawBody(
   { responseFormat }: MethodPlan,
-  body: Uint8Array,
-  charset: string | undefined,
+  { status, headers, body }: EgressResponse,
   owner: TaskOwner,
 ): Promise<Json> {
   if (body.byteLength === 0) return ''
+  const contentType = headers['content-type'] ?? ''
+  const charset = charsetOf(contentType)
   try {
-    return await decodeLarge(responseFormat ?? TEXT, body, charset, owner)
+    if (responseFormat !== undefined) return await decodeLarge(responseFormat, body, charset, owner)
+    return readFormAnswer(body, contentType) ?? decodeAnyText(body, charset)
   } catch (error) {
     if (error instanceof Failure) throw error
-    return decodeUtf8(body)
+    if (!(error instanceof CharsetError) || status >= 400) return decodeLoosely(body, charset)
+    const message = `the upstream answered ${status} with a body that ${error.message}`
+    throw new Failure('UPSTREAM_INVALID_RESPONSE', message, { isPermanent: true, cause: error })
   }
+}
+
+/** Names and values without blanks; what begins like JSON or markup is no form, whatever its type says. */
+const FORM = /^[^\s<>=&[{"]+=[^\s<>]*$/
+
+/** The fields of a form, values in its charset; `undefined` for anything else. */
+function readFormAnswer(body: Uint8Array, contentType: string): Json | undefined {
+  if (!isFormType(contentType)) return undefined
+  const text = Buffer.from(body).toString('latin1').trim()
+  const fields = FORM.test(text) ? readForm(Buffer.from(text, 'latin1'), contentType) : undefined
+  return fields === undefined ? undefined : formFields(fields)
 }

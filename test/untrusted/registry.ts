@@ -24,6 +24,7 @@ export const READERS: readonly Reader[] = [
 
 /** Readers without a row of their own, and why none is needed. */
 export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
+  'formats/response/charset.ts#decodeLoosely': 'decodeAnyText, and the lossy decoder of the platform',
   'secrets/key-usage.ts#readKeyUsages': 'reads rows that this service wrote',
   'secrets/key-usage.ts#checkProcesses': 'reads rows that this service wrote',
   'secrets/sql/data-key.ts#readOthersUnderLock': 'reads rows that this service wrote',

@@ -9,7 +9,7 @@ export class CharsetError extends Error {
   }
 }
 
-const CHARSET_PARAMETER = /;\s*charset\s*=\s*"?([^\s";]+)/i
+const CHARSET_PARAMETER = /;\s*charset\s*=\s*["']?([^\s"',;]+)/i
 
 /** The charset that a content type names (RFC 9110 §8.3.1). */
 export function charsetOf(contentType: string): string | undefined {
@@ -22,12 +22,11 @@ const decoders = new Map<string, TextDecoder>([[UTF_8, new TextDecoder(UTF_8, { 
 /**
  * Decodes a body as text. A byte order mark overrides the charset, as in browsers, and is not part of the text.
  *
- * @param charset a label of the WHATWG Encoding Standard; absent: UTF-8
- * @throws CharsetError for an unknown charset, and for invalid bytes: a replacement character would be a wrong value
+ * @param charset a label of the WHATWG Encoding Standard; absent, or unknown of what is valid UTF-8: UTF-8
+ * @throws CharsetError for other bytes in an unknown charset, and for invalid bytes: a replacement character would be a wrong value
  */
 export function decodeText(body: Uint8Array, charset: string | undefined): string {
-  const label = byteOrderMark(body) ?? charset ?? UTF_8
-  const decoder = decoderOf(label)
+  const decoder = decoderFor(body, byteOrderMark(body) ?? charset ?? UTF_8)
   try {
     return decoder.decode(body)
   } catch (cause) {
@@ -41,9 +40,19 @@ export function decodeText(body: Uint8Array, charset: string | undefined): strin
  * @throws CharsetError as `decodeText`
  */
 export function decodeJsonText(body: Uint8Array, charset: string | undefined): string {
-  // In UTF-16 and UTF-32 one of the first bytes is zero, which UTF-8 allows and JSON does not.
-  const isLabelled = charset === undefined || body.subarray(0, 4).includes(0) || !isUtf8(body)
-  return decodeText(body, isLabelled ? charset : UTF_8)
+  if (hasZero(body)) return decodeText(body, utf16Of(body) ?? charset)
+  return decodeText(body, charset === undefined || !isUtf8(body) ? charset : UTF_8)
+}
+
+/** In UTF-16 and UTF-32 one of the first bytes of most texts is zero, which UTF-8 allows and JSON does not. */
+function hasZero(body: Uint8Array): boolean {
+  return body.subarray(0, 4).includes(0)
+}
+
+/** The byte order of JSON in UTF-16, whose first character is ASCII (RFC 4627 §3). */
+function utf16Of([first, second, third, fourth]: Uint8Array): string | undefined {
+  if (first === 0 && second !== 0) return 'utf-16be'
+  return first !== 0 && second === 0 && (third !== 0 || fourth !== 0) ? 'utf-16le' : undefined
 }
 
 /** Decodes a body of any type: what begins like JSON is read as that. @throws CharsetError as `decodeText` */
@@ -52,7 +61,18 @@ export function decodeAnyText(body: Uint8Array, charset: string | undefined): st
   return JSON_START.test(start) ? decodeJsonText(body, charset) : decodeText(body, charset)
 }
 
-const JSON_START = /^(?:\xef\xbb\xbf)?\s*[[{]/
+/** Decodes a body for messages: in its charset, else as UTF-8 with replacement characters. */
+export function decodeLoosely(body: Uint8Array, charset: string | undefined): string {
+  try {
+    return decodeAnyText(body, charset)
+  } catch {
+    return lossyDecoder.decode(body)
+  }
+}
+
+const lossyDecoder = new TextDecoder()
+
+const JSON_START = /^(?:\xef\xbb\xbf)?[\s\0]*[[{]/
 const START_BYTES = 256
 
 /** The charset of a byte order mark. */
@@ -60,6 +80,15 @@ function byteOrderMark(body: Uint8Array): string | undefined {
   if (body[0] === 0xff && body[1] === 0xfe) return 'utf-16le'
   if (body[0] === 0xfe && body[1] === 0xff) return 'utf-16be'
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? UTF_8 : undefined
+}
+
+function decoderFor(body: Uint8Array, label: string): TextDecoder {
+  try {
+    return decoderOf(label)
+  } catch (error) {
+    if (hasZero(body) || !isUtf8(body)) throw error
+    return decoderOf(UTF_8)
+  }
 }
 
 /** One decoder per encoding: labels come from third parties, and many labels share an encoding. */

@@ -83,7 +83,15 @@ export const RESPONSE_ROWS: Readonly<Record<string, readonly ResponseRow[]>> = {
     { promise: 'rejects several roots', body: '<a/><a/>' },
     { promise: 'rejects several roots of other names', body: '<a/><b/>' },
     { promise: 'rejects text alone', body: 'service unavailable' },
-    { promise: 'rejects an unknown encoding', body: '<?xml version="1.0" encoding="x-none"?><a/>' },
+    {
+      promise: 'reads UTF-8 that names an unknown encoding',
+      body: '<?xml version="1.0" encoding="x-none"?><a>ä</a>',
+      value: { a: 'ä' },
+    },
+    {
+      promise: 'rejects an unknown encoding of other bytes',
+      body: Buffer.from('<?xml version="1.0" encoding="x-none"?><a>\xe4</a>', 'latin1'),
+    },
     { promise: 'rejects a name that reaches prototypes', body: '<a><__proto__>1</__proto__></a>' },
     { promise: 'rejects entities of its own', body: '<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>' },
     { promise: 'rejects external entities', body: '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>' },
@@ -125,6 +133,17 @@ export const RESPONSE_ROWS: Readonly<Record<string, readonly ResponseRow[]>> = {
       value: [{ a: '1,5', b: '2' }],
     },
     { promise: 'skips more lines than there are', config: { skip_lines: 9 }, body: 'a\n1', value: [] },
+    {
+      promise: 'reads a byte order mark before quoted names',
+      body: '\ufeff"col1","col2"\r\n1,2\r\n',
+      value: [{ col1: '1', col2: '2' }],
+    },
+    {
+      promise: 'skips the line with which spreadsheets name the delimiter',
+      config: { skip_lines: 1 },
+      body: 'sep=;\r\na;b\r\n1,5;2\r\n',
+      value: [{ a: '1,5', b: '2' }],
+    },
     {
       promise: 'names columns where no line does',
       config: { columns: ['id', 'name'], skip_lines: 1 },
