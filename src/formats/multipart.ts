@@ -1,5 +1,5 @@
 import { Busboy, type BusboyFileStream } from '@fastify/busboy'
-import { FORM_FIELDS_MAX, isJsonObject, type Json, type JsonObject, parseJson } from '../base/index.ts'
+import { FORM_FIELDS_MAX, isJsonObject, type Json, type JsonObject, parseJson, yieldToEventLoop } from '../base/index.ts'
 import { formFields } from './form.ts'
 import { decodeText } from './response/charset.ts'
 
@@ -49,6 +49,17 @@ function readObject(text = ''): JsonObject {
   }
 }
 
+/** A turn of the event loop reads so many bytes. */
+const SLICE_BYTES = 64 * 1024
+
+async function writeInSlices(parser: InstanceType<typeof Busboy>, body: Uint8Array): Promise<void> {
+  for (let at = 0; at < body.byteLength; at += SLICE_BYTES) {
+    parser.write(Buffer.from(body.subarray(at, at + SLICE_BYTES)))
+    await yieldToEventLoop()
+  }
+  parser.end()
+}
+
 function splitParts(body: Uint8Array, contentType: string): Promise<readonly MultipartPart[]> {
   return new Promise((resolve, reject) => {
     const parts: MultipartPart[] = []
@@ -72,7 +83,7 @@ function splitParts(body: Uint8Array, contentType: string): Promise<readonly Mul
       parser.on('partsLimit', () => reject(new Error(`has more than ${FORM_FIELDS_MAX} parts`)))
       parser.on('error', fail)
       parser.on('finish', () => resolve(parts))
-      parser.end(Buffer.from(body))
+      void writeInSlices(parser, body).catch(fail)
     } catch (error) {
       fail(error)
     }

@@ -161,6 +161,7 @@ describe.each(inTurn(clients))('checking a definition over $wire', (client) => {
       valid: true,
       warnings: [
         { path: 'webhook.signature_verification', rule: 'webhook.unsigned' },
+        { path: 'webhook.dedupe', rule: 'webhook.dedupe' },
         { path: 'credentials.api_key', rule: 'account.unverified' },
       ],
     })

@@ -303,10 +303,10 @@ const FOREIGN_IDS = [
   'UnifiedServiceCallRequest.id',
 ]
 
-/** Names of request fields that hold a uuid: identifiers of resources. */
+/** Names of request fields that hold a uuid: identifiers of resources. A `request_id` is any text. */
 export function idFieldsOf({ input }: DescMethodUnary): readonly string[] {
   return input.fields
-    .filter(({ name, fieldKind }) => fieldKind === 'scalar' && /(^|_)id$/.test(name))
+    .filter(({ name, fieldKind }) => fieldKind === 'scalar' && /(^|_)id$/.test(name) && name !== 'request_id')
     .filter(({ name }) => !FOREIGN_IDS.includes(`${input.name}.${name}`))
     .map(({ name }) => name)
 }

@@ -171,7 +171,7 @@ export const RESPONSE_ROWS: readonly ConsentRow[] = [
     quirk: 'a body of 20 MB',
     config: BASE,
     exchange: answered({ text: ' '.repeat(20 * 1024 * 1024) }),
-    failed: ['provider_unreachable', ''],
+    failed: ['token_exchange_failed', ''],
   },
 ]
 

@@ -46,7 +46,7 @@ export interface Contest {
 }
 
 const ALONE = 5
-/** Between two probes, for each unit that they cost, so that they stay within the limit of their token (500 in 10 s). */
+/** After a probe, for each unit that it costs, so that all of them stay within the limit of their token (500 in 10 s). */
 const PACE_MS = 25
 const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 
@@ -68,15 +68,12 @@ export class Burster implements Disposable {
 /** Sends the burst, and meanwhile one probe after the other. */
 export async function contest(burster: Burster, burst: Burst, probes: readonly Probed[]): Promise<Contest> {
   const alone: Probe[] = []
-  for (let round = 0; round < ALONE; round++) for (const probe of probes) alone.push(await ask(probe))
+  for (let round = 0; round < ALONE; round++) for (const probe of probes) alone.push(await askPaced(probe))
   const during: Probe[] = []
   let isOver = false
   const sent = burster.send(burst).finally(() => (isOver = true))
   while (!isOver)
-    for (const probe of probes) {
-      during.push(await ask(probe))
-      await sleep(PACE_MS * (probe.units ?? 1))
-    }
+    for (const probe of probes) during.push(await askPaced(probe))
   const answers = await sent
   const served = answers.filter(({ status }) => status !== 429 && status !== 0).map(({ atMs }) => atMs)
   // What a probe takes alone, such as a wait that it is for, is not the burst's doing.
@@ -92,6 +89,12 @@ export async function contest(burster: Burster, burst: Burst, probes: readonly P
     probes: during.length,
     odd: during.map(({ status }) => status).filter((status) => !usual.has(status) && status >= 429),
   }
+}
+
+async function askPaced(probe: Probed): Promise<Probe> {
+  const answered = await ask(probe)
+  await sleep(PACE_MS * (probe.units ?? 1))
+  return answered
 }
 
 interface Probe {
