@@ -36,7 +36,7 @@ export { TimeSlice, yieldToEventLoop } from './event-loop-turns.ts'
 export { FairQueue } from './fair-queue.ts'
 export { FairSemaphore } from './fair-semaphore.ts'
 export { FairSlots } from './fair-slots.ts'
-export { FORM_FIELDS_MAX, parseFormFields } from './form-fields.ts'
+export { FORM_FIELDS_MAX, isFormTooLarge, parseFormFields } from './form-fields.ts'
 export { isUuid, lowestIdAt, newId } from './ids.ts'
 export {
   canonicalJson,

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { FORM_FIELDS_MAX, type Json, type JsonObject, parseFormFields } from '../base/index.ts'
+import { FORM_FIELDS_MAX, isFormTooLarge, type Json, type JsonObject } from '../base/index.ts'
 import { charsetOf, decodeText } from './response/charset.ts'
+import { decodeUtf8 } from './response/response.ts'
 
 const UTF_8 = /^utf-?8$/i
 const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i
@@ -18,13 +19,16 @@ export function isFormType(contentType: string): boolean {
  * @throws CharsetError for an unknown charset, and for bytes that are not in it: a replacement character would be a wrong value
  */
 export function readForm(bytes: Uint8Array, contentType = ''): readonly (readonly [string, string])[] | undefined {
-  const raw = parseFormFields(bytes)
-  if (raw === undefined) return undefined
-  const charset = charsetOf(contentType) ?? raw.get('_charset_') ?? undefined
-  const parsed = [...raw]
-  const isReplaced = parsed.some((pair) => pair.some((text) => text.includes('\uFFFD')))
-  if ((charset === undefined || UTF_8.test(charset)) && isUtf8(bytes) && !isReplaced) return parsed
-  return splitForm(bytes, charset ?? raw.get('charset') ?? undefined)
+  if (isFormTooLarge(bytes)) return undefined
+  const fields = splitForm(bytes)
+  const textOf = (name: string) => {
+    const [, value] = fields.find(([each]) => Buffer.from(each).equals(Buffer.from(name))) ?? []
+    return value === undefined ? undefined : Buffer.from(value).toString('latin1')
+  }
+  const charset = charsetOf(contentType) ?? textOf('_charset_')
+  const isPlain = (charset === undefined || UTF_8.test(charset)) && fields.every((field) => field.every(isUtf8))
+  const decode = isPlain ? decodeUtf8 : (text: Uint8Array) => decodeText(text, charset ?? textOf('charset'))
+  return fields.map(([name, value]) => [decode(name), decode(value)])
 }
 
 /** Fields as one object; those with one name are a list. */
@@ -41,17 +45,18 @@ export function formFields(fields: Iterable<readonly [name: string, value: Json]
 /** The text of a form whose fields cannot be read. */
 export const FORM_TOO_LARGE = `has more than ${FORM_FIELDS_MAX} form fields, or is too long`
 
-/** The algorithm of the URL standard (§5.1), with another charset. */
-function splitForm(bytes: Uint8Array, charset: string | undefined): readonly (readonly [string, string])[] {
-  const decode = (text: Uint8Array) => decodeText(percentDecode(text), charset)
+/** The bytes of each name and value, by the algorithm of the URL standard (§5.1). */
+function splitForm(bytes: Uint8Array): readonly (readonly [name: Uint8Array, value: Uint8Array])[] {
   return splitAt(bytes, AMPERSAND)
     .filter((field) => field.byteLength > 0)
     .map((field) => {
       const at = field.indexOf(EQUALS)
-      return at === -1 ? [decode(field), ''] : [decode(field.subarray(0, at)), decode(field.subarray(at + 1))]
+      const [name, value] = at === -1 ? [field, NOTHING] : [field.subarray(0, at), field.subarray(at + 1)]
+      return [percentDecode(name), percentDecode(value)]
     })
 }
 
+const NOTHING = new Uint8Array()
 const AMPERSAND = 0x26
 const EQUALS = 0x3d
 const PERCENT = 0x25
@@ -68,26 +73,32 @@ function splitAt(bytes: Uint8Array, separator: number): Uint8Array[] {
   return [...parts, bytes.subarray(start)]
 }
 
-/** Byte by byte: a text with a replacement for each escape takes seconds for a form of some MiB. */
+/**
+ * Byte by byte: a text with a replacement for each escape takes seconds for a form of some MiB, and `URLSearchParams` a second for one
+ * of pluses.
+ */
 function percentDecode(bytes: Uint8Array): Uint8Array {
+  if (!bytes.includes(PERCENT) && !bytes.includes(PLUS)) return bytes
   const decoded = new Uint8Array(bytes.byteLength)
   let length = 0
   for (let at = 0; at < bytes.byteLength; at += 1) {
-    const byte = bytes[at] ?? 0
-    const escaped = byte === PERCENT ? hexDigit(bytes[at + 1]) * 16 + hexDigit(bytes[at + 2]) : Number.NaN
-    if (Number.isNaN(escaped)) decoded[length] = byte === PLUS ? SPACE : byte
-    else {
-      decoded[length] = escaped
-      at += 2
-    }
+    const byte = bytes[at] as number
+    const escaped = byte === PERCENT ? escapedByte(bytes, at) : -1
+    if (escaped !== -1) at += 2
+    decoded[length] = escaped !== -1 ? escaped : byte === PLUS ? SPACE : byte
     length += 1
   }
   return decoded.subarray(0, length)
 }
 
-/** The value of a hexadecimal digit, else NaN. */
-function hexDigit(byte = 0): number {
-  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
-  const letter = byte | 0x20
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : Number.NaN
+/** The byte of the escape at a percent sign; -1 for none. */
+function escapedByte(bytes: Uint8Array, at: number): number {
+  const high = HEX_DIGITS[bytes[at + 1] ?? 0] as number
+  const low = HEX_DIGITS[bytes[at + 2] ?? 0] as number
+  return high === -1 || low === -1 ? -1 : high * 16 + low
 }
+
+/** By byte, the value of a hexadecimal digit, else -1. */
+const HEX_DIGITS = Int8Array.from({ length: 256 }, (_, byte) =>
+  '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase()),
+)

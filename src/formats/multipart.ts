@@ -1,5 +1,12 @@
 import { Busboy, type BusboyFileStream } from '@fastify/busboy'
-import { FORM_FIELDS_MAX, isJsonObject, type Json, type JsonObject, parseJson, yieldToEventLoop } from '../base/index.ts'
+import {
+  FORM_FIELDS_MAX,
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  yieldToEventLoop,
+} from '../base/index.ts'
 import { formFields } from './form.ts'
 import { decodeText } from './response/charset.ts'
 
@@ -50,7 +57,7 @@ function readObject(text = ''): JsonObject {
 }
 
 /** A turn of the event loop reads so many bytes. */
-const SLICE_BYTES = 64 * 1024
+const SLICE_BYTES = 16 * 1024
 
 async function writeInSlices(parser: InstanceType<typeof Busboy>, body: Uint8Array): Promise<void> {
   for (let at = 0; at < body.byteLength; at += SLICE_BYTES) {

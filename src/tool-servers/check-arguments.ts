@@ -24,6 +24,9 @@ export function checkArguments(schema: JsonObject, given: JsonObject): readonly 
   return checkJsonSchema(schema, given, { findingsMax: VIOLATIONS_MAX })
 }
 
+/** Longer lists are taken as they are: no model writes them. */
+const ITEMS_READ_MAX = 1_000
+
 /** The texts that numbers have themselves: no sign, zero, exponent or space too many. */
 const CANONICAL = {
   integer: /^(0|-?[1-9]\d*)$/,
@@ -45,12 +48,18 @@ export function readArguments(schema: JsonObject, given: JsonObject): JsonObject
 
 function readObject(schema: JsonObject, given: JsonObject, depth: number): JsonObject {
   const properties = propertiesOf(schema)
-  const { additionalProperties } = schema
-  const read = Object.entries(given).map(([name, value]) => {
-    const known = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
-    return [name, isJsonObject(known) ? readValue(known, value, depth + 1) : value] as const
+  const { additionalProperties: others } = schema
+  // Of names that the schema does not know there may be many.
+  const names = isJsonObject(others)
+    ? Object.keys(given)
+    : Object.keys(properties).filter((name) => Object.hasOwn(given, name))
+  const changed = names.flatMap((name) => {
+    const known = Object.hasOwn(properties, name) ? properties[name] : others
+    const value = given[name] as Json
+    const read = isJsonObject(known) ? readValue(known, value, depth + 1) : value
+    return read === value ? [] : [[name, read] as const]
   })
-  return Object.fromEntries(read)
+  return changed.length === 0 ? given : { ...given, ...Object.fromEntries(changed) }
 }
 
 function readValue(schema: JsonObject, value: Json, depth: number): Json {
@@ -58,7 +67,10 @@ function readValue(schema: JsonObject, value: Json, depth: number): Json {
   const { type, items } = schema
   if (typeof value === 'string') return readText(schema, value, depth)
   if (isJsonNumber(value)) return type === 'string' ? String(value) : value
-  if (Array.isArray(value)) return isJsonObject(items) ? value.map((item) => readValue(items, item, depth + 1)) : value
+  if (Array.isArray(value)) {
+    const isRead = isJsonObject(items) && value.length <= ITEMS_READ_MAX
+    return isRead ? value.map((item) => readValue(items, item, depth + 1)) : value
+  }
   return isJsonObject(value) ? readObject(schema, value, depth) : value
 }
 
