@@ -72,8 +72,7 @@ export async function contest(burster: Burster, burst: Burst, probes: readonly P
   const during: Probe[] = []
   let isOver = false
   const sent = burster.send(burst).finally(() => (isOver = true))
-  while (!isOver)
-    for (const probe of probes) during.push(await askPaced(probe))
+  while (!isOver) for (const probe of probes) during.push(await askPaced(probe))
   const answers = await sent
   const served = answers.filter(({ status }) => status !== 429 && status !== 0).map(({ atMs }) => atMs)
   // What a probe takes alone, such as a wait that it is for, is not the burst's doing.

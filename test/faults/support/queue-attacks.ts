@@ -1,16 +1,22 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { IntegrationService } from '../../../gen/patchbay/v1/integration_service_pb.ts'
+import { UnifiedMappingService } from '../../../gen/patchbay/v1/unified_mapping_service_pb.ts'
+import { costOf } from '../../../src/api/access.ts'
 import type { JsonObject } from '../../../src/base/index.ts'
 import { expectJson } from '../../support/rest.ts'
 import type { TenancyFixture } from '../../support/tenancy-matrix.ts'
-import type { Asked } from './burst.ts'
+import type { Asked, Probed } from './burst.ts'
+
+const { tryUnifiedMapping } = UnifiedMappingService.method
+const { checkIntegration } = IntegrationService.method
 
 /** The worst that a tenant can send to a shared queue, and what another one asks of the same queue. */
 export interface QueueAttack {
   readonly name: string
   readonly burst: Asked
-  readonly probe: Asked
+  readonly probe: Probed
 }
 
 const ROWS = 20_000
@@ -98,12 +104,20 @@ export async function queueAttacks(
   const endless = '($loop := function($n) { $loop($n + 1) }; $loop(0))'
   const body = { config: { values: Array.from({ length: 20_000 }, (_, index) => ({ index, text: 'x'.repeat(160) })) } }
   const list: readonly QueueAttack[] = [
-    { name: 'sandbox', burst: tried(endless), probe: tried('$sort([3, 1, 2])[0]') },
-    { name: 'inline expressions', burst: tried(inline), probe: tried('properties.firstname') },
+    {
+      name: 'sandbox',
+      burst: tried(endless),
+      probe: { ...tried('$sort([3, 1, 2])[0]'), units: costOf(tryUnifiedMapping) },
+    },
+    {
+      name: 'inline expressions',
+      burst: tried(inline),
+      probe: { ...tried('properties.firstname'), units: costOf(tryUnifiedMapping) },
+    },
     {
       name: 'large bodies',
       burst: post(`${url}/integration/check`, body),
-      probe: post(`${url}/integration/check`, { config: {} }),
+      probe: { ...post(`${url}/integration/check`, { config: {} }), units: costOf(checkIntegration) },
     },
     { name: 'slow third party', burst: custom('/slow', ofLoud), probe: custom('/quick', ofQuiet) },
     { name: 'large answers', burst: call('large', ofLoud), probe: call('quick', ofQuiet) },
