@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { FORM_FIELDS_MAX, isFormTooLarge, type Json, type JsonObject } from '../base/index.ts'
 import { charsetOf, decodeText } from './response/charset.ts'
-import { decodeUtf8 } from './response/response.ts'
 
 const UTF_8 = /^utf-?8$/i
 const FORM_TYPE = /^application\/x-www-form-urlencoded\b/i
@@ -27,8 +26,18 @@ export function readForm(bytes: Uint8Array, contentType = ''): readonly (readonl
   }
   const charset = charsetOf(contentType) ?? textOf('_charset_')
   const isPlain = (charset === undefined || UTF_8.test(charset)) && fields.every((field) => field.every(isUtf8))
-  const decode = isPlain ? decodeUtf8 : (text: Uint8Array) => decodeText(text, charset ?? textOf('charset'))
+  const decode = isPlain ? utf8Of : (text: Uint8Array) => decodeField(text, charset ?? textOf('charset'))
   return fields.map(([name, value]) => [decode(name), decode(value)])
+}
+
+/** A byte order mark is a character of a field: left out, another body would have the same fields. */
+function utf8Of(text: Uint8Array): string {
+  return Buffer.from(text.buffer, text.byteOffset, text.byteLength).toString()
+}
+
+/** As `utf8Of`, behind a character where no byte order mark is looked for. */
+function decodeField(text: Uint8Array, charset: string | undefined): string {
+  return decodeText(Buffer.concat([Buffer.of(SPACE), text]), charset).slice(1)
 }
 
 /** Fields as one object; those with one name are a list. */

@@ -108,6 +108,8 @@ describe('a body of', () => {
     [`${FORM}; charset=windows-1252`, latin1('first_name=Zo%EB&b=%80'), { first_name: 'Zoë', b: '€' }],
     [`${FORM}; charset=ISO-8859-1`, latin1('first_name=Zoë+A'), { first_name: 'Zoë A' }],
     [`${FORM}; charset="gbk"`, latin1('n=%C4%E3%BA%C3'), { n: '你好' }],
+    [FORM, Buffer.from('\ufeffa=1'), { '\ufeffa': '1' }],
+    [`${FORM}; charset=windows-1252`, latin1('\xef\xbb\xbfa=1'), { 'ï»¿a': '1' }],
     [`${FORM}; charset=utf-8`, latin1('n=Zo%C3%AB&u=%EF%BF%BD'), { n: 'Zoë', u: '\uFFFD' }],
     [FORM, latin1('charset=windows-1252&first_name=Zo%EB'), { charset: 'windows-1252', first_name: 'Zoë' }],
     [FORM, latin1('charset=windows-1252&first_name=Zo%C3%AB'), { charset: 'windows-1252', first_name: 'Zoë' }],
