@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 /** The parts of a resource that a caller of `expectJson` reads without knowing its type. */
 export interface JsonAnswer {
   readonly id: string
@@ -27,10 +29,16 @@ export async function callRest(
   return { status: answer.status, headers: answer.headers, body: text === '' ? {} : JSON.parse(text) }
 }
 
-/** One REST call that must succeed; resolves with its JSON. */
+/** A busy machine may take so many calls until the database of a product has answered for the first time. */
+const ATTEMPTS_MAX = 5
+
+/** One REST call that must succeed; resolves with its JSON. A 503 is asked again after a second, as it says. */
 export async function expectJson(method: string, url: string, token: string, body?: unknown): Promise<JsonAnswer> {
-  const answer = await callRest(method, url, token, body)
-  if (answer.status !== 200)
-    throw new Error(`${method} ${url} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
-  return answer.body
+  for (let attempt = 1; ; attempt++) {
+    const answer = await callRest(method, url, token, body)
+    if (answer.status === 200) return answer.body
+    if (answer.status !== 503 || attempt === ATTEMPTS_MAX)
+      throw new Error(`${method} ${url} answered ${answer.status}: ${JSON.stringify(answer.body)}`)
+    await sleep(1_000)
+  }
 }
