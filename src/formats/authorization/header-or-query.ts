@@ -25,9 +25,11 @@ export const header: AuthorizationFormat = {
   format: 'header',
   summary: 'Sends one header (`header_name`, `header_value`), a map of `headers`, or what an `expression` returns.',
   config: headerConfig,
-  compile: withSchema(headerConfig, (parsed) =>
-    parsed.expression === undefined ? literalHeaders(parsed) : computedHeaders(parsed.expression),
-  ),
+  compile: withSchema(headerConfig, ({ header_name = '', header_value = '', headers, expression }) => {
+    const texts =
+      expression === undefined ? literalTexts(headers ?? { [header_name]: header_value }) : computedTexts(expression)
+    return async (...call) => ({ headers: lowerCaseNames(await texts(...call)), query: {} })
+  }),
 }
 
 function findShapeProblem({ header_name, header_value, headers, expression }: HeaderConfig): string | undefined {
@@ -42,30 +44,25 @@ function findQueryShapeProblem({ params, expression }: z.output<typeof queryConf
     : undefined
 }
 
-function literalHeaders({ header_name = '', header_value = '', headers }: HeaderConfig): Authorize {
-  const templates = Object.entries(headers ?? { [header_name]: header_value }).map(
-    ([name, value]) => [name.toLowerCase(), compileTemplate(value)] as const,
-  )
+/** RenderTexts by name, which become headers or parameters. */
+type RenderTexts = (...call: Parameters<Authorize>) => Record<string, string> | Promise<Record<string, string>>
+
+function literalTexts(values: Readonly<Record<string, string>>): RenderTexts {
+  const templates = Object.entries(values).map(([name, value]) => [name, compileTemplate(value)] as const)
   return (_request, scope) => {
     const rendered: Record<string, string> = {}
     for (const [name, template] of templates) rendered[name] = renderText(template, scope)
-    return { headers: rendered, query: {} }
+    return rendered
   }
 }
 
-function computedHeaders(expression: string): Authorize {
-  return async (request, scope, { evaluate }) => {
-    const result = await evaluate(expression, expressionRoots(request, scope))
-    const headers = Object.entries(textsFromJson(result)).map(([name, value]) => [name.toLowerCase(), value])
-    return { headers: Object.fromEntries(headers), query: {} }
-  }
+function computedTexts(expression: string): RenderTexts {
+  return async (request, scope, { evaluate }) =>
+    textsFromJson(await evaluate(expression, expressionRoots(request, scope)))
 }
 
-function computedQuery(expression: string): Authorize {
-  return async (request, scope, { evaluate }) => {
-    const result = await evaluate(expression, expressionRoots(request, scope))
-    return { headers: {}, query: textsFromJson(result) }
-  }
+function lowerCaseNames(texts: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(texts).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
 function expressionRoots(request: UnauthorizedRequest, { account }: TemplateScope): JsonObject {
@@ -103,12 +100,7 @@ export const query: AuthorizationFormat = {
     'Adds query parameters (`params`, or what an `expression` returns), after all others; they are never logged.',
   config: queryConfig,
   compile: withSchema(queryConfig, ({ params = {}, expression }) => {
-    if (expression !== undefined) return computedQuery(expression)
-    const templates = Object.entries(params).map(([name, value]) => [name, compileTemplate(value)] as const)
-    return (_request, scope) => {
-      const rendered: Record<string, string> = {}
-      for (const [name, template] of templates) rendered[name] = renderText(template, scope)
-      return { headers: {}, query: rendered }
-    }
+    const texts = expression === undefined ? literalTexts(params) : computedTexts(expression)
+    return async (...call) => ({ headers: {}, query: await texts(...call) })
   }),
 }
