@@ -44,7 +44,7 @@ function findQueryShapeProblem({ params, expression }: z.output<typeof queryConf
     : undefined
 }
 
-/** RenderTexts by name, which become headers or parameters. */
+/** Renders texts by name, which become headers or parameters. */
 type RenderTexts = (...call: Parameters<Authorize>) => Record<string, string> | Promise<Record<string, string>>
 
 function literalTexts(values: Readonly<Record<string, string>>): RenderTexts {

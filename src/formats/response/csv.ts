@@ -51,36 +51,36 @@ type TableSettings = z.output<typeof csvConfig>
  *
  * A short row leaves its last columns out, a row longer than the header is an error, columns of the same name become a list.
  */
-export const csv: ResponseFormat = configureCsv({})
-
-/** `tsv`: the same with tabs. */
-export const tsv: ResponseFormat = configureTsv({})
-
-function configureCsv(settings: Json): ResponseFormat {
-  const parsed = csvConfig.parse(settings)
-  return {
+export const csv: ResponseFormat = tableFormat(
+  {
     format: 'csv',
     summary:
       'Comma-separated values with a header line, read as a list of objects of texts. The delimiter is `,`, `;` or tab, whichever the header line has most of; tab in an answer of the type `text/tab-separated-values`.',
     accept: 'text/csv',
     config: csvConfig,
-    configure: configureCsv,
-    settings,
-    decode: (body, charset) => readTable(decodeText(body, charset), parsed),
-  }
-}
+  },
+  (settings) => csvConfig.parse(settings),
+)
 
-function configureTsv(settings: Json): ResponseFormat {
-  const parsed = { ...tsvConfig.parse(settings), delimiter: '\t' }
-  return {
+/** `tsv`: the same with tabs. */
+export const tsv: ResponseFormat = tableFormat(
+  {
     format: 'tsv',
     summary: 'Values separated by tabs, read as those of `csv`; the default of the type `text/tab-separated-values`.',
     accept: 'text/tab-separated-values',
     config: tsvConfig,
-    configure: configureTsv,
-    settings,
-    decode: (body, charset) => readTable(decodeText(body, charset), parsed),
-  }
+  },
+  (settings) => ({ ...tsvConfig.parse(settings), delimiter: '\t' }),
+)
+
+function tableFormat(
+  base: Pick<ResponseFormat, 'format' | 'summary' | 'accept' | 'config'>,
+  read: (settings: Json) => TableSettings,
+  settings: Json = {},
+): ResponseFormat {
+  const parsed = read(settings)
+  const configure = (given: Json) => tableFormat(base, read, given)
+  return { ...base, settings, configure, decode: (body, charset) => readTable(decodeText(body, charset), parsed) }
 }
 
 const TSV_TYPE = /^text\/tab-separated-values\b/i
@@ -93,7 +93,8 @@ export function isTsvType(contentType: string): boolean {
 /** The format of an answer of that type: of `csv` without a `delimiter`, the type may name it. */
 export function formatForType(format: ResponseFormat, contentType: string): ResponseFormat {
   if (format.format !== 'csv' || !isTsvType(contentType)) return format
-  return configureCsv({ delimiter: '\t', ...(isJsonObject(format.settings) ? format.settings : {}) })
+  const settings = isJsonObject(format.settings) ? format.settings : {}
+  return format.configure?.({ delimiter: '\t', ...settings }) ?? format
 }
 
 /** @throws BodyFormatError naming the row */
