@@ -12,6 +12,7 @@ import {
 } from './activation-outcome.ts'
 import { checkIdentity, checkIdentityInContext } from './check-identity.ts'
 import type { AccountDependencies } from './dependencies.ts'
+import { listOpenChoices } from './due-fields.ts'
 import { loadAccountForCall } from './load-account.ts'
 import { connectPlanOf, type ResolvedAccount } from './resolved-account.ts'
 import type { Activation } from './sql/activation.ts'
@@ -24,6 +25,7 @@ export type ActivationDependencies = Pick<
   | 'reader'
   | 'secrets'
   | 'definitions'
+  | 'evaluator'
   | 'contextValues'
   | 'tokens'
   | 'linkSessions'
@@ -52,7 +54,7 @@ export async function* runActivationSteps(
   for (const { phase, targetsOf } of PHASES) {
     const resolved = await loadForActivation(deps, lease)
     if (!('account' in resolved)) return yield resolved
-    const choice = phase === 'validation' ? choiceOutcome(resolved) : undefined
+    const choice = phase === 'validation' ? await choiceOutcome(deps, resolved) : undefined
     if (choice !== undefined) return yield { phase, outcome: choice, steps: [] }
     const targets = targetsOf(resolved)
     if (targets.length === 0) continue
@@ -67,8 +69,12 @@ export async function* runActivationSteps(
 }
 
 /** The choices of the customer that an account waits for, whether or not its definition validates it. */
-function choiceOutcome({ plan, access }: ResolvedAccount): PhaseOutcome | undefined {
-  const open = plan.choicesBeforeActive.filter(({ name }) => (access.context[name] ?? null) === null)
+async function choiceOutcome(
+  deps: Pick<ActivationDependencies, 'evaluator'>,
+  resolved: ResolvedAccount,
+): Promise<PhaseOutcome | undefined> {
+  const open = await catchFailure(() => listOpenChoices(deps, resolved))
+  if (open instanceof Failure) return outcomeOfFailure(open, 'validation')
   if (open.length === 0) return undefined
   const names = open.map(({ name, label }) => `${label} (${name})`).join(', ')
   return { kind: 'choice', error: `waits for the customer's choice: ${names}`, fields: open.map(({ name }) => name) }

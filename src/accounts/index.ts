@@ -39,6 +39,7 @@ export type {
   ActivationChange,
   LinkSessionPort,
 } from './dependencies.ts'
+export { listDueFields } from './due-fields.ts'
 export { issueAccessToken } from './issue-access-token.ts'
 export {
   accountRedactor,

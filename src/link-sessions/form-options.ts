@@ -1,5 +1,6 @@
 import {
   type AccountDependencies,
+  listDueFields,
   loadAccountForCall,
   loadAccountForDryRun,
   type ResolvedAccount,
@@ -22,7 +23,7 @@ import { collectFields, type FormOption } from '../formats/index.ts'
 import type { AccountAccess, ApiProxy, ProxyRequest, RateLimitedOutcome, UpstreamErrorOutcome } from '../proxy/index.ts'
 import type { LinkDependencies } from './dependencies.ts'
 import { matchesSearch, optionsFrom } from './form-option.ts'
-import { type FormAccountRef, listFields, withoutLabels } from './post-connect-form.ts'
+import { type FormAccountRef, withoutLabels } from './post-connect-form.ts'
 
 /** Most options of one answer. */
 const OPTIONS_MAX = 200
@@ -107,7 +108,7 @@ export async function loadFormOptions(
   assertRequest(request)
   try {
     const resolved = await loadAccount(deps, environmentId, id)
-    const fields = await listFields(deps.accounts, resolved)
+    const fields = await listDueFields(deps.accounts, resolved)
     const field = fields.find(({ name }) => name === request.field)
     if (field?.remote === undefined) throw unknownField(request.field, fields)
     const chosen = chooseValues(fields, field, request.values ?? {})

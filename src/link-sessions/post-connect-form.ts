@@ -2,15 +2,14 @@ import {
   type AccountDependencies,
   appendAccountEvent,
   type IntegratedAccount,
+  listDueFields,
   loadAccountForDryRun,
-  type ResolvedAccount,
   updateIntegratedAccount,
 } from '../accounts/index.ts'
 import { Failure, isJsonObject, type Json, type JsonObject, type Violation } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { FORM_ACTION, type FormFieldPlan, labelKeyOf, type Plan } from '../definitions/index.ts'
-import { environmentRoots } from '../expressions/index.ts'
-import { collectFields, type FieldsSource, type FormField, isTruthy, listFormFields } from '../formats/index.ts'
+import { collectFields, type FieldsSource, type FormField, listFormFields } from '../formats/index.ts'
 import { cleanLabel } from './form-option.ts'
 
 /** Names an account. */
@@ -47,7 +46,7 @@ export async function getPostConnectForm(
   supplied: JsonObject = {},
 ): Promise<PostConnectForm> {
   const { resolved } = await loadAccountForDryRun(deps, environmentId, id)
-  const fields = await listFields(deps, resolved)
+  const fields = await listDueFields(deps, resolved)
   const { context } = resolved.access
   const values = fields.flatMap((field) => {
     const value = Object.hasOwn(context, field.name) ? context[field.name] : undefined
@@ -72,35 +71,6 @@ export function hasSettings(
   const fields = actions.get(FORM_ACTION)?.steps.flatMap((step) => (step.type === 'form' ? step.fields : [])) ?? []
   const others = fields.filter((field) => !choicesBeforeActive.includes(field))
   return listFormFields(others, supplied).some(({ isHidden }) => !isHidden)
-}
-
-/**
- * The fields of all form steps whose condition holds for the account. What they depend on in other steps has its value already.
- *
- * @throws Failure EXPRESSION_FAILED
- */
-export async function listFields(
-  { evaluator }: Pick<AccountDependencies, 'evaluator'>,
-  { plan, access }: Pick<ResolvedAccount, 'plan' | 'access'>,
-): Promise<readonly FormFieldPlan[]> {
-  const fields: FormFieldPlan[] = []
-  for (const step of plan.actions.get(FORM_ACTION)?.steps ?? []) {
-    if (step.type !== 'form') continue
-    if (await isFormStepDue(evaluator, step.runIf, access)) fields.push(...step.fields)
-  }
-  const names = new Set(fields.map(({ name }) => name))
-  return fields.map((field) => ({ ...field, dependsOn: field.dependsOn.filter((name) => names.has(name)) }))
-}
-
-async function isFormStepDue(
-  evaluator: AccountDependencies['evaluator'],
-  runIf: string | undefined,
-  { context, environmentVariables, environmentId }: ResolvedAccount['access'],
-): Promise<boolean> {
-  if (runIf === undefined) return true
-  const call = { context, args: {}, query: {}, body: null, id: null }
-  const roots = { ...call, ...environmentRoots(runIf, environmentVariables) }
-  return isTruthy(await evaluator.evaluate(runIf, roots, environmentId === undefined ? {} : { owner: environmentId }))
 }
 
 /** A stored value of a select with remote options as `{value, label}`; any other value as it is. */
@@ -133,7 +103,7 @@ export async function checkPostConnectForm(
   { path, ...source }: FieldsSource & { readonly path: string },
 ): Promise<CheckedForm> {
   const { resolved } = await loadAccountForDryRun(deps, environmentId, id)
-  const fields = await listFields(deps, resolved)
+  const fields = await listDueFields(deps, resolved)
   const collected = collectFields(fields, withoutLabels(fields, values), path, source)
   if (collected.kind === 'invalid') return collected
   if (Object.keys(collected.secrets).length > 0)

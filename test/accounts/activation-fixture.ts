@@ -53,7 +53,15 @@ export async function activationFixture({ publicUrl }: { readonly publicUrl?: st
       reported.push(change)
     },
   }
-  const deps: AccountActivatorOptions = { ...accountDeps, database, tokens, proxy, linkSessions, random: () => 1 }
+  const deps: AccountActivatorOptions = {
+    ...accountDeps,
+    database,
+    evaluator,
+    tokens,
+    proxy,
+    linkSessions,
+    random: () => 1,
+  }
   const worker = (given: Partial<AccountActivatorOptions> = {}) => new AccountActivator({ ...deps, ...given })
   afterEach(async () => {
     upstream.verify()

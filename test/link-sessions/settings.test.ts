@@ -259,6 +259,18 @@ describe('a grant over several organisations', () => {
     expect(await accountOf(id)).toMatchObject({ status: 'active', externalId: 'b', context: { organisation: 'b' } })
   })
 
+  it('is not waited for where the condition of its form does not hold', async () => {
+    const steps = FORM.steps.map((step) => ({ ...step, run_if: '$exists(context.consent)' }))
+    const { name } = await install({
+      ...CONFIG,
+      credentials: { api_key: { config: { fields: [{ name: 'api_key', type: 'password', required: true }] } } },
+      actions: { post_connect_user_form: { steps } },
+    })
+    const { session, id } = await connect({ integrations: [name], skipPostConnectForm: true })
+    expect(session.status).toBe('completed')
+    expect((await accountOf(id)).status).toBe('active')
+  })
+
   it('keeps the choice through a reconnection, and asks again only when it is gone', async () => {
     const { name } = await install(CONFIG)
     granted([B])

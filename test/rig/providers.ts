@@ -179,17 +179,88 @@ export const PROVIDERS: Readonly<Record<string, ProviderTable>> = {
 /** Further ways to connect, by definition and key of the credential. */
 export const OTHER_CREDENTIALS: Readonly<Record<string, ProviderTable>> = {
   'airtable api_key': {},
+  'apollo api_key': { fields: { api_key: 'the-api-key' } },
+  'asana api_key': { webhook: 'subscription' },
+  'bamboohr api_key': {},
+  'bigcommerce api_key': {},
+  'bitbucket api_key': {},
+  'calendly api_key': {
+    fields: { api_key: 'the-api-key' },
+    answers: {
+      '/users/me': {
+        resource: {
+          uri: 'https://api.calendly.com/users/U1',
+          current_organization: 'https://api.calendly.com/organizations/O1',
+        },
+      },
+    },
+  },
+  'clickup api_key': { fields: { api_key: 'the-api-key' } },
+  'confluence api_key': {
+    fields: { site_url: 'https://acme.atlassian.net', email: 'fred@example.com', api_token: 't0ken' },
+    recordedFor: [['https://api.atlassian.com/ex/confluence/c1', 'https://acme.atlassian.net']],
+  },
+  'discord api_key': {},
+  'docusign jwt': {
+    fields: {
+      oauth_host: 'account.docusign.com',
+      integration_key: '7c2b8d7e-83c3-4940-af5e-cda8a50dd73f',
+      user_id: '50d89ab1-dad5-4a0a-b410-92ee3110b970',
+      private_key: RSA_KEY,
+    },
+    token: tokenOf('https://account.docusign.com/oauth/token', { access_token: 'eyJ0.token', expires_in: 3600 }, 3_600),
+  },
+  'figma api_key': { fields: { api_key: 'the-api-key' } },
   'github api_key': {},
+  'gitlab api_key': {},
   'gmail jwt': {
     fields: { client_email: 'name@project.iam.gserviceaccount.com', private_key: RSA_KEY, subject: 'user@example.com' },
     token: tokenOf('https://oauth2.googleapis.com/token', { access_token: 'ya29.token', expires_in: 3599 }, 3_599),
   },
+  'google-calendar jwt': {
+    fields: { client_email: 'name@project.iam.gserviceaccount.com', private_key: RSA_KEY, subject: 'user@example.com' },
+    token: tokenOf('https://oauth2.googleapis.com/token', { access_token: 'ya29.token', expires_in: 3599 }, 3_599),
+  },
+  'heroku api_key': {},
   'hubspot api_key': {},
+  'intercom api_key': {},
+  'jira api_key': {},
+  'klaviyo api_key': { fields: { api_key: 'the-api-key' } },
+  'linear api_key': {},
+  'mailchimp api_key': {},
+  'microsoft-graph oauth2_client_credentials': {
+    fields: {
+      directory_id: '8eaef023-2b34-4da1-9baa-8bc8c9d6a490',
+      client_id: '11112222-bbbb-3333-cccc-4444dddd5555',
+      client_secret: 'the-secret',
+      user: 'user@example.com',
+    },
+    token: tokenOf(
+      'https://login.microsoftonline.com/8eaef023-2b34-4da1-9baa-8bc8c9d6a490/oauth2/v2.0/token',
+      { access_token: 'eyJ0.token', token_type: 'Bearer', expires_in: 3599 },
+      3_599,
+    ),
+  },
+  'monday api_key': { fields: { api_key: 'the-api-key' } },
+  'netsuite api_key': {},
   'notion api_key': {},
+  'okta api_key': {},
+  'okta oauth2_client_credentials': {
+    fields: { client_id: '0oa1', key_id: 'the-key', private_key: RSA_KEY },
+    token: tokenOf('https://acme.okta.com/oauth2/v1/token', { access_token: 'eyJ0.token', expires_in: 3600 }, 3_600),
+  },
+  'pipedrive api_key': {},
   'shopify api_key': {},
   'slack api_key': { fields: { api_key: 'xoxb-token' } },
   'stripe api_key': {},
+  'trello api_key': { secretInUrl: true },
+  'typeform api_key': { fields: { api_key: 'the-api-key' } },
+  'workable api_key': { fields: { api_key: 'the-api-key' } },
   'zendesk api_key': {},
+  'zoom oauth2_client_credentials': {
+    fields: { account_id: 'AAAAAABBBB', client_id: 'the-client', client_secret: 'the-secret' },
+    token: tokenOf('https://zoom.us/oauth/token', { access_token: 'eyJ0.token', expires_in: 3600 }, 3_600),
+  },
 }
 
 /** A token endpoint that is asked again when its token ends. */

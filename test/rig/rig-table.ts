@@ -169,7 +169,7 @@ function otherTable(name: string, credential: string): ProviderTable {
     variables: variables ?? {},
     context: context ?? {},
     ...own,
-    answers: { ...identity, ...answers },
+    answers: { ...identity, ...answers, ...own?.answers },
   }
 }
 

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
+import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
+import { redirectPlan } from '../catalog/oauth-requests.ts'
+import { shipped } from '../catalog/shipped.ts'
 import { someCases } from '../support/case-count.ts'
 import { journey, STEPS } from './journey.ts'
 import { KNOWN_FAILURES } from './known-failures.ts'
@@ -13,6 +16,15 @@ const app = await startRigApp()
 
 test('every shipped definition has a table, and nothing else has one', () => {
   expect(Object.keys(PROVIDERS).sort()).toEqual([...SHIPPED_NAMES].sort())
+})
+
+test('so has every way to connect that a shipped definition offers', () => {
+  const offered = SHIPPED_NAMES.flatMap((name) => {
+    const { credentials } = compilePlan(resolveConfig(shipped(name).config, {}).config)
+    const first = PROVIDERS[name]?.credential ?? redirectPlan(name)?.key ?? credentials[0]?.key
+    return credentials.flatMap(({ key }) => (key === first ? [] : [`${name} ${key}`]))
+  })
+  expect(Object.keys(OTHER_CREDENTIALS).sort()).toEqual(offered.sort())
 })
 
 test('known failures name journeys, each step of one once', () => {
