@@ -58,7 +58,7 @@ function createWebhookReceiver(
 }
 
 /** The API of one process. */
-export interface Api extends Pick<ApiServer, 'routes'>, AsyncDisposable {
+export interface Api extends Pick<ApiServer, 'routes' | 'replaceTlsKeys'>, AsyncDisposable {
   /**
    * Resolves with the address clients use once connections are accepted.
    *
@@ -111,6 +111,7 @@ export function createApi(deps: ApiDeps): Api {
     management,
     extraRoutes: [...extraRoutes(deps), mcpRoute({ endpoint: toolEndpoint, ...management }), ...healthzRoutes(health)],
     onClosing: () => container.daemons.longPolls.close(),
+    basePath: container.publicAddress.basePath,
     trustedProxies: config.trustedProxies,
     translateError: mapDatabaseError,
     observe: observability?.metrics?.observeCall,
@@ -126,6 +127,7 @@ export function createApi(deps: ApiDeps): Api {
       await server.listenOn(port)
       return { url: container.publicUrl() }
     },
+    replaceTlsKeys: (keys) => server.replaceTlsKeys(keys),
     drain: () => server.drain(config.drainMs),
     async [Symbol.asyncDispose]() {
       container.daemons.longPolls.close()

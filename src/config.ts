@@ -25,7 +25,7 @@ export const SETTINGS = {
   port: setting('PATCHBAY_PORT', 'Port to listen on; 0 takes any free one.', integer(0, 65_535).prefault('8080')),
   publicUrl: setting(
     'PATCHBAY_PUBLIC_URL',
-    'Address under which clients and browsers reach the server; links and the redirect address of consents begin with it. Default: the listening address.',
+    'Address under which clients and browsers reach the server; links and the redirect address of consents begin with it. With a path, requests are taken with and without it. Default: the listening address.',
     url().optional(),
   ),
   databaseUrl: setting(
@@ -78,6 +78,17 @@ export const SETTINGS = {
   egressConnectTo: setting(
     'PATCHBAY_EGRESS_CONNECT_TO',
     'For development and tests: outbound calls to a host connect to an address instead, `host[:port]=address[:port][,…]`, such as `api.example.com=127.0.0.1:8443`; the first match is taken, `*` is every name and `*.example.com` every name below it. Headers, TLS server name and certificate check keep the name of the URL. PATCHBAY_EGRESS_ALLOW has to contain the addresses. The object store is not diverted.',
+    z.string().prefault(''),
+  ),
+  httpsProxy: setting(
+    'HTTPS_PROXY',
+    'Forward proxy of outbound calls with TLS, `http://[user:password@]host:port`, which they pass in a tunnel. A name that resolves here has to resolve to addresses that calls may reach; the proxy resolves it again. Default: that of HTTP_PROXY. The database, the object store, daemons and commands connect directly.',
+    proxyUrl(),
+  ),
+  httpProxy: setting('HTTP_PROXY', 'That of outbound calls without TLS. Default: none.', proxyUrl()),
+  noProxy: setting(
+    'NO_PROXY',
+    'Hosts that are called without a proxy, `name[:port][,…]`, each with all names below it; `*` is all.',
     z.string().prefault(''),
   ),
   objectStoreDirectory: setting(
@@ -157,7 +168,7 @@ export const SETTINGS = {
   ),
   trustedProxies: setting(
     'PATCHBAY_TRUSTED_PROXIES',
-    'Addresses of reverse proxies, `cidr[,cidr…]`, whose `X-Forwarded-For` names the client address. Default: none, the peer of the connection is the client.',
+    'Addresses of reverse proxies, `cidr[,cidr…]`, whose `X-Forwarded-For` or `Forwarded` names the client address. Default: none, the peer of the connection is the client.',
     addressRanges(),
   ),
   corsOrigins: setting(
@@ -284,7 +295,9 @@ export class ConfigError extends Error {}
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const entries = Object.entries(SETTINGS).map(([name, { variable, schema }]) => {
-    const parsed = schema.safeParse(environment[variable] || undefined)
+    // Variables of proxies are written in small letters as often.
+    const other = variable.endsWith('_PROXY') ? environment[variable.toLowerCase()] : undefined
+    const parsed = schema.safeParse(environment[variable] || other || undefined)
     if (!parsed.success) throw new ConfigError(`${variable} ${parsed.error.issues[0]?.message}`)
     return [name, parsed.data]
   })
@@ -327,6 +340,11 @@ function url() {
     .string()
     .refine(isHttp, 'takes an http or https URL')
     .transform((text) => text.replace(/\/+$/, ''))
+}
+
+function proxyUrl() {
+  const isHttp = (text: string) => text === '' || /^https?:$/.test(URL.parse(text)?.protocol ?? '')
+  return z.string().refine(isHttp, 'takes an http or https URL').prefault('')
 }
 
 /** Comma-separated items, trimmed. */

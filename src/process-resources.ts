@@ -63,7 +63,11 @@ export function createResources(
   clock: Clock,
 ): ProcessResources & AsyncDisposable {
   const policy = createEgressPolicy({ allow: config.egressAllow })
-  const http = createHttpClient({ policy, connectTo: parseConnectTo(config.egressConnectTo, config.egressAllow) })
+  const http = createHttpClient({
+    policy,
+    connectTo: parseConnectTo(config.egressConnectTo, config.egressAllow),
+    proxies: config,
+  })
   if (config.egressConnectTo !== '')
     logger.warn(
       { connect_to: config.egressConnectTo },

@@ -18,6 +18,12 @@ export class PublicAddress {
     this.#port = port
   }
 
+  /** The path of the address, without a trailing slash; empty for most. */
+  get basePath(): string {
+    const { publicUrl } = this.#config
+    return publicUrl === undefined ? '' : new URL(publicUrl).pathname.replace(/\/+$/, '')
+  }
+
   /** Without a trailing slash. */
   get url(): string {
     const { publicUrl, tlsCert, host } = this.#config

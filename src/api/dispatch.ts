@@ -42,7 +42,7 @@ export function createDispatch(server: ServerContext, routes: Routes): Dispatch 
     const exchange = openExchange(server, request, response, restErrors)
     const preflight = applyCors(corsOrigins, exchange)
     if (preflight !== undefined) return sendOptions(exchange, preflight)
-    const [path, query] = splitUrl(request.url ?? '/')
+    const [path, query] = splitUrl(request.url ?? '/', server.basePath)
     const operation = operations.get(path)
     if (operation !== undefined) rpc.serve(exchange, operation, query)
     else if (isGrpcRequest(exchange)) rpc.rejectUnknown(exchange, routes.suggestPath(path))
@@ -82,9 +82,13 @@ function serveRest(exchange: Exchange, { rest, suggestPath }: Routes, path: stri
   }
 }
 
-/** Path and query of a request target. An absolute one (`http://host/path`), as proxies send it, is cut to its path. */
-function splitUrl(url: string): readonly [path: string, query: string] {
+/**
+ * Path and query of a request target. An absolute one (`http://host/path`), as proxies send it, is cut to its path; the path of the
+ * public address, which some proxies pass on and others remove, is no part of it.
+ */
+function splitUrl(url: string, basePath: string): readonly [path: string, query: string] {
   const target = url.startsWith('/') ? url : url.replace(/^[a-z]+:\/\/[^/?]*/i, '')
   const mark = target.indexOf('?')
-  return mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)]
+  const [path, query] = mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)]
+  return [basePath !== '' && path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path, query]
 }

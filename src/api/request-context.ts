@@ -303,24 +303,47 @@ export class RequestContext implements HandlerContext, RequestScope {
 }
 
 /**
- * The address that a request is counted under: the peer of the connection, or, when that peer is a trusted proxy, the
- * last address in `X-Forwarded-For` that is not a trusted proxy itself. An IPv6 address counts as its /64 network, which
- * usually belongs to one subscriber.
+ * The address that a request is counted under: the peer of the connection, or, when that peer is a trusted proxy, the last
+ * address in `X-Forwarded-For` or `Forwarded` (RFC 7239) that is not a trusted proxy itself, with or without a port. An IPv6
+ * address counts as its /64 network, which usually belongs to one subscriber.
  *
- * @param trustedProxies `PATCHBAY_TRUSTED_PROXIES`; the header of any other peer is ignored
+ * Where both headers are there and name different clients, one of them is the client's own: it counts as the proxy.
+ *
+ * @param trustedProxies `PATCHBAY_TRUSTED_PROXIES`; the headers of any other peer are ignored
  */
 export function clientAddress(
   { socket, headers }: Pick<RequestHead, 'socket' | 'headers'>,
   trustedProxies: BlockList,
 ): string {
-  let address = withoutMapping(socket.remoteAddress ?? '')
-  const forwarded = headers['x-forwarded-for']
-  const hops = (Array.isArray(forwarded) ? forwarded.join(',') : (forwarded ?? '')).split(',')
-  while (isTrusted(address, trustedProxies)) {
-    const hop = withoutMapping(hops.pop()?.trim() ?? '')
-    if (isIP(hop) === 0) break
+  const peer = withoutMapping(socket.remoteAddress ?? '')
+  const found = [headers['x-forwarded-for'], headers.forwarded]
+    .filter((header) => header !== undefined)
+    .map((header) => lastUntrusted(peer, hopsOf(String(header)), trustedProxies))
+  const [address = peer, other = address] = found
+  return addressGroup(address === other ? address : peer)
+}
+
+function lastUntrusted(peer: string, hops: readonly string[], trustedProxies: BlockList): string {
+  let address = peer
+  for (const hop of hops.toReversed()) {
+    if (!isTrusted(address, trustedProxies) || isIP(hop) === 0) break
     address = hop
   }
+  return address
+}
+
+/** The addresses in a list of `address`, `address:port`, `[address]:port`, or of `for=` with one of these; `''` for any other. */
+function hopsOf(header: string): readonly string[] {
+  return header.split(',').map((element) => {
+    const node = /(?:^|;)\s*for\s*=\s*("[^"]*"|[^;]*)/i.exec(element)?.[1] ?? element
+    const text = node.trim().replace(/^"(.*)"$/, '$1')
+    const bare = isIP(text) === 0 ? (/^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text) ?? []) : [text, text]
+    const address = withoutMapping(bare[1] ?? bare[2] ?? '')
+    return isIP(address) === 0 ? '' : address
+  })
+}
+
+function addressGroup(address: string): string {
   return isIPv6(address) ? networkOf(address) : address
 }
 

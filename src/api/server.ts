@@ -57,7 +57,9 @@ export interface ApiServerOptions {
   readonly onClosing?: () => void
   /** Called with every completed request. */
   readonly observe?: ((observation: Observation) => void) | undefined
-  /** Peers whose `X-Forwarded-For` names the client; none by default. */
+  /** Path of the public address, without a trailing slash; requests come with or without it. None by default. */
+  readonly basePath?: string
+  /** Peers whose `X-Forwarded-For` or `Forwarded` names the client; none by default. */
   readonly trustedProxies?: BlockList
   /** Serves TLS instead of plaintext. */
   readonly tls?: TlsKeys
@@ -73,6 +75,8 @@ export interface ApiServer extends AsyncDisposable {
   listen(host: string, port: number): Promise<AddressInfo>
   /** The same on a port that is bound already. */
   listenOn(port: BoundPort): Promise<AddressInfo>
+  /** Uses a renewed certificate for the connections from now on; without effect in plaintext. */
+  replaceTlsKeys(keys: TlsKeys): void
   /**
    * Graceful shutdown: health is NOT_SERVING; after `drainGraceMs` no new request is accepted, calls in progress finish,
    * streams end with SHUTTING_DOWN after `streamDrainMs`, everything else at the deadline.
@@ -117,6 +121,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     routes: httpRoutes,
     listen: async (host, port) => await listenOn(await BoundPort.bind(host, port)),
     listenOn,
+    replaceTlsKeys: (keys) => listener.replaceTlsKeys(keys),
     async drain(deadlineMs) {
       const graceMs = Math.min(limits.drainGraceMs, deadlineMs)
       options.health.startDrain()
@@ -138,6 +143,7 @@ function createServerContext(options: ApiServerOptions): ServerContext {
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
   const openExchanges = new Slab<Exchange>()
   return {
+    basePath: options.basePath ?? '',
     accessControl: {
       authenticator,
       authenticateLink: options.authenticateLink ?? (async () => undefined),

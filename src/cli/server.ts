@@ -10,7 +10,7 @@ import { openStorage, type Storage } from '../open-storage.ts'
 import { publicAddressWarnings } from '../public-address.ts'
 import { createLogger } from '../telemetry/index.ts'
 import type { FirstStart } from '../tenancy/index.ts'
-import { readTlsKeys } from '../tls-keys.ts'
+import { readTlsKeys, watchTlsKeys } from '../tls-keys.ts'
 import { createWorkerProcess } from '../worker-process.ts'
 import type { RunCommand } from './command.ts'
 import { BOOTSTRAP_FILE, prepareFirstStart } from './first-start.ts'
@@ -50,6 +50,7 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   const composed = { config, container, logger, observability }
   await using api =
     apiPort === undefined ? undefined : createApi({ ...composed, tls, onWebhookReceived: () => worker?.wakeInbound() })
+  using _keys = watchTlsKeys(config, { logger, onChange: (keys) => api?.replaceTlsKeys(keys) })
   await using worker = command === 'serve' ? undefined : createWorkerProcess(composed)
   const metrics = await observability.start(metricsPort)
   const address = await api?.listen(apiPort)

@@ -12,7 +12,15 @@ import {
 import type { ConnectPageDeps } from './dependencies.ts'
 import { readForm, singleValues, tryParseJson } from './form-body.ts'
 import { isSameOrigin } from './same-origin.ts'
-import { neutralFrame, type RequestProblem, sendJson, sendPage, sendRedirect, sendRequestError } from './send-page.ts'
+import {
+  neutralFrame,
+  publicPath,
+  type RequestProblem,
+  sendJson,
+  sendPage,
+  sendRedirect,
+  sendRequestError,
+} from './send-page.ts'
 import {
   cookieSeconds,
   cookieSessionIds,
@@ -94,7 +102,7 @@ export async function openByScript(deps: ConnectPageDeps, exchange: HttpExchange
     : ({ kind: 'rejected', code: 'invalid_token' } as const)
   if (result.kind === 'rejected')
     return await rejectScript(exchange, result.code === 'invalid_token' ? 404 : 410, `error.${result.code}`)
-  await sendJson(exchange, 200, { key: result.browserKey, path: `/connect/${result.session.id}` })
+  await sendJson(exchange, 200, { key: result.browserKey, path: publicPath(exchange, `/connect/${result.session.id}`) })
 }
 
 /** An error that the script shows in the frame, or an application reads. */

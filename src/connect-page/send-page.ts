@@ -15,6 +15,17 @@ export const PAGE_SCRIPT = readFileSync(new URL('assets/page.js', import.meta.ur
 /** Changes with style and script, so that caches may keep both. */
 const ASSET_VERSION = createHash('sha256').update(PAGE_CSS).update(PAGE_SCRIPT).digest('hex').slice(0, 12)
 
+/**
+ * Where a page names another one of this service. Views write such paths as routes have them. Values are escaped, so that no text of
+ * others has the quotes that stand before them.
+ */
+const OWN_ADDRESS = /(\b(?:href|src|action|data-\w+)="|;url=)(?=\/connect)/g
+
+/** A path of this service as browsers reach it, below the path of the public address. */
+export function publicPath({ server }: Pick<Exchange, 'server'>, path: string): string {
+  return server.basePath + path
+}
+
 /** Sends a page. */
 export function sendPage(
   exchange: Exchange,
@@ -24,11 +35,13 @@ export function sendPage(
   policy: PagePolicy = {},
 ): void {
   setHeaders(exchange, pageHeaders(policy))
-  sendResponse(exchange, status, 'text/html; charset=utf-8', renderPage(frame, content))
+  const page = renderPage(frame, content).replace(OWN_ADDRESS, `$1${exchange.server.basePath}`)
+  sendResponse(exchange, status, 'text/html; charset=utf-8', page)
 }
 
-/** Sends the browser to another page by GET, also after a POST. */
-export function sendRedirect(exchange: Exchange, location: string): void {
+/** Sends the browser to another page by GET, also after a POST. @param to a path of this service, or a web address elsewhere */
+export function sendRedirect(exchange: Exchange, to: string): void {
+  const location = to.startsWith('/') ? publicPath(exchange, to) : to
   setHeaders(exchange, { ...COMMON_HEADERS, location })
   sendResponse(exchange, 303, 'text/plain; charset=utf-8', '')
 }

@@ -16,7 +16,7 @@ import { fieldValues, readForm } from './form-body.ts'
 import { linkUrl } from './html.ts'
 import { revisionOf } from './progress.ts'
 import { isSameOrigin } from './same-origin.ts'
-import { sendJson, sendRedirect, sendRequestError } from './send-page.ts'
+import { publicPath, sendJson, sendRedirect, sendRequestError } from './send-page.ts'
 import { type Submitted, showRejectedForm, showStep, waitingContent } from './session-pages.ts'
 import { serveOptions, takeSettings } from './settings-step.ts'
 import { hopPage } from './views/form.ts'
@@ -41,7 +41,12 @@ export async function serveSession(deps: ConnectPageDeps, exchange: HttpExchange
 /** What the script polls: whether there is anything new, and the step to show. */
 async function sendStatus({ exchange, session }: PageVisit): Promise<void> {
   const { status, step } = session
-  await sendJson(exchange, 200, { status, step, path: stepPath(session, step), revision: revisionOf(session) })
+  await sendJson(exchange, 200, {
+    status,
+    step,
+    path: publicPath(exchange, stepPath(session, step)),
+    revision: revisionOf(session),
+  })
 }
 
 /** Carries out what a form of the page asks for. A form that was sent twice finds the session where the first one left it. */

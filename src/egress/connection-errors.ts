@@ -10,7 +10,7 @@ export function isStaleConnection(error: unknown): boolean {
 export function toUpstreamFailure(host: string, error: unknown): Failure {
   if (error instanceof Failure) return error
   if (error instanceof ConnectionLostError) return toUpstreamFailure(host, error.cause)
-  const [reason, what] = connectionProblem(errorCode(error))
+  const [reason, what] = proxyProblem(error) ?? connectionProblem(errorCode(error))
   const subject = reason === 'INVALID_FIELD' ? 'the request to' : 'the call to'
   return new Failure(reason, `${subject} "${host}" failed: ${what}`, { metadata: { host }, cause: error })
 }
@@ -63,6 +63,15 @@ function isTlsError(code: string): boolean {
 }
 
 const CONNECTION_LOST_CODES: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])
+
+/** undici gives the status with which a proxy rejects a tunnel in its message alone. */
+function proxyProblem(error: unknown): readonly [FailureReason, string] | undefined {
+  if (!(error instanceof Error)) return undefined
+  const status = /^Proxy response \((\d{3})\)/.exec(error.message)?.[1]
+  if (status !== undefined) return ['UPSTREAM_UNREACHABLE', `the proxy of HTTPS_PROXY answered ${status}`]
+  if (error.name === 'ProxyConnectionError') return ['UPSTREAM_UNREACHABLE', 'the proxy closed the connection']
+  return undefined
+}
 
 function connectionProblem(code: string): readonly [FailureReason, string] {
   const known = CONNECTION_PROBLEMS[code]

@@ -1,7 +1,7 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
-import { type EgressPolicy, egressBlocked } from './address-policy.ts'
+import { type EgressPolicy, egressBlocked, hostOf } from './address-policy.ts'
 import type { ConnectTo } from './connect-to.ts'
 import { watchConnecting } from './timings.ts'
 
@@ -60,6 +60,15 @@ export const resolveWithSystem: ResolveAll = (hostname) =>
   new Promise((resolve, reject) => {
     systemLookup(hostname, { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)))
   })
+
+/** Asks the policy about the addresses of a name that a proxy connects to. @throws Failure EGRESS_BLOCKED */
+export async function assertAllowedName(policy: EgressPolicy, resolveAll: ResolveAll, url: URL): Promise<void> {
+  const host = hostOf(url)
+  if (isIP(host) !== 0) return
+  const addresses = await resolveAll(host).catch(() => [])
+  if (!addresses.every(({ address }) => policy.allows(address)))
+    throw egressBlocked(host, `it does not resolve to public addresses only: ${policy.advice}`)
+}
 
 /**
  * A `lookup` for sockets that rejects a name when one of its addresses is not allowed.

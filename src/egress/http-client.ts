@@ -1,9 +1,9 @@
-import { Agent } from 'undici'
+import { Agent, EnvHttpProxyAgent } from 'undici'
 import { withoutSlot } from '../base/index.ts'
 import type { EgressPolicy } from './address-policy.ts'
 import type { ConnectTo } from './connect-to.ts'
 import { ConnectionSlots } from './connection-slots.ts'
-import { createGuardedConnector, type ResolveAll, resolveWithSystem } from './connector.ts'
+import { assertAllowedName, createGuardedConnector, type ResolveAll, resolveWithSystem } from './connector.ts'
 import type { EgressRequest, EgressStreamRequest } from './request.ts'
 import type { EgressResponse, EgressStreamResponse } from './response.ts'
 import { send, stream } from './send.ts'
@@ -21,6 +21,16 @@ export interface HttpClient extends AsyncDisposable {
   stream(request: EgressStreamRequest): Promise<EgressStreamResponse>
 }
 
+/** Proxies that outbound calls go through, as their variables say; `''`: none. A URL has the user and password of its proxy. */
+interface ForwardProxies {
+  /** Calls with TLS, in a tunnel (CONNECT, RFC 9110 §9.3.6). */
+  readonly httpsProxy: string
+  /** Calls without, whose requests the proxy repeats; those with TLS too where they have none of their own. */
+  readonly httpProxy: string
+  /** Hosts that are called directly: `name[:port]` and all names below it, `*`, separated by commas. */
+  readonly noProxy: string
+}
+
 /** Options of `createHttpClient`. */
 export interface HttpClientOptions {
   readonly policy: EgressPolicy
@@ -29,6 +39,8 @@ export interface HttpClientOptions {
   readonly connectTimeoutMs?: number
   /** Addresses that are connected to instead of those of a name. Absent: none. */
   readonly connectTo?: ConnectTo
+  /** Forward proxies. Absent: connections are made directly. */
+  readonly proxies?: ForwardProxies
   /** Pool size per origin; further requests wait for a free connection, owners in turns. */
   readonly connectionsPerOriginMax?: number
   /** Connections to all origins. */
@@ -43,16 +55,23 @@ const RESPONSE_HEADER_BYTES_MAX = 32 * 1024
 const KEEP_ALIVE_MS = 4_000
 const KEEP_ALIVE_MAX_MS = 60_000
 
-/** Creates a client with its own connection pools; dispose of it to close them. Proxy variables of the environment are ignored. */
+/**
+ * Creates a client with its own connection pools; dispose of it to close them.
+ *
+ * A proxy resolves names itself, so that the policy is asked about what they resolve to here, before each request: a name that only the
+ * proxy can resolve is left to its rules.
+ */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const { policy } = options
   const perOriginMax = options.connectionsPerOriginMax ?? CONNECTIONS_PER_ORIGIN_MAX
   const connections = new ConnectionSlots({ perOriginMax, max: options.connectionsMax ?? CONNECTIONS_MAX })
-  const agent = new Agent({
+  const resolveAll = options.resolveAll ?? resolveWithSystem
+  const connectTimeoutMs = options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS
+  const pools = {
     connect: createGuardedConnector({
       policy,
-      resolveAll: options.resolveAll ?? resolveWithSystem,
-      connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+      resolveAll,
+      connectTimeoutMs,
       connectTo: options.connectTo ?? (() => undefined),
     }),
     allowH2: false,
@@ -64,11 +83,20 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     // ResponseHandler enforces the deadline of the whole call.
     headersTimeout: 0,
     bodyTimeout: 0,
-  })
-  const guarded = { agent, policy, connections }
+  } as const
+  const { proxies } = options
+  const isProxied = proxies !== undefined && (proxies.httpsProxy !== '' || proxies.httpProxy !== '')
+  const guarded = {
+    agent: isProxied
+      ? new EnvHttpProxyAgent({ ...pools, ...proxies, connectTimeout: connectTimeoutMs })
+      : new Agent(pools),
+    assertAllowed: isProxied ? (url: URL) => assertAllowedName(policy, resolveAll, url) : undefined,
+    policy,
+    connections,
+  }
   return {
     send: (request) => withoutSlot(() => send(guarded, request)),
     stream: (request) => withoutSlot(() => stream(guarded, request)),
-    [Symbol.asyncDispose]: () => agent.destroy(),
+    [Symbol.asyncDispose]: () => guarded.agent.destroy(),
   }
 }

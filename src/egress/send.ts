@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Agent } from 'undici'
+import type { Dispatcher } from 'undici'
 import { Failure, workOwner } from '../base/index.ts'
 import { type EgressPolicy, hostOf } from './address-policy.ts'
 import { isStaleConnection, toUpstreamFailure } from './connection-errors.ts'
@@ -27,7 +27,9 @@ import {
 
 /** The connection pools, who uses them, and the policy that every URL is checked against. */
 export interface GuardedAgent {
-  readonly agent: Agent
+  readonly agent: Dispatcher
+  /** Asks the policy about the name of a URL where connections do not: those of a proxy. */
+  readonly assertAllowed: ((url: URL) => Promise<void>) | undefined
   readonly policy: EgressPolicy
   readonly connections: ConnectionSlots
 }
@@ -36,7 +38,7 @@ export interface GuardedAgent {
 export async function send(guarded: GuardedAgent, request: EgressRequest): Promise<EgressResponse> {
   const deadlineAt = performance.now() + request.timeoutMs
   const { url, response } = await sendFollowingRedirects(
-    guarded.policy,
+    guarded,
     request,
     (target, sent) => readWhole(guarded, target, sent, deadlineAt),
     () => {},
@@ -53,7 +55,7 @@ export async function send(guarded: GuardedAgent, request: EgressRequest): Promi
 export async function stream(guarded: GuardedAgent, request: EgressStreamRequest): Promise<EgressStreamResponse> {
   const deadlineAt = performance.now() + request.timeoutMs
   const { response } = await sendFollowingRedirects(
-    guarded.policy,
+    guarded,
     withReadableBody(request),
     (url, sent) => openResponse(guarded, url, sent, deadlineAt),
     ({ body }) => body.destroy(),
@@ -64,7 +66,7 @@ export async function stream(guarded: GuardedAgent, request: EgressStreamRequest
 
 /** Sends a request to its URL, then to where redirects lead, each checked by the policy. @param discard of a redirect's response */
 async function sendFollowingRedirects<Response extends { readonly head: ResponseHead }>(
-  policy: EgressPolicy,
+  { policy, assertAllowed }: Pick<GuardedAgent, 'policy' | 'assertAllowed'>,
   request: OutgoingRequest,
   dispatch: (url: URL, request: OutgoingRequest) => Promise<Response>,
   discard: (response: Response) => void,
@@ -73,6 +75,7 @@ async function sendFollowingRedirects<Response extends { readonly head: Response
   let current = request
   for (let redirects = 0; ; redirects++) {
     const url = parseAllowedUrl(policy, current.url)
+    await assertAllowed?.(url)
     const sent = current
     const response = await retryStaleConnection(url, sent, () => dispatch(url, sent))
     const next = redirectsMax === 0 ? undefined : redirected(sent, url, response, discard)

@@ -28,6 +28,26 @@ it.each([
   expect(clientAddress({ socket: { remoteAddress: peer }, headers }, trustedProxies)).toBe(expected)
 })
 
+it.each([
+  ['with a port', { 'x-forwarded-for': '203.0.113.7:41234' }, '203.0.113.7'],
+  ['in brackets', { 'x-forwarded-for': '[2001:db8:1:2::7]' }, '2001:db8:1:2::/64'],
+  ['in brackets with a port', { 'x-forwarded-for': '[2001:db8:1:2::7]:41234' }, '2001:db8:1:2::/64'],
+  ['mapped, with a port', { 'x-forwarded-for': '[::ffff:203.0.113.7]:41234' }, '203.0.113.7'],
+  ['before a proxy with a port', { 'x-forwarded-for': '203.0.113.7:1, 10.2.3.4:2' }, '203.0.113.7'],
+  ['of Forwarded', { forwarded: 'for=203.0.113.7;proto=https;by=10.0.0.1' }, '203.0.113.7'],
+  ['of Forwarded, quoted, with a port', { forwarded: 'proto=https; For="203.0.113.7:4711"' }, '203.0.113.7'],
+  ['of Forwarded, of IPv6', { forwarded: 'for="[2001:db8:1:2::7]:4711"' }, '2001:db8:1:2::/64'],
+  ['of the last Forwarded', { forwarded: 'for=198.51.100.1, for=203.0.113.7, for=10.2.3.4' }, '203.0.113.7'],
+  ['of both headers', { forwarded: 'for=203.0.113.7', 'x-forwarded-for': '203.0.113.7' }, '203.0.113.7'],
+  ['of the proxy when they differ', { forwarded: 'for=203.0.113.7', 'x-forwarded-for': '192.0.2.9' }, '10.0.0.1'],
+  ['of the proxy for a hidden name', { forwarded: 'for=_hidden' }, '10.0.0.1'],
+  ['of the proxy for what is no address', { 'x-forwarded-for': '203.0.113.7:x' }, '10.0.0.1'],
+  ['of the proxy for an open bracket', { 'x-forwarded-for': '[2001:db8::7' }, '10.0.0.1'],
+  ['of the proxy for an empty header', { 'x-forwarded-for': '' }, '10.0.0.1'],
+])('that a trusted proxy names is read %s', (_, headers, expected) => {
+  expect(clientAddress({ socket: { remoteAddress: '10.0.0.1' }, headers }, trustedProxies)).toBe(expected)
+})
+
 it('is empty for a connection that is gone', () => {
   expect(clientAddress({ socket: {}, headers: {} }, new BlockList())).toBe('')
 })

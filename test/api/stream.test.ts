@@ -75,6 +75,15 @@ describe.each(STREAM_WIRES)('a stream over %s', (_, createTransport) => {
     expect(harness.observations[0]?.outcome).toBe('OK')
   })
 
+  it('asks proxies not to buffer it', async () => {
+    const [harness, transport] = await start()
+    await using _ = harness
+    const request = only({ count: 1 } as never)
+    const { header, message } = await transport.stream(serverStream('Watch'), undefined, 5_000, AS_ENVIRONMENT, request)
+    for await (const _ of message);
+    expect(header.get('x-accel-buffering')).toBe('no')
+  })
+
   it('is rejected before it begins, like any call', async () => {
     const [harness, transport] = await start()
     await using _ = harness

@@ -33,9 +33,12 @@ interface Page {
 export class Browser {
   readonly cookies = new Map<string, string>()
   readonly #url: string
+  readonly #passOn: (path: string) => string
 
-  constructor(url: string) {
+  /** @param passOn what a reverse proxy before the server makes of a path */
+  constructor(url: string, passOn: (path: string) => string = (path) => path) {
     this.#url = url
+    this.#passOn = passOn
   }
 
   get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
@@ -58,7 +61,7 @@ export class Browser {
     headers: Readonly<Record<string, string>>,
   ): Promise<Page> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const answer = await fetch(new URL(path, this.#url), {
+    const answer = await fetch(new URL(this.#passOn(path), this.#url), {
       method,
       redirect: 'manual',
       headers: { ...(cookie === '' ? {} : { cookie }), ...headers },
@@ -83,7 +86,7 @@ export async function startConnectPage(settings: Readonly<Record<string, string>
   const { environmentToken } = app.first
   return {
     app,
-    browser: () => new Browser(app.url),
+    browser: (passOn?: (path: string) => string) => new Browser(app.url, passOn),
     /** Installs an integration of the config. @returns its name */
     install: (config: JsonObject = KEY_CONFIG, name = freshName('example')) => install(app, config, name),
     /** Makes a link. */

@@ -1,3 +1,4 @@
+import { BoundPort } from '../../src/api/index.ts'
 import { type Api, createApi } from '../../src/api-process.ts'
 import { type Clock, systemClock } from '../../src/base/index.ts'
 import type { Config } from '../../src/config.ts'
@@ -9,6 +10,7 @@ import { bootstrap, type FirstStart } from '../../src/tenancy/index.ts'
 
 /** The API on a real port in this process, without workers. */
 export interface InProcessApi extends AsyncDisposable {
+  /** Where it listens, whatever its public address. */
   readonly url: string
   readonly routes: Api['routes']
   /** The first team, its environment and a token of each. */
@@ -31,9 +33,10 @@ export async function startApiInProcess(
   const storage = { database, secrets }
   const container = createContainer({ config, storage, logger, clock })
   const api = createApi({ config, container, logger, onWebhookReceived })
-  const { url } = await api.listen()
+  const port = await BoundPort.bind(config.host, config.port)
+  await api.listen(port)
   return {
-    url,
+    url: `http://127.0.0.1:${port.address.port}`,
     routes: api.routes,
     first,
     storage,

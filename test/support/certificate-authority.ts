@@ -7,6 +7,8 @@ export interface CertificateAuthority {
   readonly certificate: string
   /** SHA-256 of the public key of all servers (SubjectPublicKeyInfo), base64: what Chromium may be told to accept. */
   readonly serverKeyHash: string
+  /** A new certificate for that name, and the key of all servers, PEM. */
+  keysOf(serverName: string): { readonly cert: string; readonly key: string }
   /** The key of all servers with a certificate for that name; made once per name. */
   contextOf(serverName: string): SecureContext
 }
@@ -18,18 +20,22 @@ const AUTHORITY = 'Patchbay test authority'
 export function createCertificateAuthority(): CertificateAuthority {
   const own = generateKeyPairSync('ec', { namedCurve: NAMED_CURVE })
   const server = generateKeyPairSync('ec', { namedCurve: NAMED_CURVE })
-  const key = server.privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const key = server.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const keysOf = (serverName: string) => ({
+    cert: issue(own.privateKey, server.publicKey, serverName, subjectAltName(serverName)),
+    key,
+  })
   const contexts = new Map<string, SecureContext>()
   return {
     certificate: issue(own.privateKey, own.publicKey, AUTHORITY, IS_AUTHORITY),
     serverKeyHash: createHash('sha256')
       .update(server.publicKey.export({ type: 'spki', format: 'der' }))
       .digest('base64'),
+    keysOf,
     contextOf(serverName) {
       const known = contexts.get(serverName)
       if (known !== undefined) return known
-      const cert = issue(own.privateKey, server.publicKey, serverName, subjectAltName(serverName))
-      const context = createSecureContext({ cert, key })
+      const context = createSecureContext(keysOf(serverName))
       contexts.set(serverName, context)
       return context
     },

@@ -76,6 +76,11 @@ export class Listener implements AsyncDisposable {
     return port.handOver(this.#front.server)
   }
 
+  /** Uses other keys for the connections from now on. */
+  replaceTlsKeys(keys: TlsKeys): void {
+    this.#front.replaceKeys?.(keys)
+  }
+
   /** Closes each HTTP/1.1 connection after its next response, which says so: no later request is lost. */
   endReuse(): void {
     this.#isReuseEnded = true

@@ -9,6 +9,8 @@ export interface ProtocolDetector {
   readonly server: Server
   /** Connections whose HTTP version is not known yet. */
   readonly undetected: ReadonlySet<Socket>
+  /** Uses other keys for the connections from now on; absent without TLS. */
+  readonly replaceKeys?: (keys: TlsKeys) => void
 }
 
 /** Certificate chain and private key, PEM. */
@@ -58,7 +60,7 @@ export function createTlsDetector(keys: TlsKeys, handshakeMs: number, onDecided:
   const server = createTlsServer(options, (socket) => onDecided(socket, socket.alpnProtocol === 'h2' ? 'h2' : 'h1'))
   // Node reports a failed or late handshake and leaves the connection open.
   server.on('tlsClientError', (_error, socket) => socket.destroy())
-  return { server, undetected: new Set() }
+  return { server, undetected: new Set(), replaceKeys: (renewed) => server.setSecureContext(renewed) }
 }
 
 /**

@@ -16,6 +16,8 @@ export interface Observation {
 
 /** What all requests of a server share: built once. */
 export interface ServerContext {
+  /** Path of the public address, without a trailing slash: what browsers are sent to begins with it. */
+  readonly basePath: string
   readonly accessControl: AccessControl
   readonly limits: ApiLimits
   readonly logger: Logger

@@ -42,6 +42,8 @@ export class RpcServer {
   }
 
   #servePost(exchange: Exchange, operation: Operation, format: WireFormat): void {
+    // Proxies that buffer would hold back the messages.
+    if (operation.kind !== 'unary') exchange.context.setHeader('x-accel-buffering', 'no')
     const isJson = format.protocol === 'connect' && !format.isBinary
     if (operation.kind === 'unary')
       void serveUnary(exchange, operation, isJson ? connectJson : this.#callOf(operation, format))

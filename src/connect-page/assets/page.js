@@ -14,7 +14,9 @@ const SLOW_MS = 10_000
 const CLOSE_MS = 500
 const LEAVE_MS = 1_200
 const PROTOCOL = { source: 'patchbay', v: 1 }
-const HOP = '/connect/hop'
+/** The path below which all pages are, with that of the public address. */
+const ROOT = new URL('.', import.meta.url).pathname
+const HOP = `${ROOT}hop`
 
 /** Set in a frame: the headers that replace the cookie, and the origin of the application's page. */
 let frame
@@ -80,7 +82,7 @@ async function openFrame({ token, theme, locale }) {
   if (typeof locale === 'string') frame.headers['patchbay-link-locale'] = locale
   if (typeof theme === 'string') frame.headers['patchbay-link-theme'] = theme
   const isOwn = token.split('_')[1] === frame.sessionId
-  const response = await fetch('/connect/open', {
+  const response = await fetch(`${ROOT}open`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...frame.headers },
     // A token of another session, whose origins this frame does not have, is not sent: the server answers that it is invalid.
@@ -143,7 +145,7 @@ function show(page) {
   document.title = page.title
   document.documentElement.lang = page.documentElement.lang
   document.documentElement.dir = page.documentElement.dir
-  for (const link of page.querySelectorAll('link[href^="/connect/accent.css"]'))
+  for (const link of page.querySelectorAll(`link[href^="${ROOT}accent.css"]`))
     if (!document.querySelector(`link[href="${link.getAttribute('href')}"]`))
       document.head.append(document.adoptNode(link))
   enhance()
@@ -219,7 +221,7 @@ addEventListener('click', (event) => {
     if (frame) post('close')
     else window.close()
   }
-  const link = target?.closest('a[href^="/connect/"]')
+  const link = target?.closest(`a[href^="${ROOT}"]`)
   if (!frame || !link || link.target === '_blank') return
   event.preventDefault()
   void load(link.getAttribute('href'))
