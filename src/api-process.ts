@@ -65,8 +65,8 @@ export interface Api extends Pick<ApiServer, 'routes' | 'replaceTlsKeys'>, Async
    * @param port the one that is bound already; absent: it is bound now
    */
   listen(port?: BoundPort): Promise<{ readonly url: string }>
-  /** Stops within the drain time: requests in flight finish. */
-  drain(): Promise<void>
+  /** Stops within the time, ms: requests in flight finish. */
+  drain(deadlineMs: number): Promise<void>
 }
 
 /** A document that is generated from the contract. */
@@ -109,7 +109,11 @@ export function createApi(deps: ApiDeps): Api {
     health,
     limits: requestLimitsOf(config),
     management,
-    extraRoutes: [...extraRoutes(deps), mcpRoute({ endpoint: toolEndpoint, ...management }), ...healthzRoutes(health)],
+    extraRoutes: [
+      ...extraRoutes(deps),
+      mcpRoute({ endpoint: toolEndpoint, ...management }),
+      ...healthzRoutes(health, observability?.findReadinessProblem),
+    ],
     onClosing: () => container.daemons.longPolls.close(),
     basePath: container.publicAddress.basePath,
     trustedProxies: config.trustedProxies,
@@ -128,7 +132,7 @@ export function createApi(deps: ApiDeps): Api {
       return { url: container.publicUrl() }
     },
     replaceTlsKeys: (keys) => server.replaceTlsKeys(keys),
-    drain: () => server.drain(config.drainMs),
+    drain: (deadlineMs) => server.drain(deadlineMs),
     async [Symbol.asyncDispose]() {
       container.daemons.longPolls.close()
       await server[Symbol.asyncDispose]()

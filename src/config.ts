@@ -188,7 +188,7 @@ export const SETTINGS = {
   ),
   drainMs: setting(
     'PATCHBAY_DRAIN_MS',
-    'Time in-flight work gets to finish after SIGTERM, milliseconds.',
+    'Time from SIGTERM to the end of the process, milliseconds, and 5 s at least. In-flight work gets all of it but a fifth, at most 5 s, in which connections and PostgreSQL are closed.',
     integer(0, 600_000).prefault('25000'),
   ),
   drainGraceMs: setting(

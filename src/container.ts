@@ -43,7 +43,9 @@ export interface ContainerDeps {
 export interface ProcessDeps extends Pick<ContainerDeps, 'config' | 'logger'> {
   readonly container: Container
   /** Metrics and monitoring; absent in commands and tests that need none. */
-  readonly observability?: Pick<Observability, 'metrics' | 'schedulerMonitor' | 'onHealthChange'> | undefined
+  readonly observability?:
+    | Pick<Observability, 'metrics' | 'schedulerMonitor' | 'onHealthChange' | 'findReadinessProblem'>
+    | undefined
 }
 
 /** The modules of the product over one pool of connections. */

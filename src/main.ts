@@ -22,7 +22,9 @@ if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN) {
   // A third of the CPU time of a start is stripping types and compiling: the code of the last start is used again. Has no
   // effect where the directory cannot be written.
   enableCompileCache(process.env.NODE_COMPILE_CACHE ?? COMPILE_CACHE)
-  const { exitOnClosedOutput, runCommand } = await import('./cli/index.ts')
-  exitOnClosedOutput()
+  const { handleOutputErrors, isServing, runCommand } = await import('./cli/index.ts')
+  handleOutputErrors(process.argv[2])
   process.exitCode = await runCommand(process.argv.slice(2), process.env)
+  // What a command prints is waited for, but not what a process that served has written to a pipe that nobody reads.
+  if (isServing(process.argv[2])) process.exit()
 }

@@ -5,13 +5,17 @@ import { countDeliveryBacklog } from './deliveries/index.ts'
 import type { Storage } from './open-storage.ts'
 import { countRunBacklog, findUnservedWork } from './runs/index.ts'
 import { SchedulerMonitor, STALLED_AFTER_SECONDS } from './schedules/index.ts'
-import { type HealthProblem, Metrics, MetricsServer } from './telemetry/index.ts'
+import { type HealthProblem, type LogSink, Metrics, MetricsServer } from './telemetry/index.ts'
 
 /** What a process shows to its operator, shared by the API and the worker in it. */
 export interface Observability extends AsyncDisposable {
   readonly schedulerMonitor: SchedulerMonitor
   /** Undefined without a port for them; nothing is counted then. */
   readonly metrics: Metrics | undefined
+  /** Why the process should get no work at the moment: it drains, or the database does not answer. `undefined` when it is ready. */
+  findReadinessProblem(): HealthProblem | undefined
+  /** Makes the process not ready, for good. */
+  startDrain(): void
   /** Calls the listener now and at every change: why the process is not healthy, `undefined` when it is. */
   onHealthChange(listener: (problem: HealthProblem | undefined) => void): void
   /**
@@ -22,6 +26,8 @@ export interface Observability extends AsyncDisposable {
   start(port?: BoundPort): Promise<{ readonly url: string } | undefined>
 }
 
+const DRAINING: HealthProblem = { reason: 'SHUTTING_DOWN', message: 'the process is shutting down' }
+
 export const SCHEDULER_PROBLEM: HealthProblem = {
   reason: 'SCHEDULER_STALLED',
   message: `no tick fires: the oldest one has waited for more than ${STALLED_AFTER_SECONDS} s`,
@@ -31,21 +37,29 @@ export const SCHEDULER_PROBLEM: HealthProblem = {
 export function createObservability(
   config: Pick<Config, 'metricsHost' | 'metricsPort'>,
   { database, databaseWatch }: Pick<Storage, 'database' | 'databaseWatch'>,
+  logSink?: LogSink,
 ): Observability {
   const { metricsHost, metricsPort } = config
   const schedulerMonitor = new SchedulerMonitor({ database, clock: systemClock, random: Math.random })
   const metrics = metricsPort === undefined ? undefined : new Metrics()
+  if (logSink !== undefined) metrics?.readLogSink(logSink)
   metrics?.readOldestDueAge(() => schedulerMonitor.oldestDueAgeSeconds)
   metrics?.readCounts('queueDepth', () => countRunBacklog(database.pool))
   metrics?.readCounts('deliveryBacklog', () => countDeliveryBacklog(database.pool))
   metrics?.readCounts('unservedWork', () => findUnservedWork(database.pool))
   if (databaseWatch !== undefined) metrics?.readHealth(databaseWatch)
+  let isDraining = false
   const findProblem = () => databaseWatch?.problem
+  const findReadinessProblem = () => (isDraining ? DRAINING : databaseWatch?.readinessProblem)
   const findSchedulerProblem = () => findProblem() ?? (schedulerMonitor.isStalled ? SCHEDULER_PROBLEM : undefined)
-  const server = metrics && new MetricsServer({ metrics, findProblem, findSchedulerProblem })
+  const server = metrics && new MetricsServer({ metrics, findProblem, findReadinessProblem, findSchedulerProblem })
   return {
     schedulerMonitor,
     metrics,
+    findReadinessProblem,
+    startDrain: () => {
+      isDraining = true
+    },
     onHealthChange: (listener) => databaseWatch?.onChange(listener),
     async start(port) {
       await databaseWatch?.start()

@@ -9,6 +9,7 @@ import {
   DataDirectoryLock,
   type EmbeddedServer,
   migrate,
+  quitEmbeddedServer,
   readServerVersion,
   startEmbeddedServer,
 } from './database/index.ts'
@@ -51,6 +52,11 @@ export interface StorageOptions {
    */
   readonly keyUse?: 'check' | 'announce' | 'open'
   readonly logger: Logger
+  /**
+   * Called before the embedded PostgreSQL is started or joined, with what ends it at once, unless another process uses it: for a
+   * process that ends without closing its storage.
+   */
+  readonly onEmbedded?: (quit: () => void) => void
 }
 
 /**
@@ -88,11 +94,12 @@ export async function openStorage(config: Config, options: StorageOptions): Prom
 
 async function startOrJoinEmbedded(
   { dataDir }: Config,
-  { isStart }: StorageOptions,
+  { isStart, onEmbedded }: StorageOptions,
   opened: AsyncDisposableStack,
 ): Promise<EmbeddedServer> {
   try {
     const lock = await DataDirectoryLock.acquire(dataDir, isStart)
+    onEmbedded?.(() => void lock.release(async () => quitEmbeddedServer(dataDir)))
     let stop = async () => {}
     opened.defer(() => lock.release(() => stop()))
     const server = await startEmbeddedServer({ dataDir })

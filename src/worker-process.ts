@@ -42,8 +42,8 @@ export interface WorkerProcess extends AsyncDisposable {
   start(): void
   /** Processes received webhooks now; a webhook that another process has received is found by polling. */
   wakeInbound(): void
-  /** Stops within the drain time: runs end at their next page and are released for other workers. */
-  drain(): Promise<void>
+  /** Stops within the time, ms, by default the drain time: runs end at their next page and are released for other workers. */
+  drain(deadlineMs?: number): Promise<void>
 }
 
 const FORGET_INTERVAL_MS = 10 * 60 * 1_000
@@ -53,7 +53,7 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
   const { config, logger, observability } = deps
   const modules = deps.container.background
   const { database, accounts, triggers } = modules
-  const { drainMs, workerConcurrency, region: regions, runRetentionDays: retentionDays } = config
+  const { workerConcurrency, region: regions, runRetentionDays: retentionDays } = config
   const inboundActivity = new InboundActivity(database)
   const accountWork = createAccountWork({ ...accounts, ...accountWorkOf(modules, deps) })
   const { secrets, http, clock } = modules
@@ -105,9 +105,9 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
       deliveries.start()
     },
     wakeInbound: () => inbound.wake(),
-    async drain() {
+    async drain(deadlineMs = config.drainMs) {
       accountWork.stop()
-      await Promise.all([worker.drain(drainMs), deliveries.drain(drainMs), inbound[Symbol.asyncDispose]()])
+      await Promise.all([worker.drain(deadlineMs), deliveries.drain(deadlineMs), inbound[Symbol.asyncDispose]()])
     },
     async [Symbol.asyncDispose]() {
       accountWork.stop()

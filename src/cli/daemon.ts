@@ -15,7 +15,7 @@ import { createLogger, type Logger } from '../telemetry/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
 import { printLine } from './output.ts'
 import { readServerAddress } from './server-address.ts'
-import { waitForStopSignal } from './stop-signal.ts'
+import { listenForStop } from './stop-signal.ts'
 
 const GROUP_KEY = /^[A-Za-z0-9_.:-]{1,128}$/
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/
@@ -28,16 +28,16 @@ export const runDaemon: RunCommand = async (invocation) => {
   const config = readConfig(invocation.environment)
   const logger = createLogger(config.logLevel)
   const { service, store: opened, options } = readArguments(invocation, logger)
+  using stop = listenForStop({ limitMs: config.drainMs })
   await using store = opened
-  await checkStore(store, logger)
+  await Promise.race([checkStore(store, logger), stop.requested])
   const onFirstRegistration = () =>
     printLine(`Patchbay daemon ${options.label} takes runs of the group ${options.groupKey}`)
   const deps = { service: connectService(service), store, clock: systemClock, random: Math.random, logger }
   await using daemon = createDaemon({ ...deps, onFirstRegistration }, options)
-  const stopped = waitForStopSignal()
   daemon.start()
-  await Promise.race([daemon.ended(), stopped])
-  await daemon.drain(config.drainMs)
+  await Promise.race([daemon.ended(), stop.requested])
+  await daemon.drain(stop.drainMs)
   return 0
 }
 

@@ -10,7 +10,7 @@ import { FileError } from './definition-file.ts'
 import { printError } from './output.ts'
 import { createProgram } from './program.ts'
 
-export { exitOnClosedOutput } from './closed-output.ts'
+export { handleOutputErrors, isServing } from './output-errors.ts'
 
 const EXIT_FAILED = 1
 const EXIT_USAGE = 2

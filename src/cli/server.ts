@@ -8,14 +8,14 @@ import { retireOrphanedDatabases } from '../database/index.ts'
 import { createObservability } from '../observability.ts'
 import { openStorage, type Storage } from '../open-storage.ts'
 import { publicAddressWarnings } from '../public-address.ts'
-import { createLogger } from '../telemetry/index.ts'
+import { createLogger, LogSink } from '../telemetry/index.ts'
 import type { FirstStart } from '../tenancy/index.ts'
 import { readTlsKeys, watchTlsKeys } from '../tls-keys.ts'
 import { createWorkerProcess } from '../worker-process.ts'
 import type { RunCommand } from './command.ts'
 import { BOOTSTRAP_FILE, prepareFirstStart } from './first-start.ts'
 import { printLines } from './output.ts'
-import { waitForStopSignal } from './stop-signal.ts'
+import { listenForStop } from './stop-signal.ts'
 
 /** API and worker in one process: what `npm start` runs. */
 export const runStart: RunCommand = ({ environment }) => runServer('start', readConfig(environment))
@@ -28,12 +28,16 @@ export const runWorker: RunCommand = ({ environment, options: { region } }) =>
   runServer('worker', readConfig({ ...environment, ...(region === undefined ? {} : { PATCHBAY_REGION: region }) }))
 
 /**
- * Runs the API, the worker or both until SIGTERM.
+ * Runs the API, the worker or both until a signal stops it, also during the start.
  *
  * Ports are bound and files read before the database is opened: a start that cannot succeed changes nothing.
  */
 async function runServer(command: 'start' | 'serve' | 'worker', config: Config): Promise<number> {
-  const logger = createLogger(config.logLevel)
+  const logSink = new LogSink()
+  const logger = createLogger(config.logLevel, logSink)
+  let quitEmbedded = () => {}
+  // Before anything is started: a supervisor may send SIGTERM at once.
+  using stop = listenForStop({ limitMs: config.drainMs, onEarlyEnd: () => quitEmbedded() })
   const tls = readTlsKeys(config)
   await using apiPort = command === 'worker' ? undefined : await bindPort(config.host, config.port, 'PATCHBAY')
   await using metricsPort = await bindMetricsPort(config)
@@ -42,10 +46,11 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
     isStart: command === 'start',
     keyUse: 'announce',
     logger,
+    onEmbedded: (quit: () => void) => (quitEmbedded = quit),
   } as const
   await using storage = await openStorage(config, options)
   const created = command === 'worker' ? undefined : await prepareFirstStart(config, storage)
-  await using observability = createObservability(config, storage)
+  await using observability = createObservability(config, storage, logSink)
   await using container = createContainer({ config, storage, logger })
   const composed = { config, container, logger, observability }
   await using api =
@@ -55,8 +60,6 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   const metrics = await observability.start(metricsPort)
   const address = await api?.listen(apiPort)
   worker?.start()
-  // Before the ready line is written: a supervisor that reads it may send SIGTERM at once.
-  const stopped = waitForStopSignal()
   const url = address?.url
   const lines = await databaseLines(storage)
   printLines([
@@ -70,8 +73,9 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
       ? []
       : firstStartLines(url, created, join(config.dataDir, BOOTSTRAP_FILE))),
   ])
-  await stopped
-  await Promise.all([api?.drain(), worker?.drain()])
+  await stop.requested
+  observability.startDrain()
+  await Promise.all([api?.drain(stop.drainMs), worker?.drain(stop.drainMs)])
   return 0
 }
 

@@ -88,7 +88,11 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions): Promi
   const child = launch(bin, placement, options.settings ?? [])
   // Of two simultaneous starts one server exits, while the other is about to answer on the same socket.
   const isGone = () => child.exitCode !== null && !hasLivePostmaster(placement)
-  const answered = await waitForServer(placement.socketDir, START_DEADLINE_MS, isGone)
+  const answered = await waitForServer(placement.socketDir, START_DEADLINE_MS, isGone).catch((error: unknown) => {
+    child.kill('SIGQUIT')
+    throw error
+  })
+  if (!answered) child.kill('SIGQUIT')
   if (!answered) throw new Error(`the embedded PostgreSQL did not start${lastFatalLine(placement.root)}`)
   return toHandle(placement, postmasterPid(placement.dataDir) !== child.pid)
 }
@@ -140,7 +144,9 @@ function launch(
 ): ChildProcess {
   const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW } = constants
   const log = openSync(join(root, 'postgres.log'), O_APPEND | O_CREAT | O_WRONLY | O_NOFOLLOW, 0o600)
-  const args = ['-D', dataDir, '-p', String(SOCKET_PORT), '-k', socketDir, '-c', 'listen_addresses=']
+  // A list of directories, in which a quoted one may contain commas.
+  const socketDirs = `"${socketDir.replaceAll('"', '""')}"`
+  const args = ['-D', dataDir, '-p', String(SOCKET_PORT), '-k', socketDirs, '-c', 'listen_addresses=']
   const tuned = [
     'max_connections=200',
     'shared_buffers=256MB',
@@ -255,9 +261,25 @@ function toHandle(placement: EmbeddedPlacement, adopted: boolean): EmbeddedServe
 async function stopPostmaster(dataDir: string): Promise<void> {
   const pid = postmasterPid(dataDir)
   if (pid === undefined || !isAlive(pid)) return
-  process.kill(pid, 'SIGINT')
-  for (const end = Date.now() + STOP_DEADLINE_MS; isAlive(pid) && Date.now() < end; )
-    await new Promise((resolve) => setTimeout(resolve, STOP_POLL_MS))
+  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
+    process.kill(pid, signal)
+    // A suspended one gets the signal when it continues.
+    process.kill(pid, 'SIGCONT')
+    for (const end = Date.now() + STOP_DEADLINE_MS / 2; isAlive(pid) && Date.now() < end; )
+      await new Promise((resolve) => setTimeout(resolve, STOP_POLL_MS))
+    if (!isAlive(pid)) return
+  }
+}
+
+/**
+ * Immediate shutdown of the server of a data directory, if one runs: for a process that ends now and cannot wait. The server kills its
+ * own processes that do not end within 5 s, and its next start recovers.
+ */
+export function quitEmbeddedServer(dataDir: string): void {
+  const pid = postmasterPid(chooseEmbeddedPlacement(dataDir).dataDir)
+  if (pid === undefined || !isAlive(pid)) return
+  process.kill(pid, 'SIGQUIT')
+  process.kill(pid, 'SIGCONT')
 }
 
 /** The server inherits none of this process's environment, which could hold keys and tokens. */

@@ -1,3 +1,5 @@
+import { closeSync, openSync } from 'node:fs'
+import { devNull } from 'node:os'
 import { type Clock, MINUTE_MS, PollLoop, type Random, SECOND_MS, withTimeout } from '../base/index.ts'
 import { type HealthProblem, type Logger, summariseError } from '../telemetry/index.ts'
 import { Database, type DatabaseOptions, type Db, execute, queryOne } from './database.ts'
@@ -17,6 +19,8 @@ export interface HealthCheckOptions {
 const CHECK_INTERVAL_MS = SECOND_MS
 /** A server that answers later than this counts as down. */
 const CHECK_TIMEOUT_MS = 5 * SECOND_MS
+/** A check that takes longer makes the process not ready, before it counts as failed. */
+const READY_WITHIN_MS = SECOND_MS
 /** A condition under which a statement failed lasts for so long after the last such statement, so that health does not flap. */
 const HOLD_MS = 5 * SECOND_MS
 /** Receivers of signed requests accept timestamps that are up to 5 minutes off, authorization servers less. */
@@ -37,7 +41,7 @@ interface ObservedProblem extends HealthProblem {
 }
 
 /**
- * Health check of the database and of this process's clock: one cheap query a second, however many read its result.
+ * Health check of the database, of this process's clock and of its open files: one cheap query a second, however many read its result.
  *
  * The query tells whether the server can be reached, takes writes, and agrees about the time. What it cannot tell, such as a full disk, under which reads succeed, or
  * that no further connection is accepted, is learnt from the statements that fail (`attach`). Such a problem lasts until a new connection can write as
@@ -56,6 +60,8 @@ export class DatabaseHealthCheck implements AsyncDisposable {
   #restartProblem: HealthProblem | undefined
   #loggedAtMs = 0
   #clockOffsetMs = 0
+  /** When the check under way began; undefined between checks. */
+  #checkingSinceMs: number | undefined
 
   constructor(options: HealthCheckOptions) {
     this.#options = options
@@ -77,6 +83,13 @@ export class DatabaseHealthCheck implements AsyncDisposable {
   /** Why the process is not healthy; `undefined`: it is. */
   get problem(): HealthProblem | undefined {
     return this.#problem
+  }
+
+  /** The same for readiness, which changes sooner: also while the database has not answered the check under way for a second. */
+  get readinessProblem(): HealthProblem | undefined {
+    const sinceMs = this.#checkingSinceMs
+    const isLate = sinceMs !== undefined && this.#options.clock.monotonicMs() - sinceMs > READY_WITHIN_MS
+    return this.#problem ?? (isLate ? UNREACHABLE : undefined)
   }
 
   /** By how many seconds the clock of this process is ahead of the database's; negative: behind. */
@@ -111,7 +124,9 @@ export class DatabaseHealthCheck implements AsyncDisposable {
 
   /** One check. Never rejects. @returns false: the next check follows after the interval */
   async check(): Promise<boolean> {
-    const problem = await this.#findProblem()
+    this.#checkingSinceMs = this.#options.clock.monotonicMs()
+    const problem = findFileProblem() ?? (await this.#findProblem())
+    this.#checkingSinceMs = undefined
     if (!this.#stop.signal.aborted) this.#set(problem)
     return false
   }
@@ -249,6 +264,12 @@ export class DatabaseHealthCheck implements AsyncDisposable {
 
 const CLOCK_WRONG = 'CLOCK_WRONG'
 
+const TOO_MANY_OPEN_FILES: HealthProblem = {
+  reason: 'TOO_MANY_OPEN_FILES',
+  message:
+    'this process, or the system, has as many open files and connections as it may: no connection is accepted or made. Raise the limit (ulimit -n, LimitNOFILE), or look for clients that open connections and do not close them',
+}
+
 const STATE_SQL = `select clock_timestamp() as now, current_setting('transaction_read_only') = 'on' as is_read_only`
 
 /** 1 MB, which a sort within 64 kB of memory writes to temporary files: nothing is left behind. */
@@ -266,6 +287,16 @@ async function assertWritable(database: Database): Promise<void> {
     })
   } catch (error) {
     if (sqlState(error) !== LIMIT_EXCEEDED) throw error
+  }
+}
+
+/** Whether the process can open one more file: EMFILE, ENFILE. */
+function findFileProblem(): HealthProblem | undefined {
+  try {
+    closeSync(openSync(devNull, 'r'))
+    return undefined
+  } catch (error) {
+    return sqlState(error) === 'EMFILE' || sqlState(error) === 'ENFILE' ? TOO_MANY_OPEN_FILES : undefined
   }
 }
 

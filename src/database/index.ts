@@ -21,7 +21,12 @@ export {
 } from './database.ts'
 export type { DayTable } from './day-partition.ts'
 export { createComingDays, type DayRetentionDeps, dropOldDays } from './day-retention.ts'
-export { type EmbeddedServer, retireOrphanedDatabases, startEmbeddedServer } from './embedded-server.ts'
+export {
+  type EmbeddedServer,
+  quitEmbeddedServer,
+  retireOrphanedDatabases,
+  startEmbeddedServer,
+} from './embedded-server.ts'
 export {
   isDatabaseUnavailable,
   isDataError,

@@ -56,6 +56,13 @@ const CONDITIONS: readonly Condition[] = [
   },
   {
     reason: 'DATABASE_OVERLOADED',
+    codes: /^(EMFILE|ENFILE)$/,
+    message:
+      'this server has too many open files and connections to connect to the database: raise its limit (ulimit -n)',
+    retryAfterSeconds: RESTART_SECONDS,
+  },
+  {
+    reason: 'DATABASE_OVERLOADED',
     codes: /^53/,
     message:
       'the database is out of memory or at a limit of its configuration, which its log names: give it more, or lower PATCHBAY_DATABASE_POOL',

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { LogSink } from './log-sink.ts'
 
 /**
  * The log as a dependency; pino-compatible.
@@ -13,8 +14,8 @@ export interface Logger {
   error(fields: Readonly<Record<string, unknown>>, message: string): void
 }
 
-/** Logs JSON lines to standard error; standard output is for the results of commands. */
-export function createLogger(level: string): Logger {
+/** Logs JSON lines to standard error, unless another sink is given; standard output is for the results of commands. */
+export function createLogger(level: string, sink = new LogSink()): Logger {
   return pino(
     {
       level,
@@ -22,7 +23,7 @@ export function createLogger(level: string): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    pino.destination({ dest: 2, sync: false }),
+    sink,
   )
 }
 

@@ -17,7 +17,13 @@ export const METRICS = {
     name: 'patchbay_health_problem',
     type: 'gauge',
     labels: ['reason'],
-    help: '1 while this process is not healthy, by the reason that `/healthz` gives: a condition of the database, or `CLOCK_WRONG`. Absent while it is.',
+    help: '1 while this process is not healthy, by the reason that `/healthz` gives: a condition of the database, `CLOCK_WRONG` or `TOO_MANY_OPEN_FILES`. Absent while it is.',
+  },
+  databaseFigures: {
+    name: 'patchbay_database_figures',
+    type: 'gauge',
+    labels: [],
+    help: '1 when this answer has the figures that are read from the database; 0 when some are absent, because it did not answer within 500 ms.',
   },
   databaseErrors: {
     name: 'patchbay_database_errors_total',
@@ -30,6 +36,12 @@ export const METRICS = {
     type: 'gauge',
     labels: [],
     help: "By how much the clock of this process is ahead of the database's; negative: behind.",
+  },
+  logLinesDropped: {
+    name: 'patchbay_log_lines_dropped_total',
+    type: 'counter',
+    labels: [],
+    help: 'Log lines of this process that standard error did not take: a full disk, a closed pipe, or one that nobody reads.',
   },
   oldestDueAge: {
     name: 'patchbay_oldest_due_age_seconds',

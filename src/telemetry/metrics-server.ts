@@ -15,6 +15,8 @@ export interface MetricsServerSources {
   readonly metrics: { readonly contentType: string; text(): Promise<string> }
   /** Why the process is not healthy; `undefined` when it is. */
   readonly findProblem: () => HealthProblem | undefined
+  /** Why the process should get no work at the moment; `undefined` when it is ready. */
+  readonly findReadinessProblem: () => HealthProblem | undefined
   /** Why the scheduler is not healthy, in any process; `undefined` when it is. */
   readonly findSchedulerProblem: () => HealthProblem | undefined
 }
@@ -26,7 +28,8 @@ const REQUEST_TIMEOUT_MS = 5_000
 type PlainReply = readonly [status: number, contentType: string, body: string]
 
 /**
- * Metrics and health server for operators: `GET /metrics`, `/healthz` and `/healthz/scheduler`.
+ * Metrics and health server for operators: `GET /metrics`, `/livez`, `/readyz`, `/healthz` and `/healthz/scheduler`. Only
+ * `/metrics` waits for anything, and not for long.
  *
  * It takes no token, so it has a port of its own, on loopback by default: the public port has no path that shows figures of
  * all tenants together.
@@ -63,10 +66,13 @@ export class MetricsServer implements AsyncDisposable {
   async #reply({ method, url = '/' }: IncomingMessage): Promise<PlainReply> {
     if (method !== 'GET' && method !== 'HEAD') return plain(405, 'only GET\n')
     const [path] = url.split('?', 1)
-    const { metrics, findProblem, findSchedulerProblem } = this.#sources
+    const { metrics, findProblem, findReadinessProblem, findSchedulerProblem } = this.#sources
     if (path === '/metrics') return [200, metrics.contentType, await metrics.text()]
+    if (path === '/livez') return health(undefined)
+    if (path === '/readyz') return health(findReadinessProblem())
     if (path === '/healthz') return health(findProblem())
-    if (path !== '/healthz/scheduler') return plain(404, 'only /metrics, /healthz and /healthz/scheduler\n')
+    if (path !== '/healthz/scheduler')
+      return plain(404, 'only /metrics, /livez, /readyz, /healthz and /healthz/scheduler\n')
     return health(findSchedulerProblem())
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { METRICS, type MetricSpec } from './metric-table.ts'
 import type { HealthProblem } from './metrics-server.ts'
@@ -10,15 +11,22 @@ export interface ReadThrottle {
   readonly dutyCycleMax: number
 }
 
-/** Throttles an expensive read: one at a time, and cached as the throttle says. `undefined` while it fails. */
+/** A scrape waits this long for what is read elsewhere, counted from when the read began. */
+const READ_MS_MAX = 500
+
+/**
+ * Throttles an expensive read: one at a time, and cached as the throttle says. `undefined` while it fails, or takes longer than 500 ms:
+ * a database that does not answer delays no scrape.
+ */
 export function throttledRead<Value>(
   read: () => Promise<Value>,
   { intervalMs, dutyCycleMax }: ReadThrottle,
 ): () => Promise<Value | undefined> {
   let latest: Promise<Value | undefined> | undefined
   let freshUntilMs = 0
+  let startedMs = 0
   const readNow = async (): Promise<Value | undefined> => {
-    const startedMs = performance.now()
+    startedMs = performance.now()
     freshUntilMs = Number.POSITIVE_INFINITY
     try {
       return await read()
@@ -31,7 +39,10 @@ export function throttledRead<Value>(
   }
   return () => {
     if (latest === undefined || performance.now() >= freshUntilMs) latest = readNow()
-    return latest
+    return Promise.race([
+      latest,
+      sleep(Math.max(0, startedMs + READ_MS_MAX - performance.now()), undefined, { ref: false }),
+    ])
   }
 }
 
@@ -100,8 +111,14 @@ export class Metrics {
   readonly #lateness = this.#histogram(METRICS.tickLateness)
   readonly #callLogDropped = this.#counter(METRICS.callLogDropped)
   readonly #toolCalls = this.#counter(METRICS.toolCalls)
+  /** What is read from the database, each `undefined` while that does not answer. */
+  readonly #databaseReads: (() => Promise<unknown>)[] = []
 
   constructor() {
+    this.#gauge(METRICS.databaseFigures, async (gauge) => {
+      const found = await Promise.all(this.#databaseReads.map((read) => read()))
+      gauge.set(found.includes(undefined) ? 0 : 1)
+    })
     collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS })
   }
 
@@ -141,6 +158,11 @@ export class Metrics {
     this.#gauge(METRICS.clockOffset, (gauge) => gauge.set(health.clockOffsetSeconds))
   }
 
+  /** Shows how many log lines were dropped. */
+  readLogSink(sink: { readonly dropped: number }): void {
+    this.#externalCounter(METRICS.logLinesDropped, () => [[{}, sink.dropped]])
+  }
+
   /** Shows the age of the oldest due tick. */
   readOldestDueAge(read: () => number): void {
     this.#gauge(METRICS.oldestDueAge, (gauge) => gauge.set(read()))
@@ -152,6 +174,7 @@ export class Metrics {
     read: () => Promise<readonly { readonly count: number }[]>,
   ): void {
     const figures = throttledRead(read, QUEUE_DEPTH_THROTTLE)
+    this.#databaseReads.push(figures)
     this.#gauge(METRICS[name], async (gauge) => {
       const found = await figures()
       gauge.reset()

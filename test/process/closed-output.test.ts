@@ -1,6 +1,9 @@
-import { expect, it, onTestFinished } from 'vitest'
+import { closeSync, existsSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { someCases } from '../support/case-count.ts'
 import { CommandProcess } from '../support/command.ts'
+import { EVENTUALLY } from '../support/eventually.ts'
 import { preparedDataDir } from '../support/prepared-data-dir.ts'
 import { freePort, removeDataDir } from '../support/product.ts'
 
@@ -24,9 +27,17 @@ it.each(someCases(COMMANDS, 1))('`patchbay %s` ends without a message when its o
   expect(await runUnread(line.split(' '))).toMatchObject({ exitCode: 141, stderr: '' })
 })
 
-it('a server stops in order when its output is closed', async () => {
+it('a server goes on when its output is closed and its log is full, and stops in order', async () => {
   const dataDir = preparedDataDir()
   onTestFinished(() => removeDataDir(dataDir))
-  const settings = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(await freePort()), PATCHBAY_LOG_LEVEL: 'warn' }
-  expect(await runUnread(['start'], settings)).toMatchObject({ exitCode: 0, stderr: '' })
+  const port = await freePort()
+  const settings = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(port), PATCHBAY_LOG_LEVEL: 'debug' }
+  const full = openSync('/dev/full', 'w')
+  onTestFinished(() => closeSync(full))
+  const server = new CommandProcess(['start'], settings, ['ignore', 'pipe', full])
+  server.child.stdout?.destroy()
+  // Its ready line, the first that meets the closed pipe, comes after it listens: it lives until a signal all the same.
+  await vi.waitFor(async () => expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200), EVENTUALLY)
+  expect(await server.stop()).toMatchObject({ exitCode: 0 })
+  expect(existsSync(join(dataDir, 'postgres/data/postmaster.pid'))).toBe(false)
 })

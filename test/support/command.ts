@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { vi } from 'vitest'
@@ -22,11 +22,15 @@ export class CommandProcess implements AsyncDisposable {
   #stdout = ''
   #stderr = ''
 
-  constructor(args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
+  constructor(
+    args: readonly string[],
+    environment: NodeJS.ProcessEnv = {},
+    stdio: StdioOptions = ['ignore', 'pipe', 'pipe'],
+  ) {
     this.child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), ...args], {
       cwd: ROOT,
       env: { ...bareEnvironment(), ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio,
     })
     this.child.stdout?.on('data', (chunk: Buffer) => (this.#stdout += chunk.toString()))
     this.child.stderr?.on('data', (chunk: Buffer) => (this.#stderr += chunk.toString()))
