@@ -24,10 +24,10 @@ import { connectPageRoutes } from './connect-page/index.ts'
 import type { Container, ProcessDeps } from './container.ts'
 import { mapDatabaseError } from './database/index.ts'
 import { integrationConfigSchema } from './definitions/index.ts'
-import { createReceiver } from './inbound-webhooks/index.ts'
+import { createReceiver, type ObserveInbound } from './inbound-webhooks/index.ts'
 import { authenticateLinkToken } from './link-sessions/index.ts'
 import { SCHEDULER_PROBLEM } from './observability.ts'
-import { describeError } from './telemetry/index.ts'
+import { describeError, ThrottledLog } from './telemetry/index.ts'
 import { createAuthenticator } from './tenancy/index.ts'
 import { createToolEndpoint } from './tool-servers/index.ts'
 import { isSubscribing } from './webhook-subscriptions/index.ts'
@@ -43,6 +43,7 @@ export interface ApiDeps extends ProcessDeps {
 function createWebhookReceiver(
   { database, accounts, evaluator, http, clock, publicUrl }: Container,
   onReceived: () => void,
+  observe: ObserveInbound,
 ) {
   return createReceiver({
     database,
@@ -52,9 +53,27 @@ function createWebhookReceiver(
     clock,
     publicUrl,
     onReceived,
+    observe,
     isSubscribing: async (tx, { environmentId, integratedAccountId: id }) =>
       id !== undefined && (await isSubscribing(tx, { environmentId, id })),
   })
+}
+
+const LOGGED_REASON_LENGTH_MAX = 200
+
+/** Counts received webhooks, and logs those that are rejected: a line a minute for each installation. */
+function observeInbound({ logger, observability }: ApiDeps): ObserveInbound {
+  const rejected = new ThrottledLog(logger, 'a webhook was rejected')
+  return (state, { environmentId, environmentIntegrationId, integration }, reason) => {
+    observability?.metrics?.observeInboundEvent(state)
+    if (state !== 'rejected') return
+    rejected.warn(environmentIntegrationId, {
+      environment_id: environmentId,
+      environment_integration_id: environmentIntegrationId,
+      integration: integration.name,
+      reason: reason?.slice(0, LOGGED_REASON_LENGTH_MAX),
+    })
+  }
 }
 
 /** The API of one process. */
@@ -79,6 +98,7 @@ export function createApi(deps: ApiDeps): Api {
   const { config, container, logger, observability, tls } = deps
   const services = createServices(container)
   container.callLog.onDrop = observability?.metrics?.observeCallLogDrop
+  container.callLog.onRequest = observability?.metrics?.observeOutboundCall
   const authenticator = createAuthenticator({
     database: container.database,
     clock: container.clock,
@@ -166,7 +186,9 @@ function requestLimitsOf(config: Config) {
 }
 
 /** The HTTP endpoints beside the contract: documents, calls through accounts, received webhooks, the connect page. */
-function extraRoutes({ container, onWebhookReceived = () => undefined }: ApiDeps) {
+function extraRoutes(deps: ApiDeps) {
+  const { container, onWebhookReceived = () => undefined } = deps
+  const receive = createWebhookReceiver(container, onWebhookReceived, observeInbound(deps))
   return [
     documentRoute('/openapi.json', () => generatedDocument('openapi.json')),
     documentRoute('/asyncapi.json', () => generatedDocument('asyncapi.json')),
@@ -175,7 +197,7 @@ function extraRoutes({ container, onWebhookReceived = () => undefined }: ApiDeps
     proxyRoute(container.calls),
     customRoute(container.calls),
     unifiedRoute(container.unifiedCalls),
-    ...inboundWebhookRoutes({ receive: createWebhookReceiver(container, onWebhookReceived) }),
+    ...inboundWebhookRoutes({ receive }),
     ...connectPageRoutes(container),
   ]
 }

@@ -273,7 +273,7 @@ export const SETTINGS = {
   ),
   metricsPort: setting(
     'PATCHBAY_METRICS_PORT',
-    'Port of its own for `/metrics`, `/healthz` and `/healthz/scheduler`, which ask for no token; 0 takes any free one. Default: no such port, and nothing is counted.',
+    'Port of its own for `/metrics`, `/livez`, `/readyz`, `/healthz` and `/healthz/scheduler`, which ask for no token; 0 takes any free one. Default: no such port, and nothing is counted.',
     integer(0, 65_535).optional(),
   ),
   metricsHost: setting('PATCHBAY_METRICS_HOST', 'Address that port listens on.', z.string().prefault('127.0.0.1')),

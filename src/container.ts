@@ -143,7 +143,7 @@ function createRequestModules(modules: Modules) {
 }
 
 function createAccounts(resources: ProcessResources, database: Database, callLog: CallLogWriter): AccountDependencies {
-  const { secrets, definitions, contextValues, http, tokenHosts: hosts, evaluator, clock } = resources
+  const { secrets, definitions, contextValues, http, tokenHosts: hosts, evaluator, clock, logger } = resources
   // Token requests made by an action go through a proxy without credential refresh, or a 401 there would recurse.
   const engine = createProxy({ http, evaluator, clock, callLog })
   const tokenDeps = {
@@ -155,6 +155,7 @@ function createAccounts(resources: ProcessResources, database: Database, callLog
     evaluator,
     callLog,
     clock,
+    logger,
     engine,
     random: Math.random,
   }

@@ -25,6 +25,6 @@ if (Number.parseInt(process.versions.node, 10) < NODE_MAJOR_MIN) {
   const { handleOutputErrors, isServing, runCommand } = await import('./cli/index.ts')
   handleOutputErrors(process.argv[2])
   process.exitCode = await runCommand(process.argv.slice(2), process.env)
-  // What a command prints is waited for, but not what a process that served has written to a pipe that nobody reads.
+  // What a command prints is waited for, but not what a process that served has written to a pipe without a reader.
   if (isServing(process.argv[2])) process.exit()
 }

@@ -1,3 +1,4 @@
+import { countAccounts } from './accounts/index.ts'
 import { BoundPort } from './api/index.ts'
 import { systemClock } from './base/index.ts'
 import type { Config } from './config.ts'
@@ -47,6 +48,7 @@ export function createObservability(
   metrics?.readCounts('queueDepth', () => countRunBacklog(database.pool))
   metrics?.readCounts('deliveryBacklog', () => countDeliveryBacklog(database.pool))
   metrics?.readCounts('unservedWork', () => findUnservedWork(database.pool))
+  metrics?.readCounts('accounts', () => countAccounts(database.pool))
   if (databaseWatch !== undefined) metrics?.readHealth(databaseWatch)
   let isDraining = false
   const findProblem = () => databaseWatch?.problem

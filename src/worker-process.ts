@@ -16,6 +16,7 @@ import {
   INBOUND_CONTENT_DAYS,
   INBOUND_HISTORY_DAYS,
   INBOUND_REPLAY_TASK,
+  type InboundWorkerDeps,
 } from './inbound-webhooks/index.ts'
 import {
   clientSecretWatch,
@@ -31,7 +32,7 @@ import { sealedValuesOf } from './sealed-values.ts'
 import { dataKeyRotator } from './secrets/index.ts'
 import { executeWebhookRun } from './syncs/index.ts'
 import { createTaskRunner, taskCleaner } from './tasks/index.ts'
-import type { Logger } from './telemetry/index.ts'
+import { type Logger, ThrottledLog } from './telemetry/index.ts'
 import { continueEnvironmentDeletion, continueTeamDeletion } from './tenancy/index.ts'
 import { TOOL_CALL_DAYS } from './tool-servers/index.ts'
 import { InboundActivity, silenceMonitor, subscriptionLoops } from './webhook-subscriptions/index.ts'
@@ -89,6 +90,7 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
     ...modules,
     ...common,
     onStored: () => deliveries.wakeDispatch(),
+    observe: observeInbound(deps),
     onProcessed: (account, receivedAt) => inboundActivity.record(account, receivedAt),
     syncs: {
       findTriggers: findTriggersOfResource,
@@ -96,6 +98,7 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
     },
   })
   modules.callLog.onDrop = observability?.metrics?.observeCallLogDrop
+  modules.callLog.onRequest = observability?.metrics?.observeOutboundCall
   observability?.metrics?.readWorker(() => worker.stats)
   observability?.metrics?.readDeliveries(() => deliveries.stats)
   return {
@@ -115,6 +118,17 @@ export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
       await deliveries[Symbol.asyncDispose]()
       await worker[Symbol.asyncDispose]()
     },
+  }
+}
+
+/** Counts what becomes of received webhooks, and logs those that found no account. */
+function observeInbound({ logger, observability }: ProcessDeps): InboundWorkerDeps['observe'] {
+  const unrouted = new ThrottledLog(logger, 'a webhook found no account')
+  return (state, { environmentId: environment_id, stored }, fields) => {
+    observability?.metrics?.observeInboundEvent(state)
+    const installation = stored?.event.environmentIntegrationId
+    if (state !== 'unrouted' || installation === undefined) return
+    unrouted.warn(installation, { environment_id, environment_integration_id: installation, ...fields })
   }
 }
 

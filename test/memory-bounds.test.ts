@@ -72,6 +72,8 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'runs/run-watch.ts #watched': 'runs with open streams',
   'schedules/shard-cursors.ts #cursors': 'shards',
   'syncs/run.ts #advancing': 'resources of one run',
+  'telemetry/throttled-log.ts #repeated': 'KEYS_MAX, and a minute',
+  'telemetry/metrics.ts #integrations': 'INTEGRATIONS_MAX',
   'telemetry/metrics.ts #operations': 'operations of the contract and routes',
   'tenancy/authenticate.ts pending': 'writes under way',
   'tool-servers/record-calls.ts pending': 'writes under way',

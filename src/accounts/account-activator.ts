@@ -11,7 +11,7 @@ import type { AccountRef } from './sql/integrated-account.ts'
 import { changeAccountStatus, type StatusCause } from './status.ts'
 
 /** What an activator takes. */
-export type AccountActivatorOptions = ActivationDependencies & DueWorkDeps
+export type AccountActivatorOptions = ActivationDependencies & DueWorkDeps & Pick<AccountDependencies, 'logger'>
 
 /** For all steps of one attempt. */
 const ATTEMPT_TIMEOUT_MS = 120_000
@@ -132,12 +132,12 @@ export class AccountActivator {
       readonly change: ActivationChange
     },
   ): DueResult {
-    const { linkSessions, subscriptions } = this.#deps
+    const { linkSessions, subscriptions, logger } = this.#deps
     const { cause, error = '', result, change } = end
     return {
       ...showing(null, result),
       record: async (tx) => {
-        await changeAccountStatus(tx, account, cause, error)
+        await changeAccountStatus(tx, account, cause, error, logger)
         if (cause === 'steps_passed') await subscriptions.schedule(tx, account)
         await linkSessions.recordActivation(tx, account, change)
       },

@@ -37,7 +37,7 @@ const FORBIDDEN_DEDUP_WINDOW_MS = 60_000
 
 type RefresherDependencies = Pick<
   AccountDependencies,
-  'database' | 'secrets' | 'definitions' | 'contextValues' | 'tokens' | 'clock'
+  'database' | 'secrets' | 'definitions' | 'contextValues' | 'tokens' | 'clock' | 'logger'
 > & {
   /** Called when what a call reported could not be stored. */
   readonly onReportError: (error: unknown) => void
@@ -118,7 +118,7 @@ async function storeSignal(
     switch (signal.kind) {
       case 'unauthorized':
         if ((await hasCurrentCredentials(deps, tx, account, access)) && (await countsAsUnauthorized(deps, tx, account)))
-          await changeAccountStatus(tx, account, 'unauthorized', signal.message)
+          await changeAccountStatus(tx, account, 'unauthorized', signal.message, deps.logger)
         return
       case 'forbidden': {
         const { resource, method } = signal
@@ -129,7 +129,7 @@ async function storeSignal(
       }
       case 'worked':
         if (await markWorking(tx, account, { unauthorizedSince: access.unauthorizedSince, now: deps.clock.now() }))
-          await changeAccountStatus(tx, account, 'call_succeeded')
+          await changeAccountStatus(tx, account, 'call_succeeded', '', deps.logger)
         return
       default:
         assertNever(signal)

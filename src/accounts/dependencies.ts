@@ -4,6 +4,7 @@ import type { DefinitionCache, IntegrationCache } from '../integrations/index.ts
 import type { ContextValueStore } from '../object-store/index.ts'
 import type { ApiProxy, CallLog, ExpressionEvaluator } from '../proxy/index.ts'
 import type { SecretStore } from '../secrets/index.ts'
+import type { Logger } from '../telemetry/index.ts'
 import type { ResolvedAccount } from './resolved-account.ts'
 import type { AccountRef, AccountWithSecrets } from './sql/integrated-account.ts'
 import type { TokenHttp } from './token-http.ts'
@@ -31,6 +32,8 @@ export interface AccountDependencies {
   readonly engine: Pick<ApiProxy, 'runAction'>
   readonly clock: Clock
   readonly random: Random
+  /** Absent in tests: status changes and failed refreshes are not logged. */
+  readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined
 }
 
 /** Reads accounts by id; concurrent reads share statements. */

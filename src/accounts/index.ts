@@ -58,7 +58,7 @@ export { type CredentialsChange, updateCredentials } from './replace-credentials
 export type { ResolvedAccount } from './resolved-account.ts'
 export type { AcceptedTerms } from './sql/accepted-terms.ts'
 export type { AccountHistoryRecord } from './sql/account-history.ts'
-export { findAccountOwner } from './sql/account-state.ts'
+export { countAccounts, findAccountOwner } from './sql/account-state.ts'
 export { type AccountOfValue, findAccountsByContext } from './sql/context-lookup.ts'
 export {
   type AccountRef,

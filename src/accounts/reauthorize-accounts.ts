@@ -16,7 +16,7 @@ const LAST_ERROR = 'the integration sends requests to other hosts now: the accou
  * Puts the accounts of an installation whose hosts have moved to `needs_reauth`, and removes their credentials. Those that were
  * connected again meanwhile stay as they are.
  */
-export function reauthorizationTask(deps: Pick<AccountDependencies, 'secrets'>): TaskKind {
+export function reauthorizationTask(deps: Pick<AccountDependencies, 'secrets' | 'logger'>): TaskKind {
   return {
     kind: REAUTHORIZATION_KIND,
     async step(tx, { environmentId, params, cursor }) {
@@ -40,7 +40,7 @@ export function reauthorizationTask(deps: Pick<AccountDependencies, 'secrets'>):
 
 /** A token request or activation step that is under way stores nothing more. */
 async function reauthorize(
-  { secrets }: Pick<AccountDependencies, 'secrets'>,
+  { secrets, logger }: Pick<AccountDependencies, 'secrets' | 'logger'>,
   tx: Tx,
   account: MovedAccount,
   version: number,
@@ -50,5 +50,5 @@ async function reauthorize(
   await resetToken(tx, account, { expiresAt: null, dueAt: null })
   await storeReauthorization(tx, account, { dueAt: null, warningAt: null })
   await secrets.remove(tx, accountSecretRef(account))
-  await changeAccountStatus(tx, account, 'hosts_moved', LAST_ERROR)
+  await changeAccountStatus(tx, account, 'hosts_moved', LAST_ERROR, logger)
 }

@@ -39,7 +39,16 @@ import { HOST_WAIT_MAX_MS } from './token-http.ts'
 /** What refreshing a token takes. */
 export type RefreshDependencies = Pick<
   AccountDependencies,
-  'database' | 'secrets' | 'definitions' | 'contextValues' | 'http' | 'evaluator' | 'engine' | 'clock' | 'random'
+  | 'database'
+  | 'secrets'
+  | 'definitions'
+  | 'contextValues'
+  | 'http'
+  | 'evaluator'
+  | 'engine'
+  | 'clock'
+  | 'random'
+  | 'logger'
 >
 
 /** How long a process waits while another one holds the lease. */
@@ -229,7 +238,7 @@ async function storeToken(
   if (!(await settleDue(tx, TOKEN_REFRESHES, lease, grantedToken(times)))) return undefined
   const stored: StoredToken = { ...token, version: lease.version + 1, obtainedAt }
   await secrets.put(tx, accountSecretRef(account), tokenSecret(stored))
-  if (lease.failures > 0) await changeAccountStatus(tx, account, 'token_granted')
+  if (lease.failures > 0) await changeAccountStatus(tx, account, 'token_granted', '', deps.logger)
   const contextKeys = withoutViolations({
     plan: resolved.plan,
     connect: connectPlanOf(resolved),
@@ -256,8 +265,8 @@ const UNCLEAR_FAILURES_MAX = 16
  * that was rejected is no longer the account's.
  */
 async function recordErrorAndThrow(
-  { database, random }: RefreshDependencies,
-  { account, token }: ResolvedAccount,
+  { database, random, logger }: RefreshDependencies,
+  { account, token, integrationName }: ResolvedAccount,
   lease: Lease<TokenRefresh>,
   said: TokenError,
 ): Promise<undefined> {
@@ -271,11 +280,14 @@ async function recordErrorAndThrow(
     const failed = failedRefresh({ error: tokenErrorJson(error), retryDelayMs, isFinal })
     if (!(await settleDue(tx, TOKEN_REFRESHES, lease, failed))) return false
     const cause = lostSince === null ? 'refresh_failed' : 'token_lost'
-    if (isFinal) await changeAccountStatus(tx, account, cause, failure.publicMessage)
+    if (isFinal) await changeAccountStatus(tx, account, cause, failure.publicMessage, logger)
     return true
   })
-  if (isLeaseHeld) throw failure
-  return undefined
+  if (!isLeaseHeld) return undefined
+  const { environmentId: environment_id, id: integrated_account_id } = account
+  const fields = { environment_id, integrated_account_id, integration: integrationName, kind: error.kind }
+  logger?.warn({ ...fields, failures: lease.failures + 1, retry_in_ms: retryDelayMs }, 'a token could not be refreshed')
+  throw failure
 }
 
 /** An error of unclear cause that has lasted is the account's: what else could end it is a new consent. */

@@ -62,6 +62,7 @@ export function resolveAccount(
     environmentId,
     environmentIntegrationId,
     tenantId,
+    integrationName,
     context,
     environmentVariables,
     connection: withWebhookSecrets(connectionOf(connection, plan, account), stored),

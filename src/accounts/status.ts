@@ -1,5 +1,6 @@
 import { notFound, type TransitionTable, transitionsOf } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
+import type { Logger } from '../telemetry/index.ts'
 import { type AccountEventName, appendAccountEvent } from './account-events.ts'
 import { type AccountState, transitionAccountStatus } from './sql/account-history.ts'
 import type { AccountRef, AccountStatus } from './sql/integrated-account.ts'
@@ -93,6 +94,7 @@ export type StatusChange =
  * for the other it is impossible from the new status. The event of the cause is recorded with it.
  *
  * @param lastError what the account shows from now on; empty clears it
+ * @param logger gets a line about the change, when it is made by no request that is logged itself
  * @throws Failure RESOURCE_NOT_FOUND
  */
 export async function changeAccountStatus(
@@ -100,11 +102,15 @@ export async function changeAccountStatus(
   account: AccountRef,
   cause: Exclude<StatusCause, 'created'>,
   lastError = '',
+  logger?: Pick<Logger, 'info' | 'warn'>,
 ): Promise<StatusChange> {
   const transition = await transitionAccountStatus(tx, account, transitionsOf(TRANSITIONS, cause), { cause, lastError })
   if (transition === undefined) throw notFound('integrated_account', account.id)
   const { from, to } = transition
   if (to === null) return { kind: 'impossible', from }
   await appendAccountEvent(tx, account, CAUSE_EVENTS[cause])
+  const fields = { environment_id: account.environmentId, integrated_account_id: account.id, from, to, cause }
+  if (lastError === '') logger?.info(fields, 'the status of an account has changed')
+  else logger?.warn({ ...fields, error: lastError }, 'the status of an account has changed')
   return { kind: 'changed', from, to }
 }

@@ -41,6 +41,8 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
   readonly #deps: CallLogWriterDeps
   /** Called with the number of entries that were not stored; set where they are counted. */
   onDrop: ((entries: number) => void) | undefined
+  /** Called with every request, stored or not; set where they are counted. */
+  onRequest: ((call: Pick<LoggedCall, 'integrationName' | 'class'>) => void) | undefined
   readonly #queue = new FairQueue<WaitingEntry>(OWNER_ENTRIES_MAX)
   readonly #bytesOf = new Map<string, number>()
   readonly #droppedOf = new Map<string, number>()
@@ -53,6 +55,7 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
   }
 
   record(call: LoggedCall): void {
+    this.onRequest?.(call)
     const owner = call.environmentId
     const bytes = bytesOf(call)
     if (!this.#fits(owner, bytes)) {

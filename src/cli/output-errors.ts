@@ -11,7 +11,7 @@ export function isServing(command: string | undefined): boolean {
 
 /**
  * Decides what becomes of a command whose output is closed (EPIPE), full (ENOSPC) or was a terminal that is gone (EIO): one that
- * serves goes on; another one ends without a message when nobody reads it, as `head` does once it has read enough.
+ * serves goes on; another one ends without a message when it is closed, as by `head` once it has read enough.
  */
 export function handleOutputErrors(command: string | undefined): void {
   for (const stream of [process.stdout, process.stderr])

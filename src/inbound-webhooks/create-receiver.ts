@@ -8,7 +8,7 @@ import { createKeySource, type KeySource } from '../formats/index.ts'
 import type { ContextUpdateDeps } from './context-update.ts'
 import { createEventStore } from './event-store.ts'
 import { type InboundRequest, receiveWebhook } from './receive.ts'
-import { RejectionBudget } from './rejection.ts'
+import { type ObserveInbound, RejectionBudget } from './rejection.ts'
 import { createSourceReader, type SourceAddress } from './source.ts'
 import { TokenBuckets } from './token-bucket.ts'
 import { UnverifiedReads } from './unverified-reads.ts'
@@ -24,6 +24,7 @@ export interface ReceiverDeps extends Pick<ContextUpdateDeps, 'isSubscribing'> {
   readonly publicUrl: () => string
   /** Called when something was stored that is to be processed. */
   readonly onReceived?: () => void
+  readonly observe?: ObserveInbound | undefined
 }
 
 /** Receives requests; see `receiveWebhook`. */
@@ -35,8 +36,13 @@ const KEY_BYTES_MAX = 256 * 1024
 /** Creates the receiver of a process, with its caches, rates and batches. */
 export function createReceiver(deps: ReceiverDeps): ReceiveRequest {
   const { clock } = deps
+  const observe: ObserveInbound = (state, source, reason) => {
+    deps.observe?.(state, source, reason)
+    if (state === 'received') deps.onReceived?.()
+  }
   const all = {
     ...deps,
+    observe,
     sources: createSourceReader(deps),
     store: createEventStore(deps.database),
     rates: new TokenBuckets(clock),

@@ -46,6 +46,11 @@ export interface InboundEffects {
 /** In which step processing failed. */
 export type ProcessingStep = 'load' | 'transform' | 'handshake' | 'context' | 'mapping' | 'routing' | 'store'
 
+/** Whether no item found an account. */
+export function isUnrouted({ items }: InboundEffects): boolean {
+  return items.length > 0 && items.every(({ state }) => state === 'unrouted')
+}
+
 /** How processing ended. */
 export type ProcessingOutcome =
   | { readonly kind: 'done'; readonly effects: InboundEffects; readonly trace: JsonObject }

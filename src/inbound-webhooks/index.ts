@@ -6,7 +6,7 @@
  */
 
 export { createReceiver } from './create-receiver.ts'
-export { createInboundWorker } from './create-worker.ts'
+export { createInboundWorker, type InboundWorkerDeps } from './create-worker.ts'
 export {
   type HeaderList,
   INBOUND_STATES,
@@ -20,6 +20,7 @@ export {
   listInboundEvents,
 } from './read-events.ts'
 export type { InboundRequest } from './receive.ts'
+export type { ObserveInbound } from './rejection.ts'
 export { INBOUND_REPLAY_TASK, replayInboundEvent } from './replay.ts'
 export type { SourceAddress } from './source.ts'
 export type { InboundFilter } from './sql/history.ts'

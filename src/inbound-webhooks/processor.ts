@@ -1,7 +1,7 @@
-import { Failure, type PollLoopSpec } from '../base/index.ts'
+import { Failure, type JsonObject, type PollLoopSpec } from '../base/index.ts'
 import { type Lease, LeasedWork, type LeasedWorkDeps } from '../due-work/index.ts'
 import { describeError } from '../telemetry/index.ts'
-import { failedAt, type ProcessingOutcome } from './effects.ts'
+import { failedAt, type InboundEffects, isUnrouted, type ProcessingOutcome } from './effects.ts'
 import type { InboundQueue, QueuedEvent } from './inbound-queue.ts'
 
 /** What processing received webhooks takes. */
@@ -13,6 +13,10 @@ export interface InboundProcessorDeps extends LeasedWorkDeps {
   readonly holder: string
   /** Called with the accounts that a webhook was about, once that is stored. */
   readonly onProcessed?: (account: { readonly environmentId: string; readonly id: string }, receivedAt: Date) => void
+  /** Told of every event whose processing has ended, by its state; of an unrouted one with its integration, and why. */
+  readonly observe?:
+    | ((state: 'processed' | 'unrouted' | 'failed', event: Lease<QueuedEvent>, fields: JsonObject) => void)
+    | undefined
   /** Called when what an event leads to is stored. */
   readonly onStored?: () => void
 }
@@ -92,11 +96,23 @@ export class InboundProcessor implements AsyncDisposable {
     }
   }
 
-  #report({ environmentId, stored }: Lease<QueuedEvent>, outcome: ProcessingOutcome): void {
-    const { onProcessed, onStored } = this.#deps
+  #report(lease: Lease<QueuedEvent>, outcome: ProcessingOutcome): void {
+    const { environmentId, stored } = lease
+    const { onProcessed, onStored, observe } = this.#deps
     onStored?.()
+    if (outcome.kind === 'failed') {
+      if (!outcome.isTransient) observe?.('failed', lease, {})
+    } else {
+      const state = isUnrouted(outcome.effects) ? 'unrouted' : 'processed'
+      observe?.(state, lease, { integration: outcome.effects.integration.name, ...unroutedReasonOf(outcome.effects) })
+    }
     if (onProcessed === undefined || stored === undefined || outcome.kind !== 'done') return
     const accounts = outcome.effects.items.flatMap((item) => (item.state === 'unrouted' ? [] : [item.account.id]))
     for (const id of new Set(accounts)) onProcessed({ environmentId, id }, stored.event.receivedAt)
   }
+}
+
+function unroutedReasonOf({ items }: InboundEffects): JsonObject {
+  const [reason] = items.flatMap((item) => (item.state === 'unrouted' ? [item.detail] : []))
+  return reason === undefined ? {} : { reason }
 }

@@ -27,7 +27,7 @@ import {
   tooLarge,
 } from './parsed-request.ts'
 import { redactRequest } from './redact-request.ts'
-import { explainRejection, type RejectionBudget } from './rejection.ts'
+import { explainRejection, type ObserveInbound, type RejectionBudget } from './rejection.ts'
 import { findSource, type InboundSource, type SourceAddress, type SourceReader, scopeOf } from './source.ts'
 import type { NewInboundEvent } from './sql/receive.ts'
 import { rateExceeded, type TokenBuckets } from './token-bucket.ts'
@@ -60,8 +60,8 @@ export interface ReceiveDeps extends ExpressionDeps, ContextUpdateDeps {
   readonly clock: Clock
   /** Without a trailing slash. */
   readonly publicUrl: () => string
-  /** Called when something was stored that is to be processed. */
-  readonly onReceived?: () => void
+  /** A received one is stored, and is to be processed. */
+  readonly observe: ObserveInbound
 }
 
 /** Xero and others want an empty body. */
@@ -270,6 +270,7 @@ async function answerHandshake(
     }
   }
   if (visitUrl !== undefined) trace.visit = await confirmAddress(deps.http, source.webhook, visitUrl)
+  deps.observe('handshake', source)
   // A handshake may hold the secret that it agrees on: of those that store something no body is kept.
   await storeForADay(reception, 'handshake', signature, contextUpdate === undefined ? parsed.raw : EMPTY)
   return handshake.answer ?? EMPTY_ANSWER
@@ -322,7 +323,7 @@ async function accept(
     body: parsed.raw,
     payload: transformed?.body ?? null,
   })
-  if (!isDuplicate) deps.onReceived?.()
+  if (!isDuplicate) deps.observe('received', source)
 }
 
 /** Answers what is wrong with the body, unless the request is not authentic, and keeps it for a day. No expression sees it. */
@@ -334,6 +335,7 @@ async function rejectUnreadable(reception: Reception, { status, message }: BodyP
   const signature =
     reception.verified ?? (isVerifiable ? await verifySignature(reception, request, undefined) : UNVERIFIED)
   if (signature.state === 'invalid') return await reject(reception, request, signature.reason)
+  deps.observe('rejected', source, message)
   if (deps.rejections.take('rejected', source.id))
     await storeForADay(reception, 'rejected', signature.state, parsed.raw)
   return { status, body: JSON.stringify({ error: message }), headers: { 'content-type': 'application/json' } }
@@ -344,6 +346,7 @@ const UNVERIFIED: ReceivedSignature = { state: 'none' }
 /** Answers 401, and keeps the request for a day with what explains it. */
 async function reject(reception: Reception, request: WebhookRequest, reason: string): Promise<WebhookAnswer> {
   const { deps, source, trace } = reception
+  deps.observe('rejected', source, reason)
   if (!deps.rejections.take('rejected', source.id)) return UNAUTHORIZED
   // What was not decompressed yet helps to say what differs.
   const isRead = reception.parsed.decoded !== undefined || trace.body !== undefined

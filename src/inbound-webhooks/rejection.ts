@@ -1,8 +1,16 @@
 import { LRUCache } from 'lru-cache'
 import { type Clock, HOUR_MS, type Json, type JsonObject } from '../base/index.ts'
 import { explainSignature, type KeySource, type WebhookRequest } from '../formats/index.ts'
+import type { InboundState } from './inbound-event.ts'
 import type { ParsedRequest } from './parsed-request.ts'
 import { type InboundSource, scopeOf } from './source.ts'
+
+/** Told of a request by what became of it. @param reason of a rejected one; may hold text of the sender */
+export type ObserveInbound = (
+  state: InboundState,
+  source: Pick<InboundSource, 'environmentId' | 'environmentIntegrationId' | 'integration'>,
+  reason?: string,
+) => void
 
 /** Rejected requests, and as many handshakes, of one address that one process keeps in an hour; more are only answered. */
 const KEPT_PER_HOUR_MAX = 200

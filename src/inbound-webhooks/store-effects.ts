@@ -3,7 +3,7 @@ import { updateContextFromWebhook } from '../accounts/index.ts'
 import { catchFailure, Failure, type JsonObject, newId } from '../base/index.ts'
 import type { Tx } from '../database/index.ts'
 import { appendEvents, type NewEvent, payloadOf } from '../events/index.ts'
-import type { InboundEffects, ProcessingOutcome, RoutedItem } from './effects.ts'
+import { type InboundEffects, isUnrouted, type ProcessingOutcome, type RoutedItem } from './effects.ts'
 import type { InboundEventRecord } from './inbound-event.ts'
 import {
   closeUnrouted,
@@ -180,11 +180,8 @@ function processedEvent({ event, isReplay, outcome, isOver }: FinishedEvent): Pr
 
 function endingOf(outcome: ProcessingOutcome, isOver: boolean): Pick<ProcessedEvent, 'state' | 'error'> {
   switch (outcome.kind) {
-    case 'done': {
-      const { items } = outcome.effects
-      const isUnrouted = items.length > 0 && items.every(({ state }) => state === 'unrouted')
-      return { state: isUnrouted ? 'unrouted' : 'processed', error: null }
-    }
+    case 'done':
+      return { state: isUnrouted(outcome.effects) ? 'unrouted' : 'processed', error: null }
     case 'failed':
       return { state: isOver ? 'failed' : 'received', error: outcome.error }
   }

@@ -71,6 +71,8 @@ export interface LoggedCall extends Omit<RequestTimings, 'remoteAddress'> {
   readonly environmentId: string
   readonly integratedAccountId: string | undefined
   readonly environmentIntegrationId: string | undefined
+  /** For metrics; not stored. Absent where no definition is known. */
+  readonly integrationName: string | undefined
   /** Of the definition; empty where no method describes the request. */
   readonly resource: string
   readonly method: string
@@ -126,7 +128,7 @@ const REQUEST_ID_HEADERS = [
 
 /** What a log entry says of the request before it is sent. */
 interface EntryStart {
-  readonly account: Pick<AccountAccess, 'environmentId' | 'environmentIntegrationId' | 'cause'> & {
+  readonly account: Pick<AccountAccess, 'environmentId' | 'environmentIntegrationId' | 'integrationName' | 'cause'> & {
     readonly id?: string | undefined
   }
   readonly resource: string
@@ -205,7 +207,7 @@ export class LogEntry {
 
   #write(callClass: CallClass, errorMessage: string | undefined): void {
     const { account, resource, method, attempt, request, redaction, keeps } = this.#start
-    const { environmentId, environmentIntegrationId, id, cause = { kind: 'call' } } = account
+    const { environmentId, environmentIntegrationId, integrationName, id, cause = { kind: 'call' } } = account
     if (environmentId === undefined) return
     const { remoteAddress: _peer, ...phases } = this.timings
     const { status, headers = {}, body } = this.#response ?? {}
@@ -217,6 +219,7 @@ export class LogEntry {
       environmentId,
       integratedAccountId: id,
       environmentIntegrationId,
+      integrationName,
       resource,
       method,
       httpMethod: request.method,

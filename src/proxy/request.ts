@@ -16,6 +16,8 @@ export interface AccountAccess extends AccountValues {
   /** Rate limits may be shared per installation and per tenant. */
   readonly environmentIntegrationId?: string | undefined
   readonly tenantId?: string | undefined
+  /** Of the definition, for metrics. */
+  readonly integrationName?: string | undefined
   /** Since when its calls are unauthorized, as it was loaded: a success is reported. Absent: they are not. */
   readonly unauthorizedSince?: Date | undefined
   /** What its requests are sent for, for the request log. Absent: a call. */

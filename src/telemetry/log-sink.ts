@@ -15,7 +15,7 @@ const STANDARD_ERROR = 2
 export type WriteBytes = (bytes: Buffer) => number
 
 /**
- * Sink of log lines that neither blocks nor fails. Lines that a full disk, a closed pipe or a pipe that nobody reads does not take
+ * Sink of log lines that neither blocks nor fails. Lines that a full disk, a closed pipe or a pipe that is not read does not take
  * are dropped and counted, and one line says how many once lines are taken again.
  *
  * A pipe that is full for a moment keeps up to 1 MiB waiting, in order.

@@ -41,7 +41,7 @@ export const METRICS = {
     name: 'patchbay_log_lines_dropped_total',
     type: 'counter',
     labels: [],
-    help: 'Log lines of this process that standard error did not take: a full disk, a closed pipe, or one that nobody reads.',
+    help: 'Log lines of this process that standard error did not take: a full disk, a closed pipe, or one that is not read.',
   },
   oldestDueAge: {
     name: 'patchbay_oldest_due_age_seconds',
@@ -151,6 +151,24 @@ export const METRICS = {
     type: 'counter',
     labels: [],
     help: 'Entries of the request log that this process did not store: an environment had too many waiting, or the database failed.',
+  },
+  outboundCalls: {
+    name: 'patchbay_outbound_calls_total',
+    type: 'counter',
+    labels: ['integration', 'class'],
+    help: 'Requests of this process to third parties for accounts, by name of the integration and class: `ok`, `rate_limited`, `error` (an error, or an answer that cannot be read), `unreachable` (no connection, or no answer in time), `blocked` (by the address policy), `cancelled`. After 200 names a process counts further ones as `other`.',
+  },
+  accounts: {
+    name: 'patchbay_accounts',
+    type: 'gauge',
+    labels: ['status'],
+    help: 'Accounts of the whole installation by status. Counted every 60 s at most.',
+  },
+  inboundEvents: {
+    name: 'patchbay_inbound_events_total',
+    type: 'counter',
+    labels: ['state'],
+    help: 'Received webhooks of this process: `received`, `rejected` and `handshake` when they arrive (a server), `processed`, `unrouted` and `failed` when they have been processed (a worker).',
   },
   toolCalls: {
     name: 'patchbay_tool_calls_total',

@@ -99,6 +99,21 @@ interface OperationInstruments {
 
 /** Counting a long queue takes at most 1 % of the time. */
 const QUEUE_DEPTH_THROTTLE = { intervalMs: 10_000, dutyCycleMax: 0.01 } as const
+/** There may be millions of accounts, which seldom change. */
+const ACCOUNTS_THROTTLE = { intervalMs: 60_000, dutyCycleMax: 0.01 } as const
+/** Names of integrations that are labels, of one process. */
+const INTEGRATIONS_MAX = 200
+/** Classes of the request log, and those of the metric. */
+const OUTBOUND_CLASSES = {
+  success: 'ok',
+  rate_limited: 'rate_limited',
+  error: 'error',
+  invalid_response: 'error',
+  timeout: 'unreachable',
+  network_error: 'unreachable',
+  blocked: 'blocked',
+  cancelled: 'cancelled',
+} as const
 /** Coarse enough that watching the event loop costs nothing. */
 const EVENT_LOOP_PRECISION_MS = 50
 
@@ -110,6 +125,9 @@ export class Metrics {
   readonly #durations = this.#histogram(METRICS.requestDuration)
   readonly #lateness = this.#histogram(METRICS.tickLateness)
   readonly #callLogDropped = this.#counter(METRICS.callLogDropped)
+  readonly #outboundCalls = this.#counter(METRICS.outboundCalls)
+  readonly #inboundEvents = this.#counter(METRICS.inboundEvents)
+  readonly #integrations = new Set<string>()
   readonly #toolCalls = this.#counter(METRICS.toolCalls)
   /** What is read from the database, each `undefined` while that does not answer. */
   readonly #databaseReads: (() => Promise<unknown>)[] = []
@@ -134,6 +152,22 @@ export class Metrics {
   /** Counts a call of a tool. @param errorType empty: it succeeded */
   readonly observeToolCall = (errorType: string): void => {
     this.#toolCalls.inc({ outcome: errorType === '' ? 'ok' : errorType })
+  }
+
+  /** Counts a request to a third party, by a bounded number of integrations. */
+  readonly observeOutboundCall = (call: {
+    readonly integrationName: string | undefined
+    readonly class: keyof typeof OUTBOUND_CLASSES
+  }): void => {
+    const { integrationName: name = '' } = call
+    if (this.#integrations.size < INTEGRATIONS_MAX) this.#integrations.add(name)
+    const integration = this.#integrations.has(name) ? name : 'other'
+    this.#outboundCalls.inc({ integration, class: OUTBOUND_CLASSES[call.class] })
+  }
+
+  /** Counts a received webhook in its state. */
+  readonly observeInboundEvent = (state: string): void => {
+    this.#inboundEvents.inc({ state })
   }
 
   /** Counts entries of the request log that were not stored. */
@@ -170,10 +204,10 @@ export class Metrics {
 
   /** Shows how much there is of something, by the labels of its metric; `read` is throttled. */
   readCounts(
-    name: 'queueDepth' | 'deliveryBacklog' | 'unservedWork',
+    name: 'queueDepth' | 'deliveryBacklog' | 'unservedWork' | 'accounts',
     read: () => Promise<readonly { readonly count: number }[]>,
   ): void {
-    const figures = throttledRead(read, QUEUE_DEPTH_THROTTLE)
+    const figures = throttledRead(read, name === 'accounts' ? ACCOUNTS_THROTTLE : QUEUE_DEPTH_THROTTLE)
     this.#databaseReads.push(figures)
     this.#gauge(METRICS[name], async (gauge) => {
       const found = await figures()

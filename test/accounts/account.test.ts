@@ -347,6 +347,7 @@ describe('loadAccountForCall', () => {
       environmentId: own.environmentId,
       environmentIntegrationId: installation.id,
       tenantId: 'acme',
+      integrationName: installation.integration.name,
       context: { subdomain: 'acme' },
       credentials: { api_key: 'the-accounts-secret' },
       environmentVariables: { API_TOKEN: 'variable-secret', N: 1 },

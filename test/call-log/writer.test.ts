@@ -12,6 +12,7 @@ const callOf = (environmentId: string): LoggedCall => ({
   environmentId,
   integratedAccountId: undefined,
   environmentIntegrationId: undefined,
+  integrationName: undefined,
   resource: '',
   method: '',
   httpMethod: 'GET',

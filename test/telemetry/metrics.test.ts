@@ -68,6 +68,35 @@ describe('metrics', () => {
     expect(await lines(metrics, 'patchbay_oldest_due_age_seconds')).toEqual(['patchbay_oldest_due_age_seconds 12'])
   })
 
+  it('do not wait for a database that does not answer, and say that its figures are absent', async () => {
+    const metrics = new Metrics()
+    let answer: (found: readonly { count: number }[]) => void = () => {}
+    metrics.readCounts('accounts', () => new Promise((resolve) => (answer = resolve)))
+    metrics.readOldestDueAge(() => 12)
+    expect(await lines(metrics, 'patchbay_accounts{')).toEqual([])
+    expect(await lines(metrics, 'patchbay_database_figures')).toEqual(['patchbay_database_figures 0'])
+    expect(await lines(metrics, 'patchbay_oldest_due_age_seconds')).toEqual(['patchbay_oldest_due_age_seconds 12'])
+    answer([{ count: 3 }])
+    expect(await lines(metrics, 'patchbay_accounts')).toEqual(['patchbay_accounts 3'])
+    expect(await lines(metrics, 'patchbay_database_figures')).toEqual(['patchbay_database_figures 1'])
+  })
+
+  it('count requests to third parties by integration and class, and bound the integrations', async () => {
+    const metrics = new Metrics()
+    for (const each of ['success', 'timeout', 'network_error', 'invalid_response'] as const)
+      metrics.observeOutboundCall({ integrationName: 'stripe', class: each })
+    expect(await lines(metrics, 'patchbay_outbound_calls_total')).toEqual([
+      'patchbay_outbound_calls_total{integration="stripe",class="ok"} 1',
+      'patchbay_outbound_calls_total{integration="stripe",class="unreachable"} 2',
+      'patchbay_outbound_calls_total{integration="stripe",class="error"} 1',
+    ])
+    for (let each = 0; each < 1_000; each++)
+      metrics.observeOutboundCall({ integrationName: `own-${each}`, class: 'success' })
+    const all = await lines(metrics, 'patchbay_outbound_calls_total')
+    expect(all).toHaveLength(203)
+    expect(all.at(-1)).toBe('patchbay_outbound_calls_total{integration="other",class="ok"} 801')
+  })
+
   it('have names that say where they are from and in which unit', () => {
     for (const { name, type } of Object.values(METRICS)) {
       expect(name).toMatch(/^patchbay_[a-z_]+$/)

@@ -150,6 +150,19 @@ describe('the port for metrics', () => {
     expect((await fetch(`${url}/metrics`, { method: 'POST' })).status).toBe(405)
   })
 
+  it('answers probes of liveness and readiness, of which a drain changes one', async () => {
+    const statuses = async (base: string) =>
+      await Promise.all(['/livez', '/readyz'].map(async (path) => (await fetch(`${base}${path}`)).status))
+    expect([await statuses(url), await statuses(apiUrl)]).toEqual([
+      [200, 200],
+      [200, 200],
+    ])
+    await using draining = createObservability(config, storage)
+    const listening = await draining.start()
+    draining.startDrain()
+    expect(await statuses(listening?.url ?? '')).toEqual([200, 503])
+  })
+
   it('is not there, and nothing is counted, unless a port is set', async () => {
     await using quiet = createObservability(readConfig({}), storage)
     expect(quiet.metrics).toBeUndefined()

@@ -102,6 +102,11 @@ export async function markWorking(
   return changed > 0
 }
 
+/** How many accounts there are, by status. Reads every account. */
+export async function countAccounts(tx: Db): Promise<readonly { readonly status: string; readonly count: number }[]> {
+  return await query(tx, 'select status, count(*)::int as count from integrated_account group by status')
+}
+
 /** When the customer has to connect an account again, and when that is announced. */
 export interface ReauthorizationTimes {
   readonly dueAt: Date | null
