@@ -75,6 +75,11 @@ export class DaemonCluster implements AsyncDisposable {
     return cluster
   }
 
+  /** Files of the store's PostgreSQL. */
+  get storeDataDir(): string {
+    return this.#storeServer.dataDir
+  }
+
   /** Connects accounts and waits until they are proved. */
   async addAccounts(count: number): Promise<readonly string[]> {
     const body = {
