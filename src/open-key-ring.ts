@@ -28,10 +28,11 @@ export interface OpenedKeyRing {
  *
  * With DATABASE_URL keys must be configured: one in the data directory would be lost with this machine while the data survives.
  *
+ * @param isNew whether nothing is encrypted yet; asked where the data directory has no key
  * @throws ConfigError
  */
-export async function openKeyRing(config: Config): Promise<OpenedKeyRing> {
-  const source = await sourceOf(config)
+export async function openKeyRing(config: Config, isNew: () => Promise<boolean>): Promise<OpenedKeyRing> {
+  const source = await sourceOf(config, isNew)
   try {
     return { ring: parseKeyRing(await source.readText()), source }
   } catch (error) {
@@ -39,7 +40,10 @@ export async function openKeyRing(config: Config): Promise<OpenedKeyRing> {
   }
 }
 
-async function sourceOf({ encryptionKeys, encryptionKeysFile, databaseUrl, dataDir }: Config): Promise<KeyRingSource> {
+async function sourceOf(
+  { encryptionKeys, encryptionKeysFile, databaseUrl, dataDir }: Config,
+  isNew: () => Promise<boolean>,
+): Promise<KeyRingSource> {
   if (encryptionKeys !== undefined)
     return { name: 'PATCHBAY_ENCRYPTION_KEYS', file: undefined, readText: async () => encryptionKeys }
   if (encryptionKeysFile !== undefined)
@@ -49,7 +53,13 @@ async function sourceOf({ encryptionKeys, encryptionKeysFile, databaseUrl, dataD
     throw new ConfigError(`PATCHBAY_ENCRYPTION_KEYS is required with DATABASE_URL, for example ${example}`)
   }
   const file = join(dataDir, KEY_FILE)
-  if (!existsSync(file)) await writeNew(file, `${generateKeyRingText(KEY_ID)}\n`)
+  if (!existsSync(file)) {
+    if (!(await isNew()))
+      throw new ConfigError(
+        `${file} is missing, and secrets in ${dataDir} are encrypted under it: restore it from a copy`,
+      )
+    await writeNew(file, `${generateKeyRingText(KEY_ID)}\n`)
+  }
   return fileSource(file, file)
 }
 

@@ -6,21 +6,22 @@ import {
   DatabaseHealthCheck,
   type DatabaseOptions,
   type DatabaseTarget,
+  DatabaseUrlError,
   DataDirectoryLock,
   type EmbeddedServer,
   migrate,
+  parseDatabaseUrl,
   quitEmbeddedServer,
-  readServerVersion,
+  readServerState,
+  SchemaError,
+  SERVER_VERSION_MIN,
   startEmbeddedServer,
 } from './database/index.ts'
 import { type OpenedKeyRing, openKeyRing } from './open-key-ring.ts'
-import { createSecretStore, findUnreadableKey, KeyRingWatch, type SecretStore } from './secrets/index.ts'
+import { createSecretStore, findUnreadableKey, hasDataKeys, KeyRingWatch, type SecretStore } from './secrets/index.ts'
 import type { Logger } from './telemetry/index.ts'
 
 const EMBEDDED_DATABASE = 'postgres'
-
-/** Below it, `FOR UPDATE SKIP LOCKED` on partitions and what migrations use is not there. */
-const SERVER_VERSION_MIN = 140_000
 
 /** The persistent state that every command opens: the database with its schema, and the encryption keys. */
 export interface Storage extends AsyncDisposable {
@@ -64,16 +65,18 @@ export interface StorageOptions {
  * connects to DATABASE_URL); migrates; reads the keys. The last process to close it stops the embedded PostgreSQL.
  *
  * @throws ConfigError, one line that names the setting: the data directory cannot be used or belongs to another `start`, the
- * database cannot be reached or is too old, the keys are missing, malformed or not those of the database
+ * database cannot be reached, is too old, of a newer version or of another program, the keys are missing, malformed or not those of
+ * the database. Nothing that is stored has been changed then
  */
 export async function openStorage(config: Config, options: StorageOptions): Promise<Storage> {
   await using opened = new AsyncDisposableStack()
+  assertDatabaseUrl(config)
   const embedded = config.databaseUrl === undefined ? await startOrJoinEmbedded(config, options, opened) : undefined
-  const keys = await openKeyRing(config)
   const connection = { target: targetOf(config, embedded), applicationName: options.applicationName }
   const database = opened.use(new Database({ ...connection, poolMax: config.databasePoolMax }))
+  const keys = await openKeyRing(config, async () => !(await hasDataKeys(database.pool)))
   await checkServer(config, database)
-  await migrate(database)
+  await applyMigrations(config, database, options.logger)
   const processId = await useKeys(config, options, database, keys, opened)
   const databaseWatch = opened.use(watchDatabase(config, connection, options.logger))
   const backgroundDatabase = options.isStart
@@ -126,14 +129,47 @@ function watchDatabase(config: Config, connection: DatabaseOptions, logger: Logg
   })
 }
 
-/** @throws ConfigError when the first connection fails, or the server is too old */
-async function checkServer({ databaseUrl, dataDir }: Config, { pool }: Database): Promise<void> {
-  const name = databaseUrl === undefined ? `PATCHBAY_DATA_DIR ${dataDir}` : 'DATABASE_URL'
-  const version = await readServerVersion(pool).catch((cause: unknown) => {
+/** @throws ConfigError when the URL cannot be read */
+function assertDatabaseUrl({ databaseUrl }: Config): void {
+  try {
+    if (databaseUrl !== undefined) parseDatabaseUrl(databaseUrl)
+  } catch (error) {
+    if (!(error instanceof DatabaseUrlError)) throw error
+    throw new ConfigError(`DATABASE_URL ${error.message}`, { cause: error })
+  }
+}
+
+/** What the operator knows the database by. */
+function databaseName({ databaseUrl, dataDir }: Config): string {
+  return databaseUrl === undefined ? `PATCHBAY_DATA_DIR ${dataDir}` : 'DATABASE_URL'
+}
+
+/** @throws ConfigError when the first connection fails, or the server is too old or the database not in UTF8 */
+async function checkServer(config: Config, { pool }: Database): Promise<void> {
+  const name = databaseName(config)
+  const { version, encoding, database } = await readServerState(pool).catch((cause: unknown) => {
     throw new ConfigError(`${name}: the database cannot be used: ${messageOf(cause)}`, { cause })
   })
-  if (version >= SERVER_VERSION_MIN) return
-  throw new ConfigError(`${name}: the server is PostgreSQL ${Math.floor(version / 10_000)}, and 14 or newer is needed`)
+  if (version < SERVER_VERSION_MIN)
+    throw new ConfigError(
+      `${name}: the server is PostgreSQL ${Math.floor(version / 10_000)}, and 14 or newer is needed`,
+    )
+  if (encoding !== 'UTF8')
+    throw new ConfigError(
+      `${name}: the database ${database} has the encoding ${encoding}, which cannot store every text: name another one, made by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0`,
+    )
+}
+
+/** @throws ConfigError when the database is of a newer version or of another program, or cannot be changed */
+async function applyMigrations(config: Config, database: Database, logger: Logger): Promise<void> {
+  try {
+    const { applied } = await migrate(database)
+    if (applied.length > 0)
+      logger.info({ count: applied.length }, `applied migrations: ${applied.at(0)} to ${applied.at(-1)}`)
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error
+    throw new ConfigError(`${databaseName(config)}: the database ${error.message}`, { cause: error })
+  }
 }
 
 /**
@@ -151,7 +187,7 @@ async function useKeys(
 ): Promise<string | undefined> {
   if (keyUse === 'open') return undefined
   if (keyUse === 'check') {
-    assertComplete(config, await findUnreadableKey(database.pool, ring))
+    assertComplete(config, source.name, await findUnreadableKey(database.pool, ring))
     return undefined
   }
   const watch = opened.use(
@@ -165,17 +201,15 @@ async function useKeys(
       logger,
     }),
   )
-  assertComplete(config, await watch.start())
+  assertComplete(config, source.name, await watch.start())
   return watch.id
 }
 
-/** @throws ConfigError when a key is missing */
-function assertComplete(config: Config, missingKey: string | undefined): void {
+/** @param source of the keys, as messages name it @throws ConfigError when a key is missing */
+function assertComplete(config: Config, source: string, missingKey: string | undefined): void {
   if (missingKey === undefined) return
   const where = config.databaseUrl === undefined ? config.dataDir : 'the database of DATABASE_URL'
-  throw new ConfigError(
-    `PATCHBAY_ENCRYPTION_KEYS lacks the key ${missingKey} that secrets in ${where} are encrypted under`,
-  )
+  throw new ConfigError(`${source} lacks the key ${missingKey} that secrets in ${where} are encrypted under`)
 }
 
 function messageOf(error: unknown): string {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import knex, { type Knex } from 'knex'
 import { type JsonObject, toJsonbText } from '../base/index.ts'
-import { sqlState } from '../database/index.ts'
+import { driverConfig, isRetryable, sqlState } from '../database/index.ts'
 import { leaseLost } from '../runs/index.ts'
 import { ensureTypedView } from './postgres-views.ts'
 import { type RunHolder, type RunStore, type Store, type StoredPage, storageName } from './store.ts'
@@ -27,6 +27,10 @@ const SAVE_INTERVAL_MS = 100
 /** A statement that takes longer ends with its connection. */
 const ANSWER_TIMEOUT_MS = 60_000
 const ACQUIRE_TIMEOUT_MS = 10_000
+/** Below ACQUIRE_TIMEOUT_MS, so that the error names the cause. */
+const CONNECT_TIMEOUT_MS = 8_000
+/** Of work that met a concurrent change in a database whose default isolation is stricter than READ COMMITTED. */
+const ISOLATION_ATTEMPTS_MAX = 10
 /** SQLSTATEs of a concurrent creation: unique violation, duplicate table, duplicate schema, duplicate row type of a table. */
 const ALREADY_EXISTS_CODES: ReadonlySet<string> = new Set(['23505', '42P07', '42P06', '42710'])
 const DDL_ATTEMPTS_MAX = 5
@@ -45,11 +49,14 @@ const NOT_FOUND_CODES: ReadonlySet<string> = new Set(['42P01', '3F000'])
 export function openPostgresStore(options: PostgresStoreOptions): Store {
   const database = knex({
     client: 'pg',
-    connection: {
-      connectionString: options.url,
+    version: '14',
+    // Read when it is used first, so that its problem is one of the store.
+    connection: () => ({
       application_name: 'patchbay daemon',
+      ...driverConfig({ kind: 'url', url: options.url }),
       keepAlive: true,
-    },
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    }),
     pool: { min: 0, max: options.poolMax, afterCreate: limitSilence },
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     // Error messages reach the log, values must not.
@@ -91,12 +98,12 @@ class PostgresStore implements Store {
   /** Repeats the work once when a table was dropped, which creates it again. @throws StoreError */
   async #withRetry(work: () => Promise<void>): Promise<void> {
     try {
-      await work().catch(async (error: unknown) => {
+      await retrySerialization(work).catch(async (error: unknown) => {
         if (!NOT_FOUND_CODES.has(sqlState(error))) throw error
         this.#holderTable = undefined
         this.#tables.clear()
         this.#views.clear()
-        await work()
+        await retrySerialization(work)
       })
     } catch (error) {
       const problem = findPostgresProblem(error)
@@ -231,6 +238,17 @@ function limitSilence(
 ): void {
   stream.setTimeout(ANSWER_TIMEOUT_MS, () => stream.destroy(new Error(SILENCE)))
   done(null)
+}
+
+/** Repeats work that met a concurrent change: each of its statements may be repeated, and none depends on settings of the session. */
+async function retrySerialization(work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === ISOLATION_ATTEMPTS_MAX || !isRetryable(error)) throw error
+    }
+  }
 }
 
 /** Creates something that several daemons may create at once. */

@@ -1,22 +1,13 @@
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { type Json, parseJson, toJsonbText } from '../base/index.ts'
+import { type DatabaseTarget, driverConfig } from './connection-address.ts'
 import { describeOnce, nameColumnsInCamelCase, onConnectionEnding } from './describe-once.ts'
 import { isCachedPlanInvalid, isRetryable } from './errors.ts'
 import { parseTimestamp } from './parse-timestamp.ts'
 import { bindParameters, type SqlParameters, StatementCache } from './prepared-statements.ts'
+import { prepareSession } from './session-settings.ts'
 import { stopWithRequest } from './stop-with-request.ts'
-
-/** Where the database is: a URL, or the embedded server's socket. */
-export type DatabaseTarget =
-  | { readonly kind: 'url'; readonly url: string }
-  | {
-      readonly kind: 'socket'
-      readonly host: string
-      readonly port: number
-      readonly user: string
-      readonly database: string
-    }
 
 /** Settings of the connections. */
 export interface DatabaseOptions {
@@ -29,13 +20,13 @@ export interface DatabaseOptions {
   readonly applicationName?: string
 }
 
+/** Below it, `FOR UPDATE SKIP LOCKED` on partitions and what migrations use is not there. */
+export const SERVER_VERSION_MIN = 140_000
+
 const POOL_MAX_DEFAULT = 16
 const POOL_IDLE_MS = 60_000
-const STATEMENT_TIMEOUT_MS_DEFAULT = 30_000
-/** Waiting for a lock occupies a connection of the pool: it ends well before the statement timeout. */
-const LOCK_TIMEOUT_MS = 10_000
-/** A transaction whose client has stalled (SIGSTOP, a blocked event loop) loses its row locks after this long. */
-const IDLE_IN_TRANSACTION_MS = 15_000
+/** Of a statement, unless the options say otherwise. */
+export const STATEMENT_TIMEOUT_MS_DEFAULT = 30_000
 const ACQUIRE_TIMEOUT_MS = 10_000
 /** Until the server has greeted a new connection: below ACQUIRE_TIMEOUT_MS, so that the caller's error names the cause. */
 const CONNECT_TIMEOUT_MS = 8_000
@@ -64,20 +55,38 @@ export class Database {
   #generation = 0
 
   constructor(options: DatabaseOptions) {
+    const { target, applicationName = 'patchbay', statementTimeoutMs = STATEMENT_TIMEOUT_MS_DEFAULT } = options
+    const address = driverConfig(target)
+    const session = { statementTimeoutMs, startupOptions: address.options }
     const pool = knex({
       client: 'pg',
-      connection: toConnectionConfig(options),
+      // Its own question about it would be another round trip; nothing depends on the answer.
+      version: String(SERVER_VERSION_MIN / 10_000),
+      connection: {
+        application_name: applicationName,
+        ...address,
+        keepAlive: true,
+        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      },
       pool: {
         min: 0,
         max: options.poolMax ?? POOL_MAX_DEFAULT,
         idleTimeoutMillis: POOL_IDLE_MS,
-        afterCreate: (connection: object, done: (error: null, connection: object) => void) => {
+        afterCreate: (connection: object, done: (error: Error | null, connection: object) => void) => {
           this.#generations.set(connection, this.#generation)
           onConnectionEnding(connection, () => this.#generations.delete(connection))
           nameColumnsInCamelCase(connection)
           describeOnce(connection)
-          stopWithRequest(connection)
-          done(null, connection)
+          prepareSession(connection, session).then(
+            () => {
+              stopWithRequest(connection)
+              done(null, connection)
+            },
+            (error: Error) => {
+              ;(connection as pg.Client).end(() => {})
+              done(error, connection)
+            },
+          )
         },
         validate: (connection: object) => this.#generations.get(connection) === this.#generation,
       },
@@ -222,20 +231,6 @@ async function run<Result>(tx: Db, sql: string, parameters: SqlParameters, isPre
 function assertOpen(tx: Db): void {
   if (tx.isTransaction === true && (tx as Knex as Knex.Transaction).isCompleted())
     throw new Error('the transaction has ended')
-}
-
-function toConnectionConfig({ target, statementTimeoutMs, applicationName }: DatabaseOptions): Knex.PgConnectionConfig {
-  const common = {
-    statement_timeout: statementTimeoutMs ?? STATEMENT_TIMEOUT_MS_DEFAULT,
-    lock_timeout: LOCK_TIMEOUT_MS,
-    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-    application_name: applicationName ?? 'patchbay',
-    keepAlive: true,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-  }
-  if (target.kind === 'url') return { connectionString: target.url, ...common }
-  const { host, port, user, database } = target
-  return { host, port, user, database, ...common }
 }
 
 /** Nesting was bounded when the value was written. Half of all values are empty. */

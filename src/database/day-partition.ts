@@ -1,5 +1,5 @@
 import { DAY_MS } from '../base/index.ts'
-import { type Db, query, queryOne } from './database.ts'
+import { type Db, query, queryOne, STATEMENT_TIMEOUT_MS_DEFAULT } from './database.ts'
 
 /** A table that is partitioned by UTC days, so that old days are dropped as a whole; it has a default partition. */
 export interface DayTable {
@@ -86,7 +86,7 @@ export async function dropDay(tx: Db, table: DayTable, day: Date): Promise<boole
   await query(tx, `set local statement_timeout = '${DROP_CHECK_TIMEOUT}'`)
   await query(tx, `lock table only ${table.name} in access exclusive mode`)
   if (await table.isInUse?.(tx, day)) return false
-  await query(tx, 'set local statement_timeout to default')
+  await query(tx, `set local statement_timeout = ${STATEMENT_TIMEOUT_MS_DEFAULT}`)
   await query(tx, `drop table if exists ${partitionName(table, day)}`)
   return true
 }

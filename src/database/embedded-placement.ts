@@ -144,7 +144,8 @@ function chooseSocketDirectory(root: string, identity: ChildIdentity): string {
 }
 
 function socketDirectoryOf(root: string): string {
-  const fits = Buffer.byteLength(join(root, SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX
+  // A comma separates the directories of the server's setting.
+  const fits = Buffer.byteLength(join(root, SOCKET_NAME)) <= SOCKET_PATH_BYTES_MAX && !/[,"]/.test(root)
   return fits ? root : join('/tmp', `patchbay-${shortHash(root)}`)
 }
 

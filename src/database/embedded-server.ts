@@ -10,12 +10,14 @@ import {
   openSync,
   readFileSync,
   readSync,
+  realpathSync,
   renameSync,
   rmSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
+import { driverConfig } from './connection-address.ts'
 import {
   changeOwner,
   initdbIdentity,
@@ -72,13 +74,17 @@ export interface EmbeddedServerOptions {
  * starts PostgreSQL's own lock file picks one, and the other adopts its server. The server listens on a
  * Unix socket below a directory of mode 700 and never on TCP, and accepts the account that runs the service alone.
  *
- * @throws Error when there are no binaries for the platform, or the server exits during start (names its log)
+ * @throws Error when there are no binaries for the platform, the directory is a copy of one whose server runs, or the server exits
+ * during start (names its log)
  */
 export async function startEmbeddedServer(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
   const found = chooseEmbeddedPlacement(options.dataDir)
   boundLog(found.root)
-  const running = await waitForServer(found.socketDir, START_DEADLINE_MS, () => !hasLivePostmaster(found))
+  const original = copiedFrom(found.dataDir)
+  const isNoneStarting = () => original !== undefined || !hasLivePostmaster(found)
+  const running = await waitForServer(found.socketDir, START_DEADLINE_MS, isNoneStarting)
   if (running) return toHandle(found, true)
+  if (original !== undefined) throw new Error(copyMessage(found.dataDir, original))
   const placement = withOwnIdentity(found)
   const copies = join(placement.root, '..')
   const bin = join(ensureExecutableBinaries(findPostgresPackage(), placement.identity, copies), 'bin')
@@ -112,6 +118,21 @@ function withOwnIdentity(placement: EmbeddedPlacement): EmbeddedPlacement {
 function hasLivePostmaster(placement: EmbeddedPlacement): boolean {
   const pid = postmasterPid(placement.dataDir)
   return pid !== undefined && isAlive(pid)
+}
+
+/**
+ * The data directory whose server runs, when its lock file is in this one too: this is a copy of it. A directory that was moved with
+ * its server is none: the path in the lock file is not there any more.
+ */
+function copiedFrom(dataDir: string): string | undefined {
+  const pid = postmasterPid(dataDir)
+  if (pid === undefined || !isAlive(pid)) return undefined
+  const [, original = dataDir] = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')
+  return existsSync(original) && realpathSync(original) !== realpathSync(dataDir) ? original : undefined
+}
+
+function copyMessage(dataDir: string, original: string): string {
+  return `has a copy of the database in ${original}, made while it runs: such a copy is not consistent. Stop that one and copy it again, or restore a pg_dump of it; where the copy is a snapshot of the whole disk, remove ${join(dataDir, 'postmaster.pid')}`
 }
 
 /** Creates the cluster in a temporary directory and renames it, so that a crash or a second start leaves no partial cluster. */
@@ -360,7 +381,9 @@ async function probe(socketDir: string): Promise<'ready' | 'absent' | 'starting'
 }
 
 function clientOf(socketDir: string): pg.Client {
-  return new pg.Client({ host: socketDir, port: SOCKET_PORT, user: SUPERUSER, database: 'postgres' })
+  return new pg.Client(
+    driverConfig({ kind: 'socket', host: socketDir, port: SOCKET_PORT, user: SUPERUSER, database: 'postgres' }),
+  )
 }
 
 /** Whether nothing listens on the socket. */

@@ -29,7 +29,7 @@ const CLOCK_OFFSET_MAX_MS = MINUTE_MS
 const REMIND_MS = 10 * MINUTE_MS
 
 /** What one answer of the server says. */
-interface ServerState {
+interface CheckedState {
   readonly isReadOnly: boolean
   /** By how much the clock of this process is ahead of the server's, ms; negative: behind. */
   readonly clockOffsetMs: number
@@ -183,7 +183,7 @@ export class DatabaseHealthCheck implements AsyncDisposable {
   }
 
   /** @throws when the server does not answer, not even on a new connection: a restart or a pooler may have closed the old one */
-  async #readState(): Promise<ServerState> {
+  async #readState(): Promise<CheckedState> {
     try {
       return await this.#within(this.#queryState())
     } catch {
@@ -192,7 +192,7 @@ export class DatabaseHealthCheck implements AsyncDisposable {
     }
   }
 
-  async #queryState(): Promise<ServerState> {
+  async #queryState(): Promise<CheckedState> {
     const { clock } = this.#options
     const { pool } = this.#database
     const startedMs = clock.monotonicMs()
@@ -309,11 +309,22 @@ function findClockProblem(offsetMs: number): HealthProblem | undefined {
   }
 }
 
-/** The server's version as a number, 140000 for 14.0. */
-export async function readServerVersion(tx: Db): Promise<number> {
-  const found = await queryOne<{ readonly version: number }>(
+/** What a database is that statements run on. */
+interface ServerState {
+  /** 140000 for 14.0 */
+  readonly version: number
+  /** `UTF8` */
+  readonly encoding: string
+  readonly database: string
+}
+
+/** Reads what a start checks of a server. */
+export async function readServerState(tx: Db): Promise<ServerState> {
+  const found = await queryOne<ServerState>(
     tx,
-    `select current_setting('server_version_num')::int as version`,
+    `select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding,
+       current_database() as database`,
   )
-  return found?.version ?? 0
+  if (found === undefined) throw new Error('no row of the server')
+  return found
 }

@@ -4,12 +4,12 @@
  * Lives here: everything that no resource owns. Never here: a statement of a resource, which is in its module's `sql` files.
  */
 
+export { type DatabaseTarget, DatabaseUrlError, driverConfig, parseDatabaseUrl } from './connection-address.ts'
 export { deleteBatchOfEnvironment, type IdPage, newestFirst, nextVersion, whereVersion } from './crud.ts'
 export { createDataDirectory, DataDirectoryLock } from './data-directory.ts'
 export {
   Database,
   type DatabaseOptions,
-  type DatabaseTarget,
   type Db,
   execute,
   jsonb,
@@ -17,6 +17,7 @@ export {
   query,
   queryForValues,
   queryOne,
+  SERVER_VERSION_MIN,
   type Tx,
 } from './database.ts'
 export type { DayTable } from './day-partition.ts'
@@ -31,12 +32,13 @@ export {
   isDatabaseUnavailable,
   isDataError,
   isForeignKeyViolation,
+  isRetryable,
   isUniqueViolation,
   logLoopErrors,
   mapDatabaseError,
   mapForeignKeyToInUse,
 } from './errors.ts'
-export { DatabaseHealthCheck, readServerVersion } from './health-check.ts'
+export { DatabaseHealthCheck, readServerState } from './health-check.ts'
 export {
   countFitting,
   decodePageToken,
@@ -49,7 +51,7 @@ export {
   readPageSize,
   toPage,
 } from './keyset-pages.ts'
-export { migrate } from './migrate.ts'
+export { migrate, SchemaError } from './migrate.ts'
 export type { SqlParameters } from './prepared-statements.ts'
 export { findDatabaseProblem, isSqlState, sqlState } from './problems.ts'
 export { OWNED, rowSet } from './row-set.ts'

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Knex } from 'knex'
-import type { Database } from './database.ts'
+import { type Database, queryOne, type Tx } from './database.ts'
 import { isLockTimeout } from './errors.ts'
+import { sqlState } from './problems.ts'
 
 /** Every migration, oldest first: its name, which is final once released, and its files in `migrations/`. */
 const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
@@ -58,10 +59,23 @@ const MIGRATION_LOCK = 727_064_101
 const DDL_LOCK_TIMEOUT = '3s'
 const ATTEMPTS_MAX = 20
 
+/** Names what this program has applied; a table of its own, since others that use the same library have `knex_migrations`. */
+const MIGRATION_TABLE = 'patchbay_migrations'
+/** Where it was before. */
+const FORMER_TABLE = 'knex_migrations'
+/** What every version has applied first. */
+const FIRST_MIGRATION = '0001-initial'
+/** SQLSTATEs of a table, an object or a function that exists already. */
+const ALREADY_EXISTS = new Set(['42P07', '42710', '42723'])
+const INSUFFICIENT_PRIVILEGE = '42501'
+
 /** The names of the migrations that were applied. */
 export interface MigrationReport {
   readonly applied: readonly string[]
 }
+
+/** A database whose schema cannot be brought up to this version. The message completes the name of the database: what is wrong, and what to do. */
+export class SchemaError extends Error {}
 
 /**
  * Brings the schema up to this version; safe when any number of processes start at once.
@@ -70,6 +84,7 @@ export interface MigrationReport {
  * others wait however long that takes and find nothing to do, and a process that dies in between leaves the old schema and
  * no stale lock.
  *
+ * @throws SchemaError when the database is of a newer version or of another program, or the role may not change it
  * @throws an error that `isLockTimeout` recognizes when tables stay in use for a minute
  */
 export async function migrate(database: Database): Promise<MigrationReport> {
@@ -88,9 +103,90 @@ async function migrateOnce(database: Database): Promise<MigrationReport> {
     await tx.raw('set local lock_timeout = 0')
     await tx.raw('select pg_advisory_xact_lock(?)', [MIGRATION_LOCK])
     await tx.raw(`set local lock_timeout = '${DDL_LOCK_TIMEOUT}'`)
-    const [, applied]: [number, string[]] = await tx.migrate.latest({ migrationSource, disableTransactions: true })
-    return { applied }
+    let isNew = false
+    try {
+      const found = await readSchema(tx)
+      const names = await appliedNames(tx, found)
+      assertMigratable(found, names)
+      isNew = names.length === 0
+      if (!found.hasTable && !isNew) await renameFormerTables(tx)
+      const config = { migrationSource, disableTransactions: true, tableName: MIGRATION_TABLE }
+      const [, applied]: [number, string[]] = await tx.migrate.latest(config)
+      return { applied }
+    } catch (error) {
+      throw schemaErrorOf(error, isNew) ?? error
+    }
   })
+}
+
+/** What is found before anything is changed. */
+interface FoundSchema {
+  readonly hasTable: boolean
+  /** A table `knex_migrations` beside tables that are named as those of this program. */
+  readonly hasFormerTable: boolean
+  /** Another schema with the tables of this program. */
+  readonly elsewhere: string | null
+  readonly role: string
+  readonly schema: string | null
+  readonly mayCreate: boolean
+}
+
+const SCHEMA_SQL = `select to_regclass('${MIGRATION_TABLE}') is not null as has_table,
+  to_regclass('${FORMER_TABLE}') is not null and to_regclass('environment_integration') is not null as has_former_table,
+  (select min(n.nspname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
+   where c.relname = 'environment_integration' and c.relkind = 'r' and not pg_table_is_visible(c.oid)) as elsewhere,
+  current_user as role, current_schema() as schema,
+  coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) as may_create`
+
+async function readSchema(tx: Tx): Promise<FoundSchema> {
+  const found = await queryOne<FoundSchema>(tx, SCHEMA_SQL)
+  if (found === undefined) throw new Error('no row of the schema')
+  return found
+}
+
+/** The migrations that this program has applied, by its table or, before it had one, by the shared one where that is its own. */
+async function appliedNames(tx: Tx, { hasTable, hasFormerTable }: FoundSchema): Promise<readonly string[]> {
+  if (!hasTable && !hasFormerTable) return []
+  const names: string[] = await tx(hasTable ? MIGRATION_TABLE : FORMER_TABLE).pluck('name')
+  return hasTable || names.includes(FIRST_MIGRATION) ? names : []
+}
+
+/** @throws SchemaError */
+function assertMigratable({ elsewhere, role, schema, mayCreate }: FoundSchema, names: readonly string[]): void {
+  const newer = names.filter((name) => MIGRATIONS[name] === undefined)
+  if (newer.length > 0)
+    throw new SchemaError(
+      `was written by a newer version of Patchbay (${newer.join(', ')}): start that version, or restore the copy from before the upgrade`,
+    )
+  if (names.length === 0 && elsewhere !== null)
+    throw new SchemaError(
+      `has the tables of Patchbay in the schema ${elsewhere}, which its connections do not look into: rename it to ${role}, or add ?options=-c%20search_path%3D${elsewhere} to the address`,
+    )
+  if (names.length === Object.keys(MIGRATIONS).length || mayCreate) return
+  throw new SchemaError(
+    schema === null
+      ? `has neither a schema public nor one named ${role}: CREATE SCHEMA ${role} AUTHORIZATION ${role}`
+      : `does not let the role ${role} create tables in the schema ${schema}: GRANT CREATE ON SCHEMA ${schema} TO ${role}, or CREATE SCHEMA ${role} AUTHORIZATION ${role}`,
+  )
+}
+
+async function renameFormerTables(tx: Tx): Promise<void> {
+  for (const suffix of ['', '_lock'])
+    await tx.raw('alter table if exists ?? rename to ??', [FORMER_TABLE + suffix, MIGRATION_TABLE + suffix])
+}
+
+/** @param isNew whether the database had no table of this program before */
+function schemaErrorOf(error: unknown, isNew: boolean): SchemaError | undefined {
+  const code = sqlState(error)
+  // The statement stands before what the server said.
+  const said = error instanceof Error ? error.message.replace(/^.* - /s, '') : ''
+  if (isNew && ALREADY_EXISTS.has(code))
+    return new SchemaError(
+      `has tables of another program (${said}): name a database, or a role with a schema, of its own`,
+    )
+  if (code === INSUFFICIENT_PRIVILEGE)
+    return new SchemaError(`does not let its role change the tables (${said}): run patchbay migrate as their owner`)
+  return undefined
 }
 
 const migrationSource: Knex.MigrationSource<string> = {

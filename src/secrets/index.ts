@@ -24,6 +24,7 @@ export {
   sealedColumn,
 } from './sealed-values.ts'
 export { createSecretStore, dataKeyIdOf, findUnreadableKey, type SecretStore } from './secret-store.ts'
+export { hasDataKeys } from './sql/data-key.ts'
 export type { SealedCount } from './sql/sealed-column.ts'
 export {
   type EncryptedSecret,

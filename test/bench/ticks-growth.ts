@@ -33,7 +33,7 @@ export async function run(): Promise<void> {
     await using durable = await startDurableDatabase(16, ['shared_preload_libraries=pg_stat_statements'])
     await execute(durable.database.pool, 'create extension pg_stat_statements')
     await using clock = await DatabaseClock.install(durable.url, ['clock_timestamp'])
-    await using database = new Database({ target: { kind: 'url', url: durable.url } })
+    await using database = new Database({ target: { kind: 'url', url: clock.url } })
     const triggers = await insertTriggers(database, population)
     const cost = await tickCost(database, clock, triggers)
     reportBaseline(`ticks-growth/${triggers}/buffers`, cost.buffers, 'pages/tick')

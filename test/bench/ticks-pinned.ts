@@ -24,15 +24,11 @@ export async function run(): Promise<void> {
 }
 
 /** The rate over all rounds; time between them does not count. */
-async function ticksPerSecond(
-  { database, url }: DurableDatabase,
-  clock: DatabaseClock,
-  triggers: number,
-): Promise<number> {
+async function ticksPerSecond({ database }: DurableDatabase, clock: DatabaseClock, triggers: number): Promise<number> {
   const from = thisMinute()
   await schedule(database, everyMinute(from))
   await clock.set(from)
-  await using fleet = await TickerFleet.start(url)
+  await using fleet = await TickerFleet.start(clock.url)
   let seconds = 0
   for (let round = 0; round < ROUNDS; round++) {
     const drained = await fleet.drain()

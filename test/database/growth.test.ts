@@ -51,7 +51,7 @@ describe('what keeps more than one PostgreSQL possible', () => {
       database.pool,
       `select table_name, column_name from information_schema.columns
        where table_schema = 'public' and (is_identity = 'YES' or column_default like '%uuid%' or column_default like 'nextval%')
-         and table_name not like 'knex%'`,
+         and table_name not like 'patchbay_migrations%'`,
     )
     expect(made).toEqual([])
   })

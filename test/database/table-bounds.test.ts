@@ -150,7 +150,7 @@ it('every table has something that ends its rows', async () => {
   const tables = await query<{ readonly name: string }>(
     database.pool,
     `select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
-       and not relispartition and relname not like 'knex%' order by 1`,
+       and not relispartition and relname not like 'patchbay_migrations%' order by 1`,
   )
   expect(tables.map(({ name }) => name)).toEqual(Object.keys(TABLES))
 })

@@ -23,7 +23,7 @@ const random = seededRandom('incremental')
 const lives = fc.sample(commands, { numRuns: LIVES, seed: Math.floor(random() * 2 ** 31) })
 await using server = await startDurableDatabase()
 await using clock = await DatabaseClock.install(server.url)
-await using database = new Database({ target: { kind: 'url', url: server.url } })
+await using database = new Database({ target: { kind: 'url', url: clock.url } })
 const counts = { faults: 0, crashes: 0, lost: 0, full: 0 }
 
 for (const [index, days] of lives.entries()) {

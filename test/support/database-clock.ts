@@ -9,23 +9,28 @@ const SCHEMA = `
   create table test_clock.moment (at timestamptz);
   insert into test_clock.moment values (null);`
 
+/** Puts the clock before PostgreSQL's own functions. */
+const OPTIONS = encodeURIComponent('-c search_path=test_clock,pg_catalog,public')
+
 /** A function of PostgreSQL that tells the time. */
 type TimeFunction = 'now' | 'clock_timestamp'
 
 /**
- * The clock of one test database, for the statements of all of its connections and processes: the real time until it is set,
+ * The clock of one test database, for the statements of all connections and processes that use its `url`: the real time until it is set,
  * then the time that the test sets. The statements under test say `now()` as in production.
  */
 export class DatabaseClock implements AsyncDisposable {
+  readonly url: string
   readonly #connection: pg.Pool
   #now: Date | undefined
 
-  private constructor(connection: pg.Pool) {
+  private constructor(url: string, connection: pg.Pool) {
+    this.url = `${url}${url.includes('?') ? '&' : '?'}options=${OPTIONS}`
     this.#connection = connection
   }
 
   /**
-   * @param url of a database that no other connection uses yet: connections read the search path when they open
+   * @param url of the database
    * @param functions what the clock replaces; statements call `now()` per row, which is slower then
    */
   static async install(
@@ -40,9 +45,7 @@ export class DatabaseClock implements AsyncDisposable {
         `create function test_clock.${name}() returns timestamptz stable
            return coalesce((select at from test_clock.moment), pg_catalog.${name}())`,
       )
-    const { rows } = await connection.query('select quote_ident(current_database()) as name')
-    await connection.query(`alter database ${rows[0].name} set search_path = test_clock, pg_catalog, public`)
-    return new DatabaseClock(connection)
+    return new DatabaseClock(url, connection)
   }
 
   readonly now = (): Date => new Date(this.#now ?? Date.now())

@@ -32,8 +32,11 @@ const AS_FILES = 'strategy file_copy'
 
 /** Like `testDatabase`, with a clock that the test moves: `now()` and `clock_timestamp()` of every statement are its time. */
 export async function clockedDatabase(): Promise<TestDatabase & { readonly clock: DatabaseClock }> {
-  const { target, url, drop } = await cloneTemplate()
-  const clock = await DatabaseClock.install(url)
+  const cloned = await cloneTemplate()
+  const { drop } = cloned
+  const clock = await DatabaseClock.install(cloned.url)
+  const { url } = clock
+  const target = { kind: 'url', url } as const
   const database = new Database({ target })
   afterAll(async () => {
     await database[Symbol.asyncDispose]()

@@ -1,4 +1,4 @@
-import { type Db, execute, query } from '../../database/index.ts'
+import { type Db, execute, query, queryOne } from '../../database/index.ts'
 import { LIVE } from './key-process.ts'
 
 /** A wrapped data key of one owner (an environment, or a team). */
@@ -31,6 +31,15 @@ export async function listDataKeySamples(tx: Db): Promise<readonly OwnedDataKey[
     .distinctOn('key_encryption_key_id')
     .orderBy(['key_encryption_key_id', 'id'])
     .select(...DATA_KEY, 'owner_id')
+}
+
+/** Whether anything may be encrypted; false of a database without tables, too. */
+export async function hasDataKeys(tx: Db): Promise<boolean> {
+  const found = await queryOne<{ readonly isThere: boolean }>(
+    tx,
+    `select to_regclass('data_key') is not null as is_there`,
+  )
+  return found?.isThere === true && (await tx('data_key').first('id')) !== undefined
 }
 
 /**
