@@ -1,7 +1,8 @@
 import type { Config } from './config.ts'
 
 /**
- * Address under which clients and browsers reach the server: PATCHBAY_PUBLIC_URL, else where it listens. Never taken from a
+ * Address under which clients and browsers reach the server: PATCHBAY_PUBLIC_URL, else where it listens (`localhost` for all
+ * addresses of the machine). Never taken from a
  * request, whose Host header anybody can choose.
  */
 export class PublicAddress {
@@ -28,14 +29,21 @@ export class PublicAddress {
   get url(): string {
     const { publicUrl, tlsCert, host } = this.#config
     const name = host.includes(':') ? `[${host}]` : host
-    return (publicUrl ?? `${tlsCert === undefined ? 'http' : 'https'}://${name}:${this.#port}`).replace(/\/+$/, '')
+    const reached = isEveryAddress(host) ? 'localhost' : name
+    return (publicUrl ?? `${tlsCert === undefined ? 'http' : 'https'}://${reached}:${this.#port}`).replace(/\/+$/, '')
   }
 }
 
-/** A warning where links begin with the address that stands for all of a machine's, which no browser opens. @param url of the links */
+/** A warning where links lead to this machine alone, although it listens on all of its addresses. @param url of the links */
 export function publicAddressWarnings({ publicUrl, host }: Pick<Config, 'publicUrl' | 'host'>, url: string): string[] {
-  const isWildcard = host === '0.0.0.0' || host === '::'
-  return publicUrl === undefined && isWildcard
-    ? [`Links begin with ${url}, which no browser opens: set PATCHBAY_PUBLIC_URL to the address of this server.`]
+  return publicUrl === undefined && isEveryAddress(host)
+    ? [
+        `Links begin with ${url}, which only browsers of this machine open: set PATCHBAY_PUBLIC_URL to its address for others.`,
+      ]
     : []
+}
+
+/** Whether it stands for all addresses of the machine, and is none that a browser opens. */
+function isEveryAddress(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
 }
