@@ -12,7 +12,7 @@ export type DatabaseTarget =
       readonly database: string
     }
 
-/** What the driver is told of a connection. */
+/** The driver's configuration of a connection. */
 export interface DriverConfig {
   readonly user?: string
   readonly password?: string
@@ -31,7 +31,7 @@ export class DatabaseUrlError extends Error {
 }
 
 /**
- * The driver's configuration of a connection. What the target does not say is the driver's default, and never taken from the
+ * Configures a connection. What the target does not say is the driver's default, and never taken from the
  * machine's `PG*` variables, which are meant for other programs: they are removed from this process, since the driver reads them
  * wherever a configuration is silent.
  *
