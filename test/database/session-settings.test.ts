@@ -3,6 +3,7 @@ import { execute, query, queryOne } from '../../src/database/database.ts'
 import { SUPERUSER } from '../../src/database/embedded-identity.ts'
 import { Database, startEmbeddedServer } from '../../src/database/index.ts'
 import { parseTimestamp } from '../../src/database/parse-timestamp.ts'
+import { startPooler } from '../daemon-runner/support/pooler.ts'
 import { testDatabase } from '../support/database.ts'
 import { preparedDataDir } from '../support/prepared-data-dir.ts'
 import { removeDataDir } from '../support/product.ts'
@@ -58,6 +59,12 @@ describe('a connection is what the product needs', () => {
     for (const name of ['PGSSLMODE', 'PGHOST', 'PGPORT', 'PGUSER', 'PGPASSWORD', 'PGDATABASE', 'PGSSLNEGOTIATION'])
       vi.stubEnv(name, 'direct')
     expect(await readSession()).toEqual(await expected)
+  })
+
+  it('through a pooler that takes few parameters of a startup', async () => {
+    await using pooler = await startPooler(url)
+    await using database = new Database({ target: { kind: 'url', url: pooler.address }, poolMax: 1 })
+    expect(await query(database.pool, PROBE)).toEqual((await expected)[1])
   })
 
   it('in the schema that its address names', async () => {

@@ -58,22 +58,25 @@ const VARIABLES: readonly NodeJS.ProcessEnv[] = [
 const CREATES = 12
 const WITHIN_MS = 60_000
 const POLL_MS = 100
-/** Longer than the cache of tokens keeps one. */
-const CACHED_MS = 1_000
+/** Longer than a busy machine needs to create the token. */
+const EXPIRES_MS = 8_000
 
 await using server = await startDurableDatabase()
 await using endpoints = await startPageEndpoints({ records: 150, delayMs: [0, 0], acceptMs: [0, 0] })
 let failures = 0
 let cases = 0
 
+// Side by side, as most of the time of each is waiting.
 for (const [name, value] of SETTINGS)
-  for (const place of PLACES)
-    await tryCase(`${name} = '${value}' of the ${place}`, (url) => begin(url, place, name, value))
-for (const variables of VARIABLES) {
-  await tryCase(JSON.stringify(variables), async () => variables)
-  await tryCase(`${JSON.stringify(variables)}, embedded`, async () => ({ ...variables, DATABASE_URL: '' }))
-}
-for (const place of ['role', 'database'] as const) await tryReadOnly(place)
+  await Promise.all(
+    PLACES.map((place) => tryCase(`${name} = '${value}' of the ${place}`, (url) => begin(url, place, name, value))),
+  )
+for (const variables of VARIABLES)
+  await Promise.all([
+    tryCase(JSON.stringify(variables), async () => variables),
+    tryCase(`${JSON.stringify(variables)}, embedded`, async () => ({ ...variables, DATABASE_URL: '' })),
+  ])
+await Promise.all([tryReadOnly('role'), tryReadOnly('database')])
 reportAtLeast('sessions/cases', cases, 'starts', 70)
 reportAtMost('sessions/failures', failures, 'failures', 0)
 
@@ -131,11 +134,13 @@ function settingsOf(url: string): NodeJS.ProcessEnv {
 async function problemsOf(product: RunningProduct): Promise<readonly string[]> {
   const { url, bootstrap } = product
   const { team_token: teamToken, environment_token: environmentToken, environment_id: environmentId } = bootstrap
+  const expiresAt = new Date(Date.now() + EXPIRES_MS)
   const expiring = await post(`${url}/api-token`, teamToken, {
+    kind: 'environment',
     name: 'expiring',
     environment_id: environmentId,
     preset: 'read',
-    expires_at: new Date(Date.now() + CACHED_MS).toISOString(),
+    expires_at: expiresAt.toISOString(),
   })
   const created = await Promise.all(
     Array.from({ length: CREATES }, (_, index) =>
@@ -145,7 +150,6 @@ async function problemsOf(product: RunningProduct): Promise<readonly string[]> {
   const problems = [expiring, ...created].flatMap(({ status, body }) =>
     status === 200 ? [] : [`a create was answered ${status} ${JSON.stringify(body)}`],
   )
-  const pages = endpoints.pages.length
   const { upstreamUrl, receiverUrl: webhookUrl } = endpoints
   const chain = { url, teamToken, environmentToken, environmentId, upstreamUrl, webhookUrl }
   await seedChain({ ...chain, cronExpression: '* * * * * *' })
@@ -154,8 +158,7 @@ async function problemsOf(product: RunningProduct): Promise<readonly string[]> {
   const isCompleted = async () =>
     (await (await get('/sync-job-run?status=completed', environmentToken)).text()).includes('"finished_at"')
   if (!(await until(isCompleted))) problems.push('no run of a tick is completed')
-  if (endpoints.pages.length === pages) problems.push('no page was delivered')
-  await sleep(CACHED_MS)
+  await sleep(Math.max(0, expiresAt.getTime() + 1 - Date.now()))
   const { status } = await get('/webhook', String(expiring.body.token))
   if (status !== 401) problems.push(`an expired token is answered ${status}`)
   const health = await fetch(`${url}/healthz`)
