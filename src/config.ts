@@ -1,7 +1,8 @@
-import { BlockList, isIP } from 'node:net'
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { mustBeOneOf, REGIONS, suggest } from './base/index.ts'
+import { addressRanges, integer, list, origins, proxyUrl, url } from './setting-types.ts'
 
 /** Configuration of an installation, validated once at the start and passed on. */
 export type Config = { readonly [Name in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[Name]['schema']> }
@@ -35,6 +36,11 @@ export const SETTINGS = {
       .string()
       .regex(/^postgres(ql)?:\/\/./, 'takes postgres://user@host/database')
       .optional(),
+  ),
+  databaseUrlFile: setting(
+    'DATABASE_URL_FILE',
+    'File with it instead, such as a mounted secret.',
+    z.string().optional(),
   ),
   databasePoolMax: setting(
     'PATCHBAY_DATABASE_POOL',
@@ -295,13 +301,11 @@ export class ConfigError extends Error {}
  */
 export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const entries = Object.entries(SETTINGS).map(([name, { variable, schema }]) => {
-    // Variables of proxies are written in small letters as often.
-    const other = variable.endsWith('_PROXY') ? environment[variable.toLowerCase()] : undefined
-    const parsed = schema.safeParse(environment[variable] || other || undefined)
+    const parsed = schema.safeParse(textOf(environment, variable))
     if (!parsed.success) throw new ConfigError(`${variable} ${parsed.error.issues[0]?.message}`)
     return [name, parsed.data]
   })
-  const config: Config = Object.fromEntries(entries)
+  const config = withFiles(Object.fromEntries(entries) as Config)
   if ((config.tlsCert === undefined) !== (config.tlsKey === undefined))
     throw new ConfigError('PATCHBAY_TLS_CERT and PATCHBAY_TLS_KEY go together: set both or neither')
   if (config.encryptionKeys !== undefined && config.encryptionKeysFile !== undefined)
@@ -309,16 +313,59 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   return config
 }
 
+/** @throws ConfigError when a file that holds a setting cannot be read, or holds what the setting does not take */
+function withFiles(config: Config): Config {
+  const { databaseUrl, databaseUrlFile: file } = config
+  if (file === undefined) return config
+  if (databaseUrl !== undefined)
+    throw new ConfigError('DATABASE_URL_FILE takes the place of DATABASE_URL: set one of them')
+  try {
+    const parsed = SETTINGS.databaseUrl.schema.safeParse(readFileSync(file, 'utf8').trim())
+    if (!parsed.success) throw new ConfigError(`DATABASE_URL_FILE ${file} ${parsed.error.issues[0]?.message}`)
+    return { ...config, databaseUrl: parsed.data }
+  } catch (cause) {
+    if (cause instanceof ConfigError) throw cause
+    const code = cause instanceof Error && 'code' in cause ? cause.code : cause
+    throw new ConfigError(`DATABASE_URL_FILE ${file} cannot be read: ${code}`, { cause })
+  }
+}
+
+/** Settings whose absence means something else altogether: an empty one is a reference that led nowhere. */
+const NEVER_EMPTY: ReadonlySet<string> = new Set([
+  'DATABASE_URL',
+  'DATABASE_URL_FILE',
+  'PATCHBAY_ENCRYPTION_KEYS',
+  'PATCHBAY_ENCRYPTION_KEYS_FILE',
+  'PATCHBAY_TLS_CERT',
+  'PATCHBAY_TLS_KEY',
+])
+
+/** The text of a variable without the line break that files of secrets end with; `undefined` when it says nothing. */
+function textOf(environment: NodeJS.ProcessEnv, variable: string): string | undefined {
+  // Variables of proxies are written in small letters as often.
+  const other = variable.endsWith('_PROXY') ? environment[variable.toLowerCase()] : undefined
+  const text = (environment[variable] ?? other)?.trim()
+  if (text === '' && NEVER_EMPTY.has(variable)) throw new ConfigError(`${variable} is empty: set it, or unset it`)
+  // What Kubernetes sets in every container for a service named `patchbay`.
+  const isServiceLink = variable === 'PATCHBAY_PORT' && text?.startsWith('tcp://') === true
+  return text === '' || isServiceLink ? undefined : text
+}
+
 /** Variables that commands read which call a server. */
 const OTHER_VARIABLES = ['PATCHBAY_TOKEN']
 /** What Kubernetes sets in every container for a service whose name begins with `patchbay`. */
-const SERVICE_LINK = /_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)$/
+const SERVICE_LINK = /_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)$/
+
+function isServiceLinkOf(environment: NodeJS.ProcessEnv, name: string): boolean {
+  if (!SERVICE_LINK.test(name)) return false
+  return !name.endsWith('_PORT') || environment[name]?.startsWith('tcp://') === true
+}
 
 /** Rejects a misspelt variable: one that no setting reads. @throws ConfigError naming the nearest one */
 export function assertKnownVariables(environment: NodeJS.ProcessEnv): void {
   const known = [...Object.values(SETTINGS).map(({ variable }) => variable), ...OTHER_VARIABLES]
   const unknown = Object.keys(environment).find(
-    (name) => name.startsWith('PATCHBAY_') && !known.includes(name) && !SERVICE_LINK.test(name),
+    (name) => name.startsWith('PATCHBAY_') && !known.includes(name) && !isServiceLinkOf(environment, name),
   )
   if (unknown === undefined) return
   throw new ConfigError(`${unknown} is no setting${suggest(unknown, known) || '; patchbay help start lists them'}`)
@@ -327,57 +374,4 @@ export function assertKnownVariables(environment: NodeJS.ProcessEnv): void {
 function setting<Schema extends z.ZodType>(variable: string, description: string, schema: Schema): Setting<Schema> {
   const defaultText = schema instanceof z.ZodPrefault ? String(schema.def.defaultValue) : undefined
   return { variable, description, schema, defaultText }
-}
-
-function integer(min: number, max: number) {
-  const error = `takes a whole number from ${min} to ${max}`
-  return z.string().regex(/^\d+$/, error).transform(Number).pipe(z.number().min(min, error).max(max, error))
-}
-
-function url() {
-  const isHttp = (text: string) => /^https?:$/.test(URL.parse(text)?.protocol ?? '')
-  return z
-    .string()
-    .refine(isHttp, 'takes an http or https URL')
-    .transform((text) => text.replace(/\/+$/, ''))
-}
-
-function proxyUrl() {
-  const isHttp = (text: string) => text === '' || /^https?:$/.test(URL.parse(text)?.protocol ?? '')
-  return z.string().refine(isHttp, 'takes an http or https URL').prefault('')
-}
-
-/** Comma-separated items, trimmed. */
-function list() {
-  return z.string().transform((text) => text.split(',').map((item) => item.trim()))
-}
-
-function addressRanges() {
-  return list()
-    .optional()
-    .transform((items = [], context) => {
-      const ranges = new BlockList()
-      if (!items.every((item) => addRange(ranges, item)))
-        context.addIssue('takes a comma-separated list of CIDR ranges or addresses')
-      return ranges
-    })
-}
-
-/** Adds `address` or `address/prefix`; false when it is neither. */
-function addRange(ranges: BlockList, item: string): boolean {
-  const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(item) ?? []
-  const prefixMax = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1
-  const prefix = Number(bits ?? prefixMax)
-  if (prefixMax === -1 || prefix > prefixMax) return false
-  ranges.addSubnet(address, prefix, prefixMax === 32 ? 'ipv4' : 'ipv6')
-  return true
-}
-
-function origins() {
-  const isOrigin = (text: string) => /^https?:[^*]*$/.test(text) && URL.parse(text)?.origin === text
-  const isOriginList = (items: readonly string[]) =>
-    (items.length === 1 && items[0] === '*') || items.every((item) => item === '' || isOrigin(item))
-  return list()
-    .refine(isOriginList, 'takes `*`, or a comma-separated list of origins such as https://app.example.com (no path)')
-    .transform((items) => items.filter((item) => item !== ''))
 }

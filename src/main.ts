@@ -1,11 +1,17 @@
 #!/usr/bin/env node
 import { enableCompileCache } from 'node:module'
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 
 // Name look-ups take a thread of libuv's pool each; with the usual four, slow DNS of one tenant would stall files and
 // compression for everyone. Set before anything uses the pool, hence the import below.
 process.env.UV_THREADPOOL_SIZE ??= '16'
+
+// A native driver that is not there.
+delete process.env.NODE_PG_FORCE_NATIVE
+// Of the addresses of a host each has this long to answer: Node's 250 ms give up on any host that is farther away.
+setDefaultAutoSelectFamilyAttemptTimeout(2_500)
 
 const NODE_MAJOR_MIN = 24
 /** Beside the sources, since others may write to the system's temporary directory. NODE_COMPILE_CACHE names another place. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
-import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { link, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { type Config, ConfigError } from './config.ts'
 import { generateKeyRingText, type KeyRing, parseKeyRing } from './secrets/index.ts'
 
@@ -97,9 +97,12 @@ export async function writeKeyFile(file: string, text: string): Promise<void> {
  */
 async function writeNew(file: string, text: string): Promise<void> {
   const temporary = `${file}.${process.pid}`
-  await writeFile(temporary, text, { mode: 0o600 })
+  await writeFile(temporary, text, { mode: 0o600, flush: true })
   await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error
   })
   await rm(temporary)
+  // What is encrypted under the key may be on disk before the entry of its file.
+  const directory = await open(dirname(file))
+  await directory.sync().finally(() => directory.close())
 }

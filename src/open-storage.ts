@@ -16,6 +16,7 @@ import {
   SchemaError,
   SERVER_VERSION_MIN,
   startEmbeddedServer,
+  tlsAdvice,
 } from './database/index.ts'
 import { type OpenedKeyRing, openKeyRing } from './open-key-ring.ts'
 import { createSecretStore, findUnreadableKey, hasDataKeys, KeyRingWatch, type SecretStore } from './secrets/index.ts'
@@ -76,7 +77,7 @@ export async function openStorage(config: Config, options: StorageOptions): Prom
   const database = opened.use(new Database({ ...connection, poolMax: config.databasePoolMax }))
   const keys = await openKeyRing(config, async () => !(await hasDataKeys(database.pool)))
   await checkServer(config, database)
-  await applyMigrations(config, database, options.logger)
+  await applyMigrations(config, connection, options.logger)
   const processId = await useKeys(config, options, database, keys, opened)
   const databaseWatch = opened.use(watchDatabase(config, connection, options.logger))
   const backgroundDatabase = options.isStart
@@ -105,7 +106,7 @@ async function startOrJoinEmbedded(
     onEmbedded?.(() => void lock.release(async () => quitEmbeddedServer(dataDir)))
     let stop = async () => {}
     opened.defer(() => lock.release(() => stop()))
-    const server = await startEmbeddedServer({ dataDir })
+    const server = await startEmbeddedServer({ dataDir, isShared: () => lock.isShared() })
     stop = () => server.stop()
     return server
   } catch (cause) {
@@ -148,7 +149,7 @@ function databaseName({ databaseUrl, dataDir }: Config): string {
 async function checkServer(config: Config, { pool }: Database): Promise<void> {
   const name = databaseName(config)
   const { version, encoding, database } = await readServerState(pool).catch((cause: unknown) => {
-    throw new ConfigError(`${name}: the database cannot be used: ${messageOf(cause)}`, { cause })
+    throw new ConfigError(`${name}: the database cannot be used: ${messageOf(cause)}${tlsAdvice(cause)}`, { cause })
   })
   if (version < SERVER_VERSION_MIN)
     throw new ConfigError(
@@ -161,9 +162,11 @@ async function checkServer(config: Config, { pool }: Database): Promise<void> {
 }
 
 /** @throws ConfigError when the database is of a newer version or of another program, or cannot be changed */
-async function applyMigrations(config: Config, database: Database, logger: Logger): Promise<void> {
+async function applyMigrations(config: Config, connection: DatabaseOptions, logger: Logger): Promise<void> {
+  // Without a limit of time: other processes that migrate are waited for.
+  await using migrating = new Database({ ...connection, statementTimeoutMs: 0, poolMax: 1 })
   try {
-    const { applied } = await migrate(database)
+    const { applied } = await migrate(migrating)
     if (applied.length > 0)
       logger.info({ count: applied.length }, `applied migrations: ${applied.at(0)} to ${applied.at(-1)}`)
   } catch (error) {

@@ -1,3 +1,5 @@
+import { writeWithoutWaiting } from '../telemetry/index.ts'
+
 /** 128 + SIGPIPE: how a shell reports a program that has lost the reader of its output. */
 const EXIT_CLOSED_OUTPUT = 141
 
@@ -14,6 +16,7 @@ export function isServing(command: string | undefined): boolean {
  * serves goes on; another one ends without a message when it is closed, as by `head` once it has read enough.
  */
 export function handleOutputErrors(command: string | undefined): void {
+  if (isServing(command)) writeWithoutWaiting(process.stdout)
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (isServing(command)) return

@@ -1,5 +1,5 @@
-/** SIGHUP: the terminal was closed. There is nothing to reread, so that it stops like the others. */
-const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP'] as const
+/** SIGHUP: the terminal was closed. SIGUSR2: tools that restart on changes. There is nothing to reread, so that they stop like the others. */
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR2'] as const
 const PARENT_CHECK_MS = 250
 /** Ctrl-C under npm can arrive twice, from the terminal and from npm: only a later signal is a second Ctrl-C. */
 const DUPLICATE_SIGNAL_MS = 1_000

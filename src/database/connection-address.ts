@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { ConnectionOptions } from 'node:tls'
+import { suggest } from '../base/index.ts'
 
 /** Where the database is: a URL, or the embedded server's socket. */
 export type DatabaseTarget =
@@ -22,6 +23,7 @@ export interface DriverConfig {
   readonly application_name?: string
   readonly options?: string
   readonly sslnegotiation?: 'postgres' | 'direct'
+  readonly enableChannelBinding?: boolean
   readonly ssl: false | ConnectionOptions
 }
 
@@ -65,6 +67,7 @@ export function parseDatabaseUrl(url: string): DriverConfig {
   const at = authority.lastIndexOf('@')
   const [user = '', ...password] = authority.slice(0, Math.max(at, 0)).split(':')
   const { host, port } = hostAndPort(authority.slice(at + 1), parameters)
+  assertKnownParameters(parameters)
   return {
     ...given('user', parameters.get('user') ?? decode(user)),
     ...given('password', parameters.get('password') ?? decode(password.join(':'))),
@@ -74,8 +77,37 @@ export function parseDatabaseUrl(url: string): DriverConfig {
     ...given('application_name', parameters.get('application_name') ?? ''),
     ...given('options', parameters.get('options') ?? ''),
     ...sslNegotiation(parameters),
+    // Also `require` binds the login to the channel only where the server offers that.
+    ...(/^(prefer|require)$/.test(parameters.get('channel_binding') ?? '') ? { enableChannelBinding: true } : {}),
     ssl: tlsOptions(parameters),
   }
+}
+
+const PARAMETERS = [
+  'user',
+  'password',
+  'host',
+  'port',
+  'application_name',
+  'options',
+  'ssl',
+  'sslmode',
+  'sslrootcert',
+  'sslcert',
+  'sslkey',
+  'sslnegotiation',
+  'channel_binding',
+]
+/** Of poolers and other programs, which say nothing about the connection. */
+const IGNORED_PARAMETERS: ReadonlySet<string> = new Set(['pgbouncer', 'connect_timeout'])
+
+/** What is not understood could be what protects the connection. */
+function assertKnownParameters(parameters: URLSearchParams): void {
+  const unknown = [...parameters.keys()].find((name) => !PARAMETERS.includes(name) && !IGNORED_PARAMETERS.has(name))
+  if (unknown === undefined) return
+  throw new DatabaseUrlError(
+    `has an unknown parameter ${unknown}${suggest(unknown, PARAMETERS) || `: it takes ${PARAMETERS.join(', ')}`}`,
+  )
 }
 
 function hostAndPort(text: string, parameters: URLSearchParams) {
@@ -134,6 +166,14 @@ function tlsOptions(parameters: URLSearchParams): DriverConfig['ssl'] {
     rejectUnauthorized: mode !== 'no-verify',
     ...(mode === 'verify-ca' ? { checkServerIdentity: () => undefined } : {}),
   }
+}
+
+/** What to do about an error of TLS, to follow its message; empty for any other. */
+export function tlsAdvice(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  if (/does not support SSL/.test(error.message)) return ': sslmode=disable connects without TLS'
+  const isUntrusted = 'code' in error && /CERT|UNABLE_TO/.test(String(error.code))
+  return isUntrusted ? ': name its authority by sslrootcert, or accept any certificate by sslmode=no-verify' : ''
 }
 
 function readPem(name: string, file: string): string {

@@ -57,6 +57,15 @@ export class DataDirectoryLock {
     return new DataDirectoryLock(file, pidFile)
   }
 
+  /** Whether another process uses the directory as well. Gives the lock up for a moment. */
+  async isShared(): Promise<boolean> {
+    this.#file.exec('ROLLBACK')
+    const isAlone = tryLock(this.#file, 'BEGIN EXCLUSIVE')
+    if (isAlone) this.#file.exec('ROLLBACK')
+    await lock(this.#file, this.#pidFile === undefined ? BEGIN_SHARED : 'BEGIN IMMEDIATE', () => {})
+    return !isAlone
+  }
+
   /** Releases the lock; when no other process uses the directory, `stop` runs before another can lock it. */
   async release(stop: () => Promise<void>): Promise<void> {
     try {
@@ -73,9 +82,9 @@ export class DataDirectoryLock {
 const BEGIN_SHARED = 'BEGIN; SELECT 1 FROM sqlite_schema'
 
 async function lock(file: DatabaseSync, statement: string, onBusy: () => void): Promise<void> {
-  for (const end = Date.now() + WAIT_MS; !tryLock(file, statement); ) {
+  for (const end = performance.now() + WAIT_MS; !tryLock(file, statement); ) {
     onBusy()
-    if (Date.now() > end)
+    if (performance.now() > end)
       throw new DataDirectoryError('is locked by a process that does not end: look for one that uses it')
     await delay(POLL_MS)
   }
@@ -123,7 +132,9 @@ export function createDataDirectory(path: string): void {
   if (found !== undefined) throw new DataDirectoryError(`${path} is a file: name a directory`)
   if (dirname(path) !== path) createDataDirectory(dirname(path))
   try {
-    mkdirSync(path, { mode: 0o711 })
+    mkdirSync(path)
+    // Whatever the umask is.
+    chmodSync(path, 0o711)
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return
     throw new DataDirectoryError(`${path} cannot be made: ${describeFileError(error)}`)

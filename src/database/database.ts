@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import knex, { type Knex } from 'knex'
 import pg from 'pg'
 import { type Json, parseJson, toJsonbText } from '../base/index.ts'
@@ -16,6 +17,8 @@ export interface DatabaseOptions {
   readonly poolMax?: number
   /** Statements running longer are cancelled by the server. */
   readonly statementTimeoutMs?: number
+  /** How much later than that an answer may come before the connection is closed. */
+  readonly silenceGraceMs?: number
   /** Shown in `pg_stat_activity`. */
   readonly applicationName?: string
 }
@@ -31,6 +34,9 @@ const ACQUIRE_TIMEOUT_MS = 10_000
 /** Until the server has greeted a new connection: below ACQUIRE_TIMEOUT_MS, so that the caller's error names the cause. */
 const CONNECT_TIMEOUT_MS = 8_000
 const TRANSACTION_ATTEMPTS_MAX = 4
+/** Idle time of a connection before the first TCP keep-alive probe. */
+const KEEP_ALIVE_PROBE_MS = 10_000
+const SILENCE_GRACE_MS = 5_000
 
 /** Marks what a Knex instance is; there at compile time alone. */
 declare const KIND: unique symbol
@@ -55,19 +61,25 @@ export class Database {
   #generation = 0
 
   constructor(options: DatabaseOptions) {
-    const { target, applicationName = 'patchbay', statementTimeoutMs = STATEMENT_TIMEOUT_MS_DEFAULT } = options
-    const address = driverConfig(target)
-    const session = { statementTimeoutMs, startupOptions: address.options }
+    const {
+      target,
+      applicationName = 'patchbay',
+      statementTimeoutMs = STATEMENT_TIMEOUT_MS_DEFAULT,
+      silenceGraceMs = SILENCE_GRACE_MS,
+    } = options
+    const session = { statementTimeoutMs, startupOptions: driverConfig(target).options }
     const pool = knex({
       client: 'pg',
       // Its own question about it would be another round trip; nothing depends on the answer.
       version: String(SERVER_VERSION_MIN / 10_000),
-      connection: {
+      // Read anew for each connection: files of certificates are renewed.
+      connection: () => ({
         application_name: applicationName,
-        ...address,
+        ...driverConfig(target),
         keepAlive: true,
+        keepAliveInitialDelayMillis: KEEP_ALIVE_PROBE_MS,
         connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      },
+      }),
       pool: {
         min: 0,
         max: options.poolMax ?? POOL_MAX_DEFAULT,
@@ -77,6 +89,7 @@ export class Database {
           onConnectionEnding(connection, () => this.#generations.delete(connection))
           nameColumnsInCamelCase(connection)
           describeOnce(connection)
+          if (statementTimeoutMs > 0) limitSilence(connection as pg.Client, statementTimeoutMs + silenceGraceMs)
           prepareSession(connection, session).then(
             () => {
               stopWithRequest(connection)
@@ -245,3 +258,15 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 pg.types.setTypeParser(pg.types.builtins.JSONB, parseStored)
 pg.types.setTypeParser(pg.types.builtins.JSON, parseStored)
 pg.types.setTypeParser(pg.types.builtins.TIMESTAMPTZ, parseTimestamp)
+
+/**
+ * Ends a connection whose server says nothing to a statement for longer than the statement may take: its host is gone, which TCP alone
+ * notices after a quarter of an hour.
+ */
+function limitSilence(client: pg.Client, silenceMs: number): void {
+  const { stream } = (client as unknown as { readonly connection: { readonly stream: Socket } }).connection
+  const isIdle = () => (client as unknown as { readonly readyForQuery: boolean }).readyForQuery
+  stream.setTimeout(silenceMs, () => {
+    if (!isIdle()) stream.destroy(new Error(`Connection terminated: no answer within ${silenceMs / 1_000} seconds`))
+  })
+}

@@ -21,6 +21,7 @@ import { createRequire } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { z } from 'zod'
 import { DAY_MS } from '../base/index.ts'
+import { createDataDirectory } from './data-directory.ts'
 import { type ChildIdentity, serverIdentity } from './embedded-identity.ts'
 
 /** `sun_path` holds 108 bytes including the final NUL. */
@@ -62,11 +63,11 @@ export function chooseEmbeddedPlacement(dataDir: string): EmbeddedPlacement {
   const asked = resolve(dataDir, 'postgres')
   const isRoot = process.getuid?.() === 0
   // 711: the server's uid may traverse it to its own directory, but neither list nor read the other entries.
-  mkdirSync(resolve(dataDir), { recursive: true, mode: 0o711 })
+  createDataDirectory(resolve(dataDir))
   const identity = serverIdentity(asked)
   createOwnedDirectory(asked, identity)
   const reachable = !isRoot || isTraversable(asked, identity)
-  const root = reachable ? asked : join(SYSTEM_ROOT, persistedName(resolve(dataDir)))
+  const root = reachable ? asked : systemDirectoryOf(resolve(dataDir))
   if (!reachable) {
     mkdirSync(SYSTEM_ROOT, { recursive: true, mode: 0o755 })
     createOwnedDirectory(root, identity)
@@ -119,6 +120,17 @@ export function findOrphanedDatabases(now: Date): readonly OrphanedDatabase[] {
 /** Undefined where this user may not look, too. */
 function readIfExists(file: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8') : undefined
+}
+
+/** @throws Error when it was made before and is gone, as in a container that was made anew: an empty database would take its place */
+function systemDirectoryOf(dataDir: string): string {
+  const isKnown = existsSync(join(dataDir, NAME_FILE))
+  const root = join(SYSTEM_ROOT, persistedName(dataDir))
+  if (isKnown && !existsSync(root))
+    throw new Error(
+      `keeps its database in ${root}, since the server's user cannot enter ${dataDir}, and it is not there any more: restore it, keep ${SYSTEM_ROOT} on a volume, or, to begin anew, remove ${join(dataDir, NAME_FILE)}`,
+    )
+  return root
 }
 
 /** The random name of the server's directory, made once per data directory; of two simultaneous starts the first one's is used. */

@@ -10,9 +10,9 @@ import {
   openSync,
   readFileSync,
   readSync,
-  realpathSync,
   renameSync,
   rmSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -34,10 +34,21 @@ import {
   findPostgresPackage,
   type OrphanedDatabase,
 } from './embedded-placement.ts'
+import {
+  CONTAINER_FILE,
+  clearStaleLocks,
+  containerIdentity,
+  copiedFrom,
+  hasLivePostmaster,
+  hasLostSocket,
+  isAlive,
+  isOfOtherContainer,
+  postmasterPid,
+  SOCKET_PORT,
+  stopPostmaster,
+} from './postmaster.ts'
 
 const START_DEADLINE_MS = 30_000
-const STOP_DEADLINE_MS = 20_000
-const STOP_POLL_MS = 20
 const LOG_TAIL_CHARACTERS = 8_192
 /** Size at which a start moves the end of the server's log to `postgres.log.1`, and empties it. */
 const LOG_BYTES_MAX = 8 * 1024 * 1024
@@ -63,6 +74,8 @@ export interface EmbeddedServer {
 export interface EmbeddedServerOptions {
   /** The product's data directory; the server's files are in `postgres/` below it, see `chooseEmbeddedPlacement`. */
   readonly dataDir: string
+  /** Whether another process uses the data directory. Default: none does. */
+  readonly isShared?: () => Promise<boolean>
   /** Extra `name=value` settings. Durable settings stay on unless a test turns them off here. */
   readonly settings?: readonly string[]
 }
@@ -81,16 +94,22 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions): Promi
   const found = chooseEmbeddedPlacement(options.dataDir)
   boundLog(found.root)
   const original = copiedFrom(found.dataDir)
-  const isNoneStarting = () => original !== undefined || !hasLivePostmaster(found)
+  const isNoneStarting = () => original !== undefined || !hasLivePostmaster(found) || hasLostSocket(found)
   const running = await waitForServer(found.socketDir, START_DEADLINE_MS, isNoneStarting)
   if (running) return toHandle(found, true)
   if (original !== undefined) throw new Error(copyMessage(found.dataDir, original))
+  if (hasLostSocket(found)) await stopPostmaster(found.dataDir)
   const placement = withOwnIdentity(found)
   const copies = join(placement.root, '..')
   const bin = join(ensureExecutableBinaries(findPostgresPackage(), placement.identity, copies), 'bin')
   initialiseCluster(bin, placement)
+  if (isOfOtherContainer(placement) && (await options.isShared?.()) === true)
+    throw new Error(
+      'has a database that another container or machine runs, which uses the directory as well: stop that one first, or set DATABASE_URL for both',
+    )
   clearStaleLocks(placement.dataDir, placement.socketDir)
   writeAccessRules(placement.dataDir, placement.identity)
+  writeFileSync(join(placement.root, CONTAINER_FILE), containerIdentity())
   const child = launch(bin, placement, options.settings ?? [])
   // Of two simultaneous starts one server exits, while the other is about to answer on the same socket.
   const isGone = () => child.exitCode !== null && !hasLivePostmaster(placement)
@@ -113,22 +132,6 @@ function withOwnIdentity(placement: EmbeddedPlacement): EmbeddedPlacement {
   const owner = lstatSync(dataDir, { throwIfNoEntry: false })?.uid
   if (owner !== undefined && owner !== identity.uid) changeOwner(identity, owned)
   return placement
-}
-
-function hasLivePostmaster(placement: EmbeddedPlacement): boolean {
-  const pid = postmasterPid(placement.dataDir)
-  return pid !== undefined && isAlive(pid)
-}
-
-/**
- * The data directory whose server runs, when its lock file is in this one too: this is a copy of it. A directory that was moved with
- * its server is none: the path in the lock file is not there any more.
- */
-function copiedFrom(dataDir: string): string | undefined {
-  const pid = postmasterPid(dataDir)
-  if (pid === undefined || !isAlive(pid)) return undefined
-  const [, original = dataDir] = readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')
-  return existsSync(original) && realpathSync(original) !== realpathSync(dataDir) ? original : undefined
 }
 
 function copyMessage(dataDir: string, original: string): string {
@@ -279,19 +282,6 @@ function toHandle(placement: EmbeddedPlacement, adopted: boolean): EmbeddedServe
   }
 }
 
-async function stopPostmaster(dataDir: string): Promise<void> {
-  const pid = postmasterPid(dataDir)
-  if (pid === undefined || !isAlive(pid)) return
-  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
-    process.kill(pid, signal)
-    // A suspended one gets the signal when it continues.
-    process.kill(pid, 'SIGCONT')
-    for (const end = Date.now() + STOP_DEADLINE_MS / 2; isAlive(pid) && Date.now() < end; )
-      await new Promise((resolve) => setTimeout(resolve, STOP_POLL_MS))
-    if (!isAlive(pid)) return
-  }
-}
-
 /**
  * Immediate shutdown of the server of a data directory, if one runs: for a process that ends now and cannot wait. The server kills its
  * own processes that do not end within 5 s, and its next start recovers.
@@ -308,47 +298,9 @@ function serverEnv(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
 }
 
-/** Names the socket file only (`.s.PGSQL.5432`); nothing listens on TCP. */
-const SOCKET_PORT = 5432
-
 const POLL_MS = 20
 /** SQLSTATE of a server that is starting up or shutting down (57P01 to 57P03). */
 const STARTING_STATES = new Set(['57P03', '57P01', '57P02'])
-
-/** The process id in the lock file of a data directory, or `undefined` when there is none. */
-function postmasterPid(dataDir: string): number | undefined {
-  const file = join(dataDir, 'postmaster.pid')
-  if (!existsSync(file)) return undefined
-  const pid = Number.parseInt(readFileSync(file, 'utf8'), 10)
-  return Number.isInteger(pid) ? pid : undefined
-}
-
-/** True when the process is a running PostgreSQL: neither an unreaped zombie, nor a later process with the same id. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-  } catch {
-    return false // ESRCH: gone. EPERM cannot happen: the server runs under our own uid, or we are root.
-  }
-  try {
-    const [, name = '', state] = /\((.*)\) (\S)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
-    return state !== 'Z' && name === 'postgres'
-  } catch {
-    return true // no /proc on this platform: the signal's answer counts
-  }
-}
-
-/**
- * Removes the lock files of a server that is dead but not reaped (a zombie still answers signal 0, so PostgreSQL itself
- * takes it for a live server). A live server's files are never touched.
- */
-function clearStaleLocks(dataDir: string, socketDir: string): void {
-  const pid = postmasterPid(dataDir)
-  if (pid === undefined || isAlive(pid)) return
-  rmSync(join(dataDir, 'postmaster.pid'), { force: true })
-  rmSync(join(socketDir, `.s.PGSQL.${SOCKET_PORT}.lock`), { force: true })
-  rmSync(join(socketDir, `.s.PGSQL.${SOCKET_PORT}`), { force: true })
-}
 
 /**
  * Waits until a server accepts connections on the socket.
@@ -357,7 +309,7 @@ function clearStaleLocks(dataDir: string, socketDir: string): void {
  * @returns false when none accepts connections within `deadlineMs`, or `isGone`
  */
 async function waitForServer(socketDir: string, deadlineMs: number, isGone: () => boolean): Promise<boolean> {
-  for (const end = Date.now() + deadlineMs; Date.now() < end; ) {
+  for (const end = performance.now() + deadlineMs; performance.now() < end; ) {
     const state = await probe(socketDir)
     if (state === 'ready') return true
     if (state === 'absent' && isGone()) return false

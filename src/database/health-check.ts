@@ -58,6 +58,7 @@ export class DatabaseHealthCheck implements AsyncDisposable {
   #observed: ObservedProblem | undefined
   #problem: HealthProblem | undefined
   #restartProblem: HealthProblem | undefined
+  #mustReconnect = false
   #loggedAtMs = 0
   #clockOffsetMs = 0
   /** When the check under way began; undefined between checks. */
@@ -143,14 +144,19 @@ export class DatabaseHealthCheck implements AsyncDisposable {
     const { reason, message } = found
     this.#errorCounts.set(reason, (this.#errorCounts.get(reason) ?? 0) + 1)
     // Whether the server can be reached is the checks' to tell: one ended connection says little.
-    if (reason === UNREACHABLE.reason) return
+    if (reason === UNREACHABLE.reason) {
+      // The connection of the checks may go on where none can be opened.
+      this.#mustReconnect = true
+      return
+    }
     this.#observed = { reason, message, atMs: this.#options.clock.monotonicMs() }
     if (this.#problem === undefined || this.#problem.reason === CLOCK_WRONG) this.#set(this.#observed)
   }
 
   async #findProblem(): Promise<HealthProblem | undefined> {
     try {
-      if (this.#problem !== undefined) await this.#reconnect()
+      if (this.#problem !== undefined || this.#mustReconnect) await this.#reconnect()
+      this.#mustReconnect = false
       const { isReadOnly, clockOffsetMs } = await this.#readState()
       this.#clockOffsetMs = clockOffsetMs
       this.#restartProblem = undefined

@@ -4,7 +4,13 @@
  * Lives here: everything that no resource owns. Never here: a statement of a resource, which is in its module's `sql` files.
  */
 
-export { type DatabaseTarget, DatabaseUrlError, driverConfig, parseDatabaseUrl } from './connection-address.ts'
+export {
+  type DatabaseTarget,
+  DatabaseUrlError,
+  driverConfig,
+  parseDatabaseUrl,
+  tlsAdvice,
+} from './connection-address.ts'
 export { deleteBatchOfEnvironment, type IdPage, newestFirst, nextVersion, whereVersion } from './crud.ts'
 export { createDataDirectory, DataDirectoryLock } from './data-directory.ts'
 export {

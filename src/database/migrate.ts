@@ -158,7 +158,8 @@ function assertMigratable({ elsewhere, role, schema, mayCreate }: FoundSchema, n
     throw new SchemaError(
       `was written by a newer version of Patchbay (${newer.join(', ')}): start that version, or restore the copy from before the upgrade`,
     )
-  if (names.length === 0 && elsewhere !== null)
+  // A schema of its own, by the role or by the address, is meant: another installation has the other one.
+  if (names.length === 0 && elsewhere !== null && schema === 'public')
     throw new SchemaError(
       `has the tables of Patchbay in the schema ${elsewhere}, which its connections do not look into: rename it to ${role}, or add ?options=-c%20search_path%3D${elsewhere} to the address`,
     )

@@ -28,6 +28,12 @@ const OPERATOR_SECONDS = 10
 /** Where an error fits several conditions, the first one counts. */
 const CONDITIONS: readonly Condition[] = [
   {
+    reason: 'DATABASE_OVERLOADED',
+    messages: /could not resize shared memory segment/,
+    message: 'the shared memory of the database is full: make its /dev/shm larger (docker run --shm-size)',
+    retryAfterSeconds: OPERATOR_SECONDS,
+  },
+  {
     reason: 'DATABASE_DISK_FULL',
     codes: /^53100$/,
     messages: /No space left on device|Disk quota exceeded/,
@@ -73,6 +79,14 @@ const CONDITIONS: readonly Condition[] = [
     codes: /^(28...|3D000|42501|F0...)$/,
     message:
       'the database rejects this service: check user, password, database and rights of DATABASE_URL, and the configuration files of the server',
+    retryAfterSeconds: OPERATOR_SECONDS,
+  },
+  {
+    reason: 'DATABASE_ACCESS_DENIED',
+    codes:
+      /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|CERT_.*|UNABLE_TO_.*|ERR_TLS_.*|ERR_SSL_.*|ERR_INVALID_URL)$/,
+    message:
+      'TLS to the database fails: check its certificate, and sslmode, sslrootcert, sslcert and sslkey of DATABASE_URL',
     retryAfterSeconds: OPERATOR_SECONDS,
   },
   {

@@ -4,7 +4,7 @@
  * Lives here: the table of metrics, which README.md lists. Never here: decisions, and anything secret.
  */
 
-export { LogSink } from './log-sink.ts'
+export { LogSink, writeWithoutWaiting } from './log-sink.ts'
 export { createLogger, describeError, type Logger, summariseError } from './logger.ts'
 export { Metrics } from './metrics.ts'
 export { type HealthProblem, MetricsServer } from './metrics-server.ts'

@@ -105,8 +105,16 @@ function isWithoutRoom(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EAGAIN'
 }
 
-/** Node makes a pipe or a socket non-blocking when it makes the stream; a file is not worth waiting for either way. */
+/**
+ * Makes writing to a terminal that is not read (Ctrl-S, `docker run -t`) fail instead of waiting, which would stop the process. Node
+ * makes a pipe or a socket non-blocking when it makes the stream, but leaves a terminal blocking; a file is not worth waiting for.
+ */
+export function writeWithoutWaiting(stream: NodeJS.WriteStream): void {
+  const { _handle: handle } = stream as { readonly _handle?: { setBlocking?(isBlocking: boolean): void } }
+  if (stream.isTTY) handle?.setBlocking?.(false)
+}
+
 function nonBlockingStandardError(): WriteBytes {
-  void process.stderr
+  writeWithoutWaiting(process.stderr)
   return (bytes) => writeSync(STANDARD_ERROR, bytes)
 }

@@ -19,8 +19,9 @@ it.each([
   ['postgres://u@h/d?sslmode=no-verify', { user: 'u', host: 'h', database: 'd', ssl: { rejectUnauthorized: false } }],
   [
     'postgres://u@h/d?ssl=true&channel_binding=require',
-    { user: 'u', host: 'h', database: 'd', ssl: { rejectUnauthorized: true } },
+    { user: 'u', host: 'h', database: 'd', enableChannelBinding: true, ssl: { rejectUnauthorized: true } },
   ],
+  ['postgres://u@h/d?pgbouncer=true', { user: 'u', host: 'h', database: 'd', ssl: false }],
 ])('%s is read', (url, config) => {
   expect(parseDatabaseUrl(url)).toEqual(config)
 })
@@ -48,6 +49,10 @@ it.each([
   ['postgres://u:SECRET@h:99999/d', /host:port/],
   ['postgres://u:SECRET@h/d?sslmode=verify', /unknown sslmode verify: it takes disable, .*verify-full/],
   ['postgres://u:SECRET@h/d?sslmode=', /unknown sslmode/],
+  ['postgres://u:SECRET@h/d?sslmod=require', /unknown parameter sslmod.*sslmode/],
+  ['postgres://u:SECRET@h/d?sslMode=verify-full', /unknown parameter sslMode.*sslmode/],
+  ['postgres://u:SECRET@h/d?schema=app', /unknown parameter schema/],
+  ['postgres://u:SECRET@h/d?target_session_attrs=read-write', /unknown parameter target_session_attrs/],
   ['postgres://u:SECRET@h/d?sslmode=require&sslrootcert=/nowhere.pem', /sslrootcert \/nowhere\.pem.*ENOENT/],
 ])('%s is rejected, without its password', (url, why) => {
   expect(() => parseDatabaseUrl(url)).toThrow(why)

@@ -15,13 +15,14 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { query } from '../../src/database/database.ts'
 import { changeOwner } from '../../src/database/embedded-identity.ts'
 import { chooseEmbeddedPlacement, findOrphanedDatabases } from '../../src/database/embedded-placement.ts'
-import { isAlive } from '../../src/database/embedded-server.ts'
 import {
   Database,
+  DataDirectoryLock,
   type EmbeddedServer,
   retireOrphanedDatabases,
   startEmbeddedServer,
 } from '../../src/database/index.ts'
+import { isAlive } from '../../src/database/postmaster.ts'
 import { someCases } from '../support/case-count.ts'
 
 /** A data directory that root's server can reach. */
@@ -176,6 +177,46 @@ describe('a database outside of a data directory that is gone', () => {
     expect(await retire('2026-02-01T00:00:00Z')).toMatchObject([{ isRemoved: true }])
     expect([existsSync(dirname(server.dataDir)), await retire('2026-02-01T00:00:00Z')]).toEqual([false, []])
   })
+})
+
+it('a server whose socket was removed is stopped, and another one started on its data', async () => {
+  const dataDir = closedDirectory()
+  const first = await start(dataDir)
+  await queryServer(first, 'create table kept (id integer)')
+  rmSync(join(first.host, '.s.PGSQL.5432'))
+  const second = await start(dataDir)
+  expect(second.pid).not.toBe(first.pid)
+  expect(await queryServer(second, 'select id from kept')).toEqual([])
+})
+
+it('what another container may run is not started while another process uses the directory', async () => {
+  const dataDir = closedDirectory()
+  const server = await start(dataDir)
+  await server.stop()
+  // As a container leaves it that is killed, or that runs where its socket is not seen.
+  writeFileSync(join(server.dataDir, 'postmaster.pid'), '999999\n')
+  writeFileSync(join(dirname(server.dataDir), 'container'), 'another\n')
+  const own = await DataDirectoryLock.acquire(dataDir, true)
+  const other = await DataDirectoryLock.acquire(dataDir, false)
+  const isShared = () => own.isShared()
+  await expect(startEmbeddedServer({ dataDir, isShared })).rejects.toThrow('another container or machine')
+  expect(readFileSync(join(server.dataDir, 'postmaster.pid'), 'utf8')).toBe('999999\n')
+  await other.release(async () => {})
+  const again = await startEmbeddedServer({ dataDir, isShared, settings: ['fsync=off'] })
+  await own.release(() => again.stop())
+  expect(again.adopted).toBe(false)
+})
+
+it('a database that was outside of its directory and is gone is not begun anew', async () => {
+  const dataDir = closedDirectory()
+  const server = await start(dataDir)
+  await server.stop()
+  const isElsewhere = server.movedFrom !== undefined
+  rmSync(dirname(server.dataDir), { recursive: true })
+  const again = startEmbeddedServer({ dataDir, settings: ['fsync=off'] })
+  // As an ordinary user the database is below the directory itself.
+  if (isElsewhere) await expect(again).rejects.toThrow('is not there any more: restore it')
+  else await (await again).stop()
 })
 
 it('the log of the server has no errors of statements, and is cut when a start finds it long', async () => {
