@@ -77,6 +77,7 @@ export { LongPollHub } from './long-poll-hub.ts'
 export { MicroBatcher } from './micro-batcher.ts'
 export { parseTime } from './parse-time.ts'
 export { PollLoop, type PollLoopDeps, type PollLoopSpec } from './poll-loop.ts'
+export { isProxyCommand } from './proxy-commands.ts'
 export { REGIONS, type Region } from './regions.ts'
 export {
   type CompanionRow,

@@ -1,4 +1,4 @@
-import { type Json, suggestOneOf } from '../base/index.ts'
+import { isProxyCommand, type Json, suggestOneOf } from '../base/index.ts'
 import { listWrittenMembers } from '../expressions/index.ts'
 
 /** An answer to the third party. */
@@ -19,6 +19,7 @@ const VALUE_LENGTH_MAX = 4_096
 const CONNECTION = 'it belongs to the connection'
 const FRAMING = 'it describes how the body is sent'
 const WHOLE_HOST = 'it concerns everything at this host'
+const COMMAND = 'it commands a proxy in front of this host'
 const SANDBOXED = 'every answer has one, by which it is no page'
 
 /** Headers that an answer may not set, by lower-case name, with the reason. */
@@ -55,7 +56,7 @@ const VALUE = /^[\t\x20-\x7e]*$/
 function findAnswerHeaderProblem(name: string): string | undefined {
   if (!TOKEN.test(name)) return 'is left out: it is no name of a header'
   const lower = name.toLowerCase()
-  const reason = Object.hasOwn(LEFT_OUT, lower) ? LEFT_OUT[lower] : undefined
+  const reason = isProxyCommand(lower) ? COMMAND : Object.hasOwn(LEFT_OUT, lower) ? LEFT_OUT[lower] : undefined
   return reason === undefined ? undefined : `is left out: ${reason}`
 }
 

@@ -150,7 +150,8 @@ describe.each(inTurn(app.clients()))('an error of the third party over $wire', (
   })
 
   it('carries the headers and the result that the definition gives it, without secrets', async () => {
-    const headers = { 'X-Fault': 'f-1', 'x-echo': 'k-123', 'content-length': '1', 'set-cookie': 'a=b', 'x-bad': 'ü' }
+    const rejected = { 'set-cookie': 'a=b', 'x-bad': 'ü', 'X-Accel-Redirect': '/internal' }
+    const headers = { 'X-Fault': 'f-1', 'x-echo': 'k-123', 'content-length': '1', ...rejected }
     failing(200, { fault: { status: 409, headers, result: { why: 'taken', by: 'k-123' } } }, { 'x-up': 'upstream' })
     const path = client.wire === 'rest' ? '/proxy/contacts/7' : '/patchbay.v1.ProxyService/Call'
     if (client.wire === 'grpc') return void (await get())
@@ -161,7 +162,7 @@ describe.each(inTurn(app.clients()))('an error of the third party over $wire', (
     })
     const shown = Object.fromEntries(response.headers)
     expect(shown).toMatchObject({ 'x-fault': 'f-1', 'x-echo': '***', 'content-type': 'application/json' })
-    for (const name of ['set-cookie', 'x-bad', 'x-up']) expect(shown).not.toHaveProperty(name)
+    for (const name of ['set-cookie', 'x-bad', 'x-accel-redirect', 'x-up']) expect(shown).not.toHaveProperty(name)
     const { error, details } = (await response.json()) as { error?: JsonObject; details?: { debug: JsonObject }[] }
     const result = error?.result ?? details?.find(({ debug }) => 'result' in debug)?.debug.result
     expect(result).toEqual({ why: 'taken', by: '***' })

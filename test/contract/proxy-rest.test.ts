@@ -332,6 +332,21 @@ describe('bytes', () => {
 })
 
 describe('/custom', () => {
+  it.each(['/custom/page', '/proxy/files/page'])('%s obeys no proxy command of a third party', async (path) => {
+    const commands = ['x-accel-redirect', 'x-accel-expires', 'x-sendfile', 'x-lighttpd-send-file']
+    upstream.script({
+      request: `GET ${path.replace('/custom', '').replace('/proxy', '')}`,
+      answer: {
+        text: 'own',
+        headers: { ...Object.fromEntries(commands.map((name) => [name, '/x'])), 'x-accel-buffering': 'yes' },
+      },
+    })
+    const { headers } = await send('GET', path)
+    expect(commands.map((name) => headers.get(name))).toEqual(commands.map(() => null))
+    // Streams pass unbuffered.
+    expect(headers.get('x-accel-buffering')).toBe('no')
+  })
+
   it.each(['/custom/page', '/proxy/files/page'])(
     '%s passes on no page of a third party that a browser would run',
     async (path) => {

@@ -310,6 +310,8 @@ const ANSWER_HEADERS: readonly (readonly [name: string, isSent: boolean])[] = [
   ['Location', true],
   ['Retry-After', true],
   ['Access-Control-Allow-Origin', true],
+  ['X-Accel-Redirect', false],
+  ['X-Sendfile', false],
   ['Connection', false],
   ['Keep-Alive', false],
   ['Proxy-Authenticate', false],

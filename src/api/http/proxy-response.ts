@@ -1,5 +1,5 @@
 import { CallPreviewSchema } from '../../../gen/patchbay/v1/proxy_pb.ts'
-import { type Json, type JsonObject, stringifyJson } from '../../base/index.ts'
+import { isProxyCommand, type Json, type JsonObject, stringifyJson } from '../../base/index.ts'
 import type { RateLimitInfo, RequestPreview, StreamedResponse } from '../../proxy/index.ts'
 import { type Exchange, sendResponse } from '../exchange.ts'
 import { encodeJson } from '../messages/codec.ts'
@@ -67,6 +67,8 @@ export async function sendStream(exchange: HttpExchange, answer: StreamedRespons
       ...context.responseHeaders,
       ...varyOf(answer, context),
       ...CONFINED,
+      // Proxies that buffer would hold back what the upstream sends bit by bit.
+      'x-accel-buffering': 'no',
     })
     context.pauseDeadline()
     if (request.method !== 'HEAD') await writeBody(exchange, answer.body)
@@ -93,7 +95,9 @@ export function showRateLimit(context: RequestContext, info: RateLimitInfo | und
 
 function forwardableHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(headers).filter(([name, value]) => !concernsOrigin(name) && HEADER_VALUE.test(value)),
+    Object.entries(headers).filter(
+      ([name, value]) => !concernsOrigin(name) && !isProxyCommand(name) && HEADER_VALUE.test(value),
+    ),
   )
 }
 

@@ -5,7 +5,7 @@ import {
   loadAccountForDryRun,
   type ResolvedAccount,
 } from '../../accounts/index.ts'
-import { type Clock, Failure, type Json, type JsonObject } from '../../base/index.ts'
+import { type Clock, Failure, isProxyCommand, type Json, type JsonObject } from '../../base/index.ts'
 import { retryAfterSeconds } from '../../egress/index.ts'
 import {
   type ApiProxy,
@@ -140,7 +140,8 @@ const OWN_HEADERS =
 
 function definitionHeaders(headers: UpstreamErrorOutcome['ownHeaders']): Record<string, string> {
   const shown = Object.entries(headers).filter(
-    ([name, value]) => HEADER_NAME.test(name) && !OWN_HEADERS.test(name) && HEADER_VALUE.test(value),
+    ([name, value]) =>
+      HEADER_NAME.test(name) && !OWN_HEADERS.test(name) && !isProxyCommand(name) && HEADER_VALUE.test(value),
   )
   return Object.fromEntries(shown.slice(0, HEADERS_MAX))
 }
