@@ -84,11 +84,12 @@ function serveRest(exchange: Exchange, { rest, suggestPath }: Routes, path: stri
 
 /**
  * Path and query of a request target. An absolute one (`http://host/path`), as proxies send it, is cut to its path; the path of the
- * public address, which some proxies pass on and others remove, is no part of it.
+ * public address, which some proxies pass on and others remove, is no part of it. Those that remove `/pb` and add `/` leave two slashes.
  */
 function splitUrl(url: string, basePath: string): readonly [path: string, query: string] {
   const target = url.startsWith('/') ? url : url.replace(/^[a-z]+:\/\/[^/?]*/i, '')
   const mark = target.indexOf('?')
   const [path, query] = mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)]
-  return [basePath !== '' && path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path, query]
+  const own = basePath !== '' && path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path
+  return [own.startsWith('//') ? own.replace(/^\/+/, '/') : own, query]
 }

@@ -13,8 +13,16 @@ export interface ApiRequest extends Readable {
   /** Names and values in turn, as they were received; of HTTP/2 also the pseudo-headers. */
   readonly rawHeaders: readonly string[]
   readonly httpVersionMajor: number
+  readonly httpVersionMinor: number
   readonly complete: boolean
-  readonly socket: { readonly remoteAddress?: string | undefined; destroy(): unknown }
+  readonly socket: {
+    readonly remoteAddress?: string | undefined
+    /** Absent without TLS, and for HTTP/2. */
+    readonly encrypted?: boolean
+    destroy(): unknown
+    /** Without TLS only. */
+    resetAndDestroy(): unknown
+  }
   /** HTTP/2 only. */
   readonly stream?: Http2Stream
 }

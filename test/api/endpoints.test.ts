@@ -14,7 +14,7 @@ import type { HttpRoute } from '../../src/api/http/routes.ts'
 import { documentRoute } from '../../src/api/index.ts'
 import { Failure } from '../../src/base/index.ts'
 import { ENVIRONMENT_ID, startHarness, WIDGET_ID } from './support/harness.ts'
-import { AS_ENVIRONMENT, http1, http2, JSON_BODY } from './support/http.ts'
+import { AS_ENVIRONMENT, http1, http2, JSON_BODY, rawConnection } from './support/http.ts'
 
 const run = promisify(execFile)
 const BUF = join(import.meta.dirname, '../../node_modules/.bin/buf')
@@ -173,6 +173,13 @@ describe('an HTTP route', () => {
         throw new Error('in the middle')
       },
     }),
+    text('/breaks-off', 'public', {
+      async handle({ response }) {
+        response.writeHead(200, {})
+        response.write('half')
+        throw new Error('in the middle')
+      },
+    }),
     text('/waits', 'public', {
       deadlineDefaultMs: 30,
       handle: () => new Promise(() => {}),
@@ -194,6 +201,14 @@ describe('an HTTP route', () => {
     expect((await http1(harness.baseUrl, '/metrics/x')).status).toBe(404)
   })
 
+  it.each(['/raw/a', '//raw/a', '///raw/a', '/pb/raw/a', '/pb//raw/a'])(
+    'is found below the path of the public address, and without it: %s',
+    async (path) => {
+      await using harness = await startHarness({ extraRoutes: routes, basePath: '/pb' })
+      expect((await http1(harness.baseUrl, path)).text).toBe('/raw/')
+    },
+  )
+
   it('passes the gate and knows its caller', async () => {
     await using harness = await start()
     expect((await http1(harness.baseUrl, '/whose', { headers: {} })).status).toBe(401)
@@ -208,6 +223,14 @@ describe('an HTTP route', () => {
     expect((await http1(harness.baseUrl, '/metrics', { method: 'PUT' })).headers.get('allow')).toBe(
       'GET, HEAD, OPTIONS, POST',
     )
+  })
+
+  it('that breaks in the middle of an answer without a length does not look complete to HTTP/1.0', async () => {
+    await using harness = await start()
+    const { socket } = await rawConnection(harness.port)
+    const failed = new Promise((resolve) => socket.once('error', resolve))
+    socket.write('GET /breaks-off HTTP/1.0\r\n\r\n')
+    expect(await failed).toMatchObject({ code: 'ECONNRESET' })
   })
 
   it('that breaks in the middle does not look complete', async () => {

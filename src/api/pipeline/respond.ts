@@ -126,8 +126,15 @@ export function enforceWriteTimeout(exchange: Exchange): void {
   response.once('close', () => clearTimeout(slow))
 }
 
-/** Ends the connection (HTTP/1.1) or the stream (HTTP/2) immediately. */
-export function abortConnection({ request }: Exchange): void {
-  if (request.stream === undefined) request.socket.destroy()
-  else request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+/**
+ * Ends the connection (HTTP/1.x) or the stream (HTTP/2) immediately.
+ *
+ * In HTTP/1.0, which is nginx's default, the end of a connection is the end of a body of unknown length: it is reset, so that half of an
+ * answer is not taken for all of it. Over TLS it cannot be.
+ */
+export function abortConnection({ request: { stream, socket, httpVersionMajor, httpVersionMinor } }: Exchange): void {
+  const endsBodies = httpVersionMajor === 1 && httpVersionMinor === 0
+  if (stream !== undefined) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  else if (endsBodies && socket.encrypted !== true) socket.resetAndDestroy()
+  else socket.destroy()
 }
