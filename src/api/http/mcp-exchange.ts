@@ -23,7 +23,7 @@ export interface McpOrigins {
 /**
  * Protects clients on loopback and private networks against pages of other sites (DNS rebinding): `Origin`, where a browser
  * sends it, and `Host` must be those of this service, of a configured origin, or loopback. An address in `Host` is no name that
- * could be bound anew.
+ * could be bound anew, nor is one without a dot, such as that of an nginx `upstream`, which no registry has.
  *
  * @throws Failure ORIGIN_NOT_ALLOWED
  */
@@ -39,7 +39,8 @@ export function assertMcpOrigin({ context }: HttpExchange, { publicUrl, corsOrig
   const host = URL.parse(`http://${context.header(':authority') ?? context.header('host') ?? ''}`)
   if (host === null) throw originNotAllowed('Host')
   const isAddress = isIP(host.hostname.replace(/^\[|\]$/g, '')) !== 0
-  if (!isAddress && !isLoopback(host) && !known.some((each) => each?.hostname === host.hostname))
+  const isLocalName = !host.hostname.includes('.')
+  if (!isAddress && !isLocalName && !isLoopback(host) && !known.some((each) => each?.hostname === host.hostname))
     throw originNotAllowed('Host')
 }
 
