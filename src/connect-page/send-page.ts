@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type Exchange, restStatus, sendResponse } from '../api/index.ts'
 import { type Failure, type FailureReason, type Json, stringifyJson } from '../base/index.ts'
+import { html } from './html.ts'
 import { COMMON_HEADERS, type PagePolicy, pageHeaders } from './page-headers.ts'
 import { acceptedLanguages, type TextKey, type Texts, textAbout, textsFor } from './texts.ts'
 import { requestErrorPage } from './views/end.ts'
@@ -35,7 +36,8 @@ export function sendPage(
   policy: PagePolicy = {},
 ): void {
   setHeaders(exchange, pageHeaders(policy))
-  const page = renderPage(frame, content).replace(OWN_ADDRESS, `$1${exchange.server.basePath}`)
+  const base = html`${exchange.server.basePath}`.markup
+  const page = renderPage(frame, content).replace(OWN_ADDRESS, (start) => start + base)
   sendResponse(exchange, status, 'text/html; charset=utf-8', page)
 }
 

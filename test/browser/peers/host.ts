@@ -23,12 +23,13 @@ declare global {
  * client's README asks for.
  */
 export async function startHost(productUrl: string): Promise<Peer> {
+  const { origin } = new URL(productUrl)
   const policy = [
     `default-src 'self'`,
-    `script-src 'self' ${productUrl}`,
-    `connect-src ${productUrl}`,
-    `form-action ${productUrl}`,
-    `frame-src ${productUrl}`,
+    `script-src 'self' ${origin}`,
+    `connect-src ${origin}`,
+    `form-action ${origin}`,
+    `frame-src ${origin}`,
   ].join('; ')
   return await listen((request, response) => {
     const url = new URL(request.url ?? '/', 'http://host')
