@@ -2,7 +2,8 @@
  * `npm run test:foreign`: calls a new server from Python (Debian's python3-grpcio and python3-protobuf), a gRPC
  * implementation that shares no code with ours: first a client, then a daemon that is killed and replaced by another. Before,
  * deliveries are verified by receivers in Python, Ruby and PHP (Debian's ruby and php-cli). Clients and the conformance tool of
- * the Model Context Protocol, a package of their own in `mcp-protocol/`, use a tool server.
+ * the Model Context Protocol, a package of their own in `mcp-protocol/`, use a tool server. At the end nginx, HAProxy and tinyproxy
+ * (Debian's packages) stand around servers of their own.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -10,6 +11,7 @@ import { join } from 'node:path'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { testForeignDaemon } from './daemon-end-to-end.ts'
 import { testForeignMcp } from './mcp.ts'
+import { testProxies } from './proxies.ts'
 import { testForeignReceivers } from './webhooks.ts'
 
 const PYTHON = process.env.PYTHON ?? '/usr/bin/python3'
@@ -34,6 +36,7 @@ try {
   await product.stop()
   removeDataDir(dataDir)
 }
+if (!(await testProxies())) process.exitCode = 1
 
 function run(command: string, args: readonly string[]): void {
   const { status, error } = spawnSync(command, args, { cwd: ROOT, stdio: 'inherit' })

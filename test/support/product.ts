@@ -1,8 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 
 const ROOT = join(import.meta.dirname, '../..')
 const HEALTHY_DEADLINE_MS = 90_000
@@ -56,6 +60,8 @@ export async function startProduct(options: {
   readonly port?: number
   /** Default: 90 s, for a busy machine. */
   readonly healthyWithinMs?: number
+  /** Who has issued its certificate for `localhost`, PEM. Default: it has none. */
+  readonly authority?: string
 }): Promise<RunningProduct> {
   const port = options.port ?? (await freePort())
   const command = options.command ?? [process.execPath, join(ROOT, 'src/main.ts'), 'start']
@@ -73,8 +79,9 @@ export async function startProduct(options: {
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
-  const url = `http://127.0.0.1:${port}`
-  await untilHealthy(url, child, () => output, options.healthyWithinMs ?? HEALTHY_DEADLINE_MS).catch((error) => {
+  const url = options.authority === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
+  const isHealthy = () => askHealth(url, options.authority).catch(() => false)
+  await untilHealthy(isHealthy, child, () => output, options.healthyWithinMs ?? HEALTHY_DEADLINE_MS).catch((error) => {
     child.kill('SIGKILL')
     throw error
   })
@@ -94,19 +101,32 @@ export async function startProduct(options: {
   }
 }
 
-async function untilHealthy(url: string, child: ChildProcess, output: () => string, withinMs: number): Promise<void> {
+async function untilHealthy(
+  isHealthy: () => Promise<boolean>,
+  child: ChildProcess,
+  output: () => string,
+  withinMs: number,
+): Promise<void> {
   for (const end = Date.now() + withinMs; Date.now() < end; ) {
     const ended = child.exitCode ?? child.signalCode
     if (ended !== null) throw new Error(`the product ended with ${ended}:\n${output()}`)
-    const answer = await fetch(`${url}/grpc.health.v1.Health/Check`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '{}',
-    }).catch(() => undefined)
-    if (answer?.ok && (await answer.text()).includes('SERVING')) return
+    if (await isHealthy()) return
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
   throw new Error(`the product is not healthy after ${withinMs} ms:\n${output()}`)
+}
+
+async function askHealth(url: string, ca: string | undefined): Promise<boolean> {
+  const send = ca === undefined ? httpRequest : httpsRequest
+  const sent = send(`${url}/grpc.health.v1.Health/Check`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    agent: false,
+    ...(ca === undefined ? {} : { ca }),
+  })
+  sent.end('{}')
+  const [answer]: IncomingMessage[] = await once(sent, 'response')
+  return answer?.statusCode === 200 && (await text(answer)).includes('SERVING')
 }
 
 /** A port that was free a moment ago. */
