@@ -1,8 +1,9 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
 import { decodeResponse, LineReader, type SandboxResponse, WALL_FACTOR } from './sandbox/protocol.ts'
 
 /** An evaluation in the pool. */
@@ -221,7 +222,7 @@ export type StartSandbox = (events: SandboxEvents) => SandboxProcess
  * It ends with its parent: its standard input closes, also when the parent is killed.
  */
 export const startSandbox: StartSandbox = (events) => {
-  const child = spawnLimited([...sandboxFlags(), join(CODE_DIRECTORY, 'main.ts')])
+  const child = spawnLimited([...sandboxFlags(), MAIN_FILE])
   let isGone = false
   const end = () => {
     isGone = true
@@ -254,7 +255,8 @@ export const startSandbox: StartSandbox = (events) => {
   }
 }
 
-const CODE_DIRECTORY = join(import.meta.dirname, 'sandbox')
+const MAIN_FILE = fileURLToPath(new URL('./sandbox/main.ts', import.meta.url))
+const CODE_DIRECTORY = dirname(MAIN_FILE)
 
 /** Node flags of the child: file permissions and memory. */
 export function sandboxFlags(): string[] {
