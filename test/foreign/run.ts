@@ -2,8 +2,9 @@
  * `npm run test:foreign`: calls a new server from Python (Debian's python3-grpcio and python3-protobuf), a gRPC
  * implementation that shares no code with ours: first a client, then a daemon that is killed and replaced by another. Before,
  * deliveries are verified by receivers in Python, Ruby and PHP (Debian's ruby and php-cli). Clients and the conformance tool of
- * the Model Context Protocol, a package of their own in `mcp-protocol/`, use a tool server. At the end nginx, HAProxy and tinyproxy
- * (Debian's packages) stand around servers of their own.
+ * the Model Context Protocol, a package of their own in `mcp-protocol/`, use a tool server. The product itself is installed as
+ * npm and pnpm do it, as a package and as a clone, and started. At the end nginx, HAProxy and tinyproxy (Debian's packages) stand
+ * around servers of their own.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -11,6 +12,7 @@ import { join } from 'node:path'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'
 import { testForeignDaemon } from './daemon-end-to-end.ts'
 import { testForeignMcp } from './mcp.ts'
+import { testInstalls } from './package.ts'
 import { testProxies } from './proxies.ts'
 import { testForeignReceivers } from './webhooks.ts'
 
@@ -18,6 +20,7 @@ const PYTHON = process.env.PYTHON ?? '/usr/bin/python3'
 const ROOT = join(import.meta.dirname, '../..')
 
 if (!testForeignReceivers()) process.exitCode = 1
+if (!(await testInstalls())) process.exitCode = 1
 
 const dataDir = temporaryDataDir()
 const descriptorSet = join(dataDir, 'patchbay.binpb')

@@ -56,6 +56,8 @@ export async function startProduct(options: {
   readonly dataDir: string
   readonly environment?: NodeJS.ProcessEnv
   readonly command?: readonly string[]
+  /** Where it is started. Default: the root of the repository. */
+  readonly directory?: string
   /** Default: any free one. */
   readonly port?: number
   /** Default: 90 s, for a busy machine. */
@@ -67,7 +69,7 @@ export async function startProduct(options: {
   const command = options.command ?? [process.execPath, join(ROOT, 'src/main.ts'), 'start']
   const [file = process.execPath, ...args] = command
   const child = spawn(file, args, {
-    cwd: ROOT,
+    cwd: options.directory ?? ROOT,
     env: {
       ...bareEnvironment(),
       PATCHBAY_DATA_DIR: options.dataDir,

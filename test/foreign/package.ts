@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdirSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import {
+  bareEnvironment,
+  type RunningProduct,
+  removeDataDir,
+  startProduct,
+  temporaryDataDir,
+} from '../support/product.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const PNPM = ['npx', '-y', 'pnpm@12.21.0']
+const COMMAND_TIMEOUT_MS = 180_000
+const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
+const FIXTURE = join(ROOT, 'test/data/unified-calls/fixtures/crm/hubspot.json')
+
+interface Install {
+  readonly name: string
+  /** What is there before: nothing, or the files of the repository. */
+  readonly into: 'empty directory' | 'clone'
+  /** The file of the package is appended in an empty directory. */
+  readonly install: readonly string[]
+  /** Takes the arguments of `patchbay`. */
+  readonly patchbay: readonly string[]
+}
+
+/** With the Node that was installed, as units and images start it. */
+const OF_CLONE = ['node_modules/.bin/node', 'bin/patchbay.js']
+
+const INSTALLS: readonly Install[] = [
+  {
+    name: 'npm install of the package',
+    into: 'empty directory',
+    install: ['npm', 'install', '--prefer-offline'],
+    patchbay: ['npx', 'patchbay'],
+  },
+  {
+    name: 'npm ci --omit=dev',
+    into: 'clone',
+    install: ['npm', 'ci', '--omit=dev', '--prefer-offline'],
+    patchbay: OF_CLONE,
+  },
+  {
+    name: 'npm ci --omit=dev --ignore-scripts',
+    into: 'clone',
+    install: ['npm', 'ci', '--omit=dev', '--ignore-scripts', '--prefer-offline'],
+    patchbay: OF_CLONE,
+  },
+  { name: 'pnpm install --prod', into: 'clone', install: [...PNPM, 'install', '--prod'], patchbay: OF_CLONE },
+]
+
+/**
+ * Packs the product, installs it in every way that the guide names, side by side, and starts each. A definition that is checked in a thread
+ * and an expression that is evaluated in a child process show that files which are named by their paths are found.
+ *
+ * @returns whether all of them work
+ */
+export async function testInstalls(): Promise<boolean> {
+  const folder = temporaryDataDir()
+  try {
+    const pack = ['npm', 'pack', '--silent', '--pack-destination', folder]
+    const packed = join(folder, (await run(pack, ROOT)).trim())
+    const outcomes = await Promise.all(
+      INSTALLS.map((each, index) => testInstall(each, join(folder, String(index)), packed)),
+    )
+    return outcomes.every((isGood) => isGood) && (await isLeftClean())
+  } finally {
+    removeDataDir(folder)
+  }
+}
+
+async function testInstall({ name, into, install, patchbay }: Install, directory: string, packed: string) {
+  mkdirSync(directory)
+  if (into === 'clone') await copyRepository(directory)
+  const begunAt = performance.now()
+  try {
+    await run([...install, ...(into === 'clone' ? [] : [packed])], directory)
+    const installedAt = performance.now()
+    const product = await startProduct({
+      dataDir: join(directory, '.patchbay'),
+      directory,
+      command: [...patchbay, 'start'],
+      environment: environment(),
+    })
+    const startedAt = performance.now()
+    try {
+      await use(product, patchbay, directory)
+    } finally {
+      await product.stop()
+    }
+    console.log(
+      `${name}: installed after ${seconds(installedAt - begunAt)}, healthy after ${seconds(startedAt - installedAt)} more`,
+    )
+    return true
+  } catch (error) {
+    console.error(`${name}: ${error instanceof Error ? error.message : error}`)
+    return false
+  }
+}
+
+async function use({ dataDir, port }: RunningProduct, patchbay: readonly string[], cwd: string): Promise<void> {
+  const settings = { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(port) }
+  await run([...patchbay, 'install', 'hubspot'], cwd, settings)
+  await run([...patchbay, 'unified', 'try', 'crm/hubspot', '--fixture', FIXTURE, '--case', 'contacts/list'], cwd)
+}
+
+/** The files that git knows and those that it would add, as they are now. */
+async function copyRepository(directory: string): Promise<void> {
+  const list = await run(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], ROOT)
+  for (const path of list.split('\0').filter((each) => each !== '' && !each.startsWith('test/'))) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true })
+    cpSync(join(ROOT, path), join(directory, path))
+  }
+}
+
+/** Whether `npm pack` has removed what it wrote. */
+async function isLeftClean(): Promise<boolean> {
+  const left = await run(['git', 'ls-files', '--others', '--ignored', '--exclude-standard', 'src', 'gen'], ROOT)
+  if (left !== '') console.error(`npm pack left ${left}`)
+  return left === ''
+}
+
+/** Without the Node of this repository on the path, since each install has to bring its own, and without what npm says about it. */
+function environment(): NodeJS.ProcessEnv {
+  const entries = Object.entries(bareEnvironment()).filter(
+    ([name]) => !/^npm_(?:package|lifecycle|config_local_prefix)/.test(name),
+  )
+  const path = (process.env.PATH ?? '').split(delimiter).filter((directory) => !directory.includes('node_modules'))
+  return { ...Object.fromEntries(entries), PATH: path.join(delimiter) }
+}
+
+/** @returns standard output. @throws when the command fails, with its output */
+async function run(command: readonly string[], cwd: string, settings: NodeJS.ProcessEnv = {}): Promise<string> {
+  const [file = '', ...args] = command
+  const options = {
+    cwd,
+    env: { ...environment(), ...settings },
+    timeout: COMMAND_TIMEOUT_MS,
+    maxBuffer: OUTPUT_BYTES_MAX,
+  }
+  const { stdout } = await promisify(execFile)(file, args, options).catch(({ message, stdout, stderr }) => {
+    throw new Error(`${message}\n${stdout}${stderr}`)
+  })
+  return stdout
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`
+}
