@@ -21,7 +21,7 @@ interface Install {
   /** What is there before: nothing, or the files of the repository. */
   readonly into: 'empty directory' | 'clone'
   /** The file of the package is appended in an empty directory. */
-  readonly install: readonly string[]
+  readonly command: readonly string[]
   /** Takes the arguments of `patchbay`. */
   readonly patchbay: readonly string[]
 }
@@ -33,66 +33,65 @@ const INSTALLS: readonly Install[] = [
   {
     name: 'npm install of the package',
     into: 'empty directory',
-    install: ['npm', 'install', '--prefer-offline'],
+    command: ['npm', 'install', '--prefer-offline'],
     patchbay: ['npx', 'patchbay'],
   },
   {
     name: 'npm ci --omit=dev',
     into: 'clone',
-    install: ['npm', 'ci', '--omit=dev', '--prefer-offline'],
+    command: ['npm', 'ci', '--omit=dev', '--prefer-offline'],
     patchbay: OF_CLONE,
   },
   {
     name: 'npm ci --omit=dev --ignore-scripts',
     into: 'clone',
-    install: ['npm', 'ci', '--omit=dev', '--ignore-scripts', '--prefer-offline'],
+    command: ['npm', 'ci', '--omit=dev', '--ignore-scripts', '--prefer-offline'],
     patchbay: OF_CLONE,
   },
-  { name: 'pnpm install --prod', into: 'clone', install: [...PNPM, 'install', '--prod'], patchbay: OF_CLONE },
+  { name: 'pnpm install --prod', into: 'clone', command: [...PNPM, 'install', '--prod'], patchbay: OF_CLONE },
 ]
 
 /**
- * Packs the product, installs it in every way that the guide names, side by side, and starts each. A definition that is checked in a thread
+ * Packs the product, installs it in every way that the guide names, side by side, and starts one after the other. A definition that is checked in a thread
  * and an expression that is evaluated in a child process show that files which are named by their paths are found.
  *
- * @returns whether all of them work
+ * @returns whether all of them work. @throws when one cannot be installed
  */
 export async function testInstalls(): Promise<boolean> {
   const folder = temporaryDataDir()
   try {
     const pack = ['npm', 'pack', '--silent', '--pack-destination', folder]
     const packed = join(folder, (await run(pack, ROOT)).trim())
-    const outcomes = await Promise.all(
-      INSTALLS.map((each, index) => testInstall(each, join(folder, String(index)), packed)),
-    )
+    const directories = INSTALLS.map((_, index) => join(folder, String(index)))
+    await Promise.all(INSTALLS.map((each, index) => install(each, directories[index]!, packed)))
+    const outcomes: boolean[] = []
+    for (const [index, each] of INSTALLS.entries()) outcomes.push(await start(each, directories[index]!))
     return outcomes.every((isGood) => isGood) && (await isLeftClean())
   } finally {
     removeDataDir(folder)
   }
 }
 
-async function testInstall({ name, into, install, patchbay }: Install, directory: string, packed: string) {
+async function install({ into, command }: Install, directory: string, packed: string): Promise<void> {
   mkdirSync(directory)
   if (into === 'clone') await copyRepository(directory)
+  await run([...command, ...(into === 'clone' ? [] : [packed])], directory)
+}
+
+/** @returns whether it starts, works and stops */
+async function start({ name, patchbay }: Install, directory: string): Promise<boolean> {
   const begunAt = performance.now()
+  const dataDir = join(directory, '.patchbay')
+  const command = [...patchbay, 'start']
   try {
-    await run([...install, ...(into === 'clone' ? [] : [packed])], directory)
-    const installedAt = performance.now()
-    const product = await startProduct({
-      dataDir: join(directory, '.patchbay'),
-      directory,
-      command: [...patchbay, 'start'],
-      environment: environment(),
-    })
-    const startedAt = performance.now()
+    const product = await startProduct({ dataDir, directory, command, environment: environment() })
+    const seconds = (performance.now() - begunAt) / 1_000
     try {
       await use(product, patchbay, directory)
     } finally {
       await product.stop()
     }
-    console.log(
-      `${name}: installed after ${seconds(installedAt - begunAt)}, healthy after ${seconds(startedAt - installedAt)} more`,
-    )
+    console.log(`${name}: healthy after ${seconds.toFixed(1)} s`)
     return true
   } catch (error) {
     console.error(`${name}: ${error instanceof Error ? error.message : error}`)
@@ -144,8 +143,4 @@ async function run(command: readonly string[], cwd: string, settings: NodeJS.Pro
     throw new Error(`${message}\n${stdout}${stderr}`)
   })
   return stdout
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`
 }
