@@ -22,6 +22,7 @@ import { parseTokenError, requestToken, tokenErrorJson, tokenFailure, tokenRetry
 import { connectPlanOf, type ResolvedAccount, tokenRulesOf, withToken } from './resolved-account.ts'
 import {
   acquireTokenLease,
+  areOthersGranted,
   failedRefresh,
   grantedToken,
   TOKEN_REFRESHES,
@@ -259,6 +260,8 @@ async function storeToken(
 
 /** Failures in a row, about an hour of the back-off, until an error of unclear cause counts as a refused grant. */
 const UNCLEAR_FAILURES_MAX = 16
+/** Failures in a row until other accounts are looked at: what is changed at the third party reaches all at different times. */
+const SINGLE_FAILURES_MAX = 3
 
 /**
  * Stores the error for callers during the back-off, and throws it. Under a lost lease nothing is stored or thrown: the token
@@ -270,10 +273,12 @@ async function recordErrorAndThrow(
   lease: Lease<TokenRefresh>,
   said: TokenError,
 ): Promise<undefined> {
-  const given = withHistory(said, lease.failures + 1)
+  const failures = lease.failures + 1
+  const others = canBeAccounts(said, failures) && (await areOthersGranted(database.pool, account))
+  const given = withHistory(said, { failures, areOthersGranted: others })
   const lostSince = given.kind === 'grant_refused' && token?.refreshToken !== undefined ? lease.interruptedAt : null
   const error = lostSince === null ? given : { ...given, message: describeLoss(given.message, lostSince) }
-  const retryDelayMs = tokenRetryDelayMs(error, lease.failures + 1, random)
+  const retryDelayMs = tokenRetryDelayMs(error, failures, random)
   const failure = tokenFailure(error, account.id, retryDelayMs)
   const isLeaseHeld = await database.transaction(async (tx) => {
     const isFinal = error.kind === 'grant_refused'
@@ -286,14 +291,27 @@ async function recordErrorAndThrow(
   if (!isLeaseHeld) return undefined
   const { environmentId: environment_id, id: integrated_account_id } = account
   const fields = { environment_id, integrated_account_id, integration: integrationName, kind: error.kind }
-  logger?.warn({ ...fields, failures: lease.failures + 1, retry_in_ms: retryDelayMs }, 'a token could not be refreshed')
+  logger?.warn({ ...fields, failures, retry_in_ms: retryDelayMs }, 'a token could not be refreshed')
   throw failure
 }
 
-/** An error of unclear cause that has lasted is the account's: what else could end it is a new consent. */
-function withHistory(error: TokenError, failures: number): TokenError {
-  if (error.kind !== 'unclear' || failures < UNCLEAR_FAILURES_MAX) return error
-  return { ...error, kind: 'grant_refused', message: `${error.message}; ${failures} requests in a row failed` }
+/** Whether an error that is not the account's by itself may turn out to be. */
+function canBeAccounts({ kind }: TokenError, failures: number): boolean {
+  return failures >= SINGLE_FAILURES_MAX && (kind === 'unclear' || kind === 'client_refused')
+}
+
+/**
+ * An error of unclear cause that has lasted is the account's: what else could end it is a new consent. So is one that other accounts of
+ * the installation, which have the same client and settings, do not get.
+ */
+function withHistory(
+  error: TokenError,
+  { failures, areOthersGranted }: { readonly failures: number; readonly areOthersGranted: boolean },
+): TokenError {
+  const hasLasted = error.kind === 'unclear' && failures >= UNCLEAR_FAILURES_MAX
+  if (!hasLasted && !areOthersGranted) return error
+  const others = areOthersGranted ? ', while other accounts of the installation got tokens' : ''
+  return { ...error, kind: 'grant_refused', message: `${error.message}; ${failures} requests in a row failed${others}` }
 }
 
 function describeLoss(message: string, since: Date): string {

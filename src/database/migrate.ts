@@ -47,6 +47,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0028-shared-grants': ['0028-shared-grants.sql'],
   '0029-give-up-after': ['0029-give-up-after.sql'],
   '0030-event-bytes': ['0030-event-bytes.sql'],
+  '0031-token-history': ['0031-token-history.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

@@ -142,6 +142,33 @@ describe('a token error', () => {
     })
   })
 
+  it.each([
+    ['of its client', code('invalid_client', 401)],
+    ['of unclear cause', errorResponse(400, { message: 'no' })],
+  ])("%s becomes the account's when other accounts of the installation get tokens meanwhile", async (_, error) => {
+    const [id, other] = [await addConsent(CONSENT), await addConsent({ ...CONSENT, refresh_token: 'other-refresh' })]
+    pass(HOUR)
+    const fail = async () => {
+      server.answer(error)
+      await process()
+        .load(id)
+        .catch(() => undefined)
+      await alterToken(id, `retry_at = now() - interval '1 second'`)
+    }
+    for (let count = 0; count < 3; count++) await fail()
+    expect(await statusOf(id)).toMatchObject({ status: 'active' })
+    server.answer({ access_token: 'second-token' })
+    await process().load(other)
+    await fail()
+    expect(await statusOf(id)).toMatchObject({
+      status: 'needs_reauth',
+      lastError: expect.stringContaining(
+        '4 requests in a row failed, while other accounts of the installation got tokens',
+      ),
+    })
+    expect(await statusOf(other)).toMatchObject({ status: 'active' })
+  })
+
   it('waits as long as the server asks to', async () => {
     const id = await addConsent(CONSENT)
     pass(HOUR)

@@ -120,7 +120,7 @@ export interface TokenTimes {
 /** A new token, of the version after that of the lease. */
 export function grantedToken({ expiresAt, dueAt }: TokenTimes): DueSettlement {
   const set = `version = version + 1, expires_at = :expiresAt, due_at = :dueAt, interrupted_at = null, failures = 0,
-    retry_at = null, error = null`
+    failing_since = null, granted_at = now(), retry_at = null, error = null`
   return { set, values: { expiresAt, dueAt } }
 }
 
@@ -136,9 +136,36 @@ export function failedRefresh(failed: {
   readonly isFinal: boolean
 }): DueSettlement {
   const { error, retryDelayMs, isFinal } = failed
-  const set = `failures = failures + 1, error = :error::jsonb, retry_at = now() + :retryDelayMs * interval '1 millisecond',
+  const set = `failures = failures + 1, failing_since = coalesce(failing_since, now()), error = :error::jsonb, retry_at = now() + :retryDelayMs * interval '1 millisecond',
     due_at = case when not :isFinal and due_at is not null then now() + :retryDelayMs * interval '1 millisecond' end`
   return { set, values: { error: jsonb(error), retryDelayMs, isFinal } }
+}
+
+/** Accounts of an installation, the latest ones, that tell whether its client works. */
+const OTHERS_MAX = 100
+
+/**
+ * Whether another account of the installation was granted a token since the requests of this one began to fail. Looks at the latest 100.
+ * Uses integrated_account_of_installation and primary keys.
+ */
+export async function areOthersGranted(
+  tx: Db,
+  account: AccountRef & { readonly environmentIntegrationId: string },
+): Promise<boolean> {
+  const { environmentId, id, environmentIntegrationId } = account
+  const found = await queryOne<{ areGranted: boolean }>(
+    tx,
+    `select exists (
+       select 1 from (
+         select id from integrated_account
+         where environment_id = :environmentId and environment_integration_id = :environmentIntegrationId
+         order by id desc limit ${OTHERS_MAX}) latest
+       join account_token other on other.environment_id = :environmentId and other.integrated_account_id = latest.id
+       join account_token own on own.environment_id = :environmentId and own.integrated_account_id = :id
+       where latest.id <> :id and other.granted_at > own.failing_since) as are_granted`,
+    { environmentId, id, environmentIntegrationId },
+  )
+  return found?.areGranted ?? false
 }
 
 /**
@@ -156,7 +183,7 @@ export async function resetToken(
      values (:environmentId, :id, :region, 1, :expiresAt, :dueAt)
      on conflict (environment_id, integrated_account_id) do update
        set version = token.version + 1, expires_at = excluded.expires_at, due_at = excluded.due_at, lease_id = null,
-         lease_expires_at = null, interrupted_at = null, failures = 0, retry_at = null, error = null
+         lease_expires_at = null, interrupted_at = null, failures = 0, failing_since = null, retry_at = null, error = null
      returning version`,
     { environmentId, id, region, expiresAt, dueAt },
   )
