@@ -47,7 +47,8 @@ export function removeDataDir(dir: string): void {
 
 /** The variables of this process without settings of the product: what a test is run with is not what it tests. */
 export function bareEnvironment(): NodeJS.ProcessEnv {
-  const isSetting = (name: string) => name === 'DATABASE_URL' || name.startsWith('PATCHBAY_')
+  // Of npm: a second signal right after the first is a duplicate below it.
+  const isSetting = (name: string) => name === 'DATABASE_URL' || /^(PATCHBAY|npm)_/.test(name)
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isSetting(name)))
 }
 

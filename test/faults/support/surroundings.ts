@@ -37,8 +37,6 @@ export class Surrounded implements AsyncDisposable {
     this.child = spawn(file, args, {
       env: {
         ...bareEnvironment(),
-        // The product is not npm's: a second signal is one at once.
-        npm_lifecycle_event: undefined,
         PATCHBAY_DATA_DIR: this.dataDir,
         PATCHBAY_PORT: String(port),
         PATCHBAY_METRICS_PORT: String(metricsPort),
