@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 import { ProcessesFirst } from './test/support/processes-first.ts'
 import { ProgressReporter } from './test/support/progress-reporter.ts'
 import { scratchDirectory } from './test/support/scratch-files.ts'
+import { filesOfOtherTurns } from './test/support/turns.ts'
 
 // The reporter names it at the end.
 process.env.TEST_SEED ??= String(randomInt(2 ** 31))
@@ -22,7 +23,7 @@ export default defineConfig({
     silent: 'passed-only',
     include: ['test/**/*.test.ts'],
     // They need Chromium: `npm run test:browser`.
-    exclude: ['test/browser/**', '**/node_modules/**'],
+    exclude: ['test/browser/**', '**/node_modules/**', ...filesOfOtherTurns(process.argv.slice(2))],
     globalSetup: ['test/support/global-database.ts'],
     setupFiles: ['test/support/file-cpu-time.ts', 'test/support/file-guard.ts', 'test/support/property-seed.ts'],
     // The product as a process starts in half the time when its compiled modules are kept.
