@@ -94,7 +94,7 @@ export const SETTINGS = {
   httpProxy: setting('HTTP_PROXY', 'That of outbound calls without TLS. Default: none.', proxyUrl()),
   noProxy: setting(
     'NO_PROXY',
-    'Hosts that are called without a proxy, `name[:port][,…]`, each with all names below it; `*` is all.',
+    'Hosts that are called without a proxy, `name[:port][,…]`, each with all names below it, or CIDR ranges of literal addresses; `*` is all.',
     z.string().prefault(''),
   ),
   objectStoreDirectory: setting(

@@ -22,12 +22,16 @@ const SETTINGS: Readonly<Record<string, string>> = {
   transform_null_equals: 'off',
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
+  row_security: 'on',
   lock_timeout: String(LOCK_TIMEOUT_MS),
   idle_in_transaction_session_timeout: String(IDLE_IN_TRANSACTION_MS),
   // Of connections that wait in the pool, and of transactions whose statements are all limited.
   idle_session_timeout: '0',
   transaction_timeout: '0',
 }
+
+/** What waits for less than the disk loses what was confirmed; what waits for standbys too is the operator's choice. */
+const COMMIT_SQL = `select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'`
 
 /** The default of PostgreSQL. */
 const SEARCH_PATH = '"$user", public'
@@ -59,5 +63,5 @@ function sessionSql({ statementTimeoutMs, startupOptions = '' }: SessionOptions)
   }
   const rows = Object.entries(settings).map(([name, value]) => `('${name}', '${value}')`)
   return `select set_config(name, value, false) from (values ${rows.join(', ')}) as wanted (name, value)
-    where current_setting(name, true) is not null`
+    where current_setting(name, true) is not null union all ${COMMIT_SQL}`
 }

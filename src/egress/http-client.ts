@@ -1,6 +1,7 @@
 import { Agent, EnvHttpProxyAgent } from 'undici'
 import { withoutSlot } from '../base/index.ts'
-import type { EgressPolicy } from './address-policy.ts'
+import { isInRanges, parseRange } from './address.ts'
+import { type EgressPolicy, hostOf } from './address-policy.ts'
 import type { ConnectTo } from './connect-to.ts'
 import { ConnectionSlots } from './connection-slots.ts'
 import { assertAllowedName, createGuardedConnector, type ResolveAll, resolveWithSystem } from './connector.ts'
@@ -27,7 +28,7 @@ interface ForwardProxies {
   readonly httpsProxy: string
   /** Calls without, whose requests the proxy repeats; those with TLS too where they have none of their own. */
   readonly httpProxy: string
-  /** Hosts that are called directly: `name[:port]` and all names below it, `*`, separated by commas. */
+  /** Hosts that are called directly: `name[:port]` and all names below it, CIDR ranges of literal addresses, `*`, separated by commas. */
   readonly noProxy: string
 }
 
@@ -86,10 +87,13 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   } as const
   const { proxies } = options
   const isProxied = proxies !== undefined && (proxies.httpsProxy !== '' || proxies.httpProxy !== '')
+  const agent = new Agent(pools)
+  const proxied = isProxied ? new EnvHttpProxyAgent({ ...pools, ...proxies, connectTimeout: connectTimeoutMs }) : agent
+  // undici takes names alone.
+  const entries = (proxies?.noProxy ?? '').split(/[,\s]+/)
+  const ranges = entries.map(parseRange).filter((range) => range !== undefined)
   const guarded = {
-    agent: isProxied
-      ? new EnvHttpProxyAgent({ ...pools, ...proxies, connectTimeout: connectTimeoutMs })
-      : new Agent(pools),
+    agentOf: (url: URL) => (ranges.length > 0 && isInRanges(hostOf(url), ranges) ? agent : proxied),
     assertAllowed: isProxied ? (url: URL) => assertAllowedName(policy, resolveAll, url) : undefined,
     policy,
     connections,
@@ -97,6 +101,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   return {
     send: (request) => withoutSlot(() => send(guarded, request)),
     stream: (request) => withoutSlot(() => stream(guarded, request)),
-    [Symbol.asyncDispose]: () => guarded.agent.destroy(),
+    async [Symbol.asyncDispose]() {
+      for (const each of new Set([agent, proxied])) await each.destroy()
+    },
   }
 }

@@ -27,7 +27,8 @@ import {
 
 /** The connection pools, who uses them, and the policy that every URL is checked against. */
 export interface GuardedAgent {
-  readonly agent: Dispatcher
+  /** What sends a request: to a proxy, or to the host itself. */
+  agentOf(url: URL): Dispatcher
   /** Asks the policy about the name of a URL where connections do not: those of a proxy. */
   readonly assertAllowed: ((url: URL) => Promise<void>) | undefined
   readonly policy: EgressPolicy
@@ -175,7 +176,7 @@ async function readWhole(
       },
       fail: reject,
     })
-    guarded.agent.dispatch(options, handler)
+    guarded.agentOf(url).dispatch(options, handler)
   })
   return await read.finally(release)
 }
@@ -238,7 +239,7 @@ async function openResponse(
     // It may have failed while the request waited for a connection.
     if (source instanceof Readable && source.errored) handler.abort(bodySourceFailure(source.errored))
     else if (source instanceof Readable) source.once('error', (error) => handler.abort(bodySourceFailure(error)))
-    guarded.agent.dispatch(options, handler)
+    guarded.agentOf(url).dispatch(options, handler)
   })
 }
 

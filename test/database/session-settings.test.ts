@@ -26,6 +26,8 @@ const SETTINGS = {
   transform_null_equals: 'on',
   default_transaction_isolation: 'serializable',
   search_path: 'nowhere',
+  row_security: 'off',
+  synchronous_commit: 'off',
   statement_timeout: '100min',
   lock_timeout: '1ms',
   idle_in_transaction_session_timeout: '1ms',

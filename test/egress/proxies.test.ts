@@ -94,7 +94,8 @@ it.each([
 
 it('a host of NO_PROXY is called directly, under the same policy', async () => {
   const url = `http://127.0.0.1:${plain.port}/`
-  expect(await send(url, { noProxy: '127.0.0.1', allow: '127.0.0.0/8' })).toBe(`direct 127.0.0.1:${plain.port}`)
+  for (const noProxy of ['127.0.0.1', 'x.example, 127.0.0.0/8', '*'])
+    expect(await send(url, { noProxy, allow: '127.0.0.0/8' })).toBe(`direct 127.0.0.1:${plain.port}`)
   await expect(send(url, { noProxy: '127.0.0.1' })).rejects.toMatchObject({ reason: 'EGRESS_BLOCKED' })
   expect(asked).toEqual([])
 })

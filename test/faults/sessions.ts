@@ -19,6 +19,8 @@ import { startPageEndpoints } from './support/page-endpoints.ts'
 /** Each is a setting that a role or a database may have, and that is no default. */
 const SETTINGS: readonly (readonly [string, string])[] = [
   ['DateStyle', 'German'],
+  ['row_security', 'off'],
+  ['synchronous_commit', 'off'],
   ['DateStyle', 'SQL, DMY'],
   ['DateStyle', 'Postgres'],
   ['IntervalStyle', 'sql_standard'],
