@@ -52,7 +52,9 @@ clients.query = function (...args) {
   const [given, values] = args as [SentQuery, readonly unknown[] | undefined]
   const statement = typeof given === 'string' ? { text: given, values } : given
   const name = 'name' in statement ? statement.name : undefined
-  if (/^\s*(with|select|update|insert|delete)\b/i.test(statement.text))
+  // What opens a session is sent with a callback, and reads no table.
+  const isOfWork = typeof values !== 'function'
+  if (isOfWork && /^\s*(with|select|update|insert|delete)\b/i.test(statement.text))
     recorded?.push({ text: statement.text, values: statement.values, isPrepared: name !== undefined, name })
   return query.apply(this, args)
 }
