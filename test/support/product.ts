@@ -48,7 +48,7 @@ export function removeDataDir(dir: string): void {
 /** The variables of this process without settings of the product: what a test is run with is not what it tests. */
 export function bareEnvironment(): NodeJS.ProcessEnv {
   // Of npm: a second signal right after the first is a duplicate below it.
-  const isSetting = (name: string) => name === 'DATABASE_URL' || /^(PATCHBAY|npm)_/.test(name)
+  const isSetting = (name: string) => name === 'DATABASE_URL' || /^(PATCHBAY_|npm_lifecycle_)/.test(name)
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isSetting(name)))
 }
 
