@@ -1,10 +1,10 @@
-import { readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { findTlsProblem, type TlsKeys } from './api/index.ts'
 import { type Config, ConfigError } from './config.ts'
 import { describeError, type Logger } from './telemetry/index.ts'
 
-/** How often the files are looked at: by `stat`, which sees a replaced link of a mounted secret too. */
-const WATCH_MS = 10_000
+/** How often the files are read again. */
+const REREAD_MS = 10_000
 
 /** The certificate and key that are configured. @throws ConfigError when they cannot be read or used */
 export function readTlsKeys({ tlsCert, tlsKey }: Pick<Config, 'tlsCert' | 'tlsKey'>): TlsKeys | undefined {
@@ -16,34 +16,42 @@ export function readTlsKeys({ tlsCert, tlsKey }: Pick<Config, 'tlsCert' | 'tlsKe
 }
 
 /**
- * Hands out the certificate and key whenever their files change. Files that cannot be used, such as a new certificate before its key is
- * there, change nothing and are logged.
+ * Hands out the certificate and key whenever their files hold others than those in use. Files that cannot be used, such as a new
+ * certificate before its key is there, change nothing and are logged once.
  */
 export function watchTlsKeys(
   config: Pick<Config, 'tlsCert' | 'tlsKey'>,
   {
+    inUse,
     onChange,
     logger,
-    intervalMs = WATCH_MS,
-  }: { readonly onChange: (keys: TlsKeys) => void; readonly logger: Logger; readonly intervalMs?: number },
+    intervalMs = REREAD_MS,
+  }: {
+    readonly inUse: TlsKeys | undefined
+    readonly onChange: (keys: TlsKeys) => void
+    readonly logger: Logger
+    readonly intervalMs?: number
+  },
 ): Disposable {
-  const files = [config.tlsCert, config.tlsKey].filter((file) => file !== undefined)
+  let current = inUse
+  let problem = ''
   const reread = () => {
     try {
       const keys = readTlsKeys(config)
-      if (keys === undefined) return
+      problem = ''
+      if (keys === undefined || (keys.cert === current?.cert && keys.key === current.key)) return
+      current = keys
       onChange(keys)
       logger.info({}, 'the certificate was read again')
     } catch (error) {
-      logger.warn(describeError(error), 'the certificate has changed and cannot be used: the one before stays')
+      const found = String(error)
+      if (found !== problem)
+        logger.warn(describeError(error), 'the certificate has changed and cannot be used: the one before stays')
+      problem = found
     }
   }
-  for (const file of files) watchFile(file, { interval: intervalMs, persistent: false }, reread)
-  return {
-    [Symbol.dispose]() {
-      for (const file of files) unwatchFile(file, reread)
-    },
-  }
+  const timer = inUse === undefined ? undefined : setInterval(reread, intervalMs).unref()
+  return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
 function readPem(setting: string, file: string): string {

@@ -46,7 +46,7 @@ it('a renewed certificate is used by the next connection, one that cannot be use
     harness.server.replaceTlsKeys(keys)
     changed.resolve()
   }
-  using _ = watchTlsKeys(files, { onChange, logger, intervalMs: 10 })
+  using _ = watchTlsKeys(files, { inUse: tls, onChange, logger, intervalMs: 10 })
 
   replace(files.tlsCert, 'no certificate')
   await rejected.promise

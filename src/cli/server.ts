@@ -55,7 +55,7 @@ async function runServer(command: 'start' | 'serve' | 'worker', config: Config):
   const composed = { config, container, logger, observability }
   await using api =
     apiPort === undefined ? undefined : createApi({ ...composed, tls, onWebhookReceived: () => worker?.wakeInbound() })
-  using _keys = watchTlsKeys(config, { logger, onChange: (keys) => api?.replaceTlsKeys(keys) })
+  using _keys = watchTlsKeys(config, { inUse: tls, logger, onChange: (keys) => api?.replaceTlsKeys(keys) })
   await using worker = command === 'serve' ? undefined : createWorkerProcess(composed)
   const metrics = await observability.start(metricsPort)
   const address = await api?.listen(apiPort)

@@ -18,7 +18,7 @@ afterAll(async () => {
 const COMPLETED = { status: 'completed', integration: 'acme', integrated_account_id: 'account-1' }
 async function openHost(options: Record<string, unknown>, path = '/'): Promise<Page> {
   const context = await browser.newContext({ locale: 'en-GB' })
-  context.setDefaultTimeout(20_000)
+  context.setDefaultTimeout(60_000)
   const application = await context.newPage()
   await application.goto(`${host.url}${path}`)
   await application.locator('html[data-ready]').waitFor()

@@ -1,5 +1,5 @@
 const POLL_MS = 50
-const DEADLINE_MS = 20_000
+const DEADLINE_MS = 60_000
 
 /** Waits until a value is there. For tests that run side by side, in which `expect.poll` cannot be used. */
 export async function until<Value>(

@@ -146,7 +146,7 @@ async function newContext(
   options: BrowserContextOptions | undefined,
 ): Promise<BrowserContext> {
   const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options })
-  context.setDefaultTimeout(20_000)
+  context.setDefaultTimeout(60_000)
   await observer.watch(context)
   return context
 }
