@@ -86,6 +86,29 @@ async function stalledLog(): Promise<void> {
   reportAtMost('surroundings/log-stalled-stop', exitCode === 0 ? ms : Number.NaN, 'ms', LIMIT_MS)
 }
 
+/** As by Ctrl-S or `docker run -t`: `script` is the terminal, and its own output is not read. */
+async function stalledTerminal(): Promise<void> {
+  await using product = await Surrounded.start({
+    environment: DEBUG,
+    wrap: inTerminal,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  await logLines(product, LINES)
+  const { status } = await product.probe('/livez', product.url)
+  reportAtLeast('surroundings/terminal-stalled-answers', Number(status === 200), 'of 1', 1)
+  const dropped = (await product.metric('patchbay_log_lines_dropped_total')) ?? 0
+  reportAtLeast('surroundings/terminal-stalled-dropped', dropped, 'lines', 1)
+  product.child.kill('SIGKILL')
+  const ms = await product.until(
+    async () => (await product.probe('/livez')).status === 0 && product.postgres().length === 0,
+  )
+  reportAtMost('surroundings/terminal-stalled-stop', ms, 'ms', LIMIT_MS)
+}
+
+function inTerminal(line: string): [string, ...string[]] {
+  return ['script', '-qec', `exec ${line}`, '/dev/null']
+}
+
 function isJson(line: string): boolean {
   try {
     JSON.parse(line)
@@ -148,8 +171,7 @@ async function signals(): Promise<void> {
 
 /** The terminal goes: SIGHUP, and EIO for what is written to it. */
 async function closedTerminal(): Promise<void> {
-  const wrap = (line: string): [string, ...string[]] => ['script', '-qec', `exec ${line}`, '/dev/null']
-  await using product = await Surrounded.start({ environment: DEBUG, wrap })
+  await using product = await Surrounded.start({ environment: DEBUG, wrap: inTerminal })
   await logLines(product, 50)
   product.child.kill('SIGKILL')
   const ms = await product.until(
@@ -243,6 +265,7 @@ async function openFiles(): Promise<void> {
 await fullLog()
 await closedLog()
 await stalledLog()
+await stalledTerminal()
 await hungDatabase('start')
 await hungDatabase('worker')
 await signals()

@@ -125,7 +125,7 @@ export function streamRows(installation: Installation, account: string): readonl
   ]
 }
 
-/** A daemon gets a run that is asked for while it waits, and whoever watches the run sees its end. */
+/** A daemon gets a run that is asked for while it waits, and a watcher of the run sees its end. */
 async function runDaemon(installation: Installation, account: string): Promise<string> {
   const { plain, publicUrl, authority, files } = installation
   const call = directly(plain)
