@@ -22,7 +22,7 @@ if (process.argv[2] === 'daemon') for (const flag of DAEMON_FLAGS) setFlagsFromS
 // A third of the CPU time of a start is stripping types and compiling: the code of the last start is used again. Has no
 // effect where the directory cannot be written.
 enableCompileCache(process.env.NODE_COMPILE_CACHE ?? COMPILE_CACHE)
-const { handleOutputErrors, isServing, runCommand } = await import('./cli/index.ts')
+const { handleOutputErrors, isServing, runCommand } = await import('./cli/commands/run-command.ts')
 handleOutputErrors(process.argv[2])
 process.exitCode = await runCommand(process.argv.slice(2), process.env)
 // What a command prints is waited for, but not what a process that served has written to a pipe without a reader.

@@ -1,81 +1,73 @@
-import { globSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { findCircles, importsByFile, readSourceTree, type SourceFile } from './support/source-tree.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/** The layers, highest first. A module imports modules of lower layers only. */
-const LAYERS: readonly (readonly string[])[] = [
-  ['cli'],
-  ['connect-page'],
-  ['api', 'worker', 'daemon-runner'],
-  ['client', 'daemon-service', 'schedules', 'inbound-webhooks', 'mcp-protocol'],
-  ['tool-servers'],
-  ['syncs'],
-  ['deliveries'],
-  ['webhooks'],
-  ['runs', 'link-sessions', 'webhook-subscriptions'],
-  ['accounts', 'call-log', 'rate-limits', 'unified-models'],
-  ['unified-calls'],
-  ['integrations', 'proxy'],
-  ['audit', 'tenancy', 'tasks'],
-  ['object-store'],
-  ['due-work', 'secrets', 'events'],
-  ['database'],
-  ['definitions'],
-  ['formats'],
-  ['catalog', 'egress', 'expressions', 'redaction', 'telemetry'],
-  ['base'],
-]
-const LAYER = new Map(LAYERS.flatMap((modules, layer) => modules.map((module) => [module, layer] as const)))
+/**
+ * The wings and the most lines of each; a wing imports only those to its right in `src/README.md`. A ceiling begins at the size of its
+ * wing and only goes down, until the budget of the chapter "Wings" is reached.
+ */
+const WINGS: Readonly<Record<string, { readonly imports: readonly string[]; readonly linesMax: number }>> = {
+  cli: { imports: ['server', 'sync', 'webhooks', 'tools', 'platform', 'engine', 'foundation'], linesMax: 7_026 },
+  server: { imports: ['sync', 'webhooks', 'tools', 'platform', 'engine', 'foundation'], linesMax: 18_450 },
+  sync: { imports: ['webhooks', 'platform', 'engine', 'foundation'], linesMax: 9_940 },
+  webhooks: { imports: ['platform', 'engine', 'foundation'], linesMax: 7_880 },
+  tools: { imports: ['platform', 'engine', 'foundation'], linesMax: 4_036 },
+  platform: { imports: ['engine', 'foundation'], linesMax: 19_460 },
+  engine: { imports: ['foundation'], linesMax: 30_130 },
+  foundation: { imports: [], linesMax: 13_270 },
+}
+const WING_NAMES = Object.keys(WINGS)
 
-/** The only modules, or kinds of files, that may import a package or folder. */
+/** The only folders, or kinds of files, that may import a package or folder. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
-  // The store of a daemon is a database of the customer, of which database/ knows nothing.
-  knex: ['database', 'sql', 'daemon-runner'],
-  pg: ['database'],
-  jsonata: ['expressions'],
-  'cron-parser': ['schedules'],
-  '@modelcontextprotocol/server': ['mcp-protocol'],
-  undici: ['egress'],
-  pino: ['telemetry'],
-  'prom-client': ['telemetry'],
-  'log-update': ['cli'],
-  gen: ['api', 'client', 'daemon-runner', 'codegen'],
+  // The store of a daemon is a database of the customer, of which foundation/database knows nothing.
+  knex: ['foundation/database', 'sql', 'cli/daemon'],
+  pg: ['foundation/database'],
+  jsonata: ['engine/expressions'],
+  'cron-parser': ['sync/schedules'],
+  '@modelcontextprotocol/server': ['tools/mcp'],
+  undici: ['foundation/egress'],
+  pino: ['foundation/telemetry'],
+  'prom-client': ['foundation/telemetry'],
+  'log-update': ['cli/commands'],
+  gen: ['server/api', 'cli/client', 'cli/daemon', 'cli/codegen'],
   // Constants of the contract's fields alone, without protobuf: what makes the payloads of events.
-  'gen/payload-fields.ts': ['events'],
-  '@connectrpc/connect': ['api', 'client', 'daemon-runner'],
-  '@connectrpc/connect-node': ['api', 'client', 'daemon-runner'],
+  'gen/payload-fields.ts': ['platform/outbox'],
+  '@connectrpc/connect': ['server/api', 'cli/client', 'cli/daemon'],
+  '@connectrpc/connect-node': ['server/api', 'cli/client', 'cli/daemon'],
   // The configuration reads address ranges with it.
-  'node:net': ['api', 'egress', 'database', '(root)'],
-  'node:tls': ['api', 'egress'],
-  'node:http': ['api', 'telemetry'],
-  'node:http2': ['api'],
+  'node:net': ['main', 'server/api', 'foundation/egress', 'foundation/database', 'server/config'],
+  'node:tls': ['server/api', 'foundation/egress'],
+  'node:http': ['server/api', 'foundation/telemetry'],
+  'node:http2': ['server/api'],
   'node:https': [],
   'node:dgram': [],
-  'node:worker_threads': ['base', 'definitions', 'formats'],
-  'node:child_process': ['database', 'expressions', 'codegen'],
+  'node:worker_threads': ['foundation/fair', 'engine/definitions', 'engine/formats'],
+  'node:child_process': ['foundation/database', 'engine/expressions', 'cli/codegen'],
 }
 
 /** Every file that is handed the HTTP client, and where its requests are logged: `call log`, or a reason for another place. */
 const SENDERS: Readonly<Record<string, string>> = {
-  'src/proxy/dependencies.ts': 'call log: by send.ts and stream.ts',
-  'src/proxy/send.ts': 'call log',
-  'src/proxy/stream.ts': 'call log',
-  'src/proxy/send-raw.ts': 'call log: of its caller, accounts/token-context.ts',
-  'src/accounts/token-context.ts': 'call log',
-  'src/accounts/token-http.ts': 'call log: of its caller, accounts/token-context.ts',
-  'src/webhooks/attempt.ts': 'delivery attempts',
-  'src/webhooks/deliver.ts': 'delivery attempts',
-  'src/deliveries/delivery-worker.ts': 'delivery attempts',
-  'src/deliveries/send.ts': 'delivery attempts',
-  'src/inbound-webhooks/confirm-address.ts': 'the trace of the inbound event',
-  'src/inbound-webhooks/create-receiver.ts': 'none: public keys, of no account',
-  'src/inbound-webhooks/receive.ts': 'the trace of the inbound event',
-  'src/connect-page/logos.ts': 'none: public images, of no account',
-  'src/object-store/s3-store.ts': 'none: the own object store',
-  'src/open-object-store.ts': 'none: the own object store',
-  'src/process-resources.ts': 'none: makes the client',
+  'src/engine/proxy/dependencies.ts': 'call log: by send.ts and stream.ts',
+  'src/engine/proxy/send.ts': 'call log',
+  'src/engine/proxy/stream.ts': 'call log',
+  'src/engine/proxy/send-raw.ts': 'call log: of its caller, platform/accounts/token-context.ts',
+  'src/platform/accounts/token-context.ts': 'call log',
+  'src/platform/accounts/token-http.ts': 'call log: of its caller, platform/accounts/token-context.ts',
+  'src/webhooks/outbound/attempt.ts': 'delivery attempts',
+  'src/webhooks/outbound/deliver.ts': 'delivery attempts',
+  'src/webhooks/outbound/delivery-worker.ts': 'delivery attempts',
+  'src/webhooks/outbound/send.ts': 'delivery attempts',
+  'src/webhooks/inbound/confirm-address.ts': 'the trace of the inbound event',
+  'src/webhooks/inbound/create-receiver.ts': 'none: public keys, of no account',
+  'src/webhooks/inbound/receive.ts': 'the trace of the inbound event',
+  'src/server/page/logos.ts': 'none: public images, of no account',
+  'src/platform/objects/s3-store.ts': 'none: the own object store',
+  'src/server/open-object-store.ts': 'none: the own object store',
+  'src/server/process-resources.ts': 'none: makes the client',
 }
 
 const LINES_MAX = 400
@@ -101,55 +93,26 @@ const VAGUE_WORDS =
 const SHARED =
   /\bnew (\w*(?:Queue|Pool|Semaphore|Slots|Batcher|Limiter|Threads|Hub|Budget|Buckets|Agent|Worker|Executor|Ticker|PollLoop|Database))\b|\b(spawn|fork|knex)\(|(#(?:waiting|queue|waiters))\b[^\n]*= (?:\[\]|new (?:Map|Set)\b)/g
 /** Processes of one customer, or of a command. */
-const SERVES_ONE = /^src\/(?:daemon-runner|cli|codegen)\//
+const SERVES_ONE = /^src\/cli\//
 
 const isOfShared = (section: string) => section.startsWith('Shared by all tenants\n')
 
-interface Source {
-  readonly path: string
-  readonly module: string
-  readonly text: string
-  readonly imports: readonly string[]
-}
+/** A type of Node's own opens no socket: of Node's modules only imports of values count. */
+const sources = readSourceTree(ROOT).map((source) => ({
+  ...source,
+  imports: source.imports.filter(({ target, isType }) => !(isType && target.startsWith('node:'))),
+}))
+const fileAt = new Map(sources.map((source) => [source.path, source]))
 
-const sources: readonly Source[] = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => {
-  const text = readFileSync(join(ROOT, path), 'utf8')
-  const [, second = '', ...rest] = path.split('/')
-  const imports = [
-    // A type of Node's own opens no socket: of Node's modules only imports of values count.
-    ...text
-      .replace(/^import type [^'"]*['"]node:[^'"]+['"]/gm, '')
-      .matchAll(
-        /^(?:import|export)\b[^'"]*?from\s+['"]([^'"]+)['"]|^import\s+['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gms,
-      ),
-  ]
-  return {
-    path,
-    module: rest.length === 0 ? '(root)' : second,
-    text,
-    imports: imports.map(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? ''),
-  }
-})
-
-/** The file an import reaches, relative to the root, or the package's name. */
-function target(source: Source, specifier: string): string {
-  return specifier.startsWith('.') ? relative(ROOT, join(ROOT, dirname(source.path), specifier)) : specifier
-}
-
-function moduleOf(path: string): string | undefined {
-  const [top, module, ...rest] = path.split('/')
-  return top === 'src' && rest.length > 0 ? module : undefined
-}
-
-/** Whether a file holds the statements of its module. */
+/** Whether a file holds the statements of its folder. */
 function isSql(path: string): boolean {
-  return /^src\/[^/]+\/sql(?:\.ts|\/)/.test(path)
+  return /\/sql(?:\.ts$|\/)/.test(path)
 }
 
-function violations(find: (source: Source, reached: string) => string | undefined): string[] {
+function violations(find: (source: SourceFile, target: string) => string | undefined): string[] {
   return sources.flatMap((source) =>
-    source.imports.flatMap((specifier) => {
-      const problem = find(source, target(source, specifier))
+    source.imports.flatMap(({ target }) => {
+      const problem = find(source, target)
       return problem === undefined ? [] : [`${source.path}: ${problem}`]
     }),
   )
@@ -157,31 +120,31 @@ function violations(find: (source: Source, reached: string) => string | undefine
 
 /** Files that parse JSON which this program wrote itself, which holds keys alone, or whose numbers are doubles by nature. */
 const PLAIN_JSON_READERS: readonly string[] = [
-  'src/api-process.ts',
-  'src/base/json-parse.ts',
-  'src/catalog/index.ts',
-  'src/cli/server-address.ts',
-  'src/daemon-runner/ndjson-store.ts',
-  'src/definitions/compile.ts',
-  'src/definitions/config-schema.ts',
+  'src/server/api-process.ts',
+  'src/foundation/json/json-parse.ts',
+  'src/engine/catalog/definitions.ts',
+  'src/cli/commands/server-address.ts',
+  'src/cli/daemon/ndjson-store.ts',
+  'src/engine/definitions/compile.ts',
+  'src/engine/definitions/config-schema.ts',
   // Results of JSONata.
-  'src/expressions/sandbox-evaluation.ts',
-  'src/expressions/sandbox/main.ts',
+  'src/engine/expressions/sandbox-evaluation.ts',
+  'src/engine/expressions/sandbox/main.ts',
   // `$jsonParse`, in doubles as all expressions compute.
-  'src/expressions/sandbox/texts.ts',
+  'src/engine/expressions/sandbox/texts.ts',
   // Key sets of third parties, read by a library.
-  'src/formats/signature/jwt-keys.ts',
-  'src/formats/signature/public-key.ts',
-  'src/database/embedded-placement.ts',
-  'src/database/keyset-pages.ts',
-  'src/webhooks/signing.ts',
+  'src/engine/formats/signature/jwt-keys.ts',
+  'src/engine/formats/signature/public-key.ts',
+  'src/foundation/database/embedded-placement.ts',
+  'src/foundation/database/keyset-pages.ts',
+  'src/webhooks/outbound/signing.ts',
 ]
 
 it('logs what is sent to third parties: a file that is handed the HTTP client says where', () => {
   const senders = sources
     .filter(
-      ({ module, text }) =>
-        module !== 'egress' && /\b(?:HttpClient|createHttpClient)\b|\bhttp\.(?:send|stream)\(/.test(text),
+      ({ folder, text }) =>
+        folder !== 'foundation/egress' && /\b(?:HttpClient|createHttpClient)\b|\bhttp\.(?:send|stream)\(/.test(text),
     )
     .map(({ path }) => path)
   expect(senders.toSorted()).toEqual(Object.keys(SENDERS).toSorted())
@@ -189,60 +152,86 @@ it('logs what is sent to third parties: a file that is handed the HTTP client sa
   expect(logged.filter(({ text }) => !/\b(?:openLogEntry|sendLogged)\(/.test(text)).map(({ path }) => path)).toEqual([])
   const raw = sources.filter(({ text }) => /\b(?:sendRaw|createTokenHttp)\(/.test(text)).map(({ path }) => path)
   expect(raw.toSorted()).toEqual([
-    'src/accounts/token-context.ts',
-    'src/accounts/token-http.ts',
-    'src/container.ts',
-    'src/proxy/send-raw.ts',
+    'src/engine/proxy/send-raw.ts',
+    'src/platform/accounts/token-context.ts',
+    'src/platform/accounts/token-http.ts',
+    'src/server/container.ts',
   ])
 })
 
 describe('the architecture', () => {
-  it('has a layer for every module', () => {
-    const modules = new Set(
-      sources.map(({ module }) => module).filter((module) => module !== '(root)' && module !== 'codegen'),
-    )
-    expect([...modules].filter((module) => !LAYER.has(module))).toEqual([])
+  it('has eight wings, and every file in one of them', () => {
+    expect(sources.filter(({ wing }) => WINGS[wing] === undefined).map(({ path }) => path)).toEqual(['src/main.ts'])
+    expect(readdirSync(join(ROOT, 'src')).sort()).toEqual([...WING_NAMES, 'README.md', 'main.ts'].sort())
   })
 
-  it('lets imports go down the layers only', () => {
-    const upward = violations(({ module }, reached) => {
-      const other = moduleOf(reached)
-      const [from, to] = [LAYER.get(module), other === undefined ? undefined : LAYER.get(other)]
-      if (from === undefined || to === undefined || other === module) return undefined
-      return to > from ? undefined : `${module} imports ${other}`
+  it('lets imports go from a wing to those below it only', () => {
+    const upward = violations(({ wing }, target) => {
+      const other = fileAt.get(target)?.wing
+      if (other === undefined || other === wing || wing === 'main') return undefined
+      return WINGS[wing]?.imports.includes(other) ? undefined : `${wing} imports ${other}`
     })
     expect(upward).toEqual([])
   })
 
-  it('enters another module only through its index', () => {
-    const sideDoors = violations(({ module }, reached) => {
-      const other = moduleOf(reached)
-      if (other === undefined || other === module || other === 'catalog') return undefined
-      return reached === `src/${other}/index.ts` ? undefined : `reaches into ${reached}`
-    })
-    expect(sideDoors).toEqual([])
+  it('shows the same chain in the README of the sources', () => {
+    const readme = readFileSync(join(ROOT, 'src/README.md'), 'utf8')
+    expect(readme).toContain('`cli → server → sync → webhooks, tools → platform → engine → foundation`')
   })
 
-  it('keeps the root files out of every module', () => {
-    const inward = violations(({ module }, reached) =>
-      module !== '(root)' && module !== 'cli' && /^src\/[^/]+\.ts$/.test(reached) ? `imports ${reached}` : undefined,
+  it('enters a folder of another wing only through its index, which stands only where another wing enters', () => {
+    const entered = new Set<string>()
+    const sideDoors = violations(({ wing, path }, target) => {
+      const other = fileAt.get(target)
+      if (other === undefined || other.wing === wing) return undefined
+      // A file that stands directly in a wing is a door itself.
+      const door = other.folder === other.wing ? target : `src/${other.folder}/index.ts`
+      entered.add(door)
+      return target === door || path === 'src/main.ts' ? undefined : `reaches into ${target}`
+    })
+    expect(sideDoors).toEqual([])
+    const indexes = sources.filter(({ path }) => path.endsWith('/index.ts')).map(({ path }) => path)
+    expect(indexes.filter((path) => !entered.has(path))).toEqual([])
+    const within = violations(({ wing }, target) =>
+      fileAt.get(target)?.wing === wing && target.endsWith('/index.ts') ? `imports ${target}` : undefined,
     )
-    expect(inward).toEqual([])
+    expect(within).toEqual([])
+  })
+
+  it('exports from an index only what another wing imports', () => {
+    const taken = new Set(
+      sources.flatMap(({ imports }) =>
+        imports.flatMap(({ target, names }) => names.map((name) => `${target} ${name}`)),
+      ),
+    )
+    const idle = sources
+      .filter(({ path }) => path.endsWith('/index.ts'))
+      .flatMap(({ path, imports }) => imports.flatMap(({ names }) => names.map((name) => `${path} ${name}`)))
+    expect(idle.filter((name) => !taken.has(name))).toEqual([])
+  })
+
+  it('has no circle of files', () => {
+    expect(findCircles(importsByFile(sources)).length).toBeLessThanOrEqual(20)
+  })
+
+  it.each(Object.entries(WINGS))('keeps %s at the size that it had, or below', (wing, { linesMax }) => {
+    const lines = sources.filter((source) => source.wing === wing).reduce((sum, source) => sum + source.lines, 0)
+    expect(lines).toBeLessThanOrEqual(linesMax)
   })
 
   it.each(Object.entries(OWNERS))('lets %s be imported by its owners alone', (name, owners) => {
-    const violating = violations(({ module, path }, reached) => {
-      const isHit = reached === name || (reached.startsWith(`${name}/`) && OWNERS[reached] === undefined)
-      return isHit && !owners.includes(module) && !(owners.includes('sql') && isSql(path))
+    const violating = violations(({ folder, path }, target) => {
+      const isHit = target === name || (target.startsWith(`${name}/`) && OWNERS[target] === undefined)
+      return isHit && !owners.includes(folder) && !(owners.includes('sql') && isSql(path))
         ? `imports ${name}`
         : undefined
     })
     expect(violating).toEqual([])
   })
 
-  it('runs statements in sql files and database/ alone', () => {
-    const runs = sources.filter(({ path, module, text }) => {
-      return module !== 'database' && module !== 'daemon-runner' && !isSql(path) && STATEMENT.test(text)
+  it('runs statements in sql files and foundation/database alone', () => {
+    const runs = sources.filter(({ path, folder, text }) => {
+      return folder !== 'foundation/database' && folder !== 'cli/daemon' && !isSql(path) && STATEMENT.test(text)
     })
     expect(runs.map(({ path }) => path)).toEqual([])
   })
@@ -276,8 +265,8 @@ describe('the architecture', () => {
     expect(sources.filter(({ text }) => /^export \*/m.test(text)).map(({ path }) => path)).toEqual([])
   })
 
-  it('opens every module with a docstring in its index', () => {
-    const indexes = sources.filter(({ path }) => /^src\/[^/]+\/index\.ts$/.test(path))
+  it('opens every folder that another wing enters with a docstring in its index', () => {
+    const indexes = sources.filter(({ path }) => path.endsWith('/index.ts'))
     expect(indexes.filter(({ text }) => !text.startsWith('/**')).map(({ path }) => path)).toEqual([])
   })
 
@@ -288,7 +277,10 @@ describe('the architecture', () => {
 
   it('reads text of a third party by its charset, and never in part', () => {
     const decoders = sources.filter(({ text }) => text.includes('new TextDecoder(')).map(({ path }) => path)
-    expect(decoders.sort()).toEqual(['src/formats/response/charset.ts', 'src/formats/response/response.ts'])
+    expect(decoders.sort()).toEqual([
+      'src/engine/formats/response/charset.ts',
+      'src/engine/formats/response/response.ts',
+    ])
   })
 
   it('writes properties one by one, never as a spread literal that fills a line', () => {
@@ -308,8 +300,8 @@ describe('the architecture', () => {
       const [, listed = ''] =
         new RegExp(`^\\| (?:[^|]*, )?${word.toLowerCase()} \\|.*\\(types: ([^)]+)\\)`, 'm').exec(glossary) ?? []
       const declaration = new RegExp(`^export (?:interface|type|(?:abstract )?class) \\w*${word}\\b`, 'm')
-      const modules = sources.filter(({ text }) => declaration.test(text)).map(({ module }) => `\`${module}/\``)
-      expect(listed.split(', ')).toEqual([...new Set(modules)].sort())
+      const folders = sources.filter(({ text }) => declaration.test(text)).map(({ folder }) => `\`${folder}/\``)
+      expect(listed.split(', ')).toEqual([...new Set(folders)].sort())
     },
   )
 

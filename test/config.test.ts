@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { assertKnownVariables, readConfig } from '../src/config.ts'
+import { assertKnownVariables, readConfig } from '../src/server/config/config.ts'
 import { scratchDirectory } from './support/scratch-files.ts'
 
 const directory = mkdtempSync(join(scratchDirectory(), 'patchbay-config-'))

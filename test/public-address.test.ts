@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { publicAddressWarnings } from '../src/public-address.ts'
+import { publicAddressWarnings } from '../src/server/config/public-address.ts'
 
 test.each([
   ['0.0.0.0', undefined, 1],

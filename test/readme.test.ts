@@ -3,14 +3,14 @@ import { dirname, join } from 'node:path'
 import { getOption } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { Access, access, cost, scope } from '../gen/patchbay/v1/access_pb.ts'
-import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../src/catalog/index.ts'
-import { COMMANDS } from '../src/cli/commands.ts'
-import { SETTINGS } from '../src/config.ts'
-import { listPlaceholderPaths } from '../src/expressions/index.ts'
-import { listCredentials } from '../src/formats/index.ts'
-import { METRICS } from '../src/telemetry/metric-table.ts'
-import { SCOPES, TOKEN_PRESETS } from '../src/tenancy/index.ts'
-import { grantedScopes, storedScopes } from '../src/tenancy/scopes.ts'
+import { COMMANDS } from '../src/cli/commands/commands.ts'
+import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../src/engine/catalog/index.ts'
+import { listPlaceholderPaths } from '../src/engine/expressions/index.ts'
+import { listCredentials } from '../src/engine/formats/index.ts'
+import { METRICS } from '../src/foundation/telemetry/metric-table.ts'
+import { TOKEN_PRESETS } from '../src/platform/tenancy/index.ts'
+import { grantedScopes, SCOPES, storedScopes } from '../src/platform/tenancy/scopes.ts'
+import { SETTINGS } from '../src/server/config/index.ts'
 import { EVENT_CAUSES } from './events/causes.ts'
 import { documentedFiles } from './support/documented-names.ts'
 import { GUIDES, stepsOf } from './support/documented-steps.ts'
@@ -23,7 +23,7 @@ import { MODEL_FIELDS } from './unified-schemas/model-fields.ts'
 const ROOT = join(import.meta.dirname, '..')
 const README = join(ROOT, 'README.md')
 const README_LINES_MAX = 250
-const OPERATIONS = join(ROOT, 'src/cli/GUIDE.md')
+const OPERATIONS = join(ROOT, 'src/cli/commands/GUIDE.md')
 const TABLE = /(<!-- settings -->\n)[\s\S]*?(\n<!-- \/settings -->)/
 
 /** The settings as the guide for operations shows them. */
@@ -46,7 +46,7 @@ function commandsTable(): string {
   return ['| command | what it does |', '| --- | --- |', ...rows, ''].join('\n')
 }
 
-const METRICS_README = join(import.meta.dirname, '../src/telemetry/README.md')
+const METRICS_README = join(import.meta.dirname, '../src/foundation/telemetry/README.md')
 const METRICS_TABLE = /(<!-- metrics -->\n)[\s\S]*?(\n<!-- \/metrics -->)/
 
 /** The metrics as their README shows them. */
@@ -113,7 +113,7 @@ function costTable(): string {
   ].join('\n')
 }
 
-const CATALOG_README = join(import.meta.dirname, '../src/catalog/README.md')
+const CATALOG_README = join(import.meta.dirname, '../src/engine/catalog/README.md')
 const DEFINITIONS_TABLE = /(<!-- definitions -->\n)[\s\S]*?(<!-- \/definitions -->)/
 
 /** The shipped definitions with the formats of their accounts, the variables that they read and the ends of what they call. */
@@ -145,7 +145,7 @@ function definitionsTable(): string {
   ].join('\n')
 }
 
-const EVENTS_README = join(import.meta.dirname, '../src/events/README.md')
+const EVENTS_README = join(import.meta.dirname, '../src/platform/outbox/README.md')
 const CAUSES_TABLE = /(<!-- causes -->\n)[\s\S]*?(\n<!-- \/causes -->)/
 
 /** Every event with what causes it, and where. */
@@ -190,14 +190,14 @@ describe('the README of the catalog', () => {
 
 describe('the tables of the unified models', () => {
   it('show what the shipped mappings cover (npm run docs writes them anew)', () => {
-    const file = join(ROOT, 'src/catalog/unified/COVERAGE.md')
+    const file = join(ROOT, 'src/engine/catalog/unified/COVERAGE.md')
     const fresh = coverageDocument()
     if (process.env.WRITE_DOCS === '1') writeFileSync(file, fresh)
     else expect(readFileSync(file, 'utf8')).toBe(fresh)
   })
 
   it('compare every field of the models with other schemas (npm run test:schemas writes them anew)', () => {
-    const text = readFileSync(join(ROOT, 'src/catalog/unified/FIELDS.md'), 'utf8')
+    const text = readFileSync(join(ROOT, 'src/engine/catalog/unified/FIELDS.md'), 'utf8')
     const rows = [...text.matchAll(/^\| (\S+) \| (\S+) \| .* \|.*\|$/gm)].map(([, owner, field]) => `${owner}.${field}`)
     expect(MODEL_FIELDS.map(({ owner, field }) => `${owner}.${field}`).filter((name) => !rows.includes(name))).toEqual(
       [],
@@ -312,14 +312,17 @@ describe('the README of the sources', () => {
 })
 
 describe('the pages of the sources', () => {
-  it.each(globSync('src/{,*/}*.md', { cwd: ROOT }))('%s names files that exist, with what they declare', (page) => {
-    const missing = documentedFiles(ROOT, page).flatMap(({ path, file, names }) => {
-      if (file === undefined) return [path]
-      const text = readFileSync(join(ROOT, file), 'utf8')
-      return names.filter((name) => !declares(text, name)).map((name) => `${path}: ${name}`)
-    })
-    expect(missing).toEqual([])
-  })
+  it.each(globSync('src/{,*/,*/*/}*.md', { cwd: ROOT }))(
+    '%s names files that exist, with what they declare',
+    (page) => {
+      const missing = documentedFiles(ROOT, page).flatMap(({ path, file, names }) => {
+        if (file === undefined) return [path]
+        const text = readFileSync(join(ROOT, file), 'utf8')
+        return names.filter((name) => !declares(text, name)).map((name) => `${path}: ${name}`)
+      })
+      expect(missing).toEqual([])
+    },
+  )
 })
 
 /** Whether a file declares a function, class, type, constant or member of that name. */

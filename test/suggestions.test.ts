@@ -3,37 +3,38 @@ import { join } from 'node:path'
 import { create, type DescField, type DescMessage, getOption } from '@bufbuild/protobuf'
 import { field as fieldRules } from '@bufbuild/protovalidate/gen/buf/validate/validate_pb.js'
 import { describe, expect, it, test } from 'vitest'
-import { chooseCredential } from '../src/accounts/credentials.ts'
-import { readManagementSettings } from '../src/api/mcp-management/settings.ts'
-import { validateJsonShape } from '../src/api/messages/json-shape.ts'
-import { validateRules } from '../src/api/messages/rules.ts'
-import { createPathSuggester } from '../src/api/near-path.ts'
-import { compileOperations, defineService } from '../src/api/operation.ts'
-import type { RequestContext } from '../src/api/request-context.ts'
-import { requestJson } from '../src/api/rest/request.ts'
-import { createRestRouter } from '../src/api/rest/rest.ts'
-import type { PathPattern } from '../src/api/rest/router.ts'
-import { Failure, type JsonObject, newId } from '../src/base/index.ts'
-import { SHIPPED_NAMES } from '../src/catalog/index.ts'
-import { COMMANDS } from '../src/cli/commands.ts'
-import { assertKnownVariables, readConfig } from '../src/config.ts'
-import { checkConfig } from '../src/definitions/index.ts'
-import { checkEventTypes } from '../src/events/index.ts'
-import { findTemplateProblem } from '../src/expressions/index.ts'
-import { findValueProblem } from '../src/formats/credential/check-field-value.ts'
-import { readItems } from '../src/inbound-webhooks/mapping.ts'
-import { findTarget } from '../src/proxy/resolve-target.ts'
-import { checkCronExpression } from '../src/schedules/check-cron-expression.ts'
-import { checkArgsSchema, resolveArgs } from '../src/syncs/args.ts'
-import { checkAgainstDefinition, checkResources } from '../src/syncs/check-resources.ts'
-import { readSyncResources } from '../src/syncs/resource.ts'
-import { callSearchTool, checkArguments } from '../src/tool-servers/index.ts'
-import { prepareRequest } from '../src/unified-calls/build-call.ts'
-import { checkMapping, checkModel, parseModel } from '../src/unified-calls/index.ts'
-import type { UnifiedRequest } from '../src/unified-calls/request.ts'
-import { readUnifiedQuery } from '../src/unified-calls/request-query.ts'
-import { checkMappingDocument, readMappingDocument } from '../src/unified-models/index.ts'
-import { parseFilter } from '../src/webhooks/filter.ts'
+import { COMMANDS } from '../src/cli/commands/commands.ts'
+import { SHIPPED_NAMES } from '../src/engine/catalog/index.ts'
+import { checkConfig } from '../src/engine/definitions/index.ts'
+import { findTemplateProblem } from '../src/engine/expressions/index.ts'
+import { findValueProblem } from '../src/engine/formats/index.ts'
+import { findTarget } from '../src/engine/proxy/resolve-target.ts'
+import { checkMapping } from '../src/engine/unified/check-mapping.ts'
+import type { UnifiedRequest } from '../src/engine/unified/index.ts'
+import { checkModel, parseModel, prepareRequest, readUnifiedQuery } from '../src/engine/unified/index.ts'
+import { Failure, newId } from '../src/foundation/base/index.ts'
+import type { JsonObject } from '../src/foundation/json/index.ts'
+import { chooseCredential } from '../src/platform/accounts/credentials.ts'
+import { checkEventTypes } from '../src/platform/outbox/index.ts'
+import { checkMappingDocument, readMappingDocument } from '../src/platform/unified-config/index.ts'
+import { readManagementSettings } from '../src/server/api/mcp-management/settings.ts'
+import { validateJsonShape } from '../src/server/api/messages/json-shape.ts'
+import { validateRules } from '../src/server/api/messages/rules.ts'
+import { createPathSuggester } from '../src/server/api/near-path.ts'
+import { compileOperations, defineService } from '../src/server/api/operation.ts'
+import type { RequestContext } from '../src/server/api/request-context.ts'
+import { requestJson } from '../src/server/api/rest/request.ts'
+import { createRestRouter } from '../src/server/api/rest/rest.ts'
+import type { PathPattern } from '../src/server/api/rest/router.ts'
+import { assertKnownVariables, readConfig } from '../src/server/config/index.ts'
+import { checkArgsSchema } from '../src/sync/jobs/args.ts'
+import { checkAgainstDefinition, checkResources } from '../src/sync/jobs/check-resources.ts'
+import { resolveArgs } from '../src/sync/jobs/index.ts'
+import { readSyncResources } from '../src/sync/jobs/resource.ts'
+import { checkCronExpression } from '../src/sync/schedules/check-cron-expression.ts'
+import { callSearchTool, checkArguments } from '../src/tools/servers/index.ts'
+import { readItems } from '../src/webhooks/inbound/mapping.ts'
+import { parseFilter } from '../src/webhooks/outbound/filter.ts'
 import { runInProcess } from './support/command.ts'
 import { SERVICES } from './support/operations.ts'
 import { ACCOUNT, CLOCK, customers, planOf, SHOP_MODEL, SHOP_PLAN } from './unified-calls/engine-support.ts'
@@ -345,13 +346,13 @@ describe('a message of the sources', () => {
   /** Lines around it in which the suggestion is made. */
   const DISTANCE_MAX = 20
   const WITHOUT_SUGGESTION: Readonly<Record<string, string>> = {
-    'src/expressions/sandbox/functions.ts': 'the sandbox reads its own folder alone',
-    'src/tool-servers/derive-tools.ts': 'a method that exists and has no description',
-    'src/base/compression.ts': 'encodings are chosen by programs',
-    'src/api/services/values.convert.ts': 'a defect of the service',
-    'src/api/rest/rest.ts': 'a defect of the contract',
-    'src/api/messages/json-shape.ts': 'no request of the contract has an enum of protobuf',
-    'src/unified-models/effective-mapping.ts': 'names that are right, of which there is no mapping',
+    'src/engine/expressions/sandbox/functions.ts': 'the sandbox reads its own folder alone',
+    'src/tools/servers/derive-tools.ts': 'a method that exists and has no description',
+    'src/foundation/base/compression.ts': 'encodings are chosen by programs',
+    'src/server/api/services/values.convert.ts': 'a defect of the service',
+    'src/server/api/rest/rest.ts': 'a defect of the contract',
+    'src/server/api/messages/json-shape.ts': 'no request of the contract has an enum of protobuf',
+    'src/platform/unified-config/effective-mapping.ts': 'names that are right, of which there is no mapping',
   }
   const root = join(import.meta.dirname, '..')
   const found = globSync('src/**/*.ts', { cwd: root }).flatMap((path) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { deleteIntegratedAccount, updateCredentials } from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { deleteIntegratedAccount, updateCredentials } from '../../src/platform/accounts/index.ts'
 import { activationFixture } from './activation-fixture.ts'
 import { triggersOfTests } from './fixture.ts'
 

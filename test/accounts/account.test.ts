@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { accountEventPayload } from '../../src/accounts/account-events.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { deleteAccountsByInstallation } from '../../src/platform/accounts/account.ts'
+import { accountEventPayload } from '../../src/platform/accounts/account-events.ts'
 import {
   type AccountFilter,
   type AccountStatus,
-  deleteAccountsByInstallation,
   deleteIntegratedAccount,
   findIntegratedAccount,
   getIntegratedAccount,
@@ -11,13 +14,11 @@ import {
   listIntegratedAccounts,
   loadAccountForCall,
   type ResolvedAccount,
-} from '../../src/accounts/index.ts'
-import type { LoadPurpose } from '../../src/accounts/load-account.ts'
-import { changeAccountStatus } from '../../src/accounts/status.ts'
-import { type JsonObject, newId } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { updateEnvironmentIntegration } from '../../src/integrations/index.ts'
-import type { EnvironmentScope } from '../../src/tenancy/index.ts'
+} from '../../src/platform/accounts/index.ts'
+import type { LoadPurpose } from '../../src/platform/accounts/load-account.ts'
+import { changeAccountStatus } from '../../src/platform/accounts/status.ts'
+import { updateEnvironmentIntegration } from '../../src/platform/integrations/index.ts'
+import type { EnvironmentScope } from '../../src/platform/tenancy/index.ts'
 import { FIRST_PAGE } from '../integrations/fixture.ts'
 import { contendForRows } from '../support/row-contention.ts'
 import { seedWebhook } from '../support/seed-rows.ts'

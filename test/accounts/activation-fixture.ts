@@ -1,21 +1,21 @@
 import { afterAll, afterEach } from 'vitest'
-import { AccountActivator, type AccountActivatorOptions } from '../../src/accounts/account-activator.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { createProxy } from '../../src/engine/proxy/index.ts'
+import { systemClock } from '../../src/foundation/base/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { AccountActivator, type AccountActivatorOptions } from '../../src/platform/accounts/account-activator.ts'
+import type { ActivationChange, LinkSessionPort } from '../../src/platform/accounts/dependencies.ts'
 import {
-  type ActivationChange,
   createCredentialRefresher,
   createTokenProvider,
   getIntegratedAccount,
-  type LinkSessionPort,
   listIntegratedAccountHistory,
   loadAccountForCall,
   runAccountActions,
-} from '../../src/accounts/index.ts'
-import { type JsonObject, systemClock } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { createProxy } from '../../src/proxy/index.ts'
-import { createAccountSubscriptions } from '../../src/webhook-subscriptions/index.ts'
+} from '../../src/platform/accounts/index.ts'
+import { createAccountSubscriptions } from '../../src/platform/subscriptions/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { accountsFixture } from './fixture.ts'

@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest'
-import { AccountActivator } from '../../src/accounts/account-activator.ts'
+import { createProxy } from '../../src/engine/proxy/index.ts'
+import type { Tx } from '../../src/foundation/database/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { AccountActivator } from '../../src/platform/accounts/account-activator.ts'
 import {
   createAccountReader,
   createCredentialRefresher,
   createTokenProvider,
   deleteIntegratedAccount,
   runAccountActions,
-  storeReconnectedAccount,
   updateCredentials,
-} from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import type { Tx } from '../../src/database/index.ts'
-import { createProxy } from '../../src/proxy/index.ts'
+} from '../../src/platform/accounts/index.ts'
+import { storeReconnectedAccount } from '../../src/platform/accounts/store-connected-account.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { caseCount } from '../support/case-count.ts'
 import { fastClock } from '../support/fast-clock.ts'

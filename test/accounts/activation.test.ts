@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { ACTIVATIONS } from '../../src/accounts/sql/activation.ts'
-import { changeAccountStatus } from '../../src/accounts/status.ts'
-import { Failure, type JsonObject, newId } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
-import { claimDue } from '../../src/due-work/sql.ts'
-import type { ApiProxy } from '../../src/proxy/index.ts'
+import type { ApiProxy } from '../../src/engine/proxy/index.ts'
+import { Failure, newId } from '../../src/foundation/base/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { claimDue } from '../../src/foundation/queue/sql/due.ts'
+import { ACTIVATIONS } from '../../src/platform/accounts/sql/activation.ts'
+import { changeAccountStatus } from '../../src/platform/accounts/status.ts'
 import { activationFixture } from './activation-fixture.ts'
 
 const { database, tx, own, upstream, worker, proxy, connectTo, read, repeat, causes, pass } = await activationFixture()

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { findIntegratedAccount } from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute, queryOne } from '../../src/database/database.ts'
+import { execute, queryOne } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { findIntegratedAccount } from '../../src/platform/accounts/index.ts'
 import { accountsFixture } from './fixture.ts'
 
 const { database, own, connect } = await accountsFixture()
-const MIGRATION = join(import.meta.dirname, '../../src/database/migrations/0005-accounts.sql')
+const MIGRATION = join(import.meta.dirname, '../../src/foundation/database/migrations/0005-accounts.sql')
 
 /** What a definition and an override offered, the method of an account that was stored before, and the key it is given. */
 const ROWS: readonly (readonly [string, JsonObject, JsonObject, string, string | null])[] = [

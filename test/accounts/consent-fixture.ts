@@ -1,19 +1,20 @@
 import { afterAll, afterEach } from 'vitest'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import type { AuthorizationRedirect, AuthorizationResult, TokenSet } from '../../src/engine/formats/index.ts'
+import { createProxy } from '../../src/engine/proxy/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import {
   type AuthorizationTarget,
   beginAuthorization,
   completeAuthorization,
   revokeAuthorization,
-} from '../../src/accounts/authorization.ts'
-import { requestToken } from '../../src/accounts/request-token.ts'
-import { type ResolvedAccount, resolveAccount, tokenRulesOf, withToken } from '../../src/accounts/resolved-account.ts'
-import type { AccountWithDefinition } from '../../src/accounts/sql/integrated-account.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { compilePlan } from '../../src/definitions/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import type { AuthorizationRedirect, AuthorizationResult, TokenSet } from '../../src/formats/index.ts'
-import { createProxy } from '../../src/proxy/index.ts'
+} from '../../src/platform/accounts/authorization.ts'
+import type { ResolvedAccount } from '../../src/platform/accounts/index.ts'
+import { requestToken } from '../../src/platform/accounts/request-token.ts'
+import { resolveAccount, tokenRulesOf, withToken } from '../../src/platform/accounts/resolved-account.ts'
+import type { AccountWithDefinition } from '../../src/platform/accounts/sql/integrated-account.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 export const NOW = new Date('2026-01-01T00:00:00Z')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { type Consent, consentFixture, grantOf, REDIRECT_URI, STATE } from './consent-fixture.ts'
 import { form } from './rows/consent.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
-import type { TokenSet } from '../../src/formats/index.ts'
+import type { TokenSet } from '../../src/engine/formats/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import { consentFixture, grantOf, NOW, STATE } from './consent-fixture.ts'
 import { ADDRESS_ROWS, type ConsentRow, EXCHANGE_ROWS } from './rows/consent.ts'
 import { PENDING_ROW, REFRESH_ROWS, RESPONSE_ROWS, RETURN_ROWS, REVOCATION_ROWS } from './rows/consent-response.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { queryOne } from '../../src/database/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { queryOne } from '../../src/foundation/database/index.ts'
 import { accountsFixture } from './fixture.ts'
 
 const { tx } = await accountsFixture()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { assertContextRules, type ContextWriter } from '../../src/accounts/context-rules.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { compilePlan } from '../../src/definitions/index.ts'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { assertContextRules, type ContextWriter } from '../../src/platform/accounts/context-rules.ts'
 
 const PLAN = compilePlan({
   base_url: '{{context.instance_url}}/v1',

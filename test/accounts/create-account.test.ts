@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { createIntegratedAccount, listIntegratedAccountHistory } from '../../src/accounts/index.ts'
-import { type JsonObject, newId } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
-import { updateEnvironmentIntegration } from '../../src/integrations/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { createIntegratedAccount, listIntegratedAccountHistory } from '../../src/platform/accounts/index.ts'
+import { updateEnvironmentIntegration } from '../../src/platform/integrations/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { accountsFixture, CREDENTIALS, FIELDS_CONFIG } from './fixture.ts'
 

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { AccountRemover } from '../../src/accounts/account-remover.ts'
+import { createProxy } from '../../src/engine/proxy/index.ts'
+import type { Tx } from '../../src/foundation/database/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { AccountRemover } from '../../src/platform/accounts/account-remover.ts'
 import {
   createAccountReader,
   createTokenProvider,
   deleteIntegratedAccount,
   loadAccountForCall,
   refreshCredentials,
-  storeReconnectedAccount,
   updateCredentials,
-} from '../../src/accounts/index.ts'
-import { refreshDueTokens } from '../../src/accounts/token-refresher.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
-import type { Tx } from '../../src/database/index.ts'
-import { createProxy } from '../../src/proxy/index.ts'
+} from '../../src/platform/accounts/index.ts'
+import { storeReconnectedAccount } from '../../src/platform/accounts/store-connected-account.ts'
+import { refreshDueTokens } from '../../src/platform/accounts/token-refresher.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { caseCount, someCases } from '../support/case-count.ts'
 import { fastClock } from '../support/fast-clock.ts'

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createCredentialRefresher } from '../../src/accounts/index.ts'
-import { getResolvedAccount } from '../../src/accounts/load-account.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute, queryOne } from '../../src/database/database.ts'
+import { execute, queryOne } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { createCredentialRefresher, getResolvedAccount } from '../../src/platform/accounts/index.ts'
 import { errorResponse, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()

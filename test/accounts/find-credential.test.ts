@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { findCredential } from '../../src/accounts/credentials.ts'
-import { compilePlan } from '../../src/definitions/index.ts'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import { findCredential } from '../../src/platform/accounts/credentials.ts'
 
 const key = { format: 'api_key', config: {} }
 const jwt = { format: 'jwt', config: { algorithm: 'HS256', key: 'k', claims: {} } }

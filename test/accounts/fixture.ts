@@ -1,3 +1,6 @@
+import { type Clock, systemClock } from '../../src/foundation/base/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import {
   type AccountDependencies,
   changeIntegratedAccount,
@@ -5,12 +8,14 @@ import {
   createIntegratedAccount,
   type IntegratedAccountChange,
   type IntegratedAccountInput,
-} from '../../src/accounts/index.ts'
-import { type Clock, type JsonObject, systemClock } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { createDefinitionCache, createIntegrationCache, type DefinitionCache } from '../../src/integrations/index.ts'
-import { createContextValueStore } from '../../src/object-store/index.ts'
-import type { EnvironmentScope } from '../../src/tenancy/index.ts'
+} from '../../src/platform/accounts/index.ts'
+import {
+  createDefinitionCache,
+  createIntegrationCache,
+  type DefinitionCache,
+} from '../../src/platform/integrations/index.ts'
+import { createContextValueStore } from '../../src/platform/objects/index.ts'
+import type { EnvironmentScope } from '../../src/platform/tenancy/index.ts'
 import { CONFIG, integrationsFixture } from '../integrations/fixture.ts'
 import { MemoryObjects } from '../support/memory-objects.ts'
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { storeConnectedAccount, storeReconnectedAccount, updateCredentials } from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import type { TokenSet } from '../../src/formats/index.ts'
+import type { TokenSet } from '../../src/engine/formats/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { updateCredentials } from '../../src/platform/accounts/index.ts'
+import { storeConnectedAccount, storeReconnectedAccount } from '../../src/platform/accounts/store-connected-account.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { activationFixture } from './activation-fixture.ts'
 

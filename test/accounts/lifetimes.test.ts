@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { storeConnectedAccount, storeReconnectedAccount } from '../../src/accounts/index.ts'
-import { warnOfReauthorization } from '../../src/accounts/reauthorization-warner.ts'
-import { refreshDueTokens } from '../../src/accounts/token-refresher.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
-import type { TokenSet } from '../../src/formats/index.ts'
+import type { TokenSet } from '../../src/engine/formats/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { warnOfReauthorization } from '../../src/platform/accounts/reauthorization-warner.ts'
+import { storeConnectedAccount, storeReconnectedAccount } from '../../src/platform/accounts/store-connected-account.ts'
+import { refreshDueTokens } from '../../src/platform/accounts/token-refresher.ts'
 import { OAUTH2, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createAccountReader } from '../../src/accounts/index.ts'
-import { newId } from '../../src/base/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { createAccountReader } from '../../src/platform/accounts/index.ts'
 import { accountsFixture } from './fixture.ts'
 
 const { database, tx, own, other, connect, update } = await accountsFixture()

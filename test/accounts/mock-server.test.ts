@@ -1,6 +1,6 @@
 import { Events, OAuth2Server } from 'oauth2-mock-server'
 import { afterAll, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { type Consent, consentFixture, grantOf, NOW, STATE } from './consent-fixture.ts'
 
 const fixture = await consentFixture()

@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest'
-import { updateIntegratedAccount } from '../../src/accounts/index.ts'
-import { query } from '../../src/database/database.ts'
-import { createIntegration, updateEnvironmentIntegration, updateIntegration } from '../../src/integrations/index.ts'
-import { createApiToken } from '../../src/tenancy/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import { updateIntegratedAccount } from '../../src/platform/accounts/account.ts'
+import {
+  createIntegration,
+  updateEnvironmentIntegration,
+  updateIntegration,
+} from '../../src/platform/integrations/index.ts'
+import { createApiToken } from '../../src/platform/tenancy/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { CREDENTIALS } from './fixture.ts'
 import { tokensFixture } from './token-fixture.ts'

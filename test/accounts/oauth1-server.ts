@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { OAUTH1_METHODS, signOAuth1 } from '../../src/formats/sign-oauth1.ts'
+import { OAUTH1_METHODS, signOAuth1 } from '../../src/engine/formats/sign-oauth1.ts'
 
 /** A third party with OAuth 1.0a that verifies every signature and nonce, on a loopback port. */
 export interface OAuth1Server extends AsyncDisposable {

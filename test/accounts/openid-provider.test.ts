@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { type Consent, consentFixture, grantOf, REDIRECT_URI, STATE } from './consent-fixture.ts'
 import { CLIENT_KEY, CLIENT_SECRET, startOpenIdProvider } from './openid-customer.ts'
 

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import {
   createTokenProvider,
   listIntegratedAccountHistory,
   loadAccountForCall,
   refreshCredentials,
-} from '../../src/accounts/index.ts'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
+} from '../../src/platform/accounts/index.ts'
 import { CLIENT_CREDENTIALS, errorResponse, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()

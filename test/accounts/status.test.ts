@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { AccountState } from '../../src/accounts/sql/account-history.ts'
-import { ACCOUNT_TRANSITIONS, CAUSE_EVENTS, nextStatus, type StatusCause } from '../../src/accounts/status.ts'
+import type { AccountState } from '../../src/platform/accounts/sql/account-history.ts'
+import { ACCOUNT_TRANSITIONS, CAUSE_EVENTS, nextStatus, type StatusCause } from '../../src/platform/accounts/status.ts'
 import { transitionTable } from '../support/markdown.ts'
 
 const CAUSES = [
@@ -11,7 +11,7 @@ const CAUSES = [
 
 describe('the table of statuses', () => {
   it('is what the README shows', () => {
-    const readme = readFileSync(join(import.meta.dirname, '../../src/accounts/README.md'), 'utf8')
+    const readme = readFileSync(join(import.meta.dirname, '../../src/platform/accounts/README.md'), 'utf8')
     expect(readme).toContain(`\n${transitionTable(ACCOUNT_TRANSITIONS, { event: CAUSE_EVENTS })}\n<!-- end -->`)
   })
 

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { type ConnectedAccountInput, storeConnectedAccount, storeReconnectedAccount } from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import type { TokenSet } from '../../src/formats/index.ts'
+import type { TokenSet } from '../../src/engine/formats/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import {
+  type ConnectedAccountInput,
+  storeConnectedAccount,
+  storeReconnectedAccount,
+} from '../../src/platform/accounts/store-connected-account.ts'
 import { CREDENTIALS } from './fixture.ts'
 import { OAUTH2, tokensFixture } from './token-fixture.ts'
 

@@ -1,12 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import {
-  loadAccountForCall,
-  storeConnectedAccount,
-  storeReconnectedAccount,
-  withWholeContext,
-} from '../../src/accounts/index.ts'
-import { execute } from '../../src/database/database.ts'
-import { contextObjectUploader, createContextValueStore } from '../../src/object-store/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import { loadAccountForCall, withWholeContext } from '../../src/platform/accounts/index.ts'
+import { storeConnectedAccount, storeReconnectedAccount } from '../../src/platform/accounts/store-connected-account.ts'
+import { contextObjectUploader, createContextValueStore } from '../../src/platform/objects/index.ts'
 import { readOne } from '../support/tenant.ts'
 import { OAUTH2, tokensFixture } from './token-fixture.ts'
 

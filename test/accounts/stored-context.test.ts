@@ -1,15 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { type JsonObject, parseJson } from '../../src/foundation/json/index.ts'
+import { updateIntegratedAccount } from '../../src/platform/accounts/account.ts'
 import {
   deleteIntegratedAccount,
   loadAccountForCall,
   updateCredentials,
-  updateIntegratedAccount,
   withWholeContext,
   withWholeContexts,
-} from '../../src/accounts/index.ts'
-import { type JsonObject, parseJson } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { contextObjectCleaner, contextObjectUploader, createContextValueStore } from '../../src/object-store/index.ts'
+} from '../../src/platform/accounts/index.ts'
+import {
+  contextObjectCleaner,
+  contextObjectUploader,
+  createContextValueStore,
+} from '../../src/platform/objects/index.ts'
 import { readOne } from '../support/tenant.ts'
 import { activationFixture } from './activation-fixture.ts'
 import { triggersOfTests } from './fixture.ts'

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { listIntegratedAccountHistory } from '../../src/accounts/index.ts'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { listIntegratedAccountHistory } from '../../src/platform/accounts/index.ts'
 import { CLIENT_CREDENTIALS, errorResponse, OAUTH2, type TokenServerAnswer, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()

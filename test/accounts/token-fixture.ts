@@ -1,16 +1,16 @@
 import { afterAll } from 'vitest'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { createProxy } from '../../src/engine/proxy/index.ts'
+import type { Failure } from '../../src/foundation/base/index.ts'
+import { execute, query, queryOne } from '../../src/foundation/database/index.ts'
+import type { EgressRequest, EgressResponse } from '../../src/foundation/egress/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import {
   type AccountStatus,
   createTokenProvider,
   type IntegratedAccountInput,
   loadAccountForCall,
-} from '../../src/accounts/index.ts'
-import type { Failure, Json, JsonObject } from '../../src/base/index.ts'
-import { execute, query, queryOne } from '../../src/database/database.ts'
-import type { EgressResponse } from '../../src/egress/index.ts'
-import type { EgressRequest } from '../../src/egress/request.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { createProxy } from '../../src/proxy/index.ts'
+} from '../../src/platform/accounts/index.ts'
 import { CONFIG } from '../integrations/fixture.ts'
 import { accountsFixture } from './fixture.ts'
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { createTokenHttp } from '../../src/accounts/index.ts'
-import { deleteIdleHosts } from '../../src/accounts/sql/token-host.ts'
-import { Failure } from '../../src/base/index.ts'
-import { execute, queryOne } from '../../src/database/database.ts'
-import type { EgressRequest } from '../../src/egress/request.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { execute, queryOne } from '../../src/foundation/database/index.ts'
+import type { EgressRequest } from '../../src/foundation/egress/index.ts'
+import { createTokenHttp } from '../../src/platform/accounts/index.ts'
+import { deleteIdleHosts } from '../../src/platform/accounts/sql/token-host.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()

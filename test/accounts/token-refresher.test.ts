@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { refreshDueTokens } from '../../src/accounts/token-refresher.ts'
-import { updateIntegration } from '../../src/integrations/index.ts'
+import { refreshDueTokens } from '../../src/platform/accounts/token-refresher.ts'
+import { updateIntegration } from '../../src/platform/integrations/index.ts'
 import { CLIENT_CREDENTIALS, errorResponse, tokensFixture } from './token-fixture.ts'
 
 const fixture = await tokensFixture()

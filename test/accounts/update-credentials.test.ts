@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { updateCredentials } from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { updateCredentials } from '../../src/platform/accounts/index.ts'
 import { FIELDS_CONFIG } from './fixture.ts'
 import { tokensFixture } from './token-fixture.ts'
 

@@ -1,15 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { updateIntegratedAccount } from '../../src/accounts/account.ts'
-import { findAccountsByContext, updateContextFromWebhook, updateCredentials } from '../../src/accounts/index.ts'
-import { resolveAccount } from '../../src/accounts/resolved-account.ts'
-import { CONTEXT_KEYS_MAX } from '../../src/accounts/sql/webhook-context.ts'
-import { CONTEXT_LENGTH_MAX } from '../../src/accounts/stored-context.ts'
-import { accountSecretRef } from '../../src/accounts/stored-credentials.ts'
-import { type JsonObject, newId } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/index.ts'
-import { compileTemplate, renderText } from '../../src/expressions/index.ts'
-import { createRedaction } from '../../src/proxy/index.ts'
+import { compileTemplate } from '../../src/engine/expressions/index.ts'
+import { renderText } from '../../src/engine/expressions/template.ts'
+import { createRedaction } from '../../src/engine/proxy/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { Db } from '../../src/foundation/database/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { updateIntegratedAccount } from '../../src/platform/accounts/account.ts'
+import {
+  findAccountsByContext,
+  updateContextFromWebhook,
+  updateCredentials,
+} from '../../src/platform/accounts/index.ts'
+import { resolveAccount } from '../../src/platform/accounts/resolved-account.ts'
+import { CONTEXT_KEYS_MAX } from '../../src/platform/accounts/sql/webhook-context.ts'
+import { CONTEXT_LENGTH_MAX } from '../../src/platform/accounts/stored-context.ts'
+import { accountSecretRef } from '../../src/platform/accounts/stored-credentials.ts'
 import { createTenant } from '../support/tenant.ts'
 import { accountsFixture, CREDENTIALS } from './fixture.ts'
 

@@ -1,10 +1,10 @@
 import { create, type DescMessage, type DescMethod, type Message } from '@bufbuild/protobuf'
 import { createContextValues, type HandlerContext } from '@connectrpc/connect'
 import { describe, expect, it } from 'vitest'
-import { callerKey } from '../../src/api/caller.ts'
-import type { ServiceDefinition } from '../../src/api/operation.ts'
-import { withSealedPages } from '../../src/api/services/sealed-pages.ts'
-import { createSealer } from '../../src/base/index.ts'
+import { createSealer } from '../../src/foundation/base/index.ts'
+import { callerKey } from '../../src/server/api/caller.ts'
+import type { ServiceDefinition } from '../../src/server/api/operation.ts'
+import { withSealedPages } from '../../src/server/api/services/sealed-pages.ts'
 import { SERVICES } from '../support/operations.ts'
 
 /** Of a gRPC client that was told nothing else. */

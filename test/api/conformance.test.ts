@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import type { CallOutcome } from '../support/client.ts'
 import { unary } from './support/contract.ts'
 import { ENVIRONMENT_ID, type Harness, startHarness, WIDGET_ID } from './support/harness.ts'

@@ -9,10 +9,10 @@ import {
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../gen/grpc/health/v1/health_pb.ts'
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
-import { environmentIdOf } from '../../src/api/caller.ts'
-import type { HttpRoute } from '../../src/api/http/routes.ts'
-import { documentRoute } from '../../src/api/index.ts'
-import { Failure } from '../../src/base/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { environmentIdOf } from '../../src/server/api/caller.ts'
+import type { HttpRoute } from '../../src/server/api/http/routes.ts'
+import { documentRoute } from '../../src/server/api/http/routes.ts'
 import { ENVIRONMENT_ID, startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, http2, JSON_BODY, rawConnection } from './support/http.ts'
 

@@ -2,12 +2,12 @@ import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { ListPagesResponseSchema } from '../../gen/patchbay/v1/proxy_service_pb.ts'
-import { assertFewFields, toEncodable } from '../../src/api/messages/binary.ts'
-import { parseRequestJson } from '../../src/api/messages/json-text.ts'
-import { findUnstorableFields } from '../../src/api/messages/storable.ts'
-import { valueFrom } from '../../src/api/messages/struct.ts'
-import { findTextProblems } from '../../src/api/services/values.convert.ts'
-import { findUnstorable, JSON_VALUES_MAX } from '../../src/base/index.ts'
+import { findUnstorable, JSON_VALUES_MAX } from '../../src/foundation/json/index.ts'
+import { assertFewFields, toEncodable } from '../../src/server/api/messages/binary.ts'
+import { parseRequestJson } from '../../src/server/api/messages/json-text.ts'
+import { findUnstorableFields } from '../../src/server/api/messages/storable.ts'
+import { valueFrom } from '../../src/server/api/messages/struct.ts'
+import { findTextProblems } from '../../src/server/api/services/values.convert.ts'
 
 /** A list with that many values: itself and its elements. */
 const listOf = (count: number) => `[${'1,'.repeat(count - 2)}1]`

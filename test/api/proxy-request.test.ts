@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { parseProxyPath } from '../../src/api/http/proxy-path.ts'
-import { parseProxyQuery } from '../../src/api/http/proxy-query.ts'
-import { Failure } from '../../src/base/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { parseProxyPath } from '../../src/server/api/http/proxy-path.ts'
+import { parseProxyQuery } from '../../src/server/api/http/proxy-query.ts'
 
 const ACCOUNT = '0190a2b4-5c6d-7e8f-9a0b-1c2d3e4f5a6b'
 const OWN = `integrated_account_id=${ACCOUNT}`

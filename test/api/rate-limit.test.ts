@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { RateLimiter } from '../../src/api/pipeline/rate-limiter.ts'
-import { type Clock, systemClock } from '../../src/base/index.ts'
+import { type Clock, systemClock } from '../../src/foundation/base/index.ts'
+import { RateLimiter } from '../../src/server/api/pipeline/rate-limiter.ts'
 import { unary } from './support/contract.ts'
 import { startHarness, WIDGET_ID } from './support/harness.ts'
 import { AS_ENVIRONMENT } from './support/http.ts'

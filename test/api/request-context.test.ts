@@ -1,8 +1,8 @@
 import { BlockList } from 'node:net'
 import { expect, it } from 'vitest'
-import { clientAddress, RequestContext } from '../../src/api/request-context.ts'
-import { Failure } from '../../src/base/index.ts'
-import { readConfig } from '../../src/config.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { clientAddress, RequestContext } from '../../src/server/api/request-context.ts'
+import { readConfig } from '../../src/server/config/index.ts'
 
 const { trustedProxies } = readConfig({ PATCHBAY_TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8:ffff::/48' })
 

@@ -1,9 +1,9 @@
 import { create, fromJson, toJson } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
 import { ResourceStatsSchema } from '../../gen/patchbay/v1/sync_job_run_pb.ts'
-import { shapeOf } from '../../src/api/services/shape.ts'
-import { resourceStatsFromProto } from '../../src/api/services/sync-job-run.convert.ts'
-import type { ResourceStats } from '../../src/runs/index.ts'
+import { shapeOf } from '../../src/server/api/services/shape.ts'
+import { resourceStatsFromProto } from '../../src/server/api/services/sync-job-run.convert.ts'
+import type { ResourceStats } from '../../src/sync/runs/index.ts'
 
 const BEGUN: ResourceStats = {
   resource: 'repos',

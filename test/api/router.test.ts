@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PathRouter, parsePathPattern } from '../../src/api/rest/router.ts'
+import { PathRouter, parsePathPattern } from '../../src/server/api/rest/router.ts'
 
 describe('a path pattern', () => {
   it.each([

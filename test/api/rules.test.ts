@@ -4,9 +4,9 @@ import { expect, it } from 'vitest'
 import { CreateLinkTokenRequestSchema } from '../../gen/patchbay/v1/link_token_service_pb.ts'
 import { CreateSyncJobRequestSchema } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
 import { CreateTeamRequestSchema, ListTeamsRequestSchema } from '../../gen/patchbay/v1/team_service_pb.ts'
-import { expectedType } from '../../src/api/messages/json-shape.ts'
-import { describeRule, validateRules } from '../../src/api/messages/rules.ts'
-import { formatQuantity } from '../../src/base/index.ts'
+import { formatQuantity } from '../../src/foundation/base/index.ts'
+import { expectedType } from '../../src/server/api/messages/json-shape.ts'
+import { describeRule, validateRules } from '../../src/server/api/messages/rules.ts'
 
 const breaches = (desc: DescMessage, init: Record<string, unknown>) =>
   validateRules(desc, create(desc, init)).map(({ field, description }) => `${field} ${description}`)

@@ -3,7 +3,7 @@ import { create, type DescMessage, type Message, toBinary } from '@bufbuild/prot
 import { Code, ConnectError, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { serverStream, WidgetService } from './support/contract.ts'
 import { type Harness, startHarness } from './support/harness.ts'
 import { AS_ENVIRONMENT, http1, rawConnection } from './support/http.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { TokenLookUps } from '../../src/api/pipeline/token-look-ups.ts'
-import type { ApiServerOptions } from '../../src/api/server.ts'
-import { Failure } from '../../src/base/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { TokenLookUps } from '../../src/server/api/pipeline/token-look-ups.ts'
+import type { ApiServerOptions } from '../../src/server/api/server.ts'
 import { ENVIRONMENT_ID, startHarness } from './support/harness.ts'
 import { http1 } from './support/http.ts'
 

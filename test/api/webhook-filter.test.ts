@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { checkFilterPaths } from '../../src/api/services/webhook-filter.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { checkFilterPaths } from '../../src/server/api/services/webhook-filter.ts'
 
 describe('paths of a filter into the payload', () => {
   it.each<[JsonObject, readonly string[], string]>([

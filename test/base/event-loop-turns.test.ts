@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { FairSlots, runInRequest, systemClock, yieldToEventLoop } from '../../src/base/index.ts'
+import { runInRequest, systemClock } from '../../src/foundation/base/index.ts'
+import { FairSlots, yieldToEventLoop } from '../../src/foundation/fair/index.ts'
 
 const slots = new FairSlots({
   slotsMax: 100,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { FairSemaphore } from '../../src/base/index.ts'
+import { FairSemaphore } from '../../src/foundation/fair/index.ts'
 
 const takeAll = (places: FairSemaphore, owner: string) => {
   const releases: (() => void)[] = []

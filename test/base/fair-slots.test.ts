@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { FairSlots, outliveRequest, type RequestSlot, runInRequest, withoutSlot } from '../../src/base/index.ts'
-import { workOwner } from '../../src/base/request-scope.ts'
+import { outliveRequest, type RequestSlot, runInRequest, withoutSlot } from '../../src/foundation/base/index.ts'
+import { workOwner } from '../../src/foundation/base/request-scope.ts'
+import { FairSlots } from '../../src/foundation/fair/index.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const clock = manualClock()

@@ -10,7 +10,7 @@ import {
   parseJson,
   scanJson,
   toDoubles,
-} from '../../src/base/index.ts'
+} from '../../src/foundation/json/index.ts'
 import { caseCount } from '../support/case-count.ts'
 import { NUMBER_TEXTS, NUMBERS_JSON } from '../support/json-numbers.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { exceedsJsonSize, type Json, parseJson, stringifyJson } from '../../src/base/index.ts'
+import { exceedsJsonSize, type Json, parseJson, stringifyJson } from '../../src/foundation/json/index.ts'
 import { caseCount } from '../support/case-count.ts'
 import { turnsDuring } from '../support/event-loop-turns.ts'
 

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   parseJson,
   toJsonbText,
-} from '../../src/base/index.ts'
+} from '../../src/foundation/json/index.ts'
 
 describe('deepMerge', () => {
   it.each<{ name: string; base: JsonObject; layer: JsonObject; merged: JsonObject }>([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { MicroBatcher } from '../../src/base/index.ts'
+import { MicroBatcher } from '../../src/foundation/base/index.ts'
 
 describe('a micro-batcher', () => {
   it('batches requests that arrive while a batch is under way, and returns each its result', async () => {

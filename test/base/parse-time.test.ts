@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseTime } from '../../src/base/index.ts'
+import { parseTime } from '../../src/foundation/base/index.ts'
 
 describe('a time from elsewhere, read in a zone with summer time', () => {
   it('runs in such a zone', () => {

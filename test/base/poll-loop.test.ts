@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PollLoop, systemClock } from '../../src/base/index.ts'
+import { PollLoop, systemClock } from '../../src/foundation/base/index.ts'
 
 const loopDeps = { clock: systemClock, random: () => 0, onError: () => undefined }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createSealer } from '../../src/base/index.ts'
+import { createSealer } from '../../src/foundation/base/index.ts'
 import { forgeText } from '../faults/support/token-mutations.ts'
 
 const KEY = Buffer.alloc(32, 1)

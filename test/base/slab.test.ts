@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { Slab } from '../../src/base/index.ts'
+import { Slab } from '../../src/foundation/base/index.ts'
 
 it('holds what was added and not removed, and uses the places of what was removed', () => {
   const slots = new Slab<{ readonly name: string }>()

@@ -3,20 +3,17 @@ import { describe, expect, it } from 'vitest'
 import {
   backoffMs,
   createSuggester,
-  formatDotPath,
-  getAtPath,
   isUuid,
   LazyMap,
   mustBeOneOf,
   newId,
-  parseDotPath,
   suggest,
   suggestOneOf,
   systemClock,
   trimEnd,
-  tryParseDotPath,
   wholeSeconds,
-} from '../../src/base/index.ts'
+} from '../../src/foundation/base/index.ts'
+import { formatDotPath, getAtPath, parseDotPath, tryParseDotPath } from '../../src/foundation/json/index.ts'
 
 describe('LazyMap', () => {
   it('computes the value of a key when it is asked for, once', () => {

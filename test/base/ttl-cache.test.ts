@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readThrough, TtlCache } from '../../src/base/index.ts'
+import { readThrough, TtlCache } from '../../src/foundation/base/index.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const clock = manualClock()

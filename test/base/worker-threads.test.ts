@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { WorkerThreads } from '../../src/base/index.ts'
+import { WorkerThreads } from '../../src/foundation/fair/index.ts'
 
 /** Answers with its task when that is a text, and never ends one that is a number. */
 const ECHO = new URL(

@@ -1,6 +1,6 @@
 import jsonata from 'jsonata'
-import type { JsonObject } from '../../src/base/index.ts'
-import { createEvaluator, type Evaluator } from '../../src/expressions/index.ts'
+import { createEvaluator, type Evaluator } from '../../src/engine/expressions/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { reportAtMost, reportBaseline } from './support/report.ts'
 
 /** Evaluations per measurement, and measurements of each subject in turn. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import type { RunningProduct } from '../support/product.ts'
 import { expectJson } from '../support/rest.ts'
 import { overHttp1 } from './rpc-patch.ts'

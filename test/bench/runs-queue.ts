@@ -1,5 +1,5 @@
-import { RunQueue } from '../../src/runs/index.ts'
-import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
+import { RunQueue } from '../../src/sync/runs/index.ts'
+import { WEBHOOK_QUEUE_GROUP } from '../../src/sync/runs/run.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'
 import { insertBacklog } from './support/run-backlog.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { query } from '../../src/database/database.ts'
-import type { Database } from '../../src/database/index.ts'
+import type { Database } from '../../src/foundation/database/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { Peer } from './support/peer.ts'
 import { reportAtMost } from './support/report.ts'

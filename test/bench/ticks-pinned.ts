@@ -1,5 +1,4 @@
-import { execute } from '../../src/database/database.ts'
-import { Database } from '../../src/database/index.ts'
+import { Database, execute } from '../../src/foundation/database/index.ts'
 import { DatabaseClock } from '../support/database-clock.ts'
 import { type DurableDatabase, startDurableDatabase } from '../support/durable-database.ts'
 import { reportAtMost, reportBaseline } from './support/report.ts'

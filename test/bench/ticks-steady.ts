@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { query } from '../../src/database/database.ts'
+import { query } from '../../src/foundation/database/database.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { Peer } from './support/peer.ts'
 import { reportAtLeast, reportAtMost, reportBaseline } from './support/report.ts'

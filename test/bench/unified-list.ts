@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { expectJson } from '../support/rest.ts'
 import { overHttp1 } from './rpc-patch.ts'
 import { jsonRequest } from './support/http1-connection.ts'

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import jsonata from 'jsonata'
-import { isJsonObject, type Json, type JsonObject, parseJson } from '../../src/base/index.ts'
-import { compileExpression, createEvaluator, evaluateInline } from '../../src/expressions/index.ts'
-import { registerFunctions } from '../../src/expressions/sandbox/functions.ts'
-import { compileMapping, mapRecords, mergeMappings, parseModel } from '../../src/unified-calls/index.ts'
+import { compileExpression, evaluateInline } from '../../src/engine/expressions/evaluator.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { registerFunctions } from '../../src/engine/expressions/sandbox/functions.ts'
+import { compileMapping, mergeMappings, parseModel } from '../../src/engine/unified/index.ts'
+import { mapRecords } from '../../src/engine/unified/map-records.ts'
+import { isJsonObject, type Json, type JsonObject, parseJson } from '../../src/foundation/json/index.ts'
 import { reportAtMost, reportBaseline } from './support/report.ts'
 
 const RECORDS = 100
@@ -13,7 +15,7 @@ const ROUNDS = 200
 const SLOW_ROUNDS = 5
 const US_MAX = 20
 
-const MODEL = join(import.meta.dirname, '../../src/catalog/unified/models/crm.json')
+const MODEL = join(import.meta.dirname, '../../src/engine/catalog/unified/models/crm.json')
 
 /** A contact of a CRM: custom properties, lists of emails, phones and addresses, dates in three notations. */
 const CONTACTS = Array.from({ length: RECORDS }, (_, index) => ({

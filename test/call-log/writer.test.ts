@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { CallLogWriter } from '../../src/call-log/index.ts'
-import { query } from '../../src/database/database.ts'
-import type { LoggedCall } from '../../src/proxy/index.ts'
+import type { LoggedCall } from '../../src/engine/proxy/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import { CallLogWriter } from '../../src/platform/call-log/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { checkConfig, compilePlan, secretPaths } from '../../src/definitions/index.ts'
+import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../../src/engine/catalog/index.ts'
+import { checkConfig, compilePlan, secretPaths } from '../../src/engine/definitions/index.ts'
 import { shipped } from './shipped.ts'
 
 describe.each(SHIPPED_NAMES)('%s', (name) => {
@@ -36,5 +36,5 @@ describe.each(SHIPPED_NAMES)('%s', (name) => {
 
 test('an unknown name is no definition', () => {
   expect(findShippedDefinition('no-such-api')).toBeUndefined()
-  expect(findShippedDefinition('../catalog/github')).toBeUndefined()
+  expect(findShippedDefinition('./github')).toBeUndefined()
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { compilePlan, FORM_ACTION } from '../../src/definitions/index.ts'
-import { optionsFrom } from '../../src/link-sessions/form-option.ts'
+import { SHIPPED_NAMES } from '../../src/engine/catalog/index.ts'
+import { compilePlan, FORM_ACTION } from '../../src/engine/definitions/index.ts'
+import { optionsFrom } from '../../src/platform/links/form-option.ts'
 import { readGoldenFile } from './golden-file.ts'
 import { shipped } from './shipped.ts'
 

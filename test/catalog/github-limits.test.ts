@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { findShippedDefinition } from '../../src/catalog/index.ts'
+import { findShippedDefinition } from '../../src/engine/catalog/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { on, startEngine } from '../proxy/engine.ts'
 import type { ScriptedAnswer } from '../support/upstream.ts'
 

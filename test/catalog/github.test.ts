@@ -1,11 +1,12 @@
 import { createEmulator } from 'emulate'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type JsonObject, systemClock } from '../../src/base/index.ts'
-import { findShippedDefinition } from '../../src/catalog/index.ts'
-import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { compileJson, createEvaluator, parentResources, renderObject } from '../../src/expressions/index.ts'
-import { type AccountAccess, createProxy, type PageStep, type ProxyRequest } from '../../src/proxy/index.ts'
+import { findShippedDefinition } from '../../src/engine/catalog/index.ts'
+import { compilePlan, resolveConfig } from '../../src/engine/definitions/index.ts'
+import { compileJson, createEvaluator, parentResources, renderObject } from '../../src/engine/expressions/index.ts'
+import { type AccountAccess, createProxy, type PageStep, type ProxyRequest } from '../../src/engine/proxy/index.ts'
+import { systemClock } from '../../src/foundation/base/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 const TOKEN = 'token-of-octocat'
 const github = await createEmulator({

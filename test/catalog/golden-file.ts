@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { readData } from '../support/data-files.ts'
 
 /** What a definition is expected to send for each of its methods, and to make of what comes back. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { findShippedLogo, SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { readLogos, renderLogos } from '../../src/codegen/logos.ts'
+import { readLogos, renderLogos } from '../../src/cli/codegen/logos.ts'
+import { SHIPPED_NAMES } from '../../src/engine/catalog/definitions.ts'
+import { findShippedLogo } from '../../src/engine/catalog/logos.ts'
 
 /** No package has a square logo of theirs: pages show their initials, and the README of the catalog names them. */
 const WITHOUT_LOGO = [

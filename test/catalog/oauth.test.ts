@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { getAtPath, isJsonObject, type JsonObject, parseDotPath } from '../../src/base/index.ts'
-import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { listCredentials } from '../../src/formats/index.ts'
+import { SHIPPED_NAMES } from '../../src/engine/catalog/index.ts'
+import { listCredentials } from '../../src/engine/formats/index.ts'
+import { getAtPath, isJsonObject, type JsonObject, parseDotPath } from '../../src/foundation/json/index.ts'
 import { closeEvaluator, OAUTH_GOLDEN_NAMES, readOAuthGoldenFile, redirectPlan, showOAuth } from './oauth-requests.ts'
 import { shipped } from './shipped.ts'
 

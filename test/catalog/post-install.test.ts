@@ -1,10 +1,9 @@
 import { afterAll, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { compilePlan } from '../../src/definitions/index.ts'
-import type { EgressResponse } from '../../src/egress/index.ts'
-import type { EgressRequest } from '../../src/egress/request.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { type AccountReporter, createProxy } from '../../src/proxy/index.ts'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { type AccountReporter, createProxy } from '../../src/engine/proxy/index.ts'
+import type { EgressRequest, EgressResponse } from '../../src/foundation/egress/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { shipped } from './shipped.ts'
 
 const evaluator = createEvaluator()

@@ -1,4 +1,4 @@
-import { findShippedDefinition, type ShippedDefinition } from '../../src/catalog/index.ts'
+import { findShippedDefinition, type ShippedDefinition } from '../../src/engine/catalog/definitions.ts'
 
 /** The shipped definition of that name; fails when there is none. */
 export function shipped(name: string): ShippedDefinition {

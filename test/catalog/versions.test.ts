@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
-import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { findWarnings } from '../../src/definitions/index.ts'
+import { SHIPPED_NAMES } from '../../src/engine/catalog/index.ts'
+import { findWarnings } from '../../src/engine/definitions/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import { shipped } from './shipped.ts'
 
 /** Texts that choose a version by its date, month or release: 2026-10-15, 2026-10, 202607, v27.0. */

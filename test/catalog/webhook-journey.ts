@@ -1,10 +1,10 @@
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
-import type { WebhookPlan } from '../../src/definitions/index.ts'
-import { type AccountValues, type Evaluator, environmentRoots } from '../../src/expressions/index.ts'
-import type { WebhookRequest } from '../../src/formats/index.ts'
-import { createKeySource } from '../../src/formats/signature/key-source.ts'
-import type { VerificationResult } from '../../src/formats/signature/signature.ts'
-import { parseRequest } from '../../src/inbound-webhooks/parsed-request.ts'
+import type { WebhookPlan } from '../../src/engine/definitions/index.ts'
+import { type AccountValues, type Evaluator, environmentRoots } from '../../src/engine/expressions/index.ts'
+import type { WebhookRequest } from '../../src/engine/formats/index.ts'
+import { createKeySource } from '../../src/engine/formats/index.ts'
+import type { VerificationResult } from '../../src/engine/formats/signature/signature.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
+import { parseRequest } from '../../src/webhooks/inbound/parsed-request.ts'
 import { readData } from '../support/data-files.ts'
 
 /** What a provider sends, and what its definition makes of that. */

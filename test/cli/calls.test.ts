@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { runCommand } from '../../src/cli/index.ts'
+import { runCommand } from '../../src/cli/commands/run-command.ts'
+import { newId } from '../../src/foundation/base/index.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from '../contract/calls.ts'
 import { startTestApp } from '../support/app.ts'
 import { CommandProcess } from '../support/command.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
-import { COMMANDS } from '../../src/cli/commands.ts'
-import { SETTINGS } from '../../src/config.ts'
+import { COMMANDS } from '../../src/cli/commands/commands.ts'
+import { SETTINGS } from '../../src/server/config/config.ts'
 import { runInProcess } from '../support/command.ts'
 
 /** Runs the command line; nothing it loads may start anything. */

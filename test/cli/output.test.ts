@@ -1,9 +1,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { escapeControls, printError, printJson, printLine, printLines } from '../../src/cli/output.ts'
-import { renderLine } from '../../src/cli/run-format.ts'
-import { LinesDisplay } from '../../src/cli/run-lines.ts'
+import { escapeControls, printError, printJson, printLine, printLines } from '../../src/cli/commands/output.ts'
+import { renderLine } from '../../src/cli/commands/run-format.ts'
+import { LinesDisplay } from '../../src/cli/commands/run-lines.ts'
 import { keepPrinted } from '../support/printed-output.ts'
 
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u
@@ -48,7 +48,7 @@ describe('control characters are shown as escapes', () => {
 })
 
 test('no command prints past the functions of output.ts', () => {
-  const root = join(import.meta.dirname, '../../src/cli')
+  const root = join(import.meta.dirname, '../../src/cli/commands')
   const others = globSync('**/*.ts', { cwd: root }).filter((path) => path !== 'output.ts')
   const found = others.filter((path) =>
     /\bconsole\.|process\.std(?:out|err)\.write\(/.test(readFileSync(join(root, path), 'utf8')),

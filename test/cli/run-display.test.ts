@@ -1,9 +1,15 @@
 import { describe, expect, it, vi } from 'vitest'
-import { createDisplay } from '../../src/cli/run.ts'
-import { formatCount, formatDuration } from '../../src/cli/run-format.ts'
-import { LinesDisplay } from '../../src/cli/run-lines.ts'
-import { RateMeter, type RenderState, renderRun, ScreenDisplay, type Viewport } from '../../src/cli/run-screen.ts'
-import type { FollowedRun, ResourceProgress } from '../../src/client/index.ts'
+import type { FollowedRun, ResourceProgress } from '../../src/cli/client/runs.ts'
+import { createDisplay } from '../../src/cli/commands/run.ts'
+import { formatCount, formatDuration } from '../../src/cli/commands/run-format.ts'
+import { LinesDisplay } from '../../src/cli/commands/run-lines.ts'
+import {
+  RateMeter,
+  type RenderState,
+  renderRun,
+  ScreenDisplay,
+  type Viewport,
+} from '../../src/cli/commands/run-screen.ts'
 
 const NOW = new Date('2026-11-05T12:03:20Z')
 const RESOURCE: ResourceProgress = {

@@ -1,7 +1,8 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { runCommand } from '../../src/cli/index.ts'
-import { generateKeyRingText } from '../../src/secrets/index.ts'
-import { bootstrap, createTeam, findTeam } from '../../src/tenancy/index.ts'
+import { runCommand } from '../../src/cli/commands/run-command.ts'
+import { generateKeyRingText } from '../../src/foundation/secrets/index.ts'
+import { bootstrap, createTeam } from '../../src/platform/tenancy/index.ts'
+import { findTeam } from '../../src/platform/tenancy/sql/teams.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { url, database } = await testDatabase()

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { generateKeyRingText } from '../../src/secrets/index.ts'
-import { bootstrap, createApiToken, createTeam, listApiTokens } from '../../src/tenancy/index.ts'
+import { generateKeyRingText } from '../../src/foundation/secrets/index.ts'
+import { bootstrap, createApiToken, createTeam, listApiTokens } from '../../src/platform/tenancy/index.ts'
 import { runInProcess } from '../support/command.ts'
 import { testDatabase } from '../support/database.ts'
 

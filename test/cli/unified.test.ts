@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { runCommand } from '../../src/cli/index.ts'
+import { runCommand } from '../../src/cli/commands/run-command.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { keepPrinted } from '../support/printed-output.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'patchbay-unified-'))

@@ -1,12 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { Failure } from '../../src/base/index.ts'
-import {
-  type FollowedRun,
-  followRun,
-  type RunEvent,
-  type RunsClient,
-  ServerUnavailable,
-} from '../../src/client/index.ts'
+import { ServerUnavailable } from '../../src/cli/client/errors.ts'
+import { followRun, type RunEvent } from '../../src/cli/client/follow-run.ts'
+import type { FollowedRun, RunsClient } from '../../src/cli/client/runs.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
 import { fastClock } from '../support/fast-clock.ts'
 
 const RUN: FollowedRun = {

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { accentVariants, contrastRatio } from '../../src/connect-page/accent.ts'
+import { accentVariants, contrastRatio } from '../../src/server/page/accent.ts'
 
-const css = readFileSync(join(import.meta.dirname, '../../src/connect-page/assets/page.css'), 'utf8')
+const css = readFileSync(join(import.meta.dirname, '../../src/server/page/assets/page.css'), 'utf8')
 const SURFACES = { light: ['#ffffff', '#f5f6f8'], dark: ['#1b1d22', '#121317', '#24272e'] }
 
 const anyColor = fc.integer({ min: 0, max: 0xffffff }).map((number) => `#${number.toString(16).padStart(6, '0')}`)

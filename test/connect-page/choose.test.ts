@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { logoOf } from '../../src/connect-page/views/layout.ts'
+import { logoOf } from '../../src/server/page/views/layout.ts'
 import { expectJson } from '../support/rest.ts'
 import { freshName } from '../support/seeded-tenant.ts'
 import { KEY_CONFIG, startConnectPage } from './fixture.ts'

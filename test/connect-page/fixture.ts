@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startTestApp, type TestApp } from '../support/app.ts'
 import { expectJson } from '../support/rest.ts'
 import { freshName } from '../support/seeded-tenant.ts'

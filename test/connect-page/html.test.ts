@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { html, linkUrl } from '../../src/connect-page/html.ts'
+import { html, linkUrl } from '../../src/server/page/html.ts'
 
 describe('html', () => {
   it('escapes every value, in text and in attributes', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { pageHeaders } from '../../src/connect-page/page-headers.ts'
+import { pageHeaders } from '../../src/server/page/page-headers.ts'
 
 it.each([
   [['https://a;script-src-elem', 'https://a,b', 'https://*', "'self'", 'https://a b'], "'none'"],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { pagePreferences, readSessionCookie, sessionCookieHeader } from '../../src/connect-page/session-cookie.ts'
+import { pagePreferences, readSessionCookie, sessionCookieHeader } from '../../src/server/page/session-cookie.ts'
 
 const ID = '01a204bd-d211-7677-bd6d-bcbe1e07087d'
 const KEY = 'A'.repeat(43)

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import type { Json } from '../../src/base/index.ts'
+import type { Json } from '../../src/foundation/json/index.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { KEY_CONFIG, startConnectPage } from './fixture.ts'
 

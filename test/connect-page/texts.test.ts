@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { acceptedLanguages, textAbout, textsFor } from '../../src/connect-page/texts.ts'
-import { LINK_ERRORS } from '../../src/link-sessions/index.ts'
+import { LINK_ERRORS } from '../../src/platform/links/error-codes.ts'
+import { acceptedLanguages, textAbout, textsFor } from '../../src/server/page/texts.ts'
 
-const ROOT = join(import.meta.dirname, '../../src/connect-page')
+const ROOT = join(import.meta.dirname, '../../src/server/page')
 const FOLDER = join(ROOT, 'texts')
 const languages = readdirSync(FOLDER).map((file) => ({
   language: file.replace('.json', ''),

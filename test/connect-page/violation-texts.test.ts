@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { textsFor } from '../../src/connect-page/texts.ts'
-import { violationText } from '../../src/connect-page/views/fields.ts'
-import { FIELD_RULES, fieldList, listFormFields } from '../../src/formats/index.ts'
+import { FIELD_RULES } from '../../src/engine/formats/credential/check-field-value.ts'
+import { fieldList } from '../../src/engine/formats/credential/fields.ts'
+import { listFormFields } from '../../src/engine/formats/index.ts'
+import { textsFor } from '../../src/server/page/texts.ts'
+import { violationText } from '../../src/server/page/views/fields.ts'
 
 const [field] = listFormFields(fieldList().parse([{ name: 'days', type: 'number', min: 1, max: 30 }]))
 if (field === undefined) throw new Error('there is a field')

@@ -27,7 +27,7 @@ import { http } from '../../gen/google/api/annotations_pb.ts'
 import { field_behavior } from '../../gen/google/api/field_behavior_pb.ts'
 import { Access, access } from '../../gen/patchbay/v1/access_pb.ts'
 import { Effect, effects } from '../../gen/patchbay/v1/effect_pb.ts'
-import { staleFiles } from '../../src/codegen/check-fresh.ts'
+import { staleFiles } from '../../src/cli/codegen/check-fresh.ts'
 import { SERVICES } from '../support/operations.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')

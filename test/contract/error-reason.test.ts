@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ErrorReasonSchema } from '../../gen/patchbay/v1/error_reason_pb.ts'
-import { FAILURE_REASONS } from '../../src/base/index.ts'
+import { FAILURE_REASONS } from '../../src/foundation/base/index.ts'
 
 const SOURCE = readFileSync(join(import.meta.dirname, '../../proto/patchbay/v1/error_reason.proto'), 'utf8')
 const PREFIX = 'ERROR_REASON_'

@@ -3,7 +3,7 @@ import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts'
 import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
-import { query } from '../../src/database/database.ts'
+import { query } from '../../src/foundation/database/database.ts'
 import { startTestApp } from '../support/app.ts'
 import { someCases } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { inTurn } from '../support/case-count.ts'
 import { freshName, idOf } from '../support/seeded-tenant.ts'

@@ -14,7 +14,7 @@ import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { someCases } from '../support/case-count.ts'
 import { SERVICES } from '../support/operations.ts'
@@ -335,16 +335,16 @@ it('the requests that last are all of them: streams, long polls, and what goes t
   expect([...streams, ...routes].filter((name) => !Object.hasOwn(WAYS, name))).toEqual([])
   // WatchCallLogEntries, ClaimRuns, WatchSyncJobRun.
   expect(filesWith(/new LongPollHub\b/)).toEqual([
-    'call-log/watch.ts',
-    'daemon-service/claim-long-polls.ts',
-    'runs/run-watch.ts',
+    'platform/call-log/watch.ts',
+    'sync/daemons/claim-long-polls.ts',
+    'sync/runs/run-watch.ts',
   ])
   // What calls through an account on behalf of a request notes the account at the request: for tokens and for the options of a form
   // in the RPC, else themselves. A refresh of a token is shared, and waits no longer than a token request does.
   expect(filesWith(/\bloadAccountForCall\([^)]*(?:'call'|purpose)\)/)).toEqual([
-    'accounts/issue-access-token.ts',
-    'api/services/proxy-calls.ts',
-    'link-sessions/form-options.ts',
-    'tool-servers/tool-endpoint.ts',
+    'platform/accounts/issue-access-token.ts',
+    'server/api/services/proxy-calls.ts',
+    'platform/links/form-options.ts',
+    'tools/servers/tool-endpoint.ts',
   ])
 })

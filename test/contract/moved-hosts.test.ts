@@ -8,7 +8,7 @@ import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_accou
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { TaskService } from '../../gen/patchbay/v1/task_service_pb.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { inTurn } from '../support/case-count.ts'
 import type { Client } from '../support/client.ts'

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { EventService } from '../../gen/patchbay/v1/event_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { inTurn } from '../support/case-count.ts'
 import { TIME } from '../support/matchers.ts'

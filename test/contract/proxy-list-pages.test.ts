@@ -8,7 +8,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { type ListPagesResponse, ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
-import { newId } from '../../src/base/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { createApiEnvironment, firstTenant } from '../support/seeded-tenant.ts'
 import { startUpstream } from '../support/upstream.ts'

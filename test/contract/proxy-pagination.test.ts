@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { PAGINATION_FORMATS } from '../../src/formats/pagination/index.ts'
+import { PAGINATION_FORMATS } from '../../src/engine/formats/pagination/registry.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { firstTenant } from '../support/seeded-tenant.ts'
 import { type ScriptedExchange, startUpstream } from '../support/upstream.ts'

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
-import { type JsonObject, newId } from '../../src/base/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { inTurn } from '../support/case-count.ts'
 import { firstTenant } from '../support/seeded-tenant.ts'

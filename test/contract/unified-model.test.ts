@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { UnifiedModelService } from '../../gen/patchbay/v1/unified_model_service_pb.ts'
-import { type JsonObject, newId } from '../../src/base/index.ts'
-import { SHIPPED_MODEL_NAMES } from '../../src/catalog/index.ts'
+import { SHIPPED_MODEL_NAMES } from '../../src/engine/catalog/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { createApiTenant, freshName } from '../support/seeded-tenant.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
-import { newId } from '../../src/base/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { inTurn } from '../support/case-count.ts'
 import { EVENTUALLY } from '../support/eventually.ts'

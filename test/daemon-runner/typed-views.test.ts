@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { openStore } from '../../src/daemon-runner/index.ts'
-import { viewName } from '../../src/daemon-runner/typed-view.ts'
+import { openStore } from '../../src/cli/daemon/open-store.ts'
+import { viewName } from '../../src/cli/daemon/typed-view.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { url } = await testDatabase()

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { SyncableAccount } from '../../src/accounts/index.ts'
-import { Failure, newId } from '../../src/base/index.ts'
+import { Failure, newId } from '../../src/foundation/base/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import type { LeaseKey } from '../../src/foundation/queue/index.ts'
+import type { SyncableAccount } from '../../src/platform/accounts/index.ts'
 import {
   ClaimLongPolls,
   claimRuns,
@@ -10,9 +12,8 @@ import {
   pruneDaemons,
   registerDaemon,
   reportProgress,
-} from '../../src/daemon-service/index.ts'
-import { execute } from '../../src/database/database.ts'
-import { createRun, getRun, type LeaseKey, RunQueue } from '../../src/runs/index.ts'
+} from '../../src/sync/daemons/index.ts'
+import { createRun, getRun, RunQueue } from '../../src/sync/runs/index.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 import { NO_UNIFIED } from '../syncs/no-unified.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { query, queryOne } from '../../src/database/index.ts'
+import { query, queryOne } from '../../src/foundation/database/index.ts'
 import { clockedDatabase } from '../support/database.ts'
 
 const { database, clock } = await clockedDatabase()

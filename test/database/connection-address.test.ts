@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseDatabaseUrl } from '../../src/database/connection-address.ts'
+import { parseDatabaseUrl } from '../../src/foundation/database/connection-address.ts'
 
 it.each([
   ['postgres://u:p@h:6432/d', { user: 'u', password: 'p', host: 'h', port: 6432, database: 'd', ssl: false }],

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { execute, newestFirst, nextVersion, query, queryForValues, whereVersion } from '../../src/database/index.ts'
+import {
+  execute,
+  newestFirst,
+  nextVersion,
+  query,
+  queryForValues,
+  whereVersion,
+} from '../../src/foundation/database/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()

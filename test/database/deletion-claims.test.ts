@@ -1,14 +1,14 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { claimReauthorizationWarnings } from '../../src/accounts/sql/account-state.ts'
-import { newId } from '../../src/base/index.ts'
-import { execute, queryOne } from '../../src/database/database.ts'
-import { hideInstallation, hideInstallationsOf } from '../../src/integrations/sql/installations.ts'
-import { claimItems } from '../../src/runs/sql/queue.ts'
-import { RUN_QUEUE } from '../../src/runs/sql/run-queue.ts'
-import { claimDueTriggers } from '../../src/schedules/sql/due-trigger.ts'
-import { markSilent } from '../../src/webhook-subscriptions/sql/activity.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute, queryOne } from '../../src/foundation/database/index.ts'
+import { claimItems } from '../../src/foundation/queue/sql/queue.ts'
+import { claimReauthorizationWarnings } from '../../src/platform/accounts/sql/account-state.ts'
+import { hideInstallation, hideInstallationsOf } from '../../src/platform/integrations/sql/installations.ts'
+import { markSilent } from '../../src/platform/subscriptions/sql/activity.ts'
+import { RUN_QUEUE } from '../../src/sync/runs/sql/run-queue.ts'
+import { claimDueTriggers } from '../../src/sync/schedules/sql/due-trigger.ts'
 import { testDatabase } from '../support/database.ts'
 import { claimOf, DUE_TABLES } from '../support/due-tables.ts'
 import { seedEnvironment, seedTrigger } from '../support/seed-rows.ts'
@@ -36,9 +36,9 @@ const SOON = new Date(Date.now() + 3_600_000)
 
 /** Claims of what waits for an account, by the file of the statement. */
 const CLAIMS: Readonly<Record<string, () => Promise<readonly unknown[]>>> = {
-  'accounts/sql/account-state.ts': () => claimReauthorizationWarnings(tx, { regions: undefined, limit: 16 }),
-  'webhook-subscriptions/sql/activity.ts': () => database.transaction((tx) => markSilent(tx, 16)),
-  'runs/sql/queue.ts': () =>
+  'platform/accounts/sql/account-state.ts': () => claimReauthorizationWarnings(tx, { regions: undefined, limit: 16 }),
+  'platform/subscriptions/sql/activity.ts': () => database.transaction((tx) => markSilent(tx, 16)),
+  'foundation/queue/sql/queue.ts': () =>
     claimItems(tx, RUN_QUEUE, {
       group: 'webhook',
       regions: null,
@@ -47,26 +47,26 @@ const CLAIMS: Readonly<Record<string, () => Promise<readonly unknown[]>>> = {
       holder: 'worker',
       leaseMs: 60_000,
     }),
-  'schedules/sql/due-trigger.ts': async () =>
+  'sync/schedules/sql/due-trigger.ts': async () =>
     (await claimDueTriggers(tx, 0, WHOLE_SHARD, SOON, null, 16)).filter(({ isBeingDeleted }) => !isBeingDeleted),
   ...Object.fromEntries(Object.entries(DUE_TABLES).map(([path, table]) => [path, () => claimOf(tx, table)])),
 }
 
 /** Claims that take what belongs to a deletion, and why. */
 const ALSO_DELETED: Readonly<Record<string, string>> = {
-  'accounts/sql/account-history.ts': 'deletes',
-  'accounts/sql/account-removal.ts': 'the work of a deletion itself',
-  'due-work/sql.ts': 'the statement of every `DueTable`',
-  'events/sql.ts': 'what happened before is delivered; the webhooks of a deleted environment are off',
-  'inbound-webhooks/sql/maintenance.ts': 'deletes',
-  'inbound-webhooks/sql/sync-hint.ts': 'takes the hint away: its triggers are not found, so that no run starts',
-  'object-store/sql.ts': 'moves the bytes of a value that the deletion will delete, or deletes them',
-  'runs/sql/round-robin-claim.ts': 'deliveries of events before; a received webhook ends with the reason',
-  'secrets/sql/data-key.ts': 'keys of owners, which a deletion needs too',
-  'secrets/sql/rotation.ts': 'keys of owners, which a deletion needs too',
-  'tasks/sql.ts': 'deletions are tasks',
-  'tenancy/sql/api-tokens.ts': 'deletes',
-  'tenancy/sql/idempotency-keys.ts': 'deletes',
+  'platform/accounts/sql/account-history.ts': 'deletes',
+  'platform/accounts/sql/account-removal.ts': 'the work of a deletion itself',
+  'foundation/queue/sql/due.ts': 'the statement of every `DueTable`',
+  'platform/outbox/sql.ts': 'what happened before is delivered; the webhooks of a deleted environment are off',
+  'webhooks/inbound/sql/maintenance.ts': 'deletes',
+  'webhooks/inbound/sql/sync-hint.ts': 'takes the hint away: its triggers are not found, so that no run starts',
+  'platform/objects/sql.ts': 'moves the bytes of a value that the deletion will delete, or deletes them',
+  'foundation/queue/sql/round-robin-claim.ts': 'deliveries of events before; a received webhook ends with the reason',
+  'foundation/secrets/sql/data-key.ts': 'keys of owners, which a deletion needs too',
+  'foundation/secrets/sql/rotation.ts': 'keys of owners, which a deletion needs too',
+  'foundation/queue/tasks/sql.ts': 'deletions are tasks',
+  'platform/tenancy/sql/api-tokens.ts': 'deletes',
+  'platform/tenancy/sql/idempotency-keys.ts': 'deletes',
 }
 
 let owner: Owner
@@ -126,14 +126,14 @@ beforeEach(async () => {
 
 describe.each(Object.entries(CLAIMS).filter(([path]) => ALSO_DELETED[path] === undefined))('%s', (path, claim) => {
   it.each(Object.entries(DELETIONS))('claims nothing of an account whose %s is being deleted', async (_, hide) => {
-    if (path === 'webhook-subscriptions/sql/activity.ts')
+    if (path === 'platform/subscriptions/sql/activity.ts')
       await execute(tx, `update integrated_account set status = 'active'`)
     await hide(owner)
     expect(await claim()).toEqual([])
   })
 
   it('claims what is due of one that stays', async () => {
-    if (path === 'webhook-subscriptions/sql/activity.ts')
+    if (path === 'platform/subscriptions/sql/activity.ts')
       await execute(tx, `update integrated_account set status = 'active'`)
     expect(await claim()).not.toEqual([])
   })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
-import { describeOnce } from '../../src/database/describe-once.ts'
+import { describeOnce } from '../../src/foundation/database/describe-once.ts'
 import { caseCount } from '../support/case-count.ts'
 import { testDatabase } from '../support/database.ts'
 

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { query } from '../../src/database/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

@@ -12,17 +12,17 @@ import {
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { query } from '../../src/database/database.ts'
-import { changeOwner } from '../../src/database/embedded-identity.ts'
-import { chooseEmbeddedPlacement, findOrphanedDatabases } from '../../src/database/embedded-placement.ts'
+import { changeOwner } from '../../src/foundation/database/embedded-identity.ts'
+import { chooseEmbeddedPlacement, findOrphanedDatabases } from '../../src/foundation/database/embedded-placement.ts'
 import {
   Database,
   DataDirectoryLock,
   type EmbeddedServer,
+  query,
   retireOrphanedDatabases,
   startEmbeddedServer,
-} from '../../src/database/index.ts'
-import { isAlive } from '../../src/database/postmaster.ts'
+} from '../../src/foundation/database/index.ts'
+import { isAlive } from '../../src/foundation/database/postmaster.ts'
 import { someCases } from '../support/case-count.ts'
 
 /** A data directory that root's server can reach. */

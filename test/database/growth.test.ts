@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()
@@ -22,7 +22,9 @@ const HOT = [
 
 describe('what keeps more than one PostgreSQL possible', () => {
   it('no source but the migrations asks for advisory locks, notifications, another isolation or state of a connection', () => {
-    const sources = globSync('src/**/*.ts', { cwd: ROOT }).filter((path) => path !== 'src/database/migrate.ts')
+    const sources = globSync('src/**/*.ts', { cwd: ROOT }).filter(
+      (path) => path !== 'src/foundation/database/migrate.ts',
+    )
     expect(sources.length).toBeGreaterThan(100)
     expect(sources.filter((path) => TIES_TO_ONE_SERVER.test(readFileSync(join(ROOT, path), 'utf8')))).toEqual([])
   })

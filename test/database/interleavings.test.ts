@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { execute, query } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/index.ts'
+import type { Db } from '../../src/foundation/database/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { interleavings, type Operation } from '../support/interleavings.ts'

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { parseEtag, toEtag } from '../../src/api/services/values.convert.ts'
-import { Failure, newId } from '../../src/base/index.ts'
-import { decodePageToken, encodePageToken, readPageSize, toPage } from '../../src/database/keyset-pages.ts'
+import { Failure, newId } from '../../src/foundation/base/index.ts'
+import { decodePageToken, readPageSize, toPage } from '../../src/foundation/database/index.ts'
+import { encodePageToken } from '../../src/foundation/database/keyset-pages.ts'
+import { parseEtag, toEtag } from '../../src/server/api/services/values.convert.ts'
 
 const QUERY = { list: 'sync_job_run', environment_id: newId(), status: 'failed' }
 

@@ -1,6 +1,5 @@
 import { describe, expect, inject, it } from 'vitest'
-import { query } from '../../src/database/database.ts'
-import { Database, migrate } from '../../src/database/index.ts'
+import { Database, migrate, query } from '../../src/foundation/database/index.ts'
 import { createDatabase, dropDatabase, testDatabase } from '../support/database.ts'
 
 describe('migrations', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { query } from '../../src/database/index.ts'
-import { parseTimestamp } from '../../src/database/parse-timestamp.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import { parseTimestamp } from '../../src/foundation/database/parse-timestamp.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()

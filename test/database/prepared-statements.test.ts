@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { execute, query, queryOne } from '../../src/database/index.ts'
-import { arrayLiteral, StatementCache } from '../../src/database/prepared-statements.ts'
+import { execute, query, queryOne } from '../../src/foundation/database/index.ts'
+import { arrayLiteral, StatementCache } from '../../src/foundation/database/prepared-statements.ts'
 import { caseCount } from '../support/case-count.ts'
 import { testDatabase } from '../support/database.ts'
 

@@ -1,14 +1,14 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { claimReauthorizationWarnings } from '../../src/accounts/sql/account-state.ts'
-import { TOKEN_REFRESHES } from '../../src/accounts/sql/account-token.ts'
-import { newId } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { claimDue } from '../../src/due-work/sql.ts'
-import { claimItems } from '../../src/runs/sql/queue.ts'
-import { RUN_QUEUE } from '../../src/runs/sql/run-queue.ts'
-import { claimDueTriggers, findNextDue } from '../../src/schedules/sql/due-trigger.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { claimDue } from '../../src/foundation/queue/sql/due.ts'
+import { claimItems } from '../../src/foundation/queue/sql/queue.ts'
+import { claimReauthorizationWarnings } from '../../src/platform/accounts/sql/account-state.ts'
+import { TOKEN_REFRESHES } from '../../src/platform/accounts/sql/account-token.ts'
+import { RUN_QUEUE } from '../../src/sync/runs/sql/run-queue.ts'
+import { claimDueTriggers, findNextDue } from '../../src/sync/schedules/sql/due-trigger.ts'
 import { caseCount } from '../support/case-count.ts'
 import { testDatabase } from '../support/database.ts'
 import { claimOf, DUE_TABLES } from '../support/due-tables.ts'
@@ -28,8 +28,8 @@ const cursor = { at: new Date(0), triggerId: '00000000-0000-0000-0000-0000000000
 
 /** Every claim that a region limits, by the file of its statement. */
 const CLAIMS: Readonly<Record<string, readonly (() => Promise<unknown>)[]>> = {
-  'accounts/sql/account-state.ts': [() => claimReauthorizationWarnings(tx, { regions: SERVED, limit: 16 })],
-  'runs/sql/queue.ts': [
+  'platform/accounts/sql/account-state.ts': [() => claimReauthorizationWarnings(tx, { regions: SERVED, limit: 16 })],
+  'foundation/queue/sql/queue.ts': [
     () =>
       claimItems(tx, RUN_QUEUE, {
         group: 'webhook',
@@ -40,7 +40,7 @@ const CLAIMS: Readonly<Record<string, readonly (() => Promise<unknown>)[]>> = {
         leaseMs: 60_000,
       }),
   ],
-  'schedules/sql/due-trigger.ts': [
+  'sync/schedules/sql/due-trigger.ts': [
     () => findNextDue(tx, new Map([[0, cursor]]), SERVED),
     () => claimDueTriggers(tx, 0, cursor, new Date(Date.now() + 60_000), SERVED, 100),
   ],
@@ -50,7 +50,7 @@ const CLAIMS: Readonly<Record<string, readonly (() => Promise<unknown>)[]>> = {
 }
 /** Ordered across regions, whose index says the region: so many entries are on a page. */
 const ENTRIES_PER_PAGE = 50
-const ORDERED_ACROSS_REGIONS = ['runs/sql/queue.ts', 'schedules/sql/due-trigger.ts']
+const ORDERED_ACROSS_REGIONS = ['foundation/queue/sql/queue.ts', 'sync/schedules/sql/due-trigger.ts']
 
 beforeAll(async () => {
   await costs.connect()

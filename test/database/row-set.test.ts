@@ -1,5 +1,5 @@
 import { expect, expectTypeOf, it } from 'vitest'
-import { query, rowSet } from '../../src/database/index.ts'
+import { query, rowSet } from '../../src/foundation/database/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()

@@ -1,7 +1,6 @@
 import { createServer, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
-import { query } from '../../src/database/database.ts'
-import { Database, findDatabaseProblem } from '../../src/database/index.ts'
+import { Database, findDatabaseProblem, query } from '../../src/foundation/database/index.ts'
 
 /** Messages of a server that accepts every connection: authentication, then ready for a statement. */
 const READY = Buffer.from('5200000008000000005a0000000549', 'hex')

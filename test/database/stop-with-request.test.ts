@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { RequestContext } from '../../src/api/request-context.ts'
-import { Failure, outliveRequest, runInRequest } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { Database, type Db } from '../../src/database/index.ts'
+import { Failure, outliveRequest, runInRequest } from '../../src/foundation/base/index.ts'
+import { Database, type Db, execute, query } from '../../src/foundation/database/index.ts'
+import { RequestContext } from '../../src/server/api/request-context.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { target, database: other } = await testDatabase()

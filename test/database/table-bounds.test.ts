@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { query } from '../../src/database/database.ts'
+import { query } from '../../src/foundation/database/database.ts'
 import { testDatabase } from '../support/database.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -143,7 +143,7 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
 }
 
 const SOURCES = globSync('src/**/*.ts', { cwd: ROOT }).map((path) => readFileSync(join(ROOT, path), 'utf8'))
-const WORKER = readFileSync(join(ROOT, 'src/worker-process.ts'), 'utf8')
+const WORKER = readFileSync(join(ROOT, 'src/server/worker-process.ts'), 'utf8')
 const isInSources = (text: string) => SOURCES.some((source) => source.includes(text))
 
 it('every table has something that ends its rows', async () => {

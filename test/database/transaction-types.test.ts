@@ -1,18 +1,18 @@
 import { expect, expectTypeOf, it } from 'vitest'
-import { getSyncableAccount } from '../../src/accounts/index.ts'
-import { changeAccountStatus } from '../../src/accounts/status.ts'
-import { type Database, type Db, type Pool, query, type Tx } from '../../src/database/index.ts'
-import type { SendDeps } from '../../src/deliveries/send.ts'
-import { appendEvents } from '../../src/events/index.ts'
+import { type Database, type Db, type Pool, query, type Tx } from '../../src/foundation/database/index.ts'
+import { getSyncableAccount } from '../../src/platform/accounts/index.ts'
+import { changeAccountStatus } from '../../src/platform/accounts/status.ts'
+import { takeRequest } from '../../src/platform/limits/index.ts'
 import {
   acquireConcurrencySlot,
   blockWindow,
   releaseConcurrencySlot,
   returnToWindow,
   takeFromWindow,
-} from '../../src/rate-limits/sql.ts'
-import { takeRequest } from '../../src/rate-limits/take-request.ts'
-import { withCurrentSecrets } from '../../src/webhooks/index.ts'
+} from '../../src/platform/limits/sql.ts'
+import { appendEvents } from '../../src/platform/outbox/index.ts'
+import { withCurrentSecrets } from '../../src/webhooks/outbound/index.ts'
+import type { SendDeps } from '../../src/webhooks/outbound/send.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { checkConfig, compilePlan } from '../../src/definitions/index.ts'
+import { checkConfig, compilePlan } from '../../src/engine/definitions/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 
 const findings = (config: JsonObject) => checkConfig(config, 'integration', 'config')
 const lines = (config: JsonObject) => findings(config).map(({ field, rule }) => `${field} ${rule}`)

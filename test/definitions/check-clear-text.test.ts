@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findWarnings } from '../../src/definitions/index.ts'
+import { findWarnings } from '../../src/engine/definitions/index.ts'
 
 const PAGINATION = {
   format: 'link_header',

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { secretPaths } from '../../src/definitions/config-values.ts'
-import { checkConfig, checkOverride, findWarnings } from '../../src/definitions/index.ts'
+import { checkConfig, checkOverride, findWarnings, secretPaths } from '../../src/engine/definitions/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 const NOW = new Date('2026-11-29')
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { checkConfig, checkOverride, compilePlan } from '../../src/definitions/index.ts'
+import { checkConfig, checkOverride, compilePlan } from '../../src/engine/definitions/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 
 const SOURCE = { resource: 'channels', query: { q: '{{args.search}}' } }
 const OPTIONS = { value: 'id', label: 'profile.name', subText: 'topic' }
@@ -52,7 +52,7 @@ describe('a form without findings', () => {
   })
 
   test('is the one that the documentation shows', async () => {
-    const page = await readFile(join(import.meta.dirname, '../../src/accounts/README.md'), 'utf8')
+    const page = await readFile(join(import.meta.dirname, '../../src/platform/accounts/README.md'), 'utf8')
     const [, example = ''] = /```json\n("post_connect_user_form": [\s\S]*?)```/.exec(page) ?? []
     const resources = { workspaces: { list: { path: '/w' } }, projects: { list: { path: '/p' } } }
     expect(lines({ base_url: 'https://api.example.com', resources, actions: JSON.parse(`{${example}}`) })).toEqual([])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { checkConfig } from '../../src/definitions/index.ts'
+import { checkConfig } from '../../src/engine/definitions/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 
 const HOST_RULES = ['credentials.field_host', 'credentials.redirect_host', 'form.host', 'form.credential_name']
 

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { formatDotPath, type Json, type JsonObject } from '../../src/base/index.ts'
-import { checkConfig } from '../../src/definitions/index.ts'
-import { AUTHORIZATION_FORMATS } from '../../src/formats/authorization/index.ts'
-import type { Format } from '../../src/formats/format.ts'
-import { CREDENTIAL_FORMATS, fieldRoles } from '../../src/formats/index.ts'
-import { PAGINATION_FORMATS } from '../../src/formats/pagination/index.ts'
-import { SIGNATURE_FORMATS } from '../../src/formats/signature/index.ts'
+import { checkConfig } from '../../src/engine/definitions/index.ts'
+import { AUTHORIZATION_FORMATS } from '../../src/engine/formats/authorization/registry.ts'
+import { CREDENTIAL_FORMATS } from '../../src/engine/formats/credential/registry.ts'
+import type { Format } from '../../src/engine/formats/format.ts'
+import { PAGINATION_FORMATS } from '../../src/engine/formats/pagination/registry.ts'
+import { fieldRoles } from '../../src/engine/formats/schema-types.ts'
+import { SIGNATURE_FORMATS } from '../../src/engine/formats/signature/registry.ts'
+import { formatDotPath, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 
 const lines = (config: JsonObject) =>
   checkConfig(config, 'integration', 'config').map(({ field, rule }) => `${field} ${rule}`)

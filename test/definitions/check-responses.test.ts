@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { findShippedDefinition, SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { checkConfig, findWarnings } from '../../src/definitions/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
+import { findShippedDefinition, SHIPPED_NAMES } from '../../src/engine/catalog/index.ts'
+import { checkConfig, findWarnings } from '../../src/engine/definitions/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 
 const NOW = new Date('2026-11-29')
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { checkConfig, checkConfigAsync, checkOverride, checkOverrideAsync } from '../../src/definitions/index.ts'
+import { checkConfig, checkConfigAsync, checkOverride, checkOverrideAsync } from '../../src/engine/definitions/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 const resources = Object.fromEntries(
   Array.from({ length: 400 }, (_, at) => [`r${at}`, { list: { path: `/{{context.a}}/${at}`, response_path: 'data' } }]),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { checkConfig, findWarnings } from '../../src/definitions/index.ts'
+import { checkConfig, findWarnings } from '../../src/engine/definitions/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 const NOW = new Date('2026-11-29T23:30:00Z')
 const LINK = 'https://example.com/versions'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { findShippedDefinition, SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { findWebhookWarnings } from '../../src/definitions/check-webhook.ts'
+import { findShippedDefinition, SHIPPED_NAMES } from '../../src/engine/catalog/definitions.ts'
+import { findWebhookWarnings } from '../../src/engine/definitions/check-webhook.ts'
 
 const SIGNED = { format: 'compare', config: { value: '$header.x-token', secret: '{{environment_variables.TOKEN}}' } }
 const LOOKUP = { value: 'body.team', field: 'team' }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { checkConfig, checkOverride } from '../../src/definitions/index.ts'
+import { checkConfig, checkOverride } from '../../src/engine/definitions/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import SPECIFIED from './golden/specified-config.json' with { type: 'json' }
 
 const lines = (config: JsonObject) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { LazyMap } from '../../src/base/index.ts'
-import { compilePlan } from '../../src/definitions/index.ts'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import { LazyMap } from '../../src/foundation/base/index.ts'
 
 const names = Array.from({ length: 500 }, (_, at) => `name${at}`)
 const config = {

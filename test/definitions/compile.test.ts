@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { compilePlan, integrationConfigSchema } from '../../src/definitions/index.ts'
+import { compilePlan, integrationConfigSchema } from '../../src/engine/definitions/index.ts'
 
 const methodOf = (config: Parameters<typeof compilePlan>[0], resource = 'things', method = 'list') =>
   compilePlan(config).resources.get(resource)?.get(method)

@@ -1,10 +1,11 @@
 import { describe, expect, it, test } from 'vitest'
 import type { z } from 'zod'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { findAddressViolations, secretPaths } from '../../src/definitions/index.ts'
-import { AUTHORIZATION_FORMATS } from '../../src/formats/authorization/index.ts'
-import { CREDENTIAL_FORMATS, fieldRoles } from '../../src/formats/index.ts'
-import { SIGNATURE_FORMATS } from '../../src/formats/signature/index.ts'
+import { findAddressViolations, secretPaths } from '../../src/engine/definitions/index.ts'
+import { AUTHORIZATION_FORMATS } from '../../src/engine/formats/authorization/registry.ts'
+import { CREDENTIAL_FORMATS } from '../../src/engine/formats/credential/registry.ts'
+import { fieldRoles } from '../../src/engine/formats/schema-types.ts'
+import { SIGNATURE_FORMATS } from '../../src/engine/formats/signature/registry.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 
 const paths = (config: JsonObject) => secretPaths(config).map((path) => path.join('.'))
 const method = (settings: JsonObject) => ({ resources: { things: { list: settings } } })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
-import { CONFIG_LENGTH_MAX } from '../../src/definitions/check.ts'
-import { resolvedSchema } from '../../src/definitions/config-schema.ts'
-import { checkConfig, checkOverride, integrationConfigSchema } from '../../src/definitions/index.ts'
-import { deepPartial } from '../../src/definitions/override-schema.ts'
+import { CONFIG_LENGTH_MAX } from '../../src/engine/definitions/check.ts'
+import { resolvedSchema } from '../../src/engine/definitions/config-schema.ts'
+import { checkConfig, checkOverride, integrationConfigSchema } from '../../src/engine/definitions/index.ts'
+import { deepPartial } from '../../src/engine/definitions/override-schema.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 
 function toSchema(schema: z.ZodType): JsonObject {
   const json = z.toJSONSchema(schema, {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { getAtPath, type JsonObject } from '../../src/base/index.ts'
-import { resolveConfig } from '../../src/definitions/index.ts'
+import { resolveConfig } from '../../src/engine/definitions/index.ts'
+import { getAtPath, type JsonObject } from '../../src/foundation/json/index.ts'
 
 const BASE = {
   headers: { A: '1', B: '2' },

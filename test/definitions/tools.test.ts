@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { listTools } from '../../src/definitions/index.ts'
+import { listTools } from '../../src/engine/definitions/index.ts'
 
 const QUERY_SCHEMA = { type: 'object', properties: { state: { type: 'string' } }, required: ['state'] }
 const BODY_SCHEMA = { type: 'object', properties: { title: { type: 'string' } }, required: ['title'] }

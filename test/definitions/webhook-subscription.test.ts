@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { checkConfig, compilePlan } from '../../src/definitions/index.ts'
+import { checkConfig, compilePlan } from '../../src/engine/definitions/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 const REQUEST: JsonObject = {
   type: 'request',

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/index.ts'
-import { DeliveryQueue, type QueuedDelivery } from '../../src/deliveries/delivery-queue.ts'
-import { DELIVERY_QUEUE, IN_FLIGHT_PER_WEBHOOK_MAX } from '../../src/deliveries/sql/queue.ts'
-import type { Lease } from '../../src/due-work/index.ts'
-import { claimRoundRobin } from '../../src/runs/sql/round-robin-claim.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { Db } from '../../src/foundation/database/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { Lease } from '../../src/foundation/queue/index.ts'
+import { claimRoundRobin } from '../../src/foundation/queue/sql/round-robin-claim.ts'
+import { DeliveryQueue, type QueuedDelivery } from '../../src/webhooks/outbound/delivery-queue.ts'
+import { DELIVERY_QUEUE, IN_FLIGHT_PER_WEBHOOK_MAX } from '../../src/webhooks/outbound/sql/queue.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()

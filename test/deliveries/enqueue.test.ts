@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
-import { enqueueDeliveries } from '../../src/deliveries/index.ts'
-import { appendEvents, examplePayload } from '../../src/events/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import { appendEvents, examplePayload } from '../../src/platform/outbox/index.ts'
+import { enqueueDeliveries } from '../../src/webhooks/outbound/sql/delivery.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant } from '../support/tenant.ts'
 

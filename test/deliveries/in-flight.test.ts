@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { QueuedDelivery } from '../../src/deliveries/delivery-queue.ts'
-import { InFlight } from '../../src/deliveries/in-flight.ts'
-import type { Lease } from '../../src/due-work/index.ts'
+import type { Lease } from '../../src/foundation/queue/index.ts'
+import type { QueuedDelivery } from '../../src/webhooks/outbound/delivery-queue.ts'
+import { InFlight } from '../../src/webhooks/outbound/in-flight.ts'
 
 const SLOTS = 8
 let leases = 0

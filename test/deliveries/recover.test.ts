@@ -1,18 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import {
-  DELIVERY_TASKS,
-  type DeliveryState,
-  type DeliveryTrigger,
-  enqueueDeliveries,
-  expungeEvent,
-  replayDelivery,
-  startRecovery,
-} from '../../src/deliveries/index.ts'
-import { appendEvents, type EventType, examplePayload } from '../../src/events/index.ts'
-import { createTaskRunner, getTask } from '../../src/tasks/index.ts'
-import { silentLogger } from '../../src/telemetry/logger.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { createTaskRunner, getTask } from '../../src/foundation/queue/index.ts'
+import { silentLogger } from '../../src/foundation/telemetry/logger.ts'
+import { appendEvents, type EventType, examplePayload } from '../../src/platform/outbox/index.ts'
+import type { DeliveryState, DeliveryTrigger } from '../../src/webhooks/outbound/delivery.ts'
+import { DELIVERY_TASKS, expungeEvent, replayDelivery, startRecovery } from '../../src/webhooks/outbound/index.ts'
+import { enqueueDeliveries } from '../../src/webhooks/outbound/sql/delivery.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant } from '../support/tenant.ts'
 

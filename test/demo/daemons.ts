@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { startEmbeddedServer } from '../../src/database/index.ts'
+import { startEmbeddedServer } from '../../src/foundation/database/index.ts'
 import { DaemonProcess } from '../daemon-runner/support/daemon-process.ts'
 import { type RunningProduct, removeDataDir, temporaryDataDir } from '../support/product.ts'
 import type { JsonAnswer } from '../support/rest.ts'

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
-import { type JsonObject, systemClock } from '../../src/base/index.ts'
-import { compilePlan } from '../../src/definitions/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { createProxy } from '../../src/proxy/index.ts'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { createProxy } from '../../src/engine/proxy/index.ts'
+import { systemClock } from '../../src/foundation/base/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { OWNER, startGitHub } from './github.ts'
 
 const github = await startGitHub()

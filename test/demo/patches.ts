@@ -1,5 +1,5 @@
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { createClient, type Protocol } from '../support/client.ts'
 import type { RunningProduct } from '../support/product.ts'
 import type { JsonAnswer } from '../support/rest.ts'

@@ -1,4 +1,4 @@
-import { findShippedDefinition } from '../../src/catalog/index.ts'
+import { findShippedDefinition } from '../../src/engine/catalog/definitions.ts'
 import type { RunningProduct } from '../support/product.ts'
 import { expectJson, type JsonAnswer } from '../support/rest.ts'
 import { connectByLink, consentOverride, hasBrowser } from './connect-page.ts'
@@ -47,7 +47,7 @@ export async function createSetup({ session, product, github, receiver }: DemoSe
     name: 'github',
     config: findShippedDefinition('github')?.config,
   })
-  printFact('integration', 'github, from src/catalog/github.json')
+  printFact('integration', 'github, from src/engine/catalog/github.json')
 
   const installation = await post('/environment-integration', {
     integration_id: integration.id,

@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { newId, systemClock } from '../../src/base/index.ts'
-import { execute, queryOne } from '../../src/database/database.ts'
-import { runDue } from '../../src/due-work/run-due.ts'
+import { newId, systemClock } from '../../src/foundation/base/index.ts'
+import { execute, queryOne } from '../../src/foundation/database/index.ts'
 import {
-  claimDue,
   type DueSettlement,
   type DueTable,
   type Lease,
+  runDue,
   settleDue,
   updateHeld,
-} from '../../src/due-work/sql.ts'
+} from '../../src/foundation/queue/index.ts'
+import { claimDue } from '../../src/foundation/queue/sql/due.ts'
 import { testDatabase } from '../support/database.ts'
 
 interface Parcel {

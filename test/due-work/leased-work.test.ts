@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LeasedWork } from '../../src/due-work/leased-work.ts'
+import { LeasedWork } from '../../src/foundation/queue/leased-work.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const OUTAGE = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createEgressPolicy, findUrlViolation } from '../../src/egress/index.ts'
+import { createEgressPolicy, findUrlViolation } from '../../src/foundation/egress/index.ts'
 import { bypassUrls } from './bypass-urls.ts'
 
 const closed = createEgressPolicy({ allow: '' })

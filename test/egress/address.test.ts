@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isInRanges, isPublicAddress, parseRange } from '../../src/egress/address.ts'
+import { isInRanges, isPublicAddress, parseRange } from '../../src/foundation/egress/address.ts'
 
 describe('isPublicAddress', () => {
   it.each([

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { createEgressPolicy, createHttpClient, type HttpClient } from '../../src/egress/index.ts'
+import { createEgressPolicy, createHttpClient, type HttpClient } from '../../src/foundation/egress/index.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 
 const CONNECTIONS = 8

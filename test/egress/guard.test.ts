@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { Failure } from '../../src/base/index.ts'
-import type { EgressPolicy } from '../../src/egress/address-policy.ts'
-import type { ResolveAll } from '../../src/egress/connector.ts'
-import { createEgressPolicy, createHttpClient, type HttpClient } from '../../src/egress/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { EgressPolicy } from '../../src/foundation/egress/address-policy.ts'
+import type { ResolveAll } from '../../src/foundation/egress/connector.ts'
+import { createEgressPolicy, createHttpClient, type HttpClient } from '../../src/foundation/egress/index.ts'
 import { bypassUrls } from './bypass-urls.ts'
 import { startUpstream, type Upstream } from './upstream.ts'
 

@@ -1,8 +1,8 @@
 import { getEventListeners, once } from 'node:events'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createEgressPolicy, createHttpClient, type EgressResponse } from '../../src/egress/index.ts'
-import type { EgressRequest } from '../../src/egress/request.ts'
+import type { EgressRequest } from '../../src/foundation/egress/index.ts'
+import { createEgressPolicy, createHttpClient, type EgressResponse } from '../../src/foundation/egress/index.ts'
 import { startRawUpstream, startUpstream, type Upstream } from './upstream.ts'
 
 const client = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8,::1/128' }), connectTimeoutMs: 500 })

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, afterEach, expect, it } from 'vitest'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
 import { trustedAuthority } from '../support/trusted-authority.ts'
 import { startUpstream } from './upstream.ts'
 

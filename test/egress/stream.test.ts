@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
 import { zeros } from '../support/zero-stream.ts'
 import { startRawUpstream, startUpstream } from './upstream.ts'
 

@@ -2,13 +2,13 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { Failure } from '../../src/base/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
 import {
   classifyRequestFailure,
   createEgressPolicy,
   createHttpClient,
   type RequestTimings,
-} from '../../src/egress/index.ts'
+} from '../../src/foundation/egress/index.ts'
 import { EVENTUALLY } from '../support/eventually.ts'
 import { startRawUpstream } from './upstream.ts'
 

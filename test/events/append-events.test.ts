@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
-import { EVENT_TYPES } from '../../src/events/catalog.ts'
-import { appendEvents, type EventType, examplePayload, isAskedFor, type NewEvent } from '../../src/events/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import {
+  appendEvents,
+  EVENT_TYPES,
+  type EventType,
+  examplePayload,
+  isAskedFor,
+  type NewEvent,
+} from '../../src/platform/outbox/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { seedEnvironment, seedWebhook } from '../support/seed-rows.ts'
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkAskedEventTypes, checkEventTypes, EVENT_TYPES, isAskedFor } from '../../src/events/catalog.ts'
+import { checkAskedEventTypes, checkEventTypes, EVENT_TYPES, isAskedFor } from '../../src/platform/outbox/catalog.ts'
 
 describe('event patterns', () => {
   it.each(['*', 'sync_job_run:*', 'sync_job_run:rec*', 'record:created'])('may be %s', (pattern) => {

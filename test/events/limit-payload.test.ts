@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { JsonNumber, type JsonObject } from '../../src/base/index.ts'
-import { examplePayload } from '../../src/events/index.ts'
-import { limitPayload, PAYLOAD_BYTES_MAX } from '../../src/events/limit-payload.ts'
+import { JsonNumber, type JsonObject } from '../../src/foundation/json/index.ts'
+import { examplePayload } from '../../src/platform/outbox/index.ts'
+import { limitPayload, PAYLOAD_BYTES_MAX } from '../../src/platform/outbox/limit-payload.ts'
 import { findPayloadProblem } from '../support/event-schemas.ts'
 
 const RECORD = examplePayload('record:created')

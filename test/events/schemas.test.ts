@@ -4,8 +4,7 @@ import { Ajv, type AnySchemaObject } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { describe, expect, it } from 'vitest'
-import { EVENT_TYPES, type EventType } from '../../src/events/catalog.ts'
-import { examplePayload } from '../../src/events/index.ts'
+import { EVENT_TYPES, type EventType, examplePayload } from '../../src/platform/outbox/index.ts'
 import { EVENTS_SCHEMA, findPayloadProblem } from '../support/event-schemas.ts'
 
 const ASYNC_API = JSON.parse(readFileSync(new URL('../../gen/asyncapi.json', import.meta.url), 'utf8'))

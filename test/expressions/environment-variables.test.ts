@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { environmentRoots, readsEnvironment } from '../../src/expressions/index.ts'
+import { environmentRoots, readsEnvironment } from '../../src/engine/expressions/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 const VARIABLES = {
   REGION: 'eu',

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 
 /** Names are few, so that generated paths often hit generated data. */
 const NAMES = ['a', 'b', 'c', 'status', 'items'] as const

@@ -1,9 +1,16 @@
 import fc from 'fast-check'
 import jsonata from 'jsonata'
 import { describe, expect, it } from 'vitest'
-import { isJsonObject, type Json, JsonNumber, type JsonObject, parseJson, toDoubles } from '../../src/base/index.ts'
-import { BAILED_OUT, compileInline } from '../../src/expressions/inline-evaluator.ts'
-import { parseAst } from '../../src/expressions/parse.ts'
+import { BAILED_OUT, compileInline } from '../../src/engine/expressions/inline-evaluator.ts'
+import { parseAst } from '../../src/engine/expressions/parse.ts'
+import {
+  isJsonObject,
+  type Json,
+  JsonNumber,
+  type JsonObject,
+  parseJson,
+  toDoubles,
+} from '../../src/foundation/json/index.ts'
 import { caseCount } from '../support/case-count.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 import { bindingsFrom, expressionText, roots } from './expression-generator.ts'

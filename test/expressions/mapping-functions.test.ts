@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { createEvaluator, evaluateInline } from '../../src/expressions/index.ts'
+import { evaluateInline } from '../../src/engine/expressions/evaluator.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 
 const evaluator = createEvaluator({ poolSize: 2 })

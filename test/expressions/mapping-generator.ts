@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 
 /** Draws whole numbers below a limit. */
 export type Draw = (below: number) => number

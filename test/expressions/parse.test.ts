@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { validateExpression } from '../../src/expressions/parse.ts'
+import { validateExpression } from '../../src/engine/expressions/parse.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 import { ESCAPING, EXHAUSTING } from './malicious-expressions.ts'
 

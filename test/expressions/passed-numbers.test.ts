@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import { Failure, type JsonObject, parseJson } from '../../src/base/index.ts'
-import { createEvaluator, type Evaluator } from '../../src/expressions/index.ts'
+import { createEvaluator, type Evaluator } from '../../src/engine/expressions/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { type JsonObject, parseJson } from '../../src/foundation/json/index.ts'
 import { caseCount } from '../support/case-count.ts'
 
 const inline = createEvaluator({ poolSize: 2 })

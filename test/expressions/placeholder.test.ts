@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { lexTemplate } from '../../src/expressions/placeholder.ts'
+import { lexTemplate } from '../../src/engine/expressions/placeholder.ts'
 import { caseCount } from '../support/case-count.ts'
 
 describe('a text is split into literals and placeholders', () => {

@@ -1,5 +1,6 @@
 import jsonata from 'jsonata'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 /** A result as JSON, or the code of the error, so that two evaluations can be compared. */
 export async function outcomeOf(promise: Promise<unknown>): Promise<string> {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { SandboxPool } from '../../src/expressions/sandbox-pool.ts'
-import type { EvaluationOutcome, SandboxEvents } from '../../src/expressions/sandbox-process.ts'
+import { SandboxPool } from '../../src/engine/expressions/sandbox-pool.ts'
+import type { EvaluationOutcome, SandboxEvents } from '../../src/engine/expressions/sandbox-process.ts'
 
 /** A process that does nothing by itself. */
 interface FakeProcess {

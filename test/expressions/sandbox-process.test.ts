@@ -4,10 +4,10 @@ import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { sandboxFlags } from '../../src/expressions/sandbox-process.ts'
+import { sandboxFlags } from '../../src/engine/expressions/sandbox-process.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
-const EVALUATOR = 'src/expressions/evaluator.ts'
+const EVALUATOR = 'src/engine/expressions/evaluator.ts'
 const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'patchbay sandbox, é#%-')))
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
@@ -43,7 +43,12 @@ describe('the sandbox process', () => {
   })
 
   it('runs from a folder of any name, without the environment', async () => {
-    for (const part of ['src/base', 'src/expressions', 'node_modules/jsonata', 'node_modules/lru-cache']) {
+    for (const part of [
+      'src/foundation/base',
+      'src/engine/expressions',
+      'node_modules/jsonata',
+      'node_modules/lru-cache',
+    ]) {
       cpSync(join(ROOT, part), join(scratch, part), { recursive: true })
     }
     writeFileSync(join(scratch, 'package.json'), '{"type":"module"}')

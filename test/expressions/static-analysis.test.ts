@@ -1,5 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
-import { findFilteredList, listVariablePaths } from '../../src/expressions/index.ts'
+import { findFilteredList } from '../../src/engine/expressions/filtered-list.ts'
+import { listVariablePaths } from '../../src/engine/expressions/reads.ts'
 
 describe('the list that an expression filters is found', () => {
   test.each([

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { Failure, type Json, JsonNumber, type JsonObject } from '../../src/base/index.ts'
 import {
   compileJson,
   compileTemplate,
-  compileUrl,
-  findBaseUrlProblem,
   parentResources,
   renderJson,
-  renderText,
   renderUrl,
   renderValue,
   type TemplateScope,
-} from '../../src/expressions/index.ts'
+} from '../../src/engine/expressions/index.ts'
+import { renderText } from '../../src/engine/expressions/template.ts'
+import { compileUrl, findBaseUrlProblem } from '../../src/engine/expressions/url-template.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { type Json, JsonNumber, type JsonObject } from '../../src/foundation/json/index.ts'
 
 const scope: TemplateScope = {
   account: {

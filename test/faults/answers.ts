@@ -1,5 +1,5 @@
 /**
- * The product of the table of answers (`src/formats/response/answer-outcome.ts`) as page 2 of 3 of a list, and as its only page, by
+ * The product of the table of answers (`src/engine/formats/response/answer-outcome.ts`) as page 2 of 3 of a list, and as its only page, by
  * each way of paging, in runs over real HTTP: a run is complete only if it read every record, or was answered that there are none.
  */
 

@@ -9,7 +9,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { generateKeyRingText } from '../../src/secrets/index.ts'
+import { generateKeyRingText } from '../../src/foundation/secrets/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'

@@ -5,7 +5,7 @@
  * routes must see the addresses of the lists alone.
  */
 
-import { generateKeyRingText } from '../../src/secrets/index.ts'
+import { generateKeyRingText } from '../../src/foundation/secrets/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { createClient, type Protocol, type Sender } from '../support/client.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'

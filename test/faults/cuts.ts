@@ -3,7 +3,7 @@
  * a row may be left after redaction. `test/proxy/cut-secrets.test.ts` does the same for everything that keeps errors of third parties.
  */
 
-import { Redactor } from '../../src/redaction/index.ts'
+import { Redactor } from '../../src/foundation/redaction/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { SECRET_ENCODINGS } from '../support/secret-encodings.ts'
 import { CUT_MARKS, shownWindows } from './support/cut-windows.ts'

@@ -7,11 +7,11 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { newId, systemClock } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
-import { appendEvents } from '../../src/events/index.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
-import { createWebhook } from '../../src/webhooks/index.ts'
+import { newId, systemClock } from '../../src/foundation/base/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/foundation/secrets/index.ts'
+import { appendEvents } from '../../src/platform/outbox/index.ts'
+import { createWebhook } from '../../src/webhooks/outbound/index.ts'
 import { Peer } from '../bench/support/peer.ts'
 import { reportAtLeast, reportAtMost, reportBaseline } from '../bench/support/report.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'

@@ -4,7 +4,7 @@
  * the attacker's host listens, and none may arrive there.
  */
 
-import { generateKeyRingText } from '../../src/secrets/index.ts'
+import { generateKeyRingText } from '../../src/foundation/secrets/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { createClient, type Protocol, type Sender } from '../support/client.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'

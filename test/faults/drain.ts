@@ -12,7 +12,7 @@ import {
   GetSyncJobCronTriggerRequestSchema,
   SyncJobCronTriggerService,
 } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
-import { generateKeyRingText } from '../../src/secrets/index.ts'
+import { generateKeyRingText } from '../../src/foundation/secrets/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'
 import { freePort, type RunningProduct, removeDataDir, startProduct, temporaryDataDir } from '../support/product.ts'

@@ -6,9 +6,9 @@
  */
 
 import type { LookupAddress } from 'node:dns'
-import type { EgressPolicy } from '../../src/egress/address-policy.ts'
-import { createEgressPolicy, createHttpClient, type HttpClient } from '../../src/egress/index.ts'
-import type { EgressRequest } from '../../src/egress/request.ts'
+import type { EgressPolicy } from '../../src/foundation/egress/address-policy.ts'
+import type { EgressRequest } from '../../src/foundation/egress/index.ts'
+import { createEgressPolicy, createHttpClient, type HttpClient } from '../../src/foundation/egress/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { bypassUrls } from '../egress/bypass-urls.ts'
 import { startUpstream } from '../egress/upstream.ts'

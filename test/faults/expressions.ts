@@ -7,7 +7,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import fc from 'fast-check'
-import { createEvaluator } from '../../src/expressions/evaluator.ts'
+import { createEvaluator } from '../../src/engine/expressions/evaluator.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { expressionText, roots } from '../expressions/expression-generator.ts'
 import { ESCAPING, EXHAUSTING } from '../expressions/malicious-expressions.ts'

@@ -8,7 +8,7 @@
 
 import { createHmac } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { query } from '../../src/database/database.ts'
+import { query } from '../../src/foundation/database/database.ts'
 import { reportAtLeast, reportAtMost, reportBaseline } from '../bench/support/report.ts'
 import { seededRandom } from './support/seeded-random.ts'
 import { WebhookCluster } from './support/webhook-cluster.ts'

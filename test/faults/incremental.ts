@@ -8,7 +8,7 @@
  */
 
 import fc from 'fast-check'
-import { Database } from '../../src/database/index.ts'
+import { Database } from '../../src/foundation/database/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { DatabaseClock } from '../support/database-clock.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'

@@ -5,12 +5,8 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { SEALED_REMOVALS } from '../../src/accounts/index.ts'
-import { newId } from '../../src/base/index.ts'
-import { type Database, execute, query, queryOne } from '../../src/database/index.ts'
-import { SEALED_SESSION_COLUMNS } from '../../src/link-sessions/index.ts'
-import { contextObjectCleaner, createContextValueStore, createDirectoryStore } from '../../src/object-store/index.ts'
-import { sealedValuesOf } from '../../src/sealed-values.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { type Database, execute, query, queryOne } from '../../src/foundation/database/index.ts'
 import {
   continueRotation,
   createSecretStore,
@@ -18,8 +14,16 @@ import {
   parseKeyRing,
   type SealedColumn,
   type SecretRef,
-} from '../../src/secrets/index.ts'
-import { SEALED_ANSWERS } from '../../src/tenancy/index.ts'
+} from '../../src/foundation/secrets/index.ts'
+import { SEALED_REMOVALS } from '../../src/platform/accounts/index.ts'
+import { SEALED_SESSION_COLUMNS } from '../../src/platform/links/index.ts'
+import {
+  contextObjectCleaner,
+  createContextValueStore,
+  createDirectoryStore,
+} from '../../src/platform/objects/index.ts'
+import { SEALED_ANSWERS } from '../../src/platform/tenancy/index.ts'
+import { sealedValuesOf } from '../../src/server/sealed-values.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { KeyCluster } from './support/key-cluster.ts'
 import { KeyTraffic } from './support/key-traffic.ts'

@@ -8,7 +8,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { execute, query, queryOne, type Tx } from '../../src/database/database.ts'
+import { execute, query, queryOne, type Tx } from '../../src/foundation/database/database.ts'
 import { reportAtLeast, reportAtMost, reportBaseline } from '../bench/support/report.ts'
 import type { RunningProduct } from '../support/product.ts'
 import { RefreshCluster } from './support/refresh-cluster.ts'

@@ -6,7 +6,7 @@
 
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { execute, queryOne } from '../../src/database/database.ts'
+import { execute, queryOne } from '../../src/foundation/database/database.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { RefreshCluster } from './support/refresh-cluster.ts'
 import { sendJson, startTokenEndpoint } from './support/token-endpoint.ts'

@@ -6,9 +6,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { execute, query } from '../../src/database/database.ts'
-import { Database } from '../../src/database/index.ts'
-import { generateKeyRingText } from '../../src/secrets/index.ts'
+import { Database, execute, query } from '../../src/foundation/database/index.ts'
+import { generateKeyRingText } from '../../src/foundation/secrets/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { createDatabase } from '../support/database.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'

@@ -3,7 +3,7 @@
  * every wire; foreign ids must be answered like unknown ones, and nothing may have changed. Places come from the contract.
  */
 
-import { generateKeyRingText } from '../../src/secrets/index.ts'
+import { generateKeyRingText } from '../../src/foundation/secrets/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { createClient, PROTOCOLS, type Protocol, type Sender } from '../support/client.ts'
 import { startDurableDatabase } from '../support/durable-database.ts'

@@ -6,8 +6,8 @@
  */
 
 import { Cron } from 'croner'
-import { checkCronExpression } from '../../src/schedules/check-cron-expression.ts'
-import { cronExpression } from '../../src/schedules/cron-expression.ts'
+import { checkCronExpression } from '../../src/sync/schedules/check-cron-expression.ts'
+import { cronExpression } from '../../src/sync/schedules/cron-expression.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { randomCron } from './support/random-cron.ts'
 import { seededRandom } from './support/seeded-random.ts'

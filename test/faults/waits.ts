@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { systemClock } from '../../src/base/index.ts'
+import { systemClock } from '../../src/foundation/base/index.ts'
 import { reportAtLeast, reportAtMost } from '../bench/support/report.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { startSyncOverHttp } from '../support/sync-over-http.ts'

@@ -2,7 +2,7 @@
  * `npm run test:foreign`: calls a new server from Python (Debian's python3-grpcio and python3-protobuf), a gRPC
  * implementation that shares no code with ours: first a client, then a daemon that is killed and replaced by another. Before,
  * deliveries are verified by receivers in Python, Ruby and PHP (Debian's ruby and php-cli). Clients and the conformance tool of
- * the Model Context Protocol, a package of their own in `mcp-protocol/`, use a tool server. The product itself is installed as
+ * the Model Context Protocol, a package of their own in `tools/mcp/`, use a tool server. The product itself is installed as
  * npm and pnpm do it, as a package and as a clone, and started. At the end nginx, HAProxy and tinyproxy (Debian's packages) stand
  * around servers of their own.
  */

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
-import { buildDeliveryRequest, type DeliveryRequest } from '../../src/webhooks/index.ts'
-import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { buildDeliveryRequest, type DeliveryRequest } from '../../src/webhooks/outbound/request.ts'
+import { newSigningSecret } from '../../src/webhooks/outbound/signing.ts'
 import { webhookTarget } from '../support/webhook-target.ts'
 
 /** A delivery, the secret that its receiver knows, and whether that must accept it. */
@@ -13,7 +13,7 @@ interface VerifierCase {
   readonly isGenuine: boolean
 }
 
-/** Programs in `webhooks/` that verify with the standard library of their language. */
+/** Programs in `webhooks/outbound/` that verify with the standard library of their language. */
 const VERIFIERS = [
   { command: process.env.PYTHON ?? '/usr/bin/python3', script: 'verify.py' },
   { command: 'ruby', script: 'verify.rb' },

@@ -6,7 +6,7 @@ import {
   BODY_CLASSES,
   classOfNoBody,
   classOfText,
-} from '../../src/formats/response/answer-outcome.ts'
+} from '../../src/engine/formats/response/answer-outcome.ts'
 
 const STATUSES = [
   200, 201, 202, 203, 204, 205, 206, 300, 301, 302, 303, 304, 307, 308, 400, 401, 404, 408, 410, 425, 429, 500, 501,

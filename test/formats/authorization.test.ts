@@ -1,9 +1,10 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
-import type { TemplateScope } from '../../src/expressions/index.ts'
-import { AUTHORIZATION_FORMATS } from '../../src/formats/authorization/index.ts'
-import { type AuthorizationContext, compileAuthorization } from '../../src/formats/index.ts'
+import type { TemplateScope } from '../../src/engine/expressions/index.ts'
+import type { AuthorizationContext } from '../../src/engine/formats/authorization/authorization.ts'
+import { AUTHORIZATION_FORMATS, compileAuthorization } from '../../src/engine/formats/authorization/registry.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { AUTHORIZATION_ROWS, type AuthorizationRow } from './rows/authorization.ts'
 
 const scopeOf = (context: JsonObject = {}, credentials: JsonObject = {}): TemplateScope => ({

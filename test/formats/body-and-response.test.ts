@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { BODY_FORMATS } from '../../src/formats/body/index.ts'
-import { BodyFormatError, bodyFormat, responseFormat } from '../../src/formats/index.ts'
-import { RESPONSE_FORMATS } from '../../src/formats/response/index.ts'
+import { BODY_FORMATS, bodyFormat } from '../../src/engine/formats/body/registry.ts'
+import { responseFormat } from '../../src/engine/formats/index.ts'
+import { RESPONSE_FORMATS } from '../../src/engine/formats/response/registry.ts'
+import { BodyFormatError } from '../../src/engine/formats/response/response.ts'
 import { BODY_ROWS } from './rows/body.ts'
 import { RESPONSE_ROWS } from './rows/response.ts'
 

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { CREDENTIAL_FORMATS, collectFields, compileCredential, fieldList } from '../../src/formats/index.ts'
+import { fieldList } from '../../src/engine/formats/credential/fields.ts'
+import { CREDENTIAL_FORMATS, compileCredential } from '../../src/engine/formats/credential/registry.ts'
+import { collectFields } from '../../src/engine/formats/index.ts'
 import { CREDENTIAL_ROWS } from './rows/credential.ts'
 
 const METHODS = ['api_key', 'oauth2', 'oauth2_client_credentials', 'vendor_oauth']

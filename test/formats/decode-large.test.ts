@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { JsonTextError, parseJson, parseJsonInSlices } from '../../src/base/index.ts'
-import { CharsetError, decodeLarge, responseFormat } from '../../src/formats/index.ts'
+import { CharsetError, decodeLarge, responseFormat } from '../../src/engine/formats/index.ts'
+import { JsonTextError, parseJson, parseJsonInSlices } from '../../src/foundation/json/index.ts'
 import { caseCount } from '../support/case-count.ts'
 import { turnsDuring } from '../support/event-loop-turns.ts'
 

@@ -1,8 +1,8 @@
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { explainSignature, signatureSchema, type WebhookRequest } from '../../src/formats/index.ts'
-import { createKeySource } from '../../src/formats/signature/key-source.ts'
+import { createKeySource, explainSignature, type WebhookRequest } from '../../src/engine/formats/index.ts'
+import { signatureSchema } from '../../src/engine/formats/signature/registry.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { NOW, SECONDS } from './rows/delivery.ts'
 
 const SECRET = 'whsec_Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZQ=='

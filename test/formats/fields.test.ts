@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { type Json, JsonNumber, type JsonObject } from '../../src/base/index.ts'
-import { collectFields, FIELD_RULES, fieldList, isSecretField, listFormFields } from '../../src/formats/index.ts'
+import { FIELD_RULES } from '../../src/engine/formats/credential/check-field-value.ts'
+import { fieldList } from '../../src/engine/formats/credential/fields.ts'
+import { collectFields, isSecretField, listFormFields } from '../../src/engine/formats/index.ts'
+import { type Json, JsonNumber, type JsonObject } from '../../src/foundation/json/index.ts'
 
 const KEY = '-----BEGIN PRIVATE KEY-----\nMIIBVQ==\n-----END PRIVATE KEY-----'
 const ONE_LINE_KEY = KEY.replaceAll('\n', '\\n')

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type Json, parseJson } from '../../src/base/index.ts'
-import { checkConfig, compilePlan, resolveConfig, type WebhookPlan } from '../../src/definitions/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { createKeySource } from '../../src/formats/index.ts'
+import { checkConfig, compilePlan, resolveConfig, type WebhookPlan } from '../../src/engine/definitions/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { createKeySource } from '../../src/engine/formats/index.ts'
+import { type Json, parseJson } from '../../src/foundation/json/index.ts'
 import { HANDSHAKE_ROWS, HANDSHAKE_SECRET, type HandshakeRequest, type HandshakeRow } from './rows/handshakes.ts'
 
 const evaluator = createEvaluator()
@@ -92,7 +92,7 @@ test('the page of handshakes shows what is tested (renew it with --update)', asy
     return `## ${name}\n\n${row.providers}. ${row.explanation}\n\n\`\`\`json\n${block}\n\`\`\`\n\n| request | becomes |\n| --- | --- |\n${requests}\n`
   })
   const page = `${INTRODUCTION}\n${sections.join('\n')}`
-  await expect(page).toMatchFileSnapshot(join(import.meta.dirname, '../../src/formats/signature/HANDSHAKES.md'))
+  await expect(page).toMatchFileSnapshot(join(import.meta.dirname, '../../src/engine/formats/signature/HANDSHAKES.md'))
 })
 
 const INTRODUCTION = `# How providers check an address

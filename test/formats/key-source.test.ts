@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { compileSignature } from '../../src/formats/signature/index.ts'
-import { createKeySource } from '../../src/formats/signature/key-source.ts'
-import { constantTimeEqual } from '../../src/formats/signature/secret.ts'
+import { createKeySource } from '../../src/engine/formats/signature/key-source.ts'
+import { compileSignature } from '../../src/engine/formats/signature/registry.ts'
+import { constantTimeEqual } from '../../src/engine/formats/signature/secret.ts'
 
 const START = Date.parse('2026-01-01T00:00:00Z')
 const URL = 'https://keys.example.com/jwks'

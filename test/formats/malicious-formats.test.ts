@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isJsonObject, type Json } from '../../src/base/index.ts'
-import { bodyFormat, responseFormat } from '../../src/formats/index.ts'
-import { isXmlText } from '../../src/formats/response/xml.ts'
+import { bodyFormat } from '../../src/engine/formats/body/registry.ts'
+import { responseFormat } from '../../src/engine/formats/index.ts'
+import { isXmlText } from '../../src/engine/formats/response/xml.ts'
+import { isJsonObject, type Json } from '../../src/foundation/json/index.ts'
 import { caseCount } from '../support/case-count.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 

@@ -1,19 +1,17 @@
 import jsonata from 'jsonata'
 import { describe, expect, test } from 'vitest'
-import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
+import { assertAllowedLink } from '../../src/engine/formats/pagination/allowed-link.ts'
+import { absoluteLink } from '../../src/engine/formats/pagination/link-header.ts'
 import {
   advancePage,
-  assertAllowedLink,
-  compilePagination,
-  type ListingContext,
-  type PageParams,
-  type Pagination,
   pageParams,
   parseListingState,
   startListing,
-} from '../../src/formats/index.ts'
-import { PAGINATION_FORMATS } from '../../src/formats/pagination/index.ts'
-import { absoluteLink } from '../../src/formats/pagination/link-header.ts'
+} from '../../src/engine/formats/pagination/listing.ts'
+import type { ListingContext, PageParams, Pagination } from '../../src/engine/formats/pagination/paginator.ts'
+import { compilePagination, PAGINATION_FORMATS } from '../../src/engine/formats/pagination/registry.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { PAGE_URL, PAGINATION_ROWS, type PageAnswer, type PaginationRow } from './rows/pagination.ts'
 
 const toolsOf = (row: Pick<PaginationRow, 'args' | 'now'>): ListingContext => ({

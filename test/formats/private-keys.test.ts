@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { type Field, fieldList } from '../../src/formats/credential/fields.ts'
-import { collectFields } from '../../src/formats/index.ts'
+import { fieldList } from '../../src/engine/formats/credential/fields.ts'
+import { collectFields, type Field } from '../../src/engine/formats/index.ts'
 
 const FIELDS = fieldList().parse([
   { name: 'client_email', required: true, format: 'email' },

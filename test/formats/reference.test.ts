@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
-import { integrationConfigSchema } from '../../src/definitions/index.ts'
-import { renderReference } from '../../src/definitions/reference.ts'
+import { integrationConfigSchema } from '../../src/engine/definitions/index.ts'
+import { renderReference } from '../../src/engine/definitions/reference.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 
 const REFERENCE = renderReference()
 
@@ -50,7 +50,7 @@ function isExplained(key: string, { description }: JsonObject, lines: readonly s
 }
 
 test('REFERENCE.md is generated from the schemas (update with --update)', async () => {
-  await expect(REFERENCE).toMatchFileSnapshot(join(import.meta.dirname, '../../src/formats/REFERENCE.md'))
+  await expect(REFERENCE).toMatchFileSnapshot(join(import.meta.dirname, '../../src/engine/formats/REFERENCE.md'))
 })
 
 test('every key of the JSON Schema stands in the section of its type, with its description', () => {

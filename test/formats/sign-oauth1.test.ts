@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type OAuth1Input, signOAuth1 } from '../../src/formats/sign-oauth1.ts'
+import { type OAuth1Input, signOAuth1 } from '../../src/engine/formats/sign-oauth1.ts'
 
 const CLIENT = {
   consumerKey: 'dpf43f3p2l4k3l03',

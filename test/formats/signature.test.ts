@@ -1,9 +1,8 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
-import { signatureSchema } from '../../src/formats/index.ts'
-import { compileSignature, SIGNATURE_FORMATS } from '../../src/formats/signature/index.ts'
-import { createKeySource } from '../../src/formats/signature/key-source.ts'
+import { createKeySource } from '../../src/engine/formats/index.ts'
+import { compileSignature, SIGNATURE_FORMATS, signatureSchema } from '../../src/engine/formats/signature/registry.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import { caseCount, someCases } from '../support/case-count.ts'
 import { NOW, type SignatureRow } from './rows/delivery.ts'
 import { SIGNATURE_ROWS } from './rows/signature.ts'
@@ -86,7 +85,7 @@ describe('the schemes of providers', () => {
       return `## ${provider}\n\n\`\`\`json\n${json}\n\`\`\`\n`
     })
     const page = `# How providers sign\n\nWritten from the rows of the tests, which verify a delivery of each.\n\n${entries.join('\n')}`
-    const path = join(import.meta.dirname, '../../src/formats/signature/PROVIDERS.md')
+    const path = join(import.meta.dirname, '../../src/engine/formats/signature/PROVIDERS.md')
     await expect(page).toMatchFileSnapshot(path)
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Json } from '../../src/base/index.ts'
-import { tokenErrorFrom } from '../../src/formats/credential/token-response.ts'
+import { tokenErrorFrom } from '../../src/engine/formats/credential/token-response.ts'
+import type { Json } from '../../src/foundation/json/index.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const STATUSES = [200, 400, 401, 403, 404, 422] as const

@@ -1,13 +1,9 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { compileJson, createEvaluator, renderJson, type TemplateScope } from '../../src/expressions/index.ts'
-import {
-  CREDENTIAL_FORMATS,
-  compileCredential,
-  type RequestDefinition,
-  type TokenContext,
-  type TokenSet,
-} from '../../src/formats/index.ts'
+import { compileJson, createEvaluator, renderJson, type TemplateScope } from '../../src/engine/expressions/index.ts'
+import { CREDENTIAL_FORMATS, compileCredential } from '../../src/engine/formats/credential/registry.ts'
+import type { TokenContext, TokenSet } from '../../src/engine/formats/index.ts'
+import type { RequestDefinition } from '../../src/engine/formats/request-keys.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { NOW, TOKEN_ROWS, type TokenRow } from './rows/token.ts'
 
 const evaluator = createEvaluator()

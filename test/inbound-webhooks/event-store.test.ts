@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { dedupeKeyOf } from '../../src/inbound-webhooks/dedupe-key.ts'
-import { createEventStore } from '../../src/inbound-webhooks/event-store.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { dedupeKeyOf } from '../../src/webhooks/inbound/dedupe-key.ts'
+import { createEventStore } from '../../src/webhooks/inbound/event-store.ts'
 import { processFixture } from './process-fixture.ts'
 
 const { database, own, accountWith } = await processFixture()

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
-import { findWebhookWarnings } from '../../src/definitions/check-webhook.ts'
-import { readHandshake } from '../../src/inbound-webhooks/handshake.ts'
+import { findWebhookWarnings } from '../../src/engine/definitions/check-webhook.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { readHandshake } from '../../src/webhooks/inbound/handshake.ts'
 import { receiveFixture, SECRET, SIGNED, signatureOf, type TestRequest } from './receive-fixture.ts'
 
 const { app, address, send, sendSigned, stored, account } = await receiveFixture()

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { Failure } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { processInboundEvent } from '../../src/inbound-webhooks/process.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { processInboundEvent } from '../../src/webhooks/inbound/process.ts'
 import { processFixture } from './process-fixture.ts'
 
 const fixture = await processFixture()

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
-import { inboundCleaner } from '../../src/inbound-webhooks/create-worker.ts'
-import type { InboundState } from '../../src/inbound-webhooks/inbound-event.ts'
-import { insertInboundEvents } from '../../src/inbound-webhooks/sql/receive.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import { inboundCleaner } from '../../src/webhooks/inbound/create-worker.ts'
+import type { InboundState } from '../../src/webhooks/inbound/inbound-event.ts'
+import { insertInboundEvents } from '../../src/webhooks/inbound/sql/receive.ts'
 import { clockedDatabase } from '../support/database.ts'
 
 const { database, clock } = await clockedDatabase()

@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, it, test } from 'vitest'
-import { parseRequest } from '../../src/inbound-webhooks/parsed-request.ts'
+import { parseRequest } from '../../src/webhooks/inbound/parsed-request.ts'
 import { cpuMsOfThreads } from '../support/cpu-time.ts'
 import { turnsDuring } from '../support/event-loop-turns.ts'
 

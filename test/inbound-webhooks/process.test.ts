@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { deleteIntegratedAccount } from '../../src/accounts/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { replayInboundEvent } from '../../src/inbound-webhooks/replay.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { deleteIntegratedAccount } from '../../src/platform/accounts/index.ts'
+import { replayInboundEvent } from '../../src/webhooks/inbound/index.ts'
 import { seedWebhook } from '../support/seed-rows.ts'
 import { processFixture } from './process-fixture.ts'
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import type { JsonObject } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { expectJson } from '../support/rest.ts'
 import { freshName } from '../support/seeded-tenant.ts'

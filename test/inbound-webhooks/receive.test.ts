@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, test } from 'vitest'
-import { type JsonObject, newId } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { cpuMsOfThreads } from '../support/cpu-time.ts'
 import { receiveFixture, SECRET, SIGNED, signatureOf, type TestRequest } from './receive-fixture.ts'
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type JsonObject, systemClock } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
-import { createReceiver } from '../../src/inbound-webhooks/create-receiver.ts'
+import { systemClock } from '../../src/foundation/base/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { createReceiver } from '../../src/webhooks/inbound/index.ts'
 import { processFixture, type TestAddress } from './process-fixture.ts'
 import { SECRET, signatureOf } from './receive-fixture.ts'
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { Failure } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { syncHintStarter } from '../../src/inbound-webhooks/sync-hints.ts'
-import { silentLogger } from '../../src/telemetry/logger.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { silentLogger } from '../../src/foundation/telemetry/logger.ts'
+import { syncHintStarter } from '../../src/webhooks/inbound/sync-hints.ts'
 import { processFixture } from './process-fixture.ts'
 
 const fixture = await processFixture()

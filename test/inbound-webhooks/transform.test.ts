@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, describe, expect, it, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { type ParsedRequest, parseRequest } from '../../src/inbound-webhooks/parsed-request.ts'
-import { transformRequest } from '../../src/inbound-webhooks/transform.ts'
+import { compilePlan, resolveConfig } from '../../src/engine/definitions/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { type ParsedRequest, parseRequest } from '../../src/webhooks/inbound/parsed-request.ts'
+import { transformRequest } from '../../src/webhooks/inbound/transform.ts'
 import { receiveFixture, SECRET } from './receive-fixture.ts'
 
 const evaluator = createEvaluator()

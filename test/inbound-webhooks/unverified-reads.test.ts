@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { UnverifiedReads } from '../../src/inbound-webhooks/unverified-reads.ts'
+import { UnverifiedReads } from '../../src/webhooks/inbound/unverified-reads.ts'
 import { ManualClock } from '../support/manual-clock.ts'
 
 const MIB = 1024 * 1024

@@ -1,6 +1,6 @@
 import { connect as connectHttp2 } from 'node:http2'
 import { describe, expect, it, test } from 'vitest'
-import { newId } from '../../src/base/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
 import { type RawConnection, rawConnection } from '../api/support/http.ts'
 import { receiveFixture, SIGNED, signatureOf } from './receive-fixture.ts'
 

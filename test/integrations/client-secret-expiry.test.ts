@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import {
   clientSecretWatch,
   createDefinitionCache,
   getEnvironmentIntegration,
   updateEnvironmentIntegration,
-} from '../../src/integrations/index.ts'
+} from '../../src/platform/integrations/index.ts'
 import { CONFIG, integrationsFixture } from './fixture.ts'
 
 const { database, tx, own, deps, secrets, addIntegration, install } = await integrationsFixture()

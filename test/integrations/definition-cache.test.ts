@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
 import {
   createDefinitionCache,
   createIntegrationCache,
   updateEnvironmentIntegration,
   updateIntegration,
-} from '../../src/integrations/index.ts'
+} from '../../src/platform/integrations/index.ts'
 import { CONFIG_WITH_SECRET, integrationsFixture } from './fixture.ts'
 
 const { database, tx, deps, secrets, own, other, addIntegration, install } = await integrationsFixture()

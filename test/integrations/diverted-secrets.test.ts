@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { createDefinitionCache } from '../../src/integrations/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
+import { createDefinitionCache } from '../../src/platform/integrations/index.ts'
 import { shipped } from '../catalog/shipped.ts'
 import { integrationsFixture } from './fixture.ts'
 

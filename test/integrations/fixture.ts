@@ -1,13 +1,14 @@
-import type { JsonObject, Violation } from '../../src/base/index.ts'
-import type { Db } from '../../src/database/index.ts'
+import type { Violation } from '../../src/foundation/base/index.ts'
+import type { Db } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/foundation/secrets/index.ts'
 import {
   createEnvironmentIntegration,
   createIntegration,
   type EnvironmentIntegrationInput,
   type IntegrationInput,
-} from '../../src/integrations/index.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
-import { bootstrap, createEnvironment, createTeam, type EnvironmentScope } from '../../src/tenancy/index.ts'
+} from '../../src/platform/integrations/index.ts'
+import { bootstrap, createEnvironment, createTeam, type EnvironmentScope } from '../../src/platform/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 /** A definition that passes every check. */

@@ -7,10 +7,13 @@ const CONDITION_WITHIN = 700
 
 /** Statements that also see an installation whose deletion goes on: how many of a file, and why. */
 const ALSO_HIDDEN: Readonly<Record<string, readonly [number, string]>> = {
-  'src/schedules/sql/due-trigger.ts': [1, 'the claim says so, and no tick is recorded'],
-  'src/integrations/sql/catalog.ts': [1, 'it is disabled, and what is disabled is not offered'],
-  'src/integrations/sql/client-secrets.ts': [2, 'they get what the list of the same file has found'],
-  'src/integrations/sql/installations.ts': [3, 'the insert, which a unique index guards, and the end of a deletion'],
+  'src/sync/schedules/sql/due-trigger.ts': [1, 'the claim says so, and no tick is recorded'],
+  'src/platform/integrations/sql/catalog.ts': [1, 'it is disabled, and what is disabled is not offered'],
+  'src/platform/integrations/sql/client-secrets.ts': [2, 'they get what the list of the same file has found'],
+  'src/platform/integrations/sql/installations.ts': [
+    3,
+    'the insert, which a unique index guards, and the end of a deletion',
+  ],
 }
 
 it('a statement that reads installations does not see those whose deletion goes on', () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type JsonObject, newId } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { Db } from '../../src/foundation/database/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import {
   createIntegrationGrant,
   deleteEnvironmentIntegration,
@@ -13,8 +14,8 @@ import {
   resolveEnvironmentIntegration,
   updateEnvironmentIntegration,
   updateIntegration,
-} from '../../src/integrations/index.ts'
-import { createEnvironment, type EnvironmentScope } from '../../src/tenancy/index.ts'
+} from '../../src/platform/integrations/index.ts'
+import { createEnvironment, type EnvironmentScope } from '../../src/platform/tenancy/index.ts'
 import { contendForRows } from '../support/row-contention.ts'
 import { CONFIG, CONFIG_WITH_SECRET, FIRST_PAGE, integrationsFixture } from './fixture.ts'
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { checkSecretExfiltration, findSecretExfiltrationPaths } from '../../src/integrations/override-allowlist.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import {
+  checkSecretExfiltration,
+  findSecretExfiltrationPaths,
+} from '../../src/platform/integrations/override-allowlist.ts'
 
 describe('an override of another team', () => {
   it.each<[string, JsonObject, string[]]>([

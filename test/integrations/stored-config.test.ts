@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { DotPath, JsonObject } from '../../src/base/index.ts'
-import { restoreSecrets, separateSecrets, storedSecretNames } from '../../src/integrations/stored-config.ts'
+import type { DotPath, JsonObject } from '../../src/foundation/json/index.ts'
+import { restoreSecrets, separateSecrets, storedSecretNames } from '../../src/platform/integrations/stored-config.ts'
 
 describe('separateSecrets', () => {
   it.each<[string, JsonObject, DotPath[], JsonObject, Record<string, string>]>([

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { getIntegratedAccount, loadAccountForCall } from '../../src/accounts/index.ts'
-import { execute, query } from '../../src/database/database.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { getIntegratedAccount, loadAccountForCall } from '../../src/platform/accounts/index.ts'
 import {
   chooseMethod,
   confirmIdentityChange,
   handleCallback,
   type LinkSessionRef,
   submitForm,
-} from '../../src/link-sessions/index.ts'
+} from '../../src/platform/links/index.ts'
 import { jsonReply } from '../browser/peers/listen.ts'
 import { linksFixture } from './fixture.ts'
 import { startThirdParty } from './third-party.ts'

@@ -1,20 +1,20 @@
 import { afterAll } from 'vitest'
-import { AccountActivator } from '../../src/accounts/account-activator.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { readConfig } from '../../src/config.ts'
-import { createContainer } from '../../src/container.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { createEnvironmentIntegration, createIntegration } from '../../src/integrations/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/foundation/secrets/index.ts'
+import { silentLogger } from '../../src/foundation/telemetry/logger.ts'
+import { AccountActivator } from '../../src/platform/accounts/account-activator.ts'
+import { createEnvironmentIntegration, createIntegration } from '../../src/platform/integrations/index.ts'
 import {
   createLinkSession,
   getLinkSession,
   type LinkSessionInput,
   type LinkSessionRef,
   openLinkSession,
-} from '../../src/link-sessions/index.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
-import { silentLogger } from '../../src/telemetry/logger.ts'
-import { bootstrap } from '../../src/tenancy/index.ts'
+} from '../../src/platform/links/index.ts'
+import { bootstrap } from '../../src/platform/tenancy/index.ts'
+import { readConfig } from '../../src/server/config/index.ts'
+import { createContainer } from '../../src/server/container.ts'
 import { testDatabase } from '../support/database.ts'
 import { freshName } from '../support/seeded-tenant.ts'
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { getIntegratedAccount } from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { getIntegratedAccount } from '../../src/platform/accounts/index.ts'
 import {
   cancelByBrowser,
   chooseIntegration,
@@ -12,7 +12,7 @@ import {
   listChoices,
   reopenChoice,
   submitForm,
-} from '../../src/link-sessions/index.ts'
+} from '../../src/platform/links/index.ts'
 import { jsonReply } from '../browser/peers/listen.ts'
 import { KEY_CONFIG, linksFixture } from './fixture.ts'
 import { startThirdParty } from './third-party.ts'

@@ -1,6 +1,6 @@
 import { afterAll, expect, it } from 'vitest'
-import { getIntegratedAccount } from '../../src/accounts/index.ts'
-import { handleCallback, submitForm } from '../../src/link-sessions/index.ts'
+import { getIntegratedAccount } from '../../src/platform/accounts/index.ts'
+import { handleCallback, submitForm } from '../../src/platform/links/index.ts'
 import { listen, send } from '../browser/peers/listen.ts'
 import { linksFixture } from './fixture.ts'
 

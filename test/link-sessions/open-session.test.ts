@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { deleteIntegratedAccount } from '../../src/accounts/index.ts'
-import { execute, query } from '../../src/database/database.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { deleteIntegratedAccount } from '../../src/platform/accounts/index.ts'
 import {
   cancelLinkSession,
   createHopTicket,
@@ -12,8 +12,8 @@ import {
   readLinkSummary,
   redeemHopTicket,
   submitForm,
-} from '../../src/link-sessions/index.ts'
-import { createEnvironment, deleteEnvironment } from '../../src/tenancy/index.ts'
+} from '../../src/platform/links/index.ts'
+import { createEnvironment, deleteEnvironment } from '../../src/platform/tenancy/index.ts'
 import { linksFixture } from './fixture.ts'
 import { startThirdParty } from './third-party.ts'
 

@@ -1,13 +1,13 @@
 import { afterAll, expect, it } from 'vitest'
-import { AccountRemover } from '../../src/accounts/account-remover.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { AccountRemover } from '../../src/platform/accounts/account-remover.ts'
 import {
   deleteIntegratedAccount,
   getIntegratedAccount,
   loadAccountForCall,
   refreshCredentials,
-} from '../../src/accounts/index.ts'
-import type { JsonObject } from '../../src/base/index.ts'
-import { handleCallback, submitForm } from '../../src/link-sessions/index.ts'
+} from '../../src/platform/accounts/index.ts'
+import { handleCallback, submitForm } from '../../src/platform/links/index.ts'
 import { CLIENT_SECRET, startOpenIdProvider } from '../accounts/openid-customer.ts'
 import { linksFixture } from './fixture.ts'
 

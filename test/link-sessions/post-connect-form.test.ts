@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import {
   checkPostConnectForm,
   createFormOptionsCache,
@@ -7,7 +7,7 @@ import {
   getPostConnectForm,
   loadFormOptions,
   storePostConnectForm,
-} from '../../src/link-sessions/index.ts'
+} from '../../src/platform/links/index.ts'
 import { activationFixture } from '../accounts/activation-fixture.ts'
 import { manualClock } from '../support/manual-clock.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import {
   cancelByBrowser,
   cancelLinkSession,
@@ -10,7 +10,7 @@ import {
   openLinkSession,
   reopenChoice,
   submitForm,
-} from '../../src/link-sessions/index.ts'
+} from '../../src/platform/links/index.ts'
 import { freshName } from '../support/seeded-tenant.ts'
 import { KEY_CONFIG, linksFixture } from './fixture.ts'
 import { startThirdParty } from './third-party.ts'

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { deleteIntegratedAccount, getIntegratedAccount, updateIntegratedAccount } from '../../src/accounts/index.ts'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
+import { updateIntegratedAccount } from '../../src/platform/accounts/account.ts'
+import { deleteIntegratedAccount, getIntegratedAccount } from '../../src/platform/accounts/index.ts'
 import {
   findLinkSession,
   findSettingsForm,
@@ -10,7 +11,7 @@ import {
   loadSettingsOptions,
   submitForm,
   submitSettings,
-} from '../../src/link-sessions/index.ts'
+} from '../../src/platform/links/index.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { KEY_CONFIG, linksFixture } from './fixture.ts'
 

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { LINK_ERRORS } from '../../src/link-sessions/index.ts'
-import { LINK_STATUSES, LINK_TRANSITIONS, pageStepOf } from '../../src/link-sessions/status.ts'
+import { LINK_ERRORS } from '../../src/platform/links/error-codes.ts'
+import { LINK_STATUSES } from '../../src/platform/links/index.ts'
+import { LINK_TRANSITIONS, pageStepOf } from '../../src/platform/links/status.ts'
 import { transitionTable } from '../support/markdown.ts'
 
-const README = readFileSync(new URL('../../src/link-sessions/README.md', import.meta.url), 'utf8')
+const README = readFileSync(new URL('../../src/platform/links/README.md', import.meta.url), 'utf8')
 
 describe('the states of a link session', () => {
   it('are described in the README as they are', () => {

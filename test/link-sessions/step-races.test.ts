@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { AccountActivator } from '../../src/accounts/account-activator.ts'
-import { deleteIntegratedAccount } from '../../src/accounts/index.ts'
-import { Failure } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { AccountActivator } from '../../src/platform/accounts/account-activator.ts'
+import { deleteIntegratedAccount } from '../../src/platform/accounts/index.ts'
 import {
   cancelByBrowser,
   cancelLinkSession,
@@ -13,8 +13,8 @@ import {
   openLinkSession,
   reopenChoice,
   submitForm,
-} from '../../src/link-sessions/index.ts'
-import { LINK_TRANSITIONS, type LinkCause, type LinkStatus } from '../../src/link-sessions/status.ts'
+} from '../../src/platform/links/index.ts'
+import { LINK_TRANSITIONS, type LinkCause, type LinkStatus } from '../../src/platform/links/status.ts'
 import { caseCount, runSeed } from '../support/case-count.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { interleavings, type Lane, type Operation } from '../support/interleavings.ts'

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { execute, query } from '../../src/database/database.ts'
-import { findLinkSession, findTermsToAccept, type LinkSessionRef, submitForm } from '../../src/link-sessions/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { findLinkSession, findTermsToAccept, type LinkSessionRef, submitForm } from '../../src/platform/links/index.ts'
 import { linksFixture } from './fixture.ts'
 
 const TERMS = 'https://example.com/terms'

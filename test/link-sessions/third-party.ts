@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { jsonReply, listen, type Reply, readBody, send } from '../browser/peers/listen.ts'
 
 /** A third party with a token endpoint, an API that checks credentials, and a count of what both were asked. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startToolServerFixture } from '../tool-servers/fixture.ts'
 
 const fixture = await startToolServerFixture()

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { isJsonObject, type JsonObject, newId } from '../../src/base/index.ts'
-import { findShippedDefinition } from '../../src/catalog/index.ts'
-import { execute, jsonb } from '../../src/database/index.ts'
+import { findShippedDefinition } from '../../src/engine/catalog/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute, jsonb } from '../../src/foundation/database/index.ts'
+import { isJsonObject, type JsonObject } from '../../src/foundation/json/index.ts'
 import { API_KEY, type CreatedServer, startToolServerFixture } from '../tool-servers/fixture.ts'
 import { callTool, connectClient } from './client.ts'
 

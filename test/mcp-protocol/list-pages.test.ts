@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
-import { createSealer, isJsonObject, type JsonObject, parseJson } from '../../src/base/index.ts'
-import { serveMcp } from '../../src/mcp-protocol/index.ts'
+import { createSealer } from '../../src/foundation/base/index.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../../src/foundation/json/index.ts'
+import { serveMcp } from '../../src/tools/mcp/index.ts'
 
 const tools = Array.from({ length: 10 }, (_, at) => ({
   name: `tool_${at}`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { someCases } from '../support/case-count.ts'
 import { createApiEnvironment, createApiTenant, seedTenant, type Tenant } from '../support/seeded-tenant.ts'

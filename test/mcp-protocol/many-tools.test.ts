@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { API_KEY, startToolServerFixture } from '../tool-servers/fixture.ts'
 import { connectClient, ERAS } from './client.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { query } from '../../src/database/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { API_KEY, startToolServerFixture } from '../tool-servers/fixture.ts'
 import { type CallAnswer, callTool, connectClient, ERAS } from './client.ts'
 

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, it } from 'vitest'
-import { isJsonObject, type JsonObject } from '../../src/base/index.ts'
-import { findShippedDefinition } from '../../src/catalog/index.ts'
+import { findShippedDefinition } from '../../src/engine/catalog/index.ts'
+import { isJsonObject, type JsonObject } from '../../src/foundation/json/index.ts'
 import { API_KEY, startToolServerFixture } from '../tool-servers/fixture.ts'
 import { callTool, connectClient } from './client.ts'
 

@@ -5,9 +5,14 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { newId, systemClock } from '../../src/base/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { createDirectoryStore, createS3Store, type ObjectStore, type S3Bucket } from '../../src/object-store/index.ts'
+import { newId, systemClock } from '../../src/foundation/base/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
+import {
+  createDirectoryStore,
+  createS3Store,
+  type ObjectStore,
+  type S3Bucket,
+} from '../../src/platform/objects/index.ts'
 import { S3_BUCKET, S3_KEY, startS3Server } from '../support/s3-server.ts'
 
 const BYTES_MAX = 2 * 1024 * 1024

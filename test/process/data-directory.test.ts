@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Command } from '../../src/cli/command.ts'
-import { COMMANDS } from '../../src/cli/commands.ts'
+import type { Command } from '../../src/cli/commands/command.ts'
+import { COMMANDS } from '../../src/cli/commands/commands.ts'
 import { hasManyCases, someCases } from '../support/case-count.ts'
 import { CommandProcess, type CommandResult, runInProcess } from '../support/command.ts'
 import { dataPath } from '../support/data-files.ts'
@@ -13,7 +13,7 @@ import { freePort, removeDataDir } from '../support/product.ts'
 /** Commands that call a server find none: a free port of now may be another test's server a moment later. */
 const NO_SERVER_PORT = 1
 const FIXTURE = dataPath('unified-calls/fixtures/crm/hubspot.json')
-const MAPPING = join(import.meta.dirname, '../../src/catalog/unified/mappings/crm/hubspot.json')
+const MAPPING = join(import.meta.dirname, '../../src/engine/catalog/unified/mappings/crm/hubspot.json')
 const ID = '01a1febe-108f-77e8-836b-f40b4a24d381'
 
 /** Operands and options with which each command runs, what a command that stays says when it is ready, and how others end, if not with 0. */

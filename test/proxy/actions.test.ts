@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
-import type { AccountAccess, AccountReporter, CredentialRefresher, ProxyRequest } from '../../src/proxy/index.ts'
+import type { AccountAccess, AccountReporter, CredentialRefresher, ProxyRequest } from '../../src/engine/proxy/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { collect, failureOf, NOW, startEngine } from './engine.ts'
 
 /** Records the reports, and refreshes with what a test gives it. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
-import type { PageStep } from '../../src/proxy/index.ts'
+import type { PageStep } from '../../src/engine/proxy/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import type { ScriptedAnswer } from '../support/upstream.ts'
 import { on, startEngine } from './engine.ts'
 

@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, expect, test } from 'vitest'
-import { Failure, type Json, type JsonObject } from '../../src/base/index.ts'
-import { compilePlan } from '../../src/definitions/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { parseRequest } from '../../src/inbound-webhooks/parsed-request.ts'
-import { sendRaw } from '../../src/proxy/index.ts'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import { sendRaw } from '../../src/engine/proxy/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
+import { parseRequest } from '../../src/webhooks/inbound/parsed-request.ts'
 import { on, startEngine } from './engine.ts'
 
 /** Codings, charsets, types, cuts and labels that are wrong: what comes in is read alike in both directions, and never replaced. */

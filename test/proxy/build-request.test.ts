@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import type { AccountAccess, ProxyRequest } from '../../src/proxy/index.ts'
+import type { AccountAccess, ProxyRequest } from '../../src/engine/proxy/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import type { ScriptedExchange } from '../support/upstream.ts'
 import { failureOf, on, startEngine } from './engine.ts'
 

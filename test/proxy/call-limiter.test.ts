@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import type { CallLimiter, CallPermit, RateLimitInfo } from '../../src/proxy/index.ts'
+import type { CallLimiter, CallPermit, RateLimitInfo } from '../../src/engine/proxy/index.ts'
 import { failureOf, on, startEngine } from './engine.ts'
 
 /** Budgets that grant what a test says, and write down what happens to them. */

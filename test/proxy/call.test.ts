@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import type { ScriptedAnswer } from '../support/upstream.ts'
 import { failureOf, on, startEngine } from './engine.ts'
 

@@ -1,6 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { Failure } from '../../src/base/index.ts'
-import type { AccountAccess, AccountReporter, AccountSignal, CredentialRefresher } from '../../src/proxy/index.ts'
+import type {
+  AccountAccess,
+  AccountReporter,
+  AccountSignal,
+  CredentialRefresher,
+} from '../../src/engine/proxy/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
 import type { ScriptedExchange } from '../support/upstream.ts'
 import { collect, failureOf, on, startEngine } from './engine.ts'
 

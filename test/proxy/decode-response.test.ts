@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { RESPONSE_FORMATS } from '../../src/formats/response/index.ts'
-import type { CallLimits } from '../../src/proxy/request.ts'
+import { RESPONSE_FORMATS } from '../../src/engine/formats/response/registry.ts'
+import type { CallLimits } from '../../src/engine/proxy/request.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import type { ScriptedAnswer } from '../support/upstream.ts'
 import { failureOf, on, startEngine } from './engine.ts'
 

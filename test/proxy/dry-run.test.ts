@@ -1,14 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { AUTHORIZATION_FORMATS } from '../../src/formats/authorization/index.ts'
+import { AUTHORIZATION_FORMATS } from '../../src/engine/formats/authorization/registry.ts'
 import type {
   AccountAccess,
   AccountReporter,
   CallLimiter,
   CredentialRefresher,
   PreviewRequest,
-} from '../../src/proxy/index.ts'
+} from '../../src/engine/proxy/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { failureOf, on, startEngine } from './engine.ts'
 
 const untouched = () => {

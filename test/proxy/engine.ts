@@ -1,9 +1,7 @@
 import { afterAll, afterEach } from 'vitest'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
-import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import type { ProxyDependencies } from '../../src/proxy/dependencies.ts'
+import { compilePlan, resolveConfig } from '../../src/engine/definitions/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import type { ProxyDependencies } from '../../src/engine/proxy/dependencies.ts'
 import {
   type AccountAccess,
   type ActionRequest,
@@ -12,9 +10,12 @@ import {
   type PreviewRequest,
   type ProxyRequest,
   type RequestPreview,
-} from '../../src/proxy/index.ts'
-import type { ActionRun, StreamOutcome } from '../../src/proxy/outcome.ts'
-import type { StreamRequest } from '../../src/proxy/request.ts'
+} from '../../src/engine/proxy/index.ts'
+import type { ActionRun, StreamOutcome } from '../../src/engine/proxy/outcome.ts'
+import type { StreamRequest } from '../../src/engine/proxy/request.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startUpstream, type Upstream } from '../support/upstream.ts'
 
 /** The engine on a scripted upstream, with a clock that only moves when something sleeps. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import type { PageStep, ProxyRequest } from '../../src/proxy/index.ts'
+import type { PageStep, ProxyRequest } from '../../src/engine/proxy/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startUpstream } from '../support/upstream.ts'
 import { collect, failureOf, on, startEngine } from './engine.ts'
 

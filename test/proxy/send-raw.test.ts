@@ -1,10 +1,10 @@
 import { afterAll, afterEach, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { compilePlan, type MethodPlan } from '../../src/definitions/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import type { TemplateScope } from '../../src/expressions/index.ts'
-import type { TokenResponse } from '../../src/formats/credential/credential.ts'
-import { sendRaw } from '../../src/proxy/index.ts'
+import { compilePlan, type MethodPlan } from '../../src/engine/definitions/index.ts'
+import type { TemplateScope } from '../../src/engine/expressions/index.ts'
+import type { TokenResponse } from '../../src/engine/formats/index.ts'
+import { sendRaw } from '../../src/engine/proxy/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startUpstream } from '../support/upstream.ts'
 
 const upstream = await startUpstream()

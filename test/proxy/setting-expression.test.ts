@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { type JsonObject, systemClock } from '../../src/base/index.ts'
-import { compilePlan } from '../../src/definitions/index.ts'
-import type { EvaluationLimits } from '../../src/expressions/sandbox-evaluation.ts'
-import { createProxy } from '../../src/proxy/index.ts'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import type { EvaluationLimits } from '../../src/engine/expressions/sandbox-evaluation.ts'
+import { createProxy } from '../../src/engine/proxy/index.ts'
+import { systemClock } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { failureOf, on, startEngine } from './engine.ts'
 
 const engine = await startEngine()

@@ -2,9 +2,14 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import type { AccountReporter, CallLimiter, CredentialRefresher, StreamedResponse } from '../../src/proxy/index.ts'
-import type { StreamOutcome } from '../../src/proxy/outcome.ts'
+import type {
+  AccountReporter,
+  CallLimiter,
+  CredentialRefresher,
+  StreamedResponse,
+} from '../../src/engine/proxy/index.ts'
+import type { StreamOutcome } from '../../src/engine/proxy/outcome.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { startRawUpstream } from '../egress/upstream.ts'
 import type { ScriptedAnswer } from '../support/upstream.ts'
 import { zeros } from '../support/zero-stream.ts'

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import type { Clock, JsonObject } from '../../src/base/index.ts'
-import { compilePlan, type MethodPlan } from '../../src/definitions/index.ts'
-import type { AccountAccess } from '../../src/proxy/index.ts'
-import { waitMs } from '../../src/rate-limits/call-limiter.ts'
-import { createCallLimiter, deleteExpiredSlots, deleteIdleWindows } from '../../src/rate-limits/index.ts'
+import { compilePlan, type MethodPlan } from '../../src/engine/definitions/index.ts'
+import type { AccountAccess } from '../../src/engine/proxy/index.ts'
+import type { Clock } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { waitMs } from '../../src/platform/limits/call-limiter.ts'
+import { createCallLimiter, deleteExpiredSlots, deleteIdleWindows } from '../../src/platform/limits/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Redactor } from '../../src/redaction/index.ts'
+import { Redactor } from '../../src/foundation/redaction/index.ts'
 import { CUT_MARKS, shownWindows } from '../faults/support/cut-windows.ts'
 import { SECRET_ENCODINGS } from '../support/secret-encodings.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { JsonNumber } from '../../src/base/index.ts'
-import { Redactor } from '../../src/redaction/index.ts'
+import { JsonNumber } from '../../src/foundation/json/index.ts'
+import { Redactor } from '../../src/foundation/redaction/index.ts'
 import { SECRET_ENCODINGS } from '../support/secret-encodings.ts'
 
 const redact = (text: string, ...secrets: string[]) => new Redactor(() => secrets).redactText(text)

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import type { Provider } from './provider.ts'
 import type { RigApp } from './rig-app.ts'
 

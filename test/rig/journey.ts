@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import type { GoldenCall, GoldenRequest } from '../catalog/golden-file.ts'
 import { shipped } from '../catalog/shipped.ts'
 import { callRest } from '../support/rest.ts'

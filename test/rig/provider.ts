@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import type { GoldenAnswer, GoldenRequest } from '../catalog/golden-file.ts'
 import type { OAuthGoldenFile } from '../catalog/oauth-requests.ts'
 import type { ProviderAnswer, ProviderRequest } from './stand-in.ts'

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import type { OAuthGoldenFile } from '../catalog/oauth-requests.ts'
 
 /** What the golden files of a provider lack. */

@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
-import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
+import { compilePlan, resolveConfig } from '../../src/engine/definitions/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import { type GoldenCall, readGoldenFile } from '../catalog/golden-file.ts'
 import { type OAuthGoldenFile, readOAuthGoldenFile, redirectPlan } from '../catalog/oauth-requests.ts'
 import { shipped } from '../catalog/shipped.ts'

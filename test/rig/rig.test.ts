@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { compilePlan, resolveConfig } from '../../src/definitions/index.ts'
+import { SHIPPED_NAMES } from '../../src/engine/catalog/index.ts'
+import { compilePlan, resolveConfig } from '../../src/engine/definitions/index.ts'
 import { redirectPlan } from '../catalog/oauth-requests.ts'
 import { shipped } from '../catalog/shipped.ts'
 import { someCases } from '../support/case-count.ts'

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { isJsonObject, type Json } from '../../src/base/index.ts'
+import { isJsonObject, type Json } from '../../src/foundation/json/index.ts'
 import type { GoldenWebhook } from '../catalog/webhook-journey.ts'
 
 /** A delivery as it is sent to an address of the product. */

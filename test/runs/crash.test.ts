@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createRun, getRun, type Run, RunQueue } from '../../src/runs/index.ts'
-import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
+import { createRun, getRun, RunQueue } from '../../src/sync/runs/index.ts'
+import { type Run, WEBHOOK_QUEUE_GROUP } from '../../src/sync/runs/run.ts'
 import { type DurableDatabase, startDurableDatabase } from '../support/durable-database.ts'
 import { createTenant, readOne, type Tenant } from '../support/tenant.ts'
 

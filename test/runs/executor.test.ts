@@ -1,22 +1,20 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { newId, systemClock } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
-import { logLoopErrors } from '../../src/database/index.ts'
-import type { Lease } from '../../src/due-work/index.ts'
-import { type ExecuteRun, RunExecutor } from '../../src/runs/executor.ts'
+import { newId, systemClock } from '../../src/foundation/base/index.ts'
+import { execute, logLoopErrors } from '../../src/foundation/database/index.ts'
+import type { Lease } from '../../src/foundation/queue/index.ts'
+import { silentLogger } from '../../src/foundation/telemetry/logger.ts'
 import {
   createQueueLeases,
   createRun,
+  type ExecuteRun,
   getRun,
   type QueuedRun,
-  type Run,
-  type RunOutcome,
-  type RunProgress,
+  RunExecutor,
   RunQueue,
   stopRun,
-} from '../../src/runs/index.ts'
-import { HeldLease } from '../../src/runs/lease.ts'
-import { silentLogger } from '../../src/telemetry/logger.ts'
+} from '../../src/sync/runs/index.ts'
+import { HeldLease } from '../../src/sync/runs/lease.ts'
+import type { Run, RunOutcome, RunProgress } from '../../src/sync/runs/run.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'

@@ -1,17 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { execute, query } from '../../src/database/database.ts'
-import type { Lease } from '../../src/due-work/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { Lease, Outcome } from '../../src/foundation/queue/index.ts'
 import {
   createRun,
-  type Outcome,
   type QueuedRun,
-  queueGroupOf,
   type RunDestination,
   RunQueue,
   retryRun,
   stopRun,
-} from '../../src/runs/index.ts'
+} from '../../src/sync/runs/index.ts'
+import { queueGroupOf } from '../../src/sync/runs/run.ts'
 import { caseCount } from '../support/case-count.ts'
 import { beforeCommit, clockedDatabase } from '../support/database.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'

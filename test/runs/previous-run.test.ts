@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { query } from '../../src/database/database.ts'
-import { advancePreviousRuns, findPreviousRunDates, PREVIOUS_RUNS_MAX } from '../../src/runs/sql/previous-run.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import { advancePreviousRuns, findPreviousRunDates, PREVIOUS_RUNS_MAX } from '../../src/sync/runs/sql/previous-run.ts'
 import { someCases } from '../support/case-count.ts'
 import { testDatabase } from '../support/database.ts'
 

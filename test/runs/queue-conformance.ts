@@ -1,10 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import type { Database } from '../../src/database/index.ts'
-import type { Lease } from '../../src/due-work/index.ts'
-import type { Outcome } from '../../src/runs/index.ts'
-import type { Claim, Queue } from '../../src/runs/queue.ts'
-import type { QueuedItem } from '../../src/runs/sql/queue.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { Database } from '../../src/foundation/database/index.ts'
+import type { Claim, Lease, Outcome, Queue, QueuedItem } from '../../src/foundation/queue/index.ts'
 import type { DatabaseClock } from '../support/database-clock.ts'
 
 /** One implementation under test, on an empty queue. */

@@ -1,5 +1,4 @@
-import type { LeaseKey, Outcome } from '../../src/runs/index.ts'
-import type { Settled } from '../../src/runs/queue.ts'
+import type { LeaseKey, Outcome, Settled } from '../../src/foundation/queue/index.ts'
 
 /** A lease that was taken, kept after it ended: its holder may not know. */
 export interface ModelLease extends LeaseKey {

@@ -1,9 +1,15 @@
-import { newId } from '../../src/base/index.ts'
-import { type Db, execute, jsonb } from '../../src/database/index.ts'
-import { QUEUE_POLICY, RunQueue } from '../../src/runs/index.ts'
-import { type Claim, Queue } from '../../src/runs/queue.ts'
-import { insertWaiting, type QueueTable, type SettledItem } from '../../src/runs/sql/queue.ts'
-import { RUN_QUEUE, requestStop } from '../../src/runs/sql/run-queue.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { type Db, execute, jsonb } from '../../src/foundation/database/index.ts'
+import {
+  type Claim,
+  insertWaiting,
+  QUEUE_POLICY,
+  Queue,
+  type QueueTable,
+  type SettledItem,
+} from '../../src/foundation/queue/index.ts'
+import { RunQueue } from '../../src/sync/runs/index.ts'
+import { RUN_QUEUE, requestStop } from '../../src/sync/runs/sql/run-queue.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { readOne } from '../support/tenant.ts'
 import { describeQueue, type QueueUnderTest, type TestItem } from './queue-conformance.ts'

@@ -1,22 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { registerDaemon } from '../../src/daemon-service/index.ts'
-import { touchDaemon } from '../../src/daemon-service/sql.ts'
-import { execute } from '../../src/database/database.ts'
-import type { Lease } from '../../src/due-work/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import type { Lease, Outcome } from '../../src/foundation/queue/index.ts'
+import { registerDaemon } from '../../src/sync/daemons/index.ts'
+import { touchDaemon } from '../../src/sync/daemons/sql.ts'
 import {
   createRun,
   deleteWorker,
   getRun,
   listRuns,
-  type Outcome,
   type QueuedRun,
-  queueGroupOf,
-  type Run,
   type RunDestination,
   RunQueue,
   touchWorker,
-} from '../../src/runs/index.ts'
-import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
+} from '../../src/sync/runs/index.ts'
+import { queueGroupOf, type Run, WEBHOOK_QUEUE_GROUP } from '../../src/sync/runs/run.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'
 

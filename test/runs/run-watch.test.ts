@@ -1,16 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
 import {
   type CreateRunDeps,
   createRun,
   type ResourceStats,
-  type Run,
   RunQueue,
   RunWatch,
   touchWorker,
-} from '../../src/runs/index.ts'
-import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
+} from '../../src/sync/runs/index.ts'
+import { type Run, WEBHOOK_QUEUE_GROUP } from '../../src/sync/runs/run.ts'
 import { testDatabase } from '../support/database.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { createTenant, type Tenant } from '../support/tenant.ts'

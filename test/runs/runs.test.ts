@@ -1,25 +1,23 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type JsonObject, newId } from '../../src/base/index.ts'
-import { execute, jsonb } from '../../src/database/database.ts'
-import { type DayTable, ensureDayPartitions } from '../../src/database/day-partition.ts'
-import type { Lease } from '../../src/due-work/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { ensureDayPartitions } from '../../src/foundation/database/day-partition.ts'
+import { type DayTable, execute, jsonb } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import type { Lease, Outcome } from '../../src/foundation/queue/index.ts'
 import {
   type CreateRunDeps,
   createRun,
   getRun,
   listRuns,
-  type Outcome,
   type QueuedRun,
-  queueGroupOf,
   type ResourceStats,
-  type Run,
+  RUN_DAY_TABLES,
   type RunInput,
   RunQueue,
   retryRun,
   stopRun,
-} from '../../src/runs/index.ts'
-import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
-import { RUN_DAY_TABLES } from '../../src/runs/sql/days.ts'
+} from '../../src/sync/runs/index.ts'
+import { queueGroupOf, type Run, WEBHOOK_QUEUE_GROUP } from '../../src/sync/runs/run.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { createTenant, readOne, type Tenant } from '../support/tenant.ts'
 

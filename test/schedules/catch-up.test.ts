@@ -1,9 +1,9 @@
 import { Cron } from 'croner'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { catchUpTicks } from '../../src/schedules/catch-up.ts'
-import { cronExpression } from '../../src/schedules/cron-expression.ts'
-import { CATCH_UP } from '../../src/schedules/index.ts'
+import { catchUpTicks } from '../../src/sync/schedules/catch-up.ts'
+import { cronExpression } from '../../src/sync/schedules/cron-expression.ts'
+import { CATCH_UP } from '../../src/sync/schedules/index.ts'
 import { caseCount } from '../support/case-count.ts'
 import { cronText } from './arbitraries.ts'
 

@@ -1,8 +1,8 @@
 import { Cron } from 'croner'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkCronExpression } from '../../src/schedules/check-cron-expression.ts'
-import { cronExpression, nextTicks } from '../../src/schedules/cron-expression.ts'
+import { checkCronExpression } from '../../src/sync/schedules/check-cron-expression.ts'
+import { cronExpression, nextTicks } from '../../src/sync/schedules/cron-expression.ts'
 import { caseCount } from '../support/case-count.ts'
 import { cronText } from './arbitraries.ts'
 

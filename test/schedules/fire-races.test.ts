@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { execute } from '../../src/database/database.ts'
-import { RunQueue, triggersOfDeleted } from '../../src/runs/index.ts'
-import { deleteTrigger, pauseTrigger, updateTrigger } from '../../src/schedules/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import { RunQueue, triggerCascade } from '../../src/sync/runs/index.ts'
+import { deleteTrigger, pauseTrigger, updateTrigger } from '../../src/sync/schedules/index.ts'
 import { caseCount } from '../support/case-count.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { fastClock } from '../support/fast-clock.ts'
@@ -46,7 +46,7 @@ const CHANGES: Readonly<Record<string, Given>> = {
   'a pause': (id) => (lane) => lane.database.transaction((tx) => pauseTrigger(depsOf(lane), tx, environmentId, id)),
   'its deletion': (id) => (lane) => lane.database.transaction((tx) => deleteTrigger(tx, environmentId, id, undefined)),
   'the deletion of the triggers of its account': () => (lane) =>
-    lane.database.transaction((tx) => triggersOfDeleted.deleteByAccount(tx, environmentId, accountId)),
+    lane.database.transaction((tx) => triggerCascade.deleteByAccount(tx, environmentId, accountId)),
   'a status in which the account may not be called': () => (lane) =>
     execute(lane.database.pool, "update integrated_account set status = 'needs_reauth'"),
 }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { execute } from '../../src/database/database.ts'
-import { pauseTrigger, startHintedRuns } from '../../src/schedules/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import { pauseTrigger, startHintedRuns } from '../../src/sync/schedules/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { createTenant } from '../support/tenant.ts'
 import { clearTriggers, TriggerFixture } from './trigger-fixture.ts'

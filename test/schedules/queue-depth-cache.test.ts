@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { QUEUE_DEPTH_MAX, queueGroupKey } from '../../src/runs/index.ts'
-import { QueueDepthCache } from '../../src/schedules/queue-depth-cache.ts'
+import { QUEUE_DEPTH_MAX } from '../../src/sync/runs/run.ts'
+import { queueGroupKey } from '../../src/sync/runs/run-queue.ts'
+import { QueueDepthCache } from '../../src/sync/schedules/queue-depth-cache.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()

@@ -1,19 +1,19 @@
-import { type Clock, newId } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import type { Database } from '../../src/database/index.ts'
-import type { Lease } from '../../src/due-work/index.ts'
-import { type QueuedRun, type Run, RunQueue } from '../../src/runs/index.ts'
-import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
-import { fireDue, type PassReport } from '../../src/schedules/fire-due.ts'
+import { type Clock, newId } from '../../src/foundation/base/index.ts'
+import type { Database } from '../../src/foundation/database/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { Lease } from '../../src/foundation/queue/index.ts'
+import { type QueuedRun, RunQueue } from '../../src/sync/runs/index.ts'
+import { type Run, WEBHOOK_QUEUE_GROUP } from '../../src/sync/runs/run.ts'
+import { fireDue, type PassReport } from '../../src/sync/schedules/fire-due.ts'
 import {
   CATCH_UP,
   createTrigger,
   type TriggerInput,
   type TriggerRecord,
   type UpdateDeps,
-} from '../../src/schedules/index.ts'
-import { QueueDepthCache } from '../../src/schedules/queue-depth-cache.ts'
-import { ShardCursors } from '../../src/schedules/shard-cursors.ts'
+} from '../../src/sync/schedules/index.ts'
+import { QueueDepthCache } from '../../src/sync/schedules/queue-depth-cache.ts'
+import { ShardCursors } from '../../src/sync/schedules/shard-cursors.ts'
 import type { Tenant } from '../support/tenant.ts'
 
 /** A run as the tests look at it. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
 import {
   deleteTrigger,
   getTrigger,
@@ -12,7 +12,7 @@ import {
   type TriggerChange,
   type TriggerInput,
   updateTrigger,
-} from '../../src/schedules/index.ts'
+} from '../../src/sync/schedules/index.ts'
 import { beforeCommit, clockedDatabase } from '../support/database.ts'
 import { createTenant, readOne } from '../support/tenant.ts'
 import { clearTriggers, TriggerFixture } from './trigger-fixture.ts'

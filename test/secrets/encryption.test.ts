@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decrypt, encrypt } from '../../src/secrets/encryption.ts'
+import { decrypt, encrypt } from '../../src/foundation/secrets/encryption.ts'
 
 const KEY = Buffer.alloc(32, 7)
 

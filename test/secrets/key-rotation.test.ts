@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { SEALED_REMOVALS } from '../../src/accounts/index.ts'
-import { newId } from '../../src/base/index.ts'
-import { execute, query, queryOne } from '../../src/database/index.ts'
-import { SEALED_SESSION_COLUMNS } from '../../src/link-sessions/index.ts'
-import { createContextValueStore } from '../../src/object-store/index.ts'
-import { sealedValuesOf } from '../../src/sealed-values.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute, query, queryOne } from '../../src/foundation/database/index.ts'
 import {
   continueRotation,
   createSecretStore,
@@ -17,8 +13,12 @@ import {
   retireKey,
   rewrapDataKeys,
   rotationProgress,
-} from '../../src/secrets/index.ts'
-import { bootstrap, SEALED_ANSWERS } from '../../src/tenancy/index.ts'
+} from '../../src/foundation/secrets/index.ts'
+import { SEALED_REMOVALS } from '../../src/platform/accounts/index.ts'
+import { SEALED_SESSION_COLUMNS } from '../../src/platform/links/index.ts'
+import { createContextValueStore } from '../../src/platform/objects/index.ts'
+import { bootstrap, SEALED_ANSWERS } from '../../src/platform/tenancy/index.ts'
+import { sealedValuesOf } from '../../src/server/sealed-values.ts'
 import { testDatabase } from '../support/database.ts'
 import { MemoryObjects } from '../support/memory-objects.ts'
 

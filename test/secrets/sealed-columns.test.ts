@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { query } from '../../src/database/index.ts'
-import { sealedValuesOf } from '../../src/sealed-values.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/foundation/secrets/index.ts'
+import { sealedValuesOf } from '../../src/server/sealed-values.ts'
 import { testDatabase } from '../support/database.ts'
 import { MemoryObjects } from '../support/memory-objects.ts'
 
@@ -24,20 +24,20 @@ const NOT_SEALED: Readonly<Record<string, string>> = {
   'tool_server.token_hash': 'a hash',
 }
 
-/** Who encrypts for a column outside of `secrets/`, with the columns of the registry that it writes. */
+/** Who encrypts for a column outside of `foundation/secrets/`, with the columns of the registry that it writes. */
 const ENCRYPTING: Readonly<Record<string, readonly string[]>> = {
-  'accounts/account-remover.ts': ['account_removal.sealed'],
-  'api/services/idempotency.ts': ['idempotency_key.sealed_answer'],
-  'link-sessions/sealed-values.ts': ['link_session.sealed_values', 'link_session.sealed_ticket'],
-  'object-store/context-values.ts': ['context_object.content'],
+  'platform/accounts/account-remover.ts': ['account_removal.sealed'],
+  'server/api/services/idempotency.ts': ['idempotency_key.sealed_answer'],
+  'platform/links/sealed-values.ts': ['link_session.sealed_values', 'link_session.sealed_ticket'],
+  'platform/objects/context-values.ts': ['context_object.content'],
 }
 
 /** Who seals what clients hold: stored nowhere here but in the checkpoints of daemons, which `keys retire` counts. */
 const SEALING = [
-  'api/services/sealed-pages.ts',
-  'link-sessions/form-options.ts',
-  'mcp-protocol/tool-cursor.ts',
-  'proxy/cursor.ts',
+  'server/api/services/sealed-pages.ts',
+  'platform/links/form-options.ts',
+  'tools/mcp/tool-cursor.ts',
+  'engine/proxy/cursor.ts',
 ]
 
 const registered = sealedValuesOf(createSecretStore(parseKeyRing(generateKeyRingText('k1'))), new MemoryObjects()).map(

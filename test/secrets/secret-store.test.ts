@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing, type SecretRef } from '../../src/secrets/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import {
+  createSecretStore,
+  generateKeyRingText,
+  parseKeyRing,
+  type SecretRef,
+} from '../../src/foundation/secrets/index.ts'
 import { testDatabase } from '../support/database.ts'
 
 const { database } = await testDatabase()

@@ -1,7 +1,7 @@
-import { type FormatChoice, signatureSchema } from '../../src/formats/index.ts'
-import { compileSignature } from '../../src/formats/signature/index.ts'
-import { createKeySource } from '../../src/formats/signature/key-source.ts'
-import type { VerificationResult } from '../../src/formats/signature/signature.ts'
+import type { FormatChoice } from '../../src/engine/formats/format.ts'
+import { createKeySource } from '../../src/engine/formats/index.ts'
+import { compileSignature, signatureSchema } from '../../src/engine/formats/signature/registry.ts'
+import type { VerificationResult } from '../../src/engine/formats/signature/signature.ts'
 import { MORE_PROVIDER_ROWS } from '../formats/rows/signature-more-providers.ts'
 import { PROVIDER_ROWS } from '../formats/rows/signature-providers.ts'
 

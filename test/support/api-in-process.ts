@@ -1,12 +1,12 @@
-import { BoundPort } from '../../src/api/index.ts'
-import { type Api, createApi } from '../../src/api-process.ts'
-import { type Clock, systemClock } from '../../src/base/index.ts'
-import type { Config } from '../../src/config.ts'
-import { type Container, type ContainerDeps, createContainer } from '../../src/container.ts'
-import type { Database } from '../../src/database/index.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
-import type { Logger } from '../../src/telemetry/index.ts'
-import { bootstrap, type FirstStart } from '../../src/tenancy/index.ts'
+import { type Clock, systemClock } from '../../src/foundation/base/index.ts'
+import type { Database } from '../../src/foundation/database/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/foundation/secrets/index.ts'
+import type { Logger } from '../../src/foundation/telemetry/index.ts'
+import { bootstrap, type FirstStart } from '../../src/platform/tenancy/index.ts'
+import { BoundPort } from '../../src/server/api/index.ts'
+import { type Api, createApi } from '../../src/server/api-process.ts'
+import type { Config } from '../../src/server/config/index.ts'
+import { type Container, type ContainerDeps, createContainer } from '../../src/server/container.ts'
 
 /** The API on a real port in this process, without workers. */
 export interface InProcessApi extends AsyncDisposable {

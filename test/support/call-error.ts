@@ -5,7 +5,7 @@ import {
   ResourceInfoSchema,
   RetryInfoSchema,
 } from '../../gen/google/rpc/error_details_pb.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 /** The error of a call, in one shape for all protocols. */
 export interface CallError {

@@ -2,7 +2,7 @@ import { type DescMethodUnary, fromBinary, fromJson, getOption, toBinary, toJson
 import { credentials, Client as GrpcChannel, status as grpcStatus, Metadata, type ServiceError } from '@grpc/grpc-js'
 import { http } from '../../gen/google/api/annotations_pb.ts'
 import { StatusSchema } from '../../gen/google/rpc/status_pb.ts'
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import { type CallError, callErrorFromDetails } from './call-error.ts'
 
 /** The three protocols every operation speaks. */

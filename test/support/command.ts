@@ -2,7 +2,7 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { vi } from 'vitest'
-import { runCommand } from '../../src/cli/index.ts'
+import { runCommand } from '../../src/cli/commands/run-command.ts'
 import { bareEnvironment } from './product.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

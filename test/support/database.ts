@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, inject } from 'vitest'
-import { Database, type DatabaseTarget } from '../../src/database/index.ts'
+import { Database, type DatabaseTarget } from '../../src/foundation/database/index.ts'
 import { DatabaseClock } from './database-clock.ts'
 import { expectDescribedEvents } from './event-schemas.ts'
 

@@ -1,8 +1,9 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
-import { newId } from '../../src/base/index.ts'
-import type { Db } from '../../src/database/index.ts'
-import { claimDue, type DueTable, type Lease } from '../../src/due-work/sql.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { Db } from '../../src/foundation/database/index.ts'
+import type { DueTable, Lease } from '../../src/foundation/queue/index.ts'
+import { claimDue } from '../../src/foundation/queue/sql/due.ts'
 
 const SRC = join(import.meta.dirname, '../../src')
 

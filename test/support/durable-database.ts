@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { Database, migrate, startEmbeddedServer } from '../../src/database/index.ts'
+import { Database, migrate, startEmbeddedServer } from '../../src/foundation/database/index.ts'
 
 /** A PostgreSQL of its own with the product's durable settings and schema; it goes with its data. */
 export interface DurableDatabase extends AsyncDisposable {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/base/index.ts'
+import type { Clock } from '../../src/foundation/base/index.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
 /** A clock whose sleeps take no time: they move it and are noted. */

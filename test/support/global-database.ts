@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { Database, migrate, startEmbeddedServer } from '../../src/database/index.ts'
+import { Database, migrate, startEmbeddedServer } from '../../src/foundation/database/index.ts'
 import { createDatabase, dropDatabase } from './database.ts'
 import { removeDataDir, startProduct, temporaryDataDir } from './product.ts'
 

@@ -1,13 +1,13 @@
 import { afterAll } from 'vitest'
-import { createApi } from '../../src/api-process.ts'
-import { type Clock, systemClock } from '../../src/base/index.ts'
-import { readConfig } from '../../src/config.ts'
-import { createContainer } from '../../src/container.ts'
-import { Database, DatabaseHealthCheck, type DatabaseTarget } from '../../src/database/index.ts'
-import { createObservability } from '../../src/observability.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
-import type { Logger } from '../../src/telemetry/index.ts'
-import { silentLogger } from '../../src/telemetry/logger.ts'
+import { type Clock, systemClock } from '../../src/foundation/base/index.ts'
+import { Database, DatabaseHealthCheck, type DatabaseTarget } from '../../src/foundation/database/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/foundation/secrets/index.ts'
+import type { Logger } from '../../src/foundation/telemetry/index.ts'
+import { silentLogger } from '../../src/foundation/telemetry/logger.ts'
+import { createApi } from '../../src/server/api-process.ts'
+import { readConfig } from '../../src/server/config/index.ts'
+import { createContainer } from '../../src/server/container.ts'
+import { createObservability } from '../../src/server/observability.ts'
 
 /** An API with the health check and the metrics of a process. */
 export interface HealthApp {

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import type { Database } from '../../src/database/index.ts'
+import type { Database } from '../../src/foundation/database/index.ts'
 
 type Callback = (...result: readonly unknown[]) => void
 type Connection = { query(statement: unknown, callback?: Callback): unknown }

@@ -1,4 +1,4 @@
-import type { Logger } from '../../src/telemetry/index.ts'
+import type { Logger } from '../../src/foundation/telemetry/index.ts'
 
 /** A line of a log. */
 interface LogLine {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/base/index.ts'
+import type { Clock } from '../../src/foundation/base/index.ts'
 
 interface Sleeper {
   readonly ms: number

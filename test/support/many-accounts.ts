@@ -1,5 +1,5 @@
-import { execute } from '../../src/database/database.ts'
-import type { Database } from '../../src/database/index.ts'
+import type { Database } from '../../src/foundation/database/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
 import type { SeededTenant } from './seeded-tenant.ts'
 
 /** Copies the tenant's account so many times. */

@@ -1,4 +1,4 @@
-import type { ObjectStore } from '../../src/object-store/index.ts'
+import type { ObjectStore } from '../../src/platform/objects/index.ts'
 
 /** An object store in memory; a test may take objects away, or make it fail. */
 export class MemoryObjects implements ObjectStore {

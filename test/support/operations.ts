@@ -22,7 +22,7 @@ import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_ser
 import { UnifiedModelService } from '../../gen/patchbay/v1/unified_model_service_pb.ts'
 import { UnifiedService } from '../../gen/patchbay/v1/unified_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import type { Client } from './client.ts'
 import { EXAMPLE_CONFIG, freshName, idOf, NEVER_FIRES, type SeededTenant } from './seeded-tenant.ts'
 

@@ -1,6 +1,6 @@
 import { type DescMethodUnary, getOption } from '@bufbuild/protobuf'
 import { http } from '../../gen/google/api/annotations_pb.ts'
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { OPERATIONS } from './operations.ts'
 import type { SeededTenant } from './seeded-tenant.ts'
 

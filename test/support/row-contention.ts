@@ -1,5 +1,5 @@
-import { query, queryOne } from '../../src/database/database.ts'
-import type { Database } from '../../src/database/index.ts'
+import type { Database } from '../../src/foundation/database/index.ts'
+import { query, queryOne } from '../../src/foundation/database/index.ts'
 
 const LOOKS_MAX = 10_000
 

@@ -1,6 +1,7 @@
-import { type Json, type JsonObject, newId } from '../../src/base/index.ts'
-import { execute, jsonb } from '../../src/database/database.ts'
-import type { Database } from '../../src/database/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { Database } from '../../src/foundation/database/index.ts'
+import { execute, jsonb } from '../../src/foundation/database/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 
 let names = 0
 

@@ -13,7 +13,7 @@ import { TeamService } from '../../gen/patchbay/v1/team_service_pb.ts'
 import { ToolServerService } from '../../gen/patchbay/v1/tool_server_service_pb.ts'
 import { UnifiedMappingService } from '../../gen/patchbay/v1/unified_mapping_service_pb.ts'
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import type { TestApp } from './app.ts'
 import type { Client, Protocol, Sender } from './client.ts'
 

@@ -1,5 +1,5 @@
-import { query } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/index.ts'
+import type { Db } from '../../src/foundation/database/index.ts'
+import { query } from '../../src/foundation/database/index.ts'
 
 /** What a step of an operation may read and change, or more than that: steps without a conflict commute. */
 export interface StepEffects {

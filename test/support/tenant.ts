@@ -1,6 +1,6 @@
-import { newId } from '../../src/base/index.ts'
-import { execute, jsonb, query } from '../../src/database/database.ts'
-import type { Database } from '../../src/database/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { Database } from '../../src/foundation/database/index.ts'
+import { execute, jsonb, query } from '../../src/foundation/database/index.ts'
 
 /** One environment with a job, an installation, a webhook and any number of accounts. */
 export interface Tenant {

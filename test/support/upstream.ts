@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
-import type { Json } from '../../src/base/index.ts'
+import type { Json } from '../../src/foundation/json/index.ts'
 
 /** A request that a test expects, and what it is answered. */
 export interface ScriptedExchange {

@@ -1,5 +1,5 @@
-import { EVENT_BYTES_DEFAULT, type WebhookTarget } from '../../src/webhooks/index.ts'
-import { newSigningSecret } from '../../src/webhooks/signing.ts'
+import { EVENT_BYTES_DEFAULT, type WebhookTarget } from '../../src/webhooks/outbound/index.ts'
+import { newSigningSecret } from '../../src/webhooks/outbound/signing.ts'
 
 /** A webhook at the URL with all options at their defaults. */
 export function webhookTarget(url: string, rest: Partial<WebhookTarget> = {}): WebhookTarget {

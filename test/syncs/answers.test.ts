@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { type SyncOverHttp, startSyncOverHttp } from '../support/sync-over-http.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { type JsonObject, parseJson } from '../../src/base/index.ts'
-import { checkArgsSchema } from '../../src/syncs/args.ts'
-import { resolveArgs } from '../../src/syncs/index.ts'
+import { type JsonObject, parseJson } from '../../src/foundation/json/index.ts'
+import { checkArgsSchema } from '../../src/sync/jobs/args.ts'
+import { resolveArgs } from '../../src/sync/jobs/index.ts'
 
 const schema: JsonObject = {
   type: 'object',

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import {
   checkAgainstDefinition,
   checkRequiredInput,
   checkResources,
   methodNamesOf,
-} from '../../src/syncs/check-resources.ts'
-import { compileSyncPlan } from '../../src/syncs/plan.ts'
-import type { SyncResource } from '../../src/syncs/resource.ts'
+} from '../../src/sync/jobs/check-resources.ts'
+import { compileSyncPlan } from '../../src/sync/jobs/plan.ts'
+import type { SyncResource } from '../../src/sync/jobs/resource.ts'
 
 const repos: SyncResource = { resource: 'repos', method: 'list' }
 const issues: SyncResource = {

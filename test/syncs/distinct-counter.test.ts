@@ -7,8 +7,8 @@ import {
   distinctLimits,
   HyperLogLog,
   hashText,
-} from '../../src/syncs/distinct-counter.ts'
-import { identityOf } from '../../src/syncs/record-id.ts'
+} from '../../src/sync/jobs/distinct-counter.ts'
+import { identityOf } from '../../src/sync/jobs/record-id.ts'
 
 /** Small, so that every test gets beyond it. */
 const LIMITS: DistinctLimits = { exactMax: 200, checkpointMax: 50, precision: 10 }

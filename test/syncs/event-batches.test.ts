@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { Json } from '../../src/base/index.ts'
-import { takeEvent } from '../../src/syncs/webhook-sink.ts'
+import type { Json } from '../../src/foundation/json/index.ts'
+import { takeEvent } from '../../src/sync/jobs/webhook-sink.ts'
 
 it('writes the records of a page batch by batch, as each is asked for', () => {
   let written = 0

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
-import type { HttpClient } from '../../src/egress/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { HttpClient } from '../../src/foundation/egress/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 /** What goes wrong with an answer of the third party that is asked for again. */
 const TRANSIENT = ['429', '500', '502', '503', 'reset', 'hang', 'broken', 'text', 'oversize'] as const

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { caseCount } from '../support/case-count.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { commands, resourcesOf } from './incremental-model.ts'

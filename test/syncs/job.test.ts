@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { type JsonObject, newId } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { createUnifiedMappings } from '../../src/platform/unified-config/index.ts'
 import {
   checkTriggerResources,
   createSyncJob,
@@ -9,8 +11,7 @@ import {
   listSyncJobs,
   type SyncJobInput,
   updateSyncJob,
-} from '../../src/syncs/index.ts'
-import { createUnifiedMappings } from '../../src/unified-models/index.ts'
+} from '../../src/sync/jobs/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { countRows, rejectionOf, seedEnvironment, seedInstallation, seedTrigger } from '../support/seed-rows.ts'

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { PageFetcher } from '../../src/syncs/listing.ts'
-import type { PageOutcome } from '../../src/syncs/page-outcome.ts'
-import type { ListingRequest, PageSource } from '../../src/syncs/page-source.ts'
+import { PageFetcher } from '../../src/sync/jobs/listing.ts'
+import type { PageOutcome } from '../../src/sync/jobs/page-outcome.ts'
+import type { ListingRequest, PageSource } from '../../src/sync/jobs/page-source.ts'
 import { fastClock } from '../support/fast-clock.ts'
 
 const PAGE: PageOutcome = {

@@ -1,4 +1,4 @@
-import type { executeWebhookRun } from '../../src/syncs/index.ts'
+import type { executeWebhookRun } from '../../src/sync/jobs/index.ts'
 
 const unused = () => {
   throw new Error('the test syncs no unified resource')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { FAILURE_REASONS, Failure, type FailureReason, isTransient } from '../../src/base/index.ts'
-import { failureOutcome, startFailureOutcome } from '../../src/syncs/page-outcome.ts'
+import { FAILURE_REASONS, Failure, type FailureReason, isTransient } from '../../src/foundation/base/index.ts'
+import { failureOutcome, startFailureOutcome } from '../../src/sync/jobs/page-outcome.ts'
 
 const REASONS = (Object.keys(FAILURE_REASONS) as FailureReason[]).filter((reason) => reason !== 'LEASE_LOST')
 

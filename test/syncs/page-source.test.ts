@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { compilePlan } from '../../src/definitions/index.ts'
-import type { ApiProxy, CallTarget } from '../../src/proxy/index.ts'
-import { createProxySource } from '../../src/syncs/page-source.ts'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import type { ApiProxy, CallTarget } from '../../src/engine/proxy/index.ts'
+import { createProxySource } from '../../src/sync/jobs/page-source.ts'
 
 const request = (path: string) => ({ type: 'request', config: { path } })
 const plan = compilePlan({

@@ -1,6 +1,7 @@
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import type { CompletedStatus, DecidedEnding, ResourceStats, RunError, RunProgress } from '../../src/runs/index.ts'
-import type { ExecutableRun, Sink, SinkResult } from '../../src/syncs/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
+import type { CompletedStatus } from '../../src/foundation/queue/outcome.ts'
+import type { ExecutableRun, Sink, SinkResult } from '../../src/sync/jobs/index.ts'
+import type { ResourceStats, RunEnding, RunError, RunProgress } from '../../src/sync/runs/run.ts'
 import { toMicrosecond } from '../support/fast-clock.ts'
 
 /** One call of a sink, in a form that reads well in an assertion. */
@@ -52,7 +53,7 @@ export interface RecordingProgress extends RunProgress {
   /** The stored checkpoint, as JSON and back. */
   checkpoint: JsonObject | null
   stats: readonly ResourceStats[]
-  ending: DecidedEnding | null
+  ending: RunEnding | null
   saves: number
   /** Waits that were shown, ms. */
   readonly shownWaitsMs: number[]

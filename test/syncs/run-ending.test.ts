@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
-import type { DecidedEnding } from '../../src/runs/index.ts'
-import { readCheckpoint } from '../../src/syncs/checkpoint.ts'
-import { executeRun } from '../../src/syncs/index.ts'
-import { deliverEnding } from '../../src/syncs/run-ending.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { readCheckpoint } from '../../src/sync/jobs/checkpoint.ts'
+import { executeRun } from '../../src/sync/jobs/index.ts'
+import { deliverEnding } from '../../src/sync/jobs/run-ending.ts'
+import type { RunEnding } from '../../src/sync/runs/run.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { type Delivered, recordingProgress, recordingSink, runOf } from './recording.ts'
 import { type SourceScript, scriptedSource } from './scripted-source.ts'
@@ -42,7 +43,7 @@ async function attempt(
 
 interface Attempt {
   readonly checkpoint: JsonObject | null
-  readonly ending: DecidedEnding | null
+  readonly ending: RunEnding | null
   readonly script: SourceScript
   readonly afterMs: number
 }

@@ -1,5 +1,5 @@
-import type { Json } from '../../src/base/index.ts'
-import type { ListingRequest, PageOutcome, PageSource } from '../../src/syncs/index.ts'
+import type { Json } from '../../src/foundation/json/index.ts'
+import type { ListingRequest, PageOutcome, PageSource } from '../../src/sync/jobs/index.ts'
 
 /** A call the source was asked to make. */
 export interface SourceCall {

@@ -1,11 +1,11 @@
 import { afterAll, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { publicVariables } from '../../src/definitions/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { compileSyncPlan, listingRequest } from '../../src/syncs/plan.ts'
-import { readSyncResources } from '../../src/syncs/resource.ts'
-import { unifiedRequestOf } from '../../src/syncs/unified-nodes.ts'
-import { unifiedPages } from '../../src/unified-calls/index.ts'
+import { publicVariables } from '../../src/engine/definitions/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { unifiedPages } from '../../src/engine/unified/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { compileSyncPlan, listingRequest } from '../../src/sync/jobs/plan.ts'
+import { readSyncResources } from '../../src/sync/jobs/resource.ts'
+import { unifiedRequestOf } from '../../src/sync/jobs/unified-nodes.ts'
 import { ACCOUNT, planOf, SHOP_PLAN, scriptedProxy } from '../unified-calls/engine-support.ts'
 
 const evaluator = createEvaluator()

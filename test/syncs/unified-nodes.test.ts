@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import type { Db } from '../../src/database/index.ts'
-import { readSyncResources } from '../../src/syncs/resource.ts'
-import { findUnifiedViolations, type MappingFinder } from '../../src/syncs/unified-nodes.ts'
+import type { Db } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { readSyncResources } from '../../src/sync/jobs/resource.ts'
+import { findUnifiedViolations, type MappingFinder } from '../../src/sync/jobs/unified-nodes.ts'
 import { mappingPlan } from '../unified-calls/harness.ts'
 
 const ACCOUNT = { environmentId: 'environment-1', integratedAccountId: undefined, integrationName: 'github' }

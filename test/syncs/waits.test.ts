@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Failure } from '../../src/base/index.ts'
-import { executeRun, type PageOutcome } from '../../src/syncs/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { executeRun, type PageOutcome } from '../../src/sync/jobs/index.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { recordingProgress, recordingSink, runOf } from './recording.ts'
 import { scriptedSource } from './scripted-source.ts'

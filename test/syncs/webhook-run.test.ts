@@ -1,26 +1,20 @@
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import type { ResolvedAccount } from '../../src/accounts/index.ts'
-import { Failure, type JsonObject } from '../../src/base/index.ts'
-import { execute, jsonb } from '../../src/database/database.ts'
-import { compilePlan } from '../../src/definitions/index.ts'
-import type { Lease } from '../../src/due-work/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import type { PageStep } from '../../src/proxy/index.ts'
-import {
-  createRun,
-  getRun,
-  type QueuedRun,
-  type RunOutcome,
-  type RunProgress,
-  RunQueue,
-  retryRun,
-} from '../../src/runs/index.ts'
-import { WEBHOOK_QUEUE_GROUP } from '../../src/runs/run.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
-import { executeWebhookRun } from '../../src/syncs/index.ts'
-import type { WebhookRunDeps } from '../../src/syncs/webhook-run.ts'
-import { createWebhook, rotateWebhookSecret, SECRETS_AGE_MAX_MS } from '../../src/webhooks/index.ts'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import type { PageStep } from '../../src/engine/proxy/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { execute, jsonb } from '../../src/foundation/database/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import type { Lease } from '../../src/foundation/queue/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/foundation/secrets/index.ts'
+import type { ResolvedAccount } from '../../src/platform/accounts/index.ts'
+import { executeWebhookRun } from '../../src/sync/jobs/index.ts'
+import type { WebhookRunDeps } from '../../src/sync/jobs/webhook-run.ts'
+import { createRun, getRun, type QueuedRun, RunQueue, retryRun } from '../../src/sync/runs/index.ts'
+import { type RunOutcome, type RunProgress, WEBHOOK_QUEUE_GROUP } from '../../src/sync/runs/run.ts'
+import { createWebhook, rotateWebhookSecret } from '../../src/webhooks/outbound/index.ts'
+import { SECRETS_AGE_MAX_MS } from '../../src/webhooks/outbound/signing.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { findBodyProblem } from '../support/event-schemas.ts'
 import { fastClock } from '../support/fast-clock.ts'

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { Failure, newId } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/database.ts'
-import { Database, type Db } from '../../src/database/index.ts'
+import { Failure, newId } from '../../src/foundation/base/index.ts'
+import { Database, type Db, execute, query } from '../../src/foundation/database/index.ts'
 import {
   cancelTask,
   createTaskRunner,
@@ -10,8 +9,8 @@ import {
   type TaskKind,
   type TaskStep,
   taskCleaner,
-} from '../../src/tasks/index.ts'
-import { silentLogger } from '../../src/telemetry/logger.ts'
+} from '../../src/foundation/queue/index.ts'
+import { silentLogger } from '../../src/foundation/telemetry/logger.ts'
 import { clockedDatabase } from '../support/database.ts'
 import { seedEnvironment } from '../support/seed-rows.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { LogSink } from '../../src/telemetry/index.ts'
+import { LogSink } from '../../src/foundation/telemetry/index.ts'
 
 /** A sink with so much room, or with an error, and what it has taken. */
 function medium() {

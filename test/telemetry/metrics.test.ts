@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { Metrics } from '../../src/telemetry/index.ts'
-import { METRICS } from '../../src/telemetry/metric-table.ts'
-import { throttledRead } from '../../src/telemetry/metrics.ts'
+import { Metrics } from '../../src/foundation/telemetry/index.ts'
+import { METRICS } from '../../src/foundation/telemetry/metric-table.ts'
+import { throttledRead } from '../../src/foundation/telemetry/metrics.ts'
 
 const FIGURES = {
   ticker: { passes: 5, failedPasses: 1, fired: 7, skipped: { overlap: 2, group_full: 3 }, missed: 4, suspended: 1 },

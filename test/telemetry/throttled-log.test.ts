@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { ThrottledLog } from '../../src/telemetry/index.ts'
+import { ThrottledLog } from '../../src/foundation/telemetry/index.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()

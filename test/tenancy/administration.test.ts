@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
-import type { Db } from '../../src/database/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { Db } from '../../src/foundation/database/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
 import {
   bootstrap,
   type CascadeDelete,
@@ -21,7 +21,7 @@ import {
   updateApiToken,
   updateEnvironment,
   updateTeam,
-} from '../../src/tenancy/index.ts'
+} from '../../src/platform/tenancy/index.ts'
 import { testDatabase } from '../support/database.ts'
 import { contendForRows } from '../support/row-contention.ts'
 

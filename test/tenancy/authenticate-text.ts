@@ -1,5 +1,4 @@
-import type { Authenticator } from '../../src/tenancy/authenticate.ts'
-import type { Principal } from '../../src/tenancy/index.ts'
+import type { Authenticator, Principal } from '../../src/platform/tenancy/index.ts'
 
 /** Authenticates a token from its text, as the API does. */
 export function authenticateText(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { execute, queryOne } from '../../src/database/database.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute, queryOne } from '../../src/foundation/database/index.ts'
 import {
   bootstrap,
   createApiToken,
@@ -9,8 +9,8 @@ import {
   createTeam,
   deleteApiToken,
   revokeApiToken,
-} from '../../src/tenancy/index.ts'
-import { mintToken } from '../../src/tenancy/token-format.ts'
+} from '../../src/platform/tenancy/index.ts'
+import { mintToken } from '../../src/platform/tenancy/token-format.ts'
 import { testDatabase } from '../support/database.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { authenticateText } from './authenticate-text.ts'

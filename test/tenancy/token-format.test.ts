@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chosenToken, hashToken, mintToken } from '../../src/tenancy/token-format.ts'
+import { chosenToken, hashToken, mintToken } from '../../src/platform/tenancy/token-format.ts'
 
 describe('an API token', () => {
   it('is found again by its hash', () => {

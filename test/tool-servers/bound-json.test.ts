@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Json } from '../../src/base/index.ts'
-import { boundJson } from '../../src/tool-servers/bound-json.ts'
+import type { Json } from '../../src/foundation/json/index.ts'
+import { boundJson } from '../../src/tools/servers/bound-json.ts'
 
 describe('the beginning of a value', () => {
   it.each<[Json, number, Json]>([

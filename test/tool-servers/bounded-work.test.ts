@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { checkArguments } from '../../src/tool-servers/check-arguments.ts'
-import { callSearchTool, type SearchableTool } from '../../src/tool-servers/search-tools.ts'
-import { FIELDS_CONTROL } from '../../src/tool-servers/tool-controls.ts'
-import { toolError } from '../../src/tool-servers/tool-error.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
+import { callSearchTool, checkArguments, type SearchableTool, toolError } from '../../src/tools/servers/index.ts'
+import { FIELDS_CONTROL } from '../../src/tools/servers/tool-controls.ts'
 
 describe('the fields to return', () => {
   it.each<[string, Json, string, string]>([

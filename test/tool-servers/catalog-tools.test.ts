@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { isJsonObject } from '../../src/base/index.ts'
-import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../../src/catalog/index.ts'
-import { compilePlan } from '../../src/definitions/index.ts'
-import { deriveTools } from '../../src/tool-servers/derive-tools.ts'
-import { ALL_TOOLS } from '../../src/tool-servers/tool-filter.ts'
+import { findShippedDefinition, labelOf, SHIPPED_NAMES } from '../../src/engine/catalog/index.ts'
+import { compilePlan } from '../../src/engine/definitions/index.ts'
+import { isJsonObject } from '../../src/foundation/json/index.ts'
+import { deriveTools } from '../../src/tools/servers/derive-tools.ts'
+import { ALL_TOOLS } from '../../src/tools/servers/tool-filter.ts'
 import { geminiProblems } from './gemini-problems.ts'
 
 function toolsOf(name: string) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Json, type JsonObject, parseJson } from '../../src/base/index.ts'
-import { checkArguments, readArguments } from '../../src/tool-servers/check-arguments.ts'
+import { type Json, type JsonObject, parseJson } from '../../src/foundation/json/index.ts'
+import { checkArguments, readArguments } from '../../src/tools/servers/index.ts'
 
 const of = (property: JsonObject): JsonObject => ({
   type: 'object',

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from '../../src/base/index.ts'
+import { isJsonObject, type Json } from '../../src/foundation/json/index.ts'
 
 const TYPES: ReadonlySet<Json | undefined> = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object'])
 const FORMATS: ReadonlySet<Json | undefined> = new Set(['date-time', 'int32', 'int64', 'float', 'double'])

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { buildToolInput, type ToolInputSource } from '../../src/tool-servers/tool-input.ts'
-import { plainDescription, simplifySchema } from '../../src/tool-servers/tool-schema.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { plainDescription, simplifySchema } from '../../src/tools/servers/index.ts'
+import { buildToolInput, type ToolInputSource } from '../../src/tools/servers/tool-input.ts'
 import { geminiProblems } from './gemini-problems.ts'
 
 const NOTHING: ToolInputSource = {

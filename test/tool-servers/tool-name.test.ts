@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isShortened, toolName, toolTitle } from '../../src/tool-servers/tool-name.ts'
+import { isShortened, toolName, toolTitle } from '../../src/tools/servers/tool-name.ts'
 
 const named = (method: string, resource: string, prefix?: string) =>
   toolName({ method, resource, prefix, isSingular: method !== 'list' })

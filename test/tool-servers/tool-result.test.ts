@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { projectFields, successResult } from '../../src/tool-servers/tool-result.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
+import { projectFields, successResult } from '../../src/tools/servers/index.ts'
 
 const page = (count: number, length: number): JsonObject => ({
   records: Array.from({ length: count }, (_, id) => ({ id, text: 'é'.repeat(length) })),

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute, query } from '../../src/database/index.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { callRest } from '../support/rest.ts'
 import { startToolServerFixture } from './fixture.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { requiredArguments, unifiedTools } from '../../src/tool-servers/unified-tools.ts'
+import { requiredArguments, unifiedTools } from '../../src/tools/servers/unified-tools.ts'
 import { mappingPlan } from '../unified-calls/harness.ts'
 
 /** The required arguments of the tool of a shipped mapping. */

@@ -1,14 +1,9 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { catchFailure, Failure, type Json, type JsonObject, parseJson } from '../../src/base/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import {
-  bodySchema,
-  callUnified,
-  checkModel,
-  compileMapping,
-  mergeMappings,
-  parseModel,
-} from '../../src/unified-calls/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { callUnified, checkModel, compileMapping, mergeMappings, parseModel } from '../../src/engine/unified/index.ts'
+import { bodySchema } from '../../src/engine/unified/model.ts'
+import { catchFailure, Failure } from '../../src/foundation/base/index.ts'
+import { type Json, type JsonObject, parseJson } from '../../src/foundation/json/index.ts'
 import { ACCOUNT, CLOCK, type SeenRequest, SHOP_PLAN, scriptedProxy } from './engine-support.ts'
 
 const evaluator = createEvaluator()

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from '../../src/base/index.ts'
-import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../src/catalog/index.ts'
-import { listInputPaths } from '../../src/expressions/index.ts'
+import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../src/engine/catalog/index.ts'
+import { listInputPaths } from '../../src/engine/expressions/reads.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { markdownTable } from '../support/markdown.ts'
 import { mappedMethods, methodConfig, modelOf } from './harness.ts'
 
@@ -19,7 +19,7 @@ interface Coverage {
   readonly expands: readonly string[]
 }
 
-/** Which integrations have which resources, methods and fields of the shipped models: `src/catalog/unified/COVERAGE.md`. */
+/** Which integrations have which resources, methods and fields of the shipped models: `src/engine/catalog/unified/COVERAGE.md`. */
 export function coverageDocument(): string {
   return [
     '# Coverage of the unified models',

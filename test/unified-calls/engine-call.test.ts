@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { catchFailure, Failure, type Json, type JsonObject } from '../../src/base/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
 import {
   callUnified,
   compileMapping,
@@ -12,8 +11,10 @@ import {
   type UnifiedOutcome,
   type UnifiedRequest,
   unifiedPages,
-} from '../../src/unified-calls/index.ts'
-import type { MappingWarning } from '../../src/unified-calls/mapping.ts'
+} from '../../src/engine/unified/index.ts'
+import type { MappingWarning } from '../../src/engine/unified/mapping.ts'
+import { catchFailure, Failure } from '../../src/foundation/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import {
   ACCOUNT,
   CLOCK,

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { catchFailure, Failure, type Json, type JsonObject } from '../../src/base/index.ts'
+import { checkMapping } from '../../src/engine/unified/check-mapping.ts'
 import {
-  bodySchema,
-  checkMapping,
   checkMappingLayer,
   checkModel,
   compileMapping,
   mergeMappings,
   parseModel,
-  recordSchema,
-} from '../../src/unified-calls/index.ts'
+} from '../../src/engine/unified/index.ts'
+import { bodySchema, recordSchema } from '../../src/engine/unified/model.ts'
+import { catchFailure, Failure } from '../../src/foundation/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { customers, SHOP_MODEL, SHOP_PLAN } from './engine-support.ts'
 
 function short(violations: readonly { readonly field: string; readonly rule: string }[]): string[] {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { unifiedPages } from '../../src/unified-calls/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { unifiedPages } from '../../src/engine/unified/index.ts'
 import { caseCount } from '../support/case-count.ts'
 import { ACCOUNT, CLOCK, planOf, SHOP_PLAN, scriptedProxy } from './engine-support.ts'
 

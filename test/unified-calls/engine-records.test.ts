@@ -1,7 +1,9 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { Failure, type Json, JsonNumber, type JsonObject, parseJson, stringifyJson } from '../../src/base/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { type MappingOptions, type MappingScope, mapRecords } from '../../src/unified-calls/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { type MappingOptions, mapRecords } from '../../src/engine/unified/map-records.ts'
+import type { MappingScope } from '../../src/engine/unified/mapping.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
+import { type Json, JsonNumber, type JsonObject, parseJson, stringifyJson } from '../../src/foundation/json/index.ts'
 import { CALLED_AT, planOf } from './engine-support.ts'
 
 const evaluator = createEvaluator()

@@ -1,9 +1,6 @@
-import { createSealer, type Json, type JsonObject } from '../../src/base/index.ts'
-import { compilePlan, type Plan } from '../../src/definitions/index.ts'
-import type { EgressResponse } from '../../src/egress/index.ts'
-import type { EgressRequest } from '../../src/egress/request.ts'
-import type { Evaluator } from '../../src/expressions/index.ts'
-import { type AccountAccess, createProxy } from '../../src/proxy/index.ts'
+import { compilePlan, type Plan } from '../../src/engine/definitions/index.ts'
+import type { Evaluator } from '../../src/engine/expressions/index.ts'
+import { type AccountAccess, createProxy } from '../../src/engine/proxy/index.ts'
 import {
   compileMapping,
   type MappingPart,
@@ -13,7 +10,10 @@ import {
   type References,
   type UnifiedModel,
   type UnifiedResource,
-} from '../../src/unified-calls/index.ts'
+} from '../../src/engine/unified/index.ts'
+import { createSealer } from '../../src/foundation/base/index.ts'
+import type { EgressRequest, EgressResponse } from '../../src/foundation/egress/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 
 /** One for all proxies, as for all processes of a service. */
 const SEALER = createSealer()

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import { dataFiles, readData, writeData } from '../support/data-files.ts'
 
 /**

@@ -1,10 +1,8 @@
-import { type Clock, isJsonObject, type Json, type JsonObject, systemClock } from '../../src/base/index.ts'
-import { findShippedMapping, findShippedModel } from '../../src/catalog/index.ts'
-import { compilePlan, type Plan, resolveConfig } from '../../src/definitions/index.ts'
-import type { EgressResponse } from '../../src/egress/index.ts'
-import type { EgressRequest } from '../../src/egress/request.ts'
-import { type CompiledExpression, createEvaluator, type Evaluator } from '../../src/expressions/index.ts'
-import { type AccountAccess, createProxy } from '../../src/proxy/index.ts'
+import { findShippedMapping, findShippedModel } from '../../src/engine/catalog/index.ts'
+import { compilePlan, type Plan, resolveConfig } from '../../src/engine/definitions/index.ts'
+import type { CompiledExpression } from '../../src/engine/expressions/evaluator.ts'
+import { createEvaluator, type Evaluator } from '../../src/engine/expressions/index.ts'
+import { type AccountAccess, createProxy } from '../../src/engine/proxy/index.ts'
 import {
   callUnified,
   compileMapping,
@@ -13,12 +11,15 @@ import {
   type MappingPlan,
   mergeMappings,
   parseModel,
-  type UnifiedFilter,
   type UnifiedModel,
   type UnifiedOutcome,
   type UnifiedRequest,
   type UnifiedResource,
-} from '../../src/unified-calls/index.ts'
+} from '../../src/engine/unified/index.ts'
+import type { UnifiedFilter } from '../../src/engine/unified/mapping.ts'
+import { type Clock, systemClock } from '../../src/foundation/base/index.ts'
+import type { EgressRequest, EgressResponse } from '../../src/foundation/egress/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import { readGoldenFile } from '../catalog/golden-file.ts'
 import { shipped } from '../catalog/shipped.ts'
 import { CLOCK } from './engine-support.ts'

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../src/catalog/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { checkMapping } from '../../src/unified-calls/index.ts'
+import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../src/engine/catalog/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { checkMapping } from '../../src/engine/unified/check-mapping.ts'
 import {
   type CaseResult,
   FIXTURE_NAMES,

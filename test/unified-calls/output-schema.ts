@@ -1,7 +1,7 @@
 import Ajv, { type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
-import { findShippedModel } from '../../src/catalog/index.ts'
+import { findShippedModel } from '../../src/engine/catalog/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 
 /** Fields that every record may have beside those of the model. */
 const COMMON: Readonly<Record<string, JsonObject>> = {

@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { buildCall, prepareRequest } from '../../src/unified-calls/build-call.ts'
-import type { UnifiedRequest } from '../../src/unified-calls/index.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { buildCall } from '../../src/engine/unified/build-call.ts'
+import type { UnifiedRequest } from '../../src/engine/unified/index.ts'
+import { prepareRequest } from '../../src/engine/unified/index.ts'
 import { CLOCK } from './engine-support.ts'
 import { accountOf, definitionPlan, mappingPlan } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { checkUnifiedQuery, filtersSince } from '../../src/unified-calls/index.ts'
+import { checkUnifiedQuery, filtersSince } from '../../src/engine/unified/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 const SINCE = '2026-01-01T00:00:00.000Z'
 

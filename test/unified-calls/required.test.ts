@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { catchFailure, Failure, type JsonObject } from '../../src/base/index.ts'
-import { prepareRequest, type UnifiedRequest } from '../../src/unified-calls/index.ts'
+import { prepareRequest, type UnifiedRequest } from '../../src/engine/unified/index.ts'
+import { catchFailure, Failure } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { CLOCK, planOf } from './engine-support.ts'
 import { definitionPlan, mappingPlan } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { toDateTime } from '../../src/unified-calls/scalar-values.ts'
+import { toDateTime } from '../../src/engine/unified/scalar-values.ts'
 import { caseCount } from '../support/case-count.ts'
 
 const YEAR_3000_MS = 32_503_680_000_000

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../src/base/index.ts'
-import { findShippedModel, SHIPPED_MODEL_NAMES } from '../../src/catalog/index.ts'
+import { findShippedModel, SHIPPED_MODEL_NAMES } from '../../src/engine/catalog/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 
 interface ModelDocument {
   readonly $defs: Readonly<Record<string, { readonly properties: JsonObject }>>

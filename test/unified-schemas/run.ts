@@ -1,7 +1,7 @@
 /**
  * `npm run test:schemas`: every field of the shipped unified models exists in at least two public schemas of other unified
  * APIs, or its exception is argued. The schemas are types of their published clients, a package of its own that the first
- * run installs. The result is `src/catalog/unified/FIELDS.md`; `WRITE_DOCS=1` writes it.
+ * run installs. The result is `src/engine/catalog/unified/FIELDS.md`; `WRITE_DOCS=1` writes it.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -32,7 +32,7 @@ interface Correspondence {
 type Types = ReadonlyMap<string, ReadonlySet<string>>
 
 const SCHEMAS_MIN = 2
-const TABLE = join(import.meta.dirname, '../../src/catalog/unified/FIELDS.md')
+const TABLE = join(import.meta.dirname, '../../src/engine/catalog/unified/FIELDS.md')
 const correspondence = JSON.parse(
   readFileSync(join(import.meta.dirname, 'correspondence.json'), 'utf8'),
 ) as Correspondence

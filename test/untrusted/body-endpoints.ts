@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
-import type { HttpRoute } from '../../src/api/http/routes.ts'
-import { inboundWebhookRoutes } from '../../src/api/index.ts'
-import { connectPageRoutes } from '../../src/connect-page/index.ts'
+import { inboundWebhookRoutes } from '../../src/server/api/http/inbound-webhook.ts'
+import type { HttpRoute } from '../../src/server/api/http/routes.ts'
+import { connectPageRoutes } from '../../src/server/page/routes.ts'
 import { KIB, MIB, repeated } from './reader.ts'
 
 /** Where a body is read before it is known who sends it. */

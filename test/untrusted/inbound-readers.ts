@@ -1,4 +1,4 @@
-import { parseRequest, type RawRequest } from '../../src/inbound-webhooks/parsed-request.ts'
+import { parseRequest, type RawRequest } from '../../src/webhooks/inbound/parsed-request.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated } from './reader.ts'
 
 function parse(type: string, body: Uint8Array, more: Partial<RawRequest> = {}) {
@@ -23,12 +23,12 @@ export const INBOUND_READERS: readonly Reader[] = [
   {
     name: 'form of a webhook',
     covers: [
-      'inbound-webhooks/parsed-request.ts#parseHead',
-      'inbound-webhooks/parsed-request.ts#parseBodyOf',
-      'inbound-webhooks/parsed-request.ts#decodeBodyOf',
-      'inbound-webhooks/parsed-request.ts#parseRequest',
-      'base/form-fields.ts#parseFormFields',
-      'formats/form.ts#readForm',
+      'webhooks/inbound/parsed-request.ts#parseHead',
+      'webhooks/inbound/parsed-request.ts#parseBodyOf',
+      'webhooks/inbound/parsed-request.ts#decodeBodyOf',
+      'webhooks/inbound/parsed-request.ts#parseRequest',
+      'foundation/base/url-encoded-form.ts#parseFormFields',
+      'engine/formats/form.ts#readForm',
     ],
     lengthMax: MIB,
     read: (input) => parse('application/x-www-form-urlencoded', bytes(input)),
@@ -59,7 +59,7 @@ export const INBOUND_READERS: readonly Reader[] = [
   },
   {
     name: 'multipart of a webhook',
-    covers: ['formats/multipart.ts#readMultipart'],
+    covers: ['engine/formats/multipart.ts#readMultipart'],
     lengthMax: MIB,
     read: (input) => parse('multipart/form-data; boundary=b', bytes(input)),
     rejects: never,
@@ -73,7 +73,7 @@ export const INBOUND_READERS: readonly Reader[] = [
   },
   {
     name: 'JSON of a webhook',
-    covers: ['formats/response/charset.ts#decodeJsonText', 'formats/response/charset.ts#decodeAnyText'],
+    covers: ['engine/formats/response/charset.ts#decodeJsonText', 'engine/formats/response/charset.ts#decodeAnyText'],
     lengthMax: MIB,
     read: (input) => parse('application/json', bytes(input)),
     rejects: never,

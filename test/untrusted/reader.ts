@@ -1,4 +1,4 @@
-import { Failure } from '../../src/base/index.ts'
+import { Failure } from '../../src/foundation/base/index.ts'
 
 /** One reader of bytes or texts that others wrote: a parser, decoder, scanner or check. */
 export interface Reader {

@@ -15,12 +15,12 @@ const READER_NAME =
 /** Modules that read untrusted input. The database module reads its own rows and page tokens. */
 const FILES = [
   ...globSync(
-    'src/{accounts,api,base,daemon-runner,definitions,egress,events,expressions,formats,inbound-webhooks,mcp-protocol,proxy,redaction,schedules,secrets,syncs,tool-servers,unified-calls,webhooks}/**/*.ts',
+    'src/{cli/daemon,engine,foundation/{base,egress,json,redaction,secrets},platform/{accounts,outbox},server/api,sync/{jobs,schedules},tools,webhooks}/**/*.ts',
     {
       cwd: ROOT,
     },
   ),
-  'src/database/keyset-pages.ts',
+  'src/foundation/database/keyset-pages.ts',
 ]
 
 const exported = FILES.flatMap((path) =>

@@ -2,52 +2,47 @@ import { type DescMessage, fromBinary, type Message } from '@bufbuild/protobuf'
 import { CreateIntegratedAccountRequestSchema } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { CreateIntegrationRequestSchema } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { CreateSyncJobRequestSchema } from '../../gen/patchbay/v1/sync_job_service_pb.ts'
-import { parseProxyPath } from '../../src/api/http/proxy-path.ts'
-import { parseProxyQuery } from '../../src/api/http/proxy-query.ts'
-import { parseUnifiedPath } from '../../src/api/http/unified-path.ts'
-import { parseUnifiedQuery } from '../../src/api/http/unified-query.ts'
-import { assertFewFields } from '../../src/api/messages/binary.ts'
-import { decodeJson } from '../../src/api/messages/codec.ts'
-import { parseRequestJson, parseRequestJsonInSlices } from '../../src/api/messages/json-text.ts'
-import { validateRules } from '../../src/api/messages/rules.ts'
-import { findUnstorableFields } from '../../src/api/messages/storable.ts'
-import { isJsonType } from '../../src/api/pipeline/media-type.ts'
-import { requestJson } from '../../src/api/rest/request.ts'
-import { connectJsonStream, createConnectJsonGet } from '../../src/api/rpc/connect-json.ts'
-import { formatOf } from '../../src/api/rpc/wire-format.ts'
-import { findTextProblems, parseEtag } from '../../src/api/services/values.convert.ts'
+import { CONFIG_LENGTH_MAX } from '../../src/engine/definitions/check.ts'
+import { checkConfigAsync, checkOverrideAsync } from '../../src/engine/definitions/index.ts'
+import { compileTemplate, listPlaceholderPaths, validateExpression } from '../../src/engine/expressions/index.ts'
+import { lexTemplate } from '../../src/engine/expressions/placeholder.ts'
+import { compileUrl, findBaseUrlProblem } from '../../src/engine/expressions/url-template.ts'
+import { isUuid } from '../../src/foundation/base/index.ts'
+import { decodePageToken } from '../../src/foundation/database/index.ts'
+import { yieldToEventLoop } from '../../src/foundation/fair/index.ts'
 import {
   isJsonObject,
-  isUuid,
   JSON_VALUES_MAX,
   type Json,
   type JsonObject,
   parseDotPath,
   scanJson,
   tryParseDotPath,
-  yieldToEventLoop,
-} from '../../src/base/index.ts'
-import { ConfigError, readConfig } from '../../src/config.ts'
-import { decodePageToken } from '../../src/database/keyset-pages.ts'
-import { CONFIG_LENGTH_MAX } from '../../src/definitions/check.ts'
-import { checkConfigAsync, checkOverrideAsync } from '../../src/definitions/index.ts'
-import { checkAskedEventTypes } from '../../src/events/catalog.ts'
-import { PAYLOAD_BYTES_MAX } from '../../src/events/limit-payload.ts'
-import {
-  compileTemplate,
-  compileUrl,
-  findBaseUrlProblem,
-  listPlaceholderPaths,
-  validateExpression,
-} from '../../src/expressions/index.ts'
-import { lexTemplate } from '../../src/expressions/placeholder.ts'
-import { checkCronExpression } from '../../src/schedules/check-cron-expression.ts'
-import { parseKeyRing } from '../../src/secrets/key-ring.ts'
-import { checkArgsSchema } from '../../src/syncs/args.ts'
-import { checkResources } from '../../src/syncs/check-resources.ts'
-import { readSyncResources } from '../../src/syncs/resource.ts'
-import { hashToken } from '../../src/tenancy/token-format.ts'
-import { parseFilter } from '../../src/webhooks/filter.ts'
+} from '../../src/foundation/json/index.ts'
+import { parseKeyRing } from '../../src/foundation/secrets/index.ts'
+import { checkAskedEventTypes } from '../../src/platform/outbox/index.ts'
+import { PAYLOAD_BYTES_MAX } from '../../src/platform/outbox/limit-payload.ts'
+import { hashToken } from '../../src/platform/tenancy/token-format.ts'
+import { parseProxyPath } from '../../src/server/api/http/proxy-path.ts'
+import { parseProxyQuery } from '../../src/server/api/http/proxy-query.ts'
+import { parseUnifiedPath } from '../../src/server/api/http/unified-path.ts'
+import { parseUnifiedQuery } from '../../src/server/api/http/unified-query.ts'
+import { assertFewFields } from '../../src/server/api/messages/binary.ts'
+import { decodeJson } from '../../src/server/api/messages/codec.ts'
+import { parseRequestJson, parseRequestJsonInSlices } from '../../src/server/api/messages/json-text.ts'
+import { validateRules } from '../../src/server/api/messages/rules.ts'
+import { findUnstorableFields } from '../../src/server/api/messages/storable.ts'
+import { isJsonType } from '../../src/server/api/pipeline/media-type.ts'
+import { requestJson } from '../../src/server/api/rest/request.ts'
+import { connectJsonStream, createConnectJsonGet } from '../../src/server/api/rpc/connect-json.ts'
+import { formatOf } from '../../src/server/api/rpc/wire-format.ts'
+import { findTextProblems, parseEtag } from '../../src/server/api/services/values.convert.ts'
+import { ConfigError, readConfig } from '../../src/server/config/index.ts'
+import { checkArgsSchema } from '../../src/sync/jobs/args.ts'
+import { checkResources } from '../../src/sync/jobs/check-resources.ts'
+import { readSyncResources } from '../../src/sync/jobs/resource.ts'
+import { checkCronExpression } from '../../src/sync/schedules/check-cron-expression.ts'
+import { parseFilter } from '../../src/webhooks/outbound/filter.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
 
 const REQUEST = 4 * MIB
@@ -63,13 +58,13 @@ function messageReader(desc: DescMessage, seed: Json, attacks: Reader['attacks']
   return {
     name: `${desc.name} as JSON`,
     covers: [
-      'api/messages/json-text.ts#parseRequestJson',
-      'api/messages/json-text.ts#parseRequestJsonInSlices',
-      'api/messages/codec.ts#decodeJson',
-      'api/messages/json-shape.ts#validateJsonShape',
-      'api/messages/rules.ts#validateRules',
-      'api/messages/storable.ts#findUnstorableFields',
-      'api/messages/codec.ts#decodeJsonBody',
+      'server/api/messages/json-text.ts#parseRequestJson',
+      'server/api/messages/json-text.ts#parseRequestJsonInSlices',
+      'server/api/messages/codec.ts#decodeJson',
+      'server/api/messages/json-shape.ts#validateJsonShape',
+      'server/api/messages/rules.ts#validateRules',
+      'server/api/messages/storable.ts#findUnstorableFields',
+      'server/api/messages/codec.ts#decodeJsonBody',
     ],
     lengthMax: REQUEST,
     read: async (input) => {
@@ -185,7 +180,7 @@ const CALL = { header: () => undefined } as never
 const REQUESTS: readonly Reader[] = [
   {
     name: 'REST query',
-    covers: ['api/messages/query-string.ts#readQuery'],
+    covers: ['server/api/messages/query-string.ts#readQuery'],
     lengthMax: QUERY,
     read: (query) => requestJson({ binding: REST_BINDING, variables: [], query }, Buffer.alloc(0), CALL),
     rejects: withFailure,
@@ -217,7 +212,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'query of a call',
-    covers: ['api/http/proxy-query.ts#parseProxyQuery'],
+    covers: ['server/api/http/proxy-query.ts#parseProxyQuery'],
     lengthMax: QUERY,
     read: parseProxyQuery,
     rejects: withFailure,
@@ -231,7 +226,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'address of a call',
-    covers: ['api/http/proxy-path.ts#parseProxyPath'],
+    covers: ['server/api/http/proxy-path.ts#parseProxyPath'],
     lengthMax: QUERY,
     read: (input) => parseProxyPath('GET', input),
     rejects: withFailure,
@@ -240,7 +235,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'query of a call of a unified resource',
-    covers: ['api/http/unified-query.ts#parseUnifiedQuery'],
+    covers: ['server/api/http/unified-query.ts#parseUnifiedQuery'],
     lengthMax: QUERY,
     read: parseUnifiedQuery,
     rejects: withFailure,
@@ -258,7 +253,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'address of a call of a unified resource',
-    covers: ['api/http/unified-path.ts#parseUnifiedPath'],
+    covers: ['server/api/http/unified-path.ts#parseUnifiedPath'],
     lengthMax: QUERY,
     read: (input) => parseUnifiedPath('POST', input),
     rejects: withFailure,
@@ -267,7 +262,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'content type of a request',
-    covers: ['api/pipeline/media-type.ts#isJsonType'],
+    covers: ['server/api/pipeline/media-type.ts#isJsonType'],
     lengthMax: QUERY,
     read: (input) => [formatOf(input), isJsonType(input)],
     rejects: never,
@@ -276,7 +271,7 @@ const REQUESTS: readonly Reader[] = [
   },
   {
     name: 'page token',
-    covers: ['database/keyset-pages.ts#decodePageToken'],
+    covers: ['foundation/database/keyset-pages.ts#decodePageToken'],
     lengthMax: QUERY,
     read: (input) => decodePageToken({ list: 'a' }, input),
     rejects: withFailure,
@@ -311,10 +306,10 @@ const DEFINITIONS: readonly Reader[] = [
   {
     name: 'definition',
     covers: [
-      'definitions/check.ts#checkConfig',
-      'definitions/check.ts#checkOverride',
-      'definitions/check.ts#checkConfigAsync',
-      'definitions/check.ts#checkOverrideAsync',
+      'engine/definitions/check.ts#checkConfig',
+      'engine/definitions/check.ts#checkOverride',
+      'engine/definitions/check.ts#checkConfigAsync',
+      'engine/definitions/check.ts#checkOverrideAsync',
     ],
     lengthMax: DEFINITION,
     read: async (input) => {
@@ -368,13 +363,13 @@ const DEFINITIONS: readonly Reader[] = [
   {
     name: 'template',
     covers: [
-      'expressions/placeholder.ts#lexTemplate',
-      'expressions/template.ts#findTemplateProblem',
-      'expressions/date-format.ts#findDateFormatProblem',
-      'expressions/url-template.ts#findBaseUrlProblem',
-      'base/dot-path.ts#parseDotPath',
-      'base/dot-path.ts#tryParseDotPath',
-      'formats/schema-types.ts#findPathProblem',
+      'engine/expressions/placeholder.ts#lexTemplate',
+      'engine/expressions/template.ts#findTemplateProblem',
+      'engine/expressions/date-format.ts#findDateFormatProblem',
+      'engine/expressions/url-template.ts#findBaseUrlProblem',
+      'foundation/json/dot-path.ts#parseDotPath',
+      'foundation/json/dot-path.ts#tryParseDotPath',
+      'engine/formats/schema-types.ts#findPathProblem',
     ],
     lengthMax: 64 * KIB,
     read: (input) => {
@@ -401,7 +396,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'expression',
-    covers: ['expressions/parse.ts#validateExpression', 'expressions/parse.ts#parseAst'],
+    covers: ['engine/expressions/parse.ts#validateExpression', 'engine/expressions/parse.ts#parseAst'],
     lengthMax: 64 * KIB,
     read: validateExpression,
     rejects: never,
@@ -419,7 +414,10 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'cron expression',
-    covers: ['schedules/check-cron-expression.ts#checkCronExpression', 'schedules/cron-expression.ts#parseCron'],
+    covers: [
+      'sync/schedules/check-cron-expression.ts#checkCronExpression',
+      'sync/schedules/cron-expression.ts#parseCron',
+    ],
     lengthMax: QUERY,
     read: (input) => checkCronExpression(input, { minTickGapSeconds: 1, from: new Date(0), field: 'a' }),
     rejects: never,
@@ -433,7 +431,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'resources of a sync job',
-    covers: ['syncs/resource.ts#readSyncResources', 'syncs/check-resources.ts#checkResources'],
+    covers: ['sync/jobs/resource.ts#readSyncResources', 'sync/jobs/check-resources.ts#checkResources'],
     lengthMax: REQUEST,
     read: (input) => checkResources(readSyncResources([parseRequestJson(Buffer.from(input))].flat() as Json[])).length,
     rejects: withFailure,
@@ -459,7 +457,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'schema of arguments',
-    covers: ['syncs/args.ts#checkArgsSchema'],
+    covers: ['sync/jobs/args.ts#checkArgsSchema'],
     lengthMax: REQUEST,
     read: (input) => checkArgsSchema(parseRequestJson(Buffer.from(input)) as JsonObject).length,
     rejects: withFailure,
@@ -477,7 +475,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'object in a text field',
-    covers: ['api/services/values.convert.ts#findTextProblems'],
+    covers: ['server/api/services/values.convert.ts#findTextProblems'],
     lengthMax: REQUEST,
     read: (input) => findTextProblems('values_json', input).length,
     rejects: never,
@@ -491,7 +489,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'event types',
-    covers: ['events/catalog.ts#checkEventTypes', 'events/catalog.ts#checkAskedEventTypes'],
+    covers: ['platform/outbox/catalog.ts#checkEventTypes', 'platform/outbox/catalog.ts#checkAskedEventTypes'],
     lengthMax: REQUEST,
     read: (input) => checkAskedEventTypes(input.split(',', 200), 'a'),
     rejects: never,
@@ -500,7 +498,7 @@ const DEFINITIONS: readonly Reader[] = [
   },
   {
     name: 'webhook filter',
-    covers: ['webhooks/filter.ts#parseFilter'],
+    covers: ['webhooks/outbound/filter.ts#parseFilter'],
     lengthMax: REQUEST,
     read: (input) => {
       const filter = parseRequestJson(bytes(input))
@@ -563,7 +561,7 @@ const OPERATORS: readonly Reader[] = [
   },
   {
     name: 'keys of the vault',
-    covers: ['secrets/key-ring.ts#parseKeyRing'],
+    covers: ['foundation/secrets/key-ring.ts#parseKeyRing'],
     lengthMax: 64 * KIB,
     read: parseKeyRing,
     rejects: withError,

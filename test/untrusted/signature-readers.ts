@@ -1,4 +1,4 @@
-import { explainSignature } from '../../src/formats/index.ts'
+import { explainSignature } from '../../src/engine/formats/index.ts'
 import { KIB, MIB, never, type Reader, repeated } from './reader.ts'
 
 const NOW = new Date('2026-01-02T03:04:05Z')
@@ -24,7 +24,7 @@ function explain(body: string, signature: string, url = 'https://hooks.example.c
 export const SIGNATURE_READERS: readonly Reader[] = [
   {
     name: 'body of a rejected webhook',
-    covers: ['formats/signature/explain.ts#explainSignature'],
+    covers: ['engine/formats/signature/explain.ts#explainSignature'],
     lengthMax: MIB,
     read: (input) => explain(input, '00'),
     rejects: never,

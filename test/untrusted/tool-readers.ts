@@ -1,14 +1,8 @@
-import {
-  createSealer,
-  isJsonObject,
-  type JsonObject,
-  parseJson,
-  parseJsonInSlices,
-  yieldToEventLoop,
-} from '../../src/base/index.ts'
-import { decodeToolCursor, encodeToolCursor } from '../../src/mcp-protocol/tool-cursor.ts'
-import { checkArguments, readArguments } from '../../src/tool-servers/check-arguments.ts'
-import { simplifySchema } from '../../src/tool-servers/tool-schema.ts'
+import { createSealer } from '../../src/foundation/base/index.ts'
+import { yieldToEventLoop } from '../../src/foundation/fair/index.ts'
+import { isJsonObject, type JsonObject, parseJson, parseJsonInSlices } from '../../src/foundation/json/index.ts'
+import { decodeToolCursor, encodeToolCursor } from '../../src/tools/mcp/tool-cursor.ts'
+import { checkArguments, readArguments, simplifySchema } from '../../src/tools/servers/index.ts'
 import { KIB, MIB, never, numbered, type Reader, repeated, withError } from './reader.ts'
 
 const SEALER = createSealer([Buffer.alloc(32, 7)])
@@ -35,9 +29,9 @@ export const TOOL_READERS: readonly Reader[] = [
   {
     name: 'arguments of a tool',
     covers: [
-      'tool-servers/check-arguments.ts#checkArguments',
-      'tool-servers/check-arguments.ts#readArguments',
-      'base/json-schema.ts#checkJsonSchema',
+      'tools/servers/check-arguments.ts#checkArguments',
+      'tools/servers/check-arguments.ts#readArguments',
+      'foundation/json/json-schema.ts#checkJsonSchema',
     ],
     lengthMax: MIB,
     read: async (input) => {
@@ -75,7 +69,7 @@ export const TOOL_READERS: readonly Reader[] = [
   },
   {
     name: 'cursor of a list of tools',
-    covers: ['mcp-protocol/tool-cursor.ts#decodeToolCursor'],
+    covers: ['tools/mcp/tool-cursor.ts#decodeToolCursor'],
     lengthMax: MIB,
     read: (input) => decodeToolCursor({ tools: [], sealer: SEALER, holder: {} }, input),
     rejects: never,

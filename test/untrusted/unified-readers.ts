@@ -1,20 +1,25 @@
-import { parseRequestJson } from '../../src/api/messages/json-text.ts'
-import { isJsonObject, type Json, type JsonObject, JsonTextError, parseJsonInSlices } from '../../src/base/index.ts'
-import { createEvaluator } from '../../src/expressions/index.ts'
-import { MAPPING_LENGTH_MAX } from '../../src/unified-calls/check-mapping.ts'
-import { compileEnums } from '../../src/unified-calls/enums.ts'
-import { parseFixture } from '../../src/unified-calls/fixture.ts'
+import { createEvaluator } from '../../src/engine/expressions/index.ts'
+import { checkMapping, MAPPING_LENGTH_MAX } from '../../src/engine/unified/check-mapping.ts'
+import { compileEnums } from '../../src/engine/unified/enums.ts'
 import {
-  checkMapping,
   checkMappingLayer,
   checkUnifiedQuery,
   compileMapping,
-  mapRecords,
   mergeMappings,
+  parseFixture,
   parseModel,
-} from '../../src/unified-calls/index.ts'
-import { MODEL_LENGTH_MAX } from '../../src/unified-calls/model-schema.ts'
-import { validateBody } from '../../src/unified-calls/validate-body.ts'
+} from '../../src/engine/unified/index.ts'
+import { mapRecords } from '../../src/engine/unified/map-records.ts'
+import { MODEL_LENGTH_MAX } from '../../src/engine/unified/model-schema.ts'
+import { validateBody } from '../../src/engine/unified/validate-body.ts'
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  JsonTextError,
+  parseJsonInSlices,
+} from '../../src/foundation/json/index.ts'
+import { parseRequestJson } from '../../src/server/api/messages/json-text.ts'
 import { customers, planOf, SHOP_MODEL } from '../unified-calls/engine-support.ts'
 import { KIB, MIB, numbered, type Reader, repeated, withFailure } from './reader.ts'
 
@@ -49,7 +54,7 @@ function modelOf(properties: JsonObject, $defs: JsonObject): JsonObject {
 export const UNIFIED_READERS: readonly Reader[] = [
   {
     name: 'unified model',
-    covers: ['unified-calls/model.ts#parseModel', 'unified-calls/model-schema.ts#checkModel'],
+    covers: ['engine/unified/model.ts#parseModel', 'engine/unified/model-schema.ts#checkModel'],
     lengthMax: MODEL_LENGTH_MAX,
     read: (input) => parseModel(documentOf(input)).resources.size,
     rejects: withFailure,
@@ -76,7 +81,7 @@ export const UNIFIED_READERS: readonly Reader[] = [
   },
   {
     name: 'unified mapping',
-    covers: ['unified-calls/check-mapping.ts#checkMappingLayer', 'unified-calls/check-mapping.ts#checkMapping'],
+    covers: ['engine/unified/check-mapping.ts#checkMappingLayer', 'engine/unified/check-mapping.ts#checkMapping'],
     lengthMax: MAPPING_LENGTH_MAX,
     read: (input) => {
       const config = documentOf(input)
@@ -115,7 +120,7 @@ export const UNIFIED_READERS: readonly Reader[] = [
   },
   {
     name: 'records of a provider, mapped',
-    covers: ['unified-calls/custom-fields.ts#readCustomFields'],
+    covers: ['engine/unified/custom-fields.ts#readCustomFields'],
     lengthMax: 16 * MIB,
     read: async (input) => {
       const json = await parseJsonInSlices(input)
@@ -160,7 +165,7 @@ export const UNIFIED_READERS: readonly Reader[] = [
   },
   {
     name: 'query of a unified call',
-    covers: ['unified-calls/request-query.ts#checkUnifiedQuery', 'unified-calls/request-query.ts#readUnifiedQuery'],
+    covers: ['engine/unified/request-query.ts#checkUnifiedQuery', 'engine/unified/request-query.ts#readUnifiedQuery'],
     lengthMax: 16 * KIB,
     read: (input) => checkUnifiedQuery(documentOf(input)).violations.length,
     rejects: withFailure,
@@ -177,7 +182,7 @@ export const UNIFIED_READERS: readonly Reader[] = [
   },
   {
     name: 'fixture of a mapping',
-    covers: ['unified-calls/fixture.ts#parseFixture'],
+    covers: ['engine/unified/fixture.ts#parseFixture'],
     lengthMax: MIB,
     read: (input) => parseFixture(documentOf(input), 'fixture').exchanges.length,
     rejects: withFailure,

@@ -1,30 +1,36 @@
 import { isDeepStrictEqual } from 'node:util'
-import { createSealer, parseJson, parseJsonInSlices, parseTime, yieldToEventLoop } from '../../src/base/index.ts'
-import { parseRange } from '../../src/egress/address.ts'
-import { createEgressPolicy, findUrlViolation } from '../../src/egress/address-policy.ts'
-import { DecodingError, decodeBody } from '../../src/egress/content-decoding.ts'
-import { parseRetryAfter } from '../../src/egress/retry-hints.ts'
-import { findPatternProblem } from '../../src/formats/credential/field-pattern.ts'
-import { readRedirect, readRedirectContext } from '../../src/formats/credential/redirect.ts'
-import { parseExpiry, parseLooseBody, tokenErrorFrom } from '../../src/formats/credential/token-response.ts'
+import { findPatternProblem } from '../../src/engine/formats/credential/field-pattern.ts'
+import { FIELD_FORMATS, fieldList } from '../../src/engine/formats/credential/fields.ts'
+import { readRedirect, readRedirectContext } from '../../src/engine/formats/credential/redirect.ts'
+import { parseExpiry, tokenErrorFrom } from '../../src/engine/formats/credential/token-response.ts'
 import {
   collectFields,
-  compilePagination,
-  FIELD_FORMATS,
-  fieldList,
+  decodeLarge,
   isJsonType,
-  type ListingState,
+  parseLooseBody,
   responseFormat,
-} from '../../src/formats/index.ts'
-import { absoluteLink, findLink } from '../../src/formats/pagination/link-header.ts'
-import { parseIsoDuration } from '../../src/formats/pagination/window.ts'
-import { decodeLarge } from '../../src/formats/response/decode-large.ts'
-import { compileSignature } from '../../src/formats/signature/index.ts'
-import { readPublicKey } from '../../src/formats/signature/public-key.ts'
-import { decodeExactly } from '../../src/formats/signature/secret.ts'
-import { compileSource, decodeUrl } from '../../src/formats/signature/source.ts'
-import { decodeCursor, encodeCursor } from '../../src/proxy/cursor.ts'
-import { Redactor } from '../../src/redaction/index.ts'
+} from '../../src/engine/formats/index.ts'
+import { absoluteLink, findLink } from '../../src/engine/formats/pagination/link-header.ts'
+import type { ListingState } from '../../src/engine/formats/pagination/listing.ts'
+import { compilePagination } from '../../src/engine/formats/pagination/registry.ts'
+import { parseIsoDuration } from '../../src/engine/formats/pagination/window.ts'
+import { readPublicKey } from '../../src/engine/formats/signature/public-key.ts'
+import { compileSignature } from '../../src/engine/formats/signature/registry.ts'
+import { decodeExactly } from '../../src/engine/formats/signature/secret.ts'
+import { compileSource, decodeUrl } from '../../src/engine/formats/signature/source.ts'
+import { decodeCursor, encodeCursor } from '../../src/engine/proxy/cursor.ts'
+import { createSealer, parseTime } from '../../src/foundation/base/index.ts'
+import { parseRange } from '../../src/foundation/egress/address.ts'
+import {
+  createEgressPolicy,
+  DecodingError,
+  decodeBody,
+  findUrlViolation,
+  parseRetryAfter,
+} from '../../src/foundation/egress/index.ts'
+import { yieldToEventLoop } from '../../src/foundation/fair/index.ts'
+import { parseJson, parseJsonInSlices } from '../../src/foundation/json/index.ts'
+import { Redactor } from '../../src/foundation/redaction/index.ts'
 import { bytes, KIB, MIB, never, numbered, type Reader, repeated, withError, withFailure } from './reader.ts'
 
 /** In one piece as in slices, from the text that UTF-8 gives. */
@@ -62,11 +68,11 @@ const ANSWERS: readonly Reader[] = [
     'json',
     16 * MIB,
     [
-      'formats/response/decode-large.ts#decodeLarge',
-      'base/json-parse-sliced.ts#parseJsonInSlices',
-      'base/json-parse.ts#parseJson',
-      'base/json-parse.ts#parseScanned',
-      'base/json-parse.ts#scanJson',
+      'engine/formats/response/decode-large.ts#decodeLarge',
+      'foundation/json/json-parse-sliced.ts#parseJsonInSlices',
+      'foundation/json/json-parse.ts#parseJson',
+      'foundation/json/json-parse.ts#parseScanned',
+      'foundation/json/json-parse.ts#scanJson',
     ],
     {
       isFaithful: isParsedAlike,
@@ -87,7 +93,7 @@ const ANSWERS: readonly Reader[] = [
       },
     },
   ),
-  answer('text', 16 * MIB, ['formats/response/charset.ts#decodeText'], {
+  answer('text', 16 * MIB, ['engine/formats/response/charset.ts#decodeText'], {
     seeds: ['plain', '\xc3\xa9', '\xff\xfea\x00'],
     attacks: {
       letters: repeated('a'),
@@ -95,7 +101,7 @@ const ANSWERS: readonly Reader[] = [
       'the other charset': repeated('a\x00', '\xff\xfe'),
     },
   }),
-  answer('csv', 16 * MIB, ['formats/response/csv.ts'], {
+  answer('csv', 16 * MIB, ['engine/formats/response/csv.ts'], {
     seeds: ['a,b\n1,"x, ""y"""\n', 'a;a;b\r\n1;2;3', 'a\tb\n1'],
     attacks: {
       rows: repeated('1,some name\n', 'id,name\n'),
@@ -110,7 +116,11 @@ const ANSWERS: readonly Reader[] = [
   answer(
     'xml',
     8 * MIB,
-    ['formats/response/xml.ts', 'formats/response/xml.ts#decodeXml', 'formats/response/xml.ts#boundXml'],
+    [
+      'engine/formats/response/xml.ts',
+      'engine/formats/response/xml.ts#decodeXml',
+      'engine/formats/response/xml.ts#boundXml',
+    ],
     {
       seeds: [
         '<?xml version="1.0" encoding="utf-8"?><a b="c">x<d/>&amp;<![CDATA[y]]></a>',
@@ -130,7 +140,7 @@ const ANSWERS: readonly Reader[] = [
       },
     },
   ),
-  answer('ndjson', 16 * MIB, ['formats/response/response.ts'], {
+  answer('ndjson', 16 * MIB, ['engine/formats/response/response.ts'], {
     seeds: [`${RECORD}\n${RECORD}\n`, '1\n\n2'],
     attacks: { records: repeated(`${RECORD}\n`), numbers: repeated('1\n'), blanks: repeated('\n') },
   }),
@@ -139,7 +149,7 @@ const ANSWERS: readonly Reader[] = [
 const HEADERS: readonly Reader[] = [
   {
     name: 'Link header',
-    covers: ['formats/pagination/link-header.ts#findLink'],
+    covers: ['engine/formats/pagination/link-header.ts#findLink'],
     lengthMax: HEADER,
     read: (input) => findLink(input, 'next', URL_HERE),
     rejects: withFailure,
@@ -157,7 +167,7 @@ const HEADERS: readonly Reader[] = [
   },
   {
     name: 'next link',
-    covers: ['formats/pagination/link-header.ts#absoluteLink'],
+    covers: ['engine/formats/pagination/link-header.ts#absoluteLink'],
     lengthMax: HEADER,
     read: (input) => absoluteLink(input, URL_HERE),
     rejects: withFailure,
@@ -166,7 +176,7 @@ const HEADERS: readonly Reader[] = [
   },
   {
     name: 'Retry-After',
-    covers: ['egress/retry-hints.ts#parseRetryAfter'],
+    covers: ['foundation/egress/retry-hints.ts#parseRetryAfter'],
     lengthMax: HEADER,
     read: (input) => parseRetryAfter(input, NOW),
     rejects: never,
@@ -175,7 +185,7 @@ const HEADERS: readonly Reader[] = [
   },
   {
     name: 'content type',
-    covers: ['proxy/decode-response.ts#isJsonType'],
+    covers: ['engine/proxy/decode-response.ts#isJsonType'],
     lengthMax: HEADER,
     read: isJsonType,
     rejects: never,
@@ -188,7 +198,7 @@ const HEADERS: readonly Reader[] = [
   },
   {
     name: 'Content-Range',
-    covers: ['formats/pagination/range.ts'],
+    covers: ['engine/formats/pagination/range.ts'],
     lengthMax: HEADER,
     read: (input) => RANGE.paginator.total?.({ headers: { 'content-range': input } } as never),
     rejects: never,
@@ -197,7 +207,7 @@ const HEADERS: readonly Reader[] = [
   },
   {
     name: 'content encoding',
-    covers: ['egress/content-decoding.ts#decodeBody', 'egress/content-decoding.ts#decodeContent'],
+    covers: ['foundation/egress/content-decoding.ts#decodeBody', 'foundation/egress/content-decoding.ts#decodeContent'],
     lengthMax: HEADER,
     read: (input) => decodeBody(input, Buffer.from('x'), 100),
     rejects: (error) => error instanceof DecodingError,
@@ -213,9 +223,9 @@ const MESSAGES_OF_OTHERS: readonly Reader[] = [
   {
     name: 'message that may quote a secret',
     covers: [
-      'redaction/redactor.ts#Redactor',
-      'redaction/matcher.ts#createSecretMatcher',
-      'redaction/encodings.ts#decodeLayers',
+      'foundation/redaction/redactor.ts#Redactor',
+      'foundation/redaction/matcher.ts#createSecretMatcher',
+      'foundation/redaction/encodings.ts#decodeLayers',
     ],
     lengthMax: 256 * KIB,
     read: (input) => REDACTION.redactText(input),
@@ -277,7 +287,7 @@ const REDIRECT = {
 const TOKENS: readonly Reader[] = [
   {
     name: 'token answer',
-    covers: ['formats/credential/token-response.ts#parseLooseBody'],
+    covers: ['engine/formats/credential/token-response.ts#parseLooseBody'],
     lengthMax: MIB,
     read: (input) => tokenErrorFrom(parseLooseBody({ status: 400, headers: {}, body: input }), 'account', NOW),
     rejects: never,
@@ -294,9 +304,9 @@ const TOKENS: readonly Reader[] = [
   {
     name: 'redirect of a consent',
     covers: [
-      'formats/credential/redirect.ts#readRedirect',
-      'formats/credential/redirect.ts#readRedirectContext',
-      'formats/credential/redirect.ts#readRedirectError',
+      'engine/formats/credential/redirect.ts#readRedirect',
+      'engine/formats/credential/redirect.ts#readRedirectContext',
+      'engine/formats/credential/redirect.ts#readRedirectError',
     ],
     lengthMax: 64 * KIB,
     read: (input) => {
@@ -315,7 +325,7 @@ const TOKENS: readonly Reader[] = [
   },
   {
     name: 'time',
-    covers: ['base/parse-time.ts#parseTime'],
+    covers: ['foundation/base/parse-time.ts#parseTime'],
     lengthMax: MIB,
     read: parseTime,
     rejects: never,
@@ -334,7 +344,7 @@ const TOKENS: readonly Reader[] = [
   },
   {
     name: 'token lifetime',
-    covers: ['formats/credential/token-response.ts#parseExpiry'],
+    covers: ['engine/formats/credential/token-response.ts#parseExpiry'],
     lengthMax: MIB,
     read: (input) => parseExpiry(input, NOW),
     rejects: never,
@@ -343,7 +353,7 @@ const TOKENS: readonly Reader[] = [
   },
   {
     name: 'cursor of a call',
-    covers: ['proxy/cursor.ts#decodeCursor', 'formats/pagination/listing.ts#parseListingState'],
+    covers: ['engine/proxy/cursor.ts#decodeCursor', 'engine/formats/pagination/listing.ts#parseListingState'],
     lengthMax: 16 * KIB,
     read: (input) => decodeCursor(SEALER, LIST, RANGE, input),
     rejects: withFailure,
@@ -368,7 +378,7 @@ const HEADER_IN = 16 * KIB
 const SIGNATURES: readonly Reader[] = [
   {
     name: 'signature header',
-    covers: ['formats/signature/source.ts#readText'],
+    covers: ['engine/formats/signature/source.ts#readText'],
     lengthMax: HEADER_IN,
     read: (input) => SIGNATURE({ ...DELIVERY, headers: { 'x-signature': input } }, NO_ONE),
     rejects: never,
@@ -377,7 +387,7 @@ const SIGNATURES: readonly Reader[] = [
   },
   {
     name: 'Standard Webhooks headers',
-    covers: ['formats/signature/digest.ts'],
+    covers: ['engine/formats/signature/digest.ts'],
     lengthMax: HEADER_IN,
     read: (input) =>
       VERIFY_WEBHOOK(
@@ -391,7 +401,7 @@ const SIGNATURES: readonly Reader[] = [
   },
   {
     name: 'signed token',
-    covers: ['formats/signature/jwt.ts#checkClaims', 'formats/signature/jwt.ts#checkBodyHash'],
+    covers: ['engine/formats/signature/jwt.ts#checkClaims', 'engine/formats/signature/jwt.ts#checkBodyHash'],
     lengthMax: HEADER_IN,
     read: (input) => VERIFY_JWT({ ...DELIVERY, headers: { 'x-token': input } }, NO_ONE, { now: () => NOW, keys: KEYS }),
     rejects: never,
@@ -404,7 +414,7 @@ const SIGNATURES: readonly Reader[] = [
   },
   {
     name: 'encoded digest',
-    covers: ['formats/signature/secret.ts#decodeExactly'],
+    covers: ['engine/formats/signature/secret.ts#decodeExactly'],
     lengthMax: HEADER_IN,
     read: (input) => [decodeExactly(input, 'hex'), decodeExactly(input, 'base64'), decodeExactly(input, 'base64url')],
     rejects: never,
@@ -413,7 +423,7 @@ const SIGNATURES: readonly Reader[] = [
   },
   {
     name: 'signed address',
-    covers: ['formats/signature/source.ts#decodeUrl'],
+    covers: ['engine/formats/signature/source.ts#decodeUrl'],
     lengthMax: HEADER_IN,
     read: decodeUrl,
     rejects: never,
@@ -422,7 +432,7 @@ const SIGNATURES: readonly Reader[] = [
   },
   {
     name: 'public key',
-    covers: ['formats/signature/public-key.ts#readPublicKey'],
+    covers: ['engine/formats/signature/public-key.ts#readPublicKey'],
     lengthMax: 64 * KIB,
     read: readPublicKey,
     rejects: never,
@@ -446,7 +456,7 @@ const FIELDS = fieldList().parse([
 const CREDENTIALS: readonly Reader[] = [
   {
     name: 'pattern of a field',
-    covers: ['formats/credential/field-pattern.ts#findPatternProblem'],
+    covers: ['engine/formats/credential/field-pattern.ts#findPatternProblem'],
     lengthMax: 512,
     read: (input) =>
       findPatternProblem(input) ??
@@ -467,8 +477,8 @@ const CREDENTIALS: readonly Reader[] = [
   {
     name: 'value of a field',
     covers: [
-      'formats/credential/check-field-value.ts#findValueProblem',
-      'formats/credential/check-field-value.ts#parseNumber',
+      'engine/formats/credential/check-field-value.ts#findValueProblem',
+      'engine/formats/credential/check-field-value.ts#parseNumber',
     ],
     lengthMax: 4 * MIB,
     read: (input) => {
@@ -490,7 +500,10 @@ const CREDENTIALS: readonly Reader[] = [
   },
   {
     name: 'field of a form',
-    covers: ['formats/credential/fields.ts#checkField', 'formats/credential/fields.ts#findPatternsProblem'],
+    covers: [
+      'engine/formats/credential/fields.ts#checkField',
+      'engine/formats/credential/fields.ts#findPatternsProblem',
+    ],
     lengthMax: 64 * KIB,
     read: (input) =>
       fieldList().safeParse([{ name: 'a', type: 'single_select', options: [{ value: input }], default: input }])
@@ -501,7 +514,7 @@ const CREDENTIALS: readonly Reader[] = [
   },
   {
     name: 'ISO duration',
-    covers: ['formats/pagination/window.ts#parseIsoDuration'],
+    covers: ['engine/formats/pagination/window.ts#parseIsoDuration'],
     lengthMax: 64,
     read: parseIsoDuration,
     rejects: never,
@@ -513,7 +526,7 @@ const CREDENTIALS: readonly Reader[] = [
 const EGRESS: readonly Reader[] = [
   {
     name: 'URL of a call',
-    covers: ['egress/address-policy.ts#findUrlViolation'],
+    covers: ['foundation/egress/address-policy.ts#findUrlViolation'],
     lengthMax: 64 * KIB,
     read: (input) => findUrlViolation(POLICY, input),
     rejects: never,
@@ -526,7 +539,7 @@ const EGRESS: readonly Reader[] = [
   },
   {
     name: 'address range',
-    covers: ['egress/address.ts#parseRange'],
+    covers: ['foundation/egress/address.ts#parseRange'],
     lengthMax: 4 * KIB,
     read: parseRange,
     rejects: never,

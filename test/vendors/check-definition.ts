@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import type { GoldenCall } from '../catalog/golden-file.ts'
 import { isNamed } from './check-request.ts'
 import { entriesOf, type Operation } from './operations.ts'

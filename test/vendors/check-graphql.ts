@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { isJsonObject } from '../../src/base/index.ts'
+import { isJsonObject } from '../../src/foundation/json/index.ts'
 import type { GoldenRequest } from '../catalog/golden-file.ts'
 
 interface GraphqlLibrary {

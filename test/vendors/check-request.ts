@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv'
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import type { GoldenRequest } from '../catalog/golden-file.ts'
 import type { Operation, Parameter } from './operations.ts'
 import { viewSchema } from './schemas.ts'

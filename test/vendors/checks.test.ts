@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { SHIPPED_NAMES } from '../../src/catalog/index.ts'
+import { SHIPPED_NAMES } from '../../src/engine/catalog/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import type { GoldenCall, GoldenRequest } from '../catalog/golden-file.ts'
 import { checkMethod } from './check-definition.ts'
 import { checkRequest } from './check-request.ts'

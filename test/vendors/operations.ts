@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import type { VendorSource } from './documents.ts'
 import { resolve, viewSchema } from './schemas.ts'
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 
 /** What a schema says of a value, its references and combinations read together. */
 export interface SchemaView {

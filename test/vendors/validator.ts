@@ -1,5 +1,5 @@
 import type { Ajv, ValidateFunction } from 'ajv'
-import { isJsonObject, type Json, type JsonObject } from '../../src/base/index.ts'
+import { isJsonObject, type Json, type JsonObject } from '../../src/foundation/json/index.ts'
 import { resolve } from './schemas.ts'
 
 /** Keywords that judge how the test's own values look, whose ids and texts are short, and those that are no schema. */

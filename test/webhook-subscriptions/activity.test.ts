@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { execute } from '../../src/database/database.ts'
-import { InboundActivity, silenceMonitor } from '../../src/webhook-subscriptions/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import { InboundActivity, silenceMonitor } from '../../src/platform/subscriptions/index.ts'
 import { subscriptionsFixture } from './fixture.ts'
 
 const fixture = await subscriptionsFixture()

@@ -2,9 +2,10 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, it } from 'vitest'
-import { updateContextFromWebhook } from '../../src/accounts/index.ts'
-import { type JsonObject, newId } from '../../src/base/index.ts'
-import { isSubscribing } from '../../src/webhook-subscriptions/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
+import { updateContextFromWebhook } from '../../src/platform/accounts/index.ts'
+import { isSubscribing } from '../../src/platform/subscriptions/index.ts'
 import { subscriptionsFixture } from './fixture.ts'
 
 /** The address of the account: a server of this process, as the third party reaches it. */

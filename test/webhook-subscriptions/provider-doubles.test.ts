@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, it } from 'vitest'
-import { checkConfig } from '../../src/definitions/index.ts'
+import { checkConfig } from '../../src/engine/definitions/index.ts'
 import type { AttemptOutcome } from '../support/provider-doubles/delivery.ts'
 import { ProviderDouble } from '../support/provider-doubles/double.ts'
 import { type HealthPolicy, ReceiverHealth, type Verdict } from '../support/provider-doubles/health.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { subscriptionsFixture } from './fixture.ts'
 
 const fixture = await subscriptionsFixture()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Json, JsonObject } from '../../src/base/index.ts'
+import type { Json, JsonObject } from '../../src/foundation/json/index.ts'
 import type { ScriptedExchange } from '../support/upstream.ts'
 import { PUBLIC_URL, subscriptionsFixture } from './fixture.ts'
 

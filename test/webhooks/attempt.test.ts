@@ -1,7 +1,7 @@
 import { afterAll, expect, it } from 'vitest'
-import { systemClock } from '../../src/base/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../src/egress/index.ts'
-import { sendDeliveryRequest } from '../../src/webhooks/index.ts'
+import { systemClock } from '../../src/foundation/base/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../src/foundation/egress/index.ts'
+import { sendDeliveryRequest } from '../../src/webhooks/outbound/attempt.ts'
 import { type ReceiverResponse, startReceiver } from '../support/webhook-receiver.ts'
 
 const http = createHttpClient({ policy: createEgressPolicy({ allow: '127.0.0.0/8' }) })

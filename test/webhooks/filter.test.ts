@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Json, type JsonObject, parseJson } from '../../src/base/index.ts'
-import { type FilteredEvent, parseFilter } from '../../src/webhooks/filter.ts'
+import { type Json, type JsonObject, parseJson } from '../../src/foundation/json/index.ts'
+import { type FilteredEvent, parseFilter } from '../../src/webhooks/outbound/filter.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 
 const EVENT: FilteredEvent = {

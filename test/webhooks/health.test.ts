@@ -1,17 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { execute, query } from '../../src/database/index.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
-import {
-  createWebhook,
-  getWebhook,
-  recordWebhookOutcomes,
-  updateWebhook,
-  type WebhookOutcome,
-  webhookState,
-} from '../../src/webhooks/index.ts'
-import { FAILING_AFTER_ATTEMPTS, WEBHOOK_TRANSITIONS } from '../../src/webhooks/state.ts'
+import { execute, query } from '../../src/foundation/database/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/foundation/secrets/index.ts'
+import { recordWebhookOutcomes, type WebhookOutcome } from '../../src/webhooks/outbound/health.ts'
+import { createWebhook, getWebhook, updateWebhook, webhookState } from '../../src/webhooks/outbound/index.ts'
+import { FAILING_AFTER_ATTEMPTS, WEBHOOK_TRANSITIONS } from '../../src/webhooks/outbound/state.ts'
 import { testDatabase } from '../support/database.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { transitionTable } from '../support/markdown.ts'
@@ -178,7 +172,7 @@ describe('the health of a webhook', () => {
   })
 })
 
-const README = join(import.meta.dirname, '../../src/webhooks/README.md')
+const README = join(import.meta.dirname, '../../src/webhooks/outbound/README.md')
 
 it('the README lists every transition of a webhook', () => {
   expect(readFileSync(README, 'utf8')).toContain(`\n${transitionTable(WEBHOOK_TRANSITIONS)}\n<!-- end -->`)

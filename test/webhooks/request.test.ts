@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
-import { buildDeliveryRequest } from '../../src/webhooks/index.ts'
+import { buildDeliveryRequest } from '../../src/webhooks/outbound/request.ts'
 import { webhookTarget } from '../support/webhook-target.ts'
 
 const EVENT = {

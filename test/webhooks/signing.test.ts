@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
-import { newSigningSecret, signatureHeaders } from '../../src/webhooks/signing.ts'
+import { newSigningSecret, signatureHeaders } from '../../src/webhooks/outbound/signing.ts'
 
 describe('signatures', () => {
   it('agree with the published test vector of Standard Webhooks', () => {

@@ -1,9 +1,11 @@
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../src/base/index.ts'
-import { execute } from '../../src/database/database.ts'
-import { createEgressPolicy, findUrlViolation } from '../../src/egress/index.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/secrets/index.ts'
+import { newId } from '../../src/foundation/base/index.ts'
+import { execute } from '../../src/foundation/database/index.ts'
+import { createEgressPolicy, findUrlViolation } from '../../src/foundation/egress/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/foundation/secrets/index.ts'
+import { triggerCascade } from '../../src/sync/runs/sql/cascade-delete.ts'
+import type { WebhookInput } from '../../src/webhooks/outbound/index.ts'
 import {
   createWebhook,
   deleteWebhook,
@@ -12,9 +14,8 @@ import {
   listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
-} from '../../src/webhooks/index.ts'
-import { signatureHeaders } from '../../src/webhooks/signing.ts'
-import type { WebhookInput } from '../../src/webhooks/webhook.ts'
+} from '../../src/webhooks/outbound/index.ts'
+import { signatureHeaders } from '../../src/webhooks/outbound/signing.ts'
 import { testDatabase } from '../support/database.ts'
 import { fastClock } from '../support/fast-clock.ts'
 import { countRows, rejectionOf, seedEnvironment, seedTrigger } from '../support/seed-rows.ts'
@@ -76,7 +77,9 @@ describe('creating a webhook', () => {
     const another = (environment: string) =>
       database.transaction((tx) => createWebhook(deps, tx, environment, { targetUrl: TARGET }))
     expect(await rejectionOf(another(full))).toMatchObject({ reason: 'LIMIT_REACHED' })
-    await database.transaction((tx) => deleteWebhook(deps, tx, full, { id: webhook.id }))
+    await database.transaction((tx) =>
+      deleteWebhook({ ...deps, triggers: triggerCascade }, tx, full, { id: webhook.id }),
+    )
     expect(await another(full)).toMatchObject({ webhook: { environmentId: full } })
   })
 })
@@ -226,7 +229,7 @@ describe('rotating the secret', () => {
 
 describe('deleting a webhook', () => {
   const remove = (id: string, rest: { force?: boolean; version?: number } = {}, environment = environmentId) =>
-    database.transaction((tx) => deleteWebhook(deps, tx, environment, { id, ...rest }))
+    database.transaction((tx) => deleteWebhook({ ...deps, triggers: triggerCascade }, tx, environment, { id, ...rest }))
 
   it('takes its secrets with it', async () => {
     const { webhook } = await create()

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import type { ScriptedAnswer, ScriptedExchange } from '../../support/upstream.ts'
 import { REDIRECT_URI, STATE } from '../consent-fixture.ts'
 import { type ConsentRow, form } from './consent.ts'

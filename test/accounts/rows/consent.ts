@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import type { ScriptedExchange } from '../../support/upstream.ts'
 import { type Consent, NOW, REDIRECT_URI, STATE } from '../consent-fixture.ts'
 

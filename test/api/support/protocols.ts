@@ -6,7 +6,7 @@ import {
   createGrpcTransport,
   createGrpcWebTransport,
 } from '@connectrpc/connect-node'
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import { callErrorFromDetails } from '../../support/call-error.ts'
 import { type CallOutcome, createClient } from '../../support/client.ts'
 import { type HttpAnswer, http1, http2 } from './http.ts'

@@ -1,7 +1,7 @@
 import { type Message, toJson } from '@bufbuild/protobuf'
 import type { HandlerContext } from '@connectrpc/connect'
-import { defineService, type ServiceDefinition } from '../../../src/api/operation.ts'
-import { Failure, notFound } from '../../../src/base/index.ts'
+import { Failure, notFound } from '../../../src/foundation/base/index.ts'
+import { defineService, type ServiceDefinition } from '../../../src/server/api/operation.ts'
 import { WidgetService } from './contract.ts'
 
 /** Ways in which `Fail` fails. */

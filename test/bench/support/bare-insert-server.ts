@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:http'
 import { Pool } from 'pg'
-import { newId } from '../../../src/base/index.ts'
+import { newId } from '../../../src/foundation/base/index.ts'
 
 const [host, poolSize] = process.argv.slice(2)
 const pool = new Pool({ host, port: 5432, user: 'patchbay', database: 'postgres', max: Number(poolSize) })

@@ -5,12 +5,12 @@
  * and after each later one sends its counters.
  */
 
-import { systemClock } from '../../../src/base/index.ts'
-import { Database, logLoopErrors } from '../../../src/database/index.ts'
-import { DeliveryWorker } from '../../../src/deliveries/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../../src/egress/index.ts'
-import { createSecretStore, parseKeyRing } from '../../../src/secrets/index.ts'
-import { createLogger } from '../../../src/telemetry/index.ts'
+import { systemClock } from '../../../src/foundation/base/index.ts'
+import { Database, logLoopErrors } from '../../../src/foundation/database/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../../src/foundation/egress/index.ts'
+import { createSecretStore, parseKeyRing } from '../../../src/foundation/secrets/index.ts'
+import { createLogger } from '../../../src/foundation/telemetry/index.ts'
+import { DeliveryWorker } from '../../../src/webhooks/outbound/index.ts'
 
 const [url = '', keys = '', concurrency = '128'] = process.argv.slice(2)
 const logger = createLogger('warn')

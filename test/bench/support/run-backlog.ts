@@ -1,7 +1,7 @@
-import { newId } from '../../../src/base/index.ts'
-import { execute } from '../../../src/database/database.ts'
-import type { Database } from '../../../src/database/index.ts'
-import { shardOf } from '../../../src/schedules/shard-cursors.ts'
+import { newId } from '../../../src/foundation/base/index.ts'
+import type { Database } from '../../../src/foundation/database/index.ts'
+import { execute } from '../../../src/foundation/database/index.ts'
+import { shardOf } from '../../../src/sync/schedules/shard-cursors.ts'
 
 /** How much waits. */
 export interface Backlog {

@@ -7,8 +7,8 @@
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { systemClock } from '../../../src/base/index.ts'
-import { executeRun, type PageSource, type Sink, type SinkResult } from '../../../src/syncs/index.ts'
+import { systemClock } from '../../../src/foundation/base/index.ts'
+import { executeRun, type PageSource, type Sink, type SinkResult } from '../../../src/sync/jobs/index.ts'
 
 /** What a sync of many parents took. */
 export interface ParentsSynced {

@@ -5,11 +5,11 @@
  * took.
  */
 
-import { systemClock } from '../../../src/base/index.ts'
-import { Database } from '../../../src/database/index.ts'
-import { RunQueue } from '../../../src/runs/index.ts'
-import { Ticker } from '../../../src/schedules/index.ts'
-import { createLogger } from '../../../src/telemetry/index.ts'
+import { systemClock } from '../../../src/foundation/base/index.ts'
+import { Database } from '../../../src/foundation/database/index.ts'
+import { createLogger } from '../../../src/foundation/telemetry/index.ts'
+import { RunQueue } from '../../../src/sync/runs/index.ts'
+import { Ticker } from '../../../src/sync/schedules/index.ts'
 
 /** What firing everything that was due took. */
 export interface Drained {

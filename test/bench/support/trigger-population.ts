@@ -1,5 +1,5 @@
-import { execute } from '../../../src/database/database.ts'
-import type { Database } from '../../../src/database/index.ts'
+import type { Database } from '../../../src/foundation/database/index.ts'
+import { execute } from '../../../src/foundation/database/index.ts'
 
 /** How many triggers, and whose. */
 export interface Population {

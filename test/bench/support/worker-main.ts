@@ -5,11 +5,11 @@
  * the last.
  */
 
-import { systemClock } from '../../../src/base/index.ts'
-import { Database } from '../../../src/database/index.ts'
-import { RunQueue } from '../../../src/runs/index.ts'
-import { createLogger } from '../../../src/telemetry/index.ts'
-import { createWorker } from '../../../src/worker/index.ts'
+import { systemClock } from '../../../src/foundation/base/index.ts'
+import { Database } from '../../../src/foundation/database/index.ts'
+import { createLogger } from '../../../src/foundation/telemetry/index.ts'
+import { createWorker } from '../../../src/server/worker/worker.ts'
+import { RunQueue } from '../../../src/sync/runs/index.ts'
 
 /** What a worker used since it was last asked. */
 export interface WorkerUse {

@@ -1,7 +1,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll } from 'vitest'
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import { Provider, type ProviderScript } from '../../rig/provider.ts'
 import { rigTable } from '../../rig/rig-table.ts'
 import { type ProviderAnswer, type ProviderRequest, startStandIn } from '../../rig/stand-in.ts'

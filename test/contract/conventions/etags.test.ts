@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { newId } from '../../../src/base/index.ts'
+import { newId } from '../../../src/foundation/base/index.ts'
 import { startTestApp } from '../../support/app.ts'
 import { overWire } from '../../support/case-count.ts'
 import type { Client } from '../../support/client.ts'

@@ -1,6 +1,6 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import { startTestApp } from '../../support/app.ts'
 import { caseCount, runSeed } from '../../support/case-count.ts'
 import { testDatabase } from '../../support/database.ts'

@@ -2,8 +2,8 @@ import { globSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { sendResponse } from '../../../src/api/exchange.ts'
-import { readBody } from '../../../src/api/pipeline/body.ts'
+import { sendResponse } from '../../../src/server/api/exchange.ts'
+import { readBody } from '../../../src/server/api/pipeline/body.ts'
 import { startHarness } from '../../api/support/harness.ts'
 import { http1 } from '../../api/support/http.ts'
 import { startTestApp } from '../../support/app.ts'
@@ -38,12 +38,12 @@ describe('an endpoint that reads bodies', () => {
   })
 
   it('reads them in one of two places, which know when', () => {
-    const files = globSync('{api,connect-page}/**/*.ts', { cwd: SRC }).filter((file) =>
+    const files = globSync('server/{api,page}/**/*.ts', { cwd: SRC }).filter((file) =>
       /request\.on\('data'|request\.pipe\(|request\.read\(|of (?:exchange\.)?request\)|pipeline\(request|request\[Symbol/.test(
         readFileSync(join(SRC, file), 'utf8'),
       ),
     )
-    expect(files.sort()).toEqual(['api/http/proxy-request.ts', 'api/pipeline/body.ts'])
+    expect(files.sort()).toEqual(['server/api/http/proxy-request.ts', 'server/api/pipeline/body.ts'])
   })
 
   it('fails when its route does not say when', async () => {

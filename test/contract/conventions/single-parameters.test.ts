@@ -11,11 +11,11 @@ const ROWS = app.routes.flatMap(({ path, verbs, isPrefix = false, singleParamete
 
 /** Files that read the whole query: names of a caller's choice, beside the parameters of the route. */
 const READ_THE_WHOLE = [
-  'api/http/custom.ts',
-  'api/http/proxy.ts',
-  'api/http/unified.ts',
-  'api/mcp-management/route.ts',
-  'connect-page/open-routes.ts',
+  'server/api/http/custom.ts',
+  'server/api/http/proxy.ts',
+  'server/api/http/unified.ts',
+  'server/api/mcp-management/route.ts',
+  'server/page/open-routes.ts',
 ]
 
 describe('a parameter of an HTTP route that is read as one value', () => {
@@ -38,7 +38,7 @@ describe('a parameter of an HTTP route that is read as one value', () => {
   })
 
   it('is named by its route: nothing else reads the query of one', () => {
-    const files = globSync('{api/http,api/mcp-management,connect-page}/**/*.ts', { cwd: SRC })
+    const files = globSync('server/{api/http,api/mcp-management,page}/**/*.ts', { cwd: SRC })
     const reading = files.filter((file) => /exchange\.query/.test(readFileSync(join(SRC, file), 'utf8')))
     expect(reading.sort()).toEqual(READ_THE_WHOLE)
   })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type JsonObject, newId } from '../../../src/base/index.ts'
+import { newId } from '../../../src/foundation/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import { startTestApp } from '../../support/app.ts'
 import { overWire } from '../../support/case-count.ts'
 import { KINDS, tokenFor } from '../../support/operations.ts'

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Json } from '../../../src/base/index.ts'
+import type { Json } from '../../../src/foundation/json/index.ts'
 
 /** An upstream with paged lists, as `exampleDefinition` describes it. */
 export interface PagedUpstream extends AsyncDisposable {

@@ -1,5 +1,7 @@
-import { systemClock } from '../../../src/base/index.ts'
-import { connectService, createDaemon, openStore } from '../../../src/daemon-runner/index.ts'
+import { createDaemon } from '../../../src/cli/daemon/daemon.ts'
+import { openStore } from '../../../src/cli/daemon/open-store.ts'
+import { connectService } from '../../../src/cli/daemon/service.ts'
+import { systemClock } from '../../../src/foundation/base/index.ts'
 import { type ListeningLogger, listeningLogger } from '../../support/listening-logger.ts'
 
 /** A daemon in this process. */

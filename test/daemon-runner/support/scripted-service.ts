@@ -9,7 +9,7 @@ import { ErrorInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts'
 import type { ClaimedRunSchema } from '../../../gen/patchbay/v1/daemon_pb.ts'
 import { DaemonService } from '../../../gen/patchbay/v1/daemon_service_pb.ts'
 import { ProxyService } from '../../../gen/patchbay/v1/proxy_service_pb.ts'
-import { newId } from '../../../src/base/index.ts'
+import { newId } from '../../../src/foundation/base/index.ts'
 
 /** Answers that replace the usual ones. */
 export type Script = Partial<

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import type { RunningProduct } from '../../support/product.ts'
 import { expectJson } from '../../support/rest.ts'
 import {

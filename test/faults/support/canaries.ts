@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Database, query as readRows } from '../../../src/database/database.ts'
+import type { Database, query as readRows } from '../../../src/foundation/database/database.ts'
 import { SECRET_ENCODINGS } from '../../support/secret-encodings.ts'
 
 /** Secrets by the slot they are planted in: unique texts that nothing else contains. */

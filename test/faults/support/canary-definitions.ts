@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import type { Canaries } from './canaries.ts'
 
 /** One way to authorise, and the secrets that its accounts are connected with. */

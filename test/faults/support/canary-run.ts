@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../src/base/index.ts'
-import { type Database, query } from '../../../src/database/database.ts'
+import { type Database, query } from '../../../src/foundation/database/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import { DaemonProcess } from '../../daemon-runner/support/daemon-process.ts'
 import type { RunningProduct } from '../../support/product.ts'
 import type { JsonAnswer } from '../../support/rest.ts'

@@ -4,13 +4,13 @@
  * `delivery-worker.ts <database url> <key ring>`, forked: works from the beginning.
  */
 
-import { systemClock } from '../../../src/base/index.ts'
-import { Database } from '../../../src/database/index.ts'
-import { DELIVERY_POLICY, DeliveryQueue } from '../../../src/deliveries/delivery-queue.ts'
-import { DeliveryWorker } from '../../../src/deliveries/index.ts'
-import { createEgressPolicy, createHttpClient } from '../../../src/egress/index.ts'
-import { createSecretStore, parseKeyRing } from '../../../src/secrets/index.ts'
-import { createLogger } from '../../../src/telemetry/index.ts'
+import { systemClock } from '../../../src/foundation/base/index.ts'
+import { Database } from '../../../src/foundation/database/index.ts'
+import { createEgressPolicy, createHttpClient } from '../../../src/foundation/egress/index.ts'
+import { createSecretStore, parseKeyRing } from '../../../src/foundation/secrets/index.ts'
+import { createLogger } from '../../../src/foundation/telemetry/index.ts'
+import { DELIVERY_POLICY, DeliveryQueue } from '../../../src/webhooks/outbound/delivery-queue.ts'
+import { DeliveryWorker } from '../../../src/webhooks/outbound/index.ts'
 
 /** Just longer than an attempt may take, so that the deliveries of a worker that was killed are soon another's. */
 const LEASE_MS = 17_000

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { z } from 'zod'
-import type { Json, JsonObject } from '../../../src/base/index.ts'
-import { resolvedSchema } from '../../../src/definitions/config-schema.ts'
-import { fieldRoles } from '../../../src/formats/schema-types.ts'
+import { resolvedSchema } from '../../../src/engine/definitions/config-schema.ts'
+import { fieldRoles } from '../../../src/engine/formats/schema-types.ts'
+import type { Json, JsonObject } from '../../../src/foundation/json/index.ts'
 import { callRest } from '../../support/rest.ts'
 import {
   createApiEnvironment,

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Database } from '../../../src/database/index.ts'
+import type { Database } from '../../../src/foundation/database/index.ts'
 import { type DurableDatabase, startDurableDatabase } from '../../support/durable-database.ts'
 import { bareEnvironment, freePort, removeDataDir, startProduct, temporaryDataDir } from '../../support/product.ts'
 

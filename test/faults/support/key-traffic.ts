@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { newId } from '../../../src/base/index.ts'
+import { newId } from '../../../src/foundation/base/index.ts'
 import { callRest, expectJson, type JsonAnswer } from '../../support/rest.ts'
 import type { KeyCluster } from './key-cluster.ts'
 

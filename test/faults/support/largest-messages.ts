@@ -1,5 +1,5 @@
 import type { DescField, DescMethodUnary } from '@bufbuild/protobuf'
-import type { Json, JsonObject } from '../../../src/base/index.ts'
+import type { Json, JsonObject } from '../../../src/foundation/json/index.ts'
 import { EXAMPLE_CONFIG } from '../../support/seeded-tenant.ts'
 import { acceptableRequest, type TenancyFixture } from '../../support/tenancy-matrix.ts'
 

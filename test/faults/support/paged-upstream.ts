@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { posix } from 'node:path'
-import { type Json, type JsonObject, stringifyJson } from '../../../src/base/index.ts'
-import { PAGINATION_FORMATS } from '../../../src/formats/pagination/index.ts'
+import { PAGINATION_FORMATS } from '../../../src/engine/formats/pagination/registry.ts'
+import { type Json, type JsonObject, stringifyJson } from '../../../src/foundation/json/index.ts'
 
 /** A third party whose lists are paged in every format, and which knows every address that a client has a right to. */
 export interface PagedUpstream extends AsyncDisposable {

@@ -1,9 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { query, queryOne } from '../../../src/database/database.ts'
-import type { Database } from '../../../src/database/index.ts'
-import { createSecretStore, generateKeyRingText, parseKeyRing, type SecretStore } from '../../../src/secrets/index.ts'
+import type { Database } from '../../../src/foundation/database/index.ts'
+import { query, queryOne } from '../../../src/foundation/database/index.ts'
+import {
+  createSecretStore,
+  generateKeyRingText,
+  parseKeyRing,
+  type SecretStore,
+} from '../../../src/foundation/secrets/index.ts'
 import { type DurableDatabase, startDurableDatabase } from '../../support/durable-database.ts'
 import {
   bareEnvironment,

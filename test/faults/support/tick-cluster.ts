@@ -4,12 +4,18 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { newId } from '../../../src/base/index.ts'
-import { execute, query } from '../../../src/database/database.ts'
-import { Database, type EmbeddedServer, migrate, startEmbeddedServer } from '../../../src/database/index.ts'
-import { isAlive } from '../../../src/database/postmaster.ts'
-import { nextTicks } from '../../../src/schedules/cron-expression.ts'
-import { shardOf } from '../../../src/schedules/shard-cursors.ts'
+import { newId } from '../../../src/foundation/base/index.ts'
+import {
+  Database,
+  type EmbeddedServer,
+  execute,
+  migrate,
+  query,
+  startEmbeddedServer,
+} from '../../../src/foundation/database/index.ts'
+import { isAlive } from '../../../src/foundation/database/postmaster.ts'
+import { nextTicks } from '../../../src/sync/schedules/cron-expression.ts'
+import { shardOf } from '../../../src/sync/schedules/shard-cursors.ts'
 import { createTenant, readOne } from '../../support/tenant.ts'
 
 const WORKER = join(import.meta.dirname, 'tick-worker.ts')

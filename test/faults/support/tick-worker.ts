@@ -4,11 +4,11 @@
  * `node tick-worker.ts <database url>`; prints `ready` when it has begun, ends on SIGTERM.
  */
 
-import { systemClock } from '../../../src/base/index.ts'
-import { Database } from '../../../src/database/index.ts'
-import { RunQueue } from '../../../src/runs/index.ts'
-import { createLogger } from '../../../src/telemetry/index.ts'
-import { createWorker } from '../../../src/worker/index.ts'
+import { systemClock } from '../../../src/foundation/base/index.ts'
+import { Database } from '../../../src/foundation/database/index.ts'
+import { createLogger } from '../../../src/foundation/telemetry/index.ts'
+import { createWorker } from '../../../src/server/worker/worker.ts'
+import { RunQueue } from '../../../src/sync/runs/index.ts'
 
 const [url] = process.argv.slice(2)
 if (url === undefined) throw new Error('usage: tick-worker.ts <database url>')

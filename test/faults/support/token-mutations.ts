@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, parseJson } from '../../../src/base/index.ts'
+import { isJsonObject, type Json, parseJson } from '../../../src/foundation/json/index.ts'
 
 /** What replaces a text: another address of the same origin, and a value that looks like the one before. */
 const otherTexts = (text: string): Json[] =>

@@ -1,5 +1,5 @@
-import { execute, query } from '../../../src/database/database.ts'
-import type { Database } from '../../../src/database/index.ts'
+import type { Database } from '../../../src/foundation/database/index.ts'
+import { execute, query } from '../../../src/foundation/database/index.ts'
 
 /** A lease as it was taken: by whom, when by the database's clock. */
 export interface TakenLease {

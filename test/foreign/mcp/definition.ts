@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 
 /**
  * A definition whose tools are those that the conformance tool asks for, as far as tools of an API can be those, and contacts for

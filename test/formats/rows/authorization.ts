@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Json, JsonObject } from '../../../src/base/index.ts'
+import type { Json, JsonObject } from '../../../src/foundation/json/index.ts'
 
 /** One promise of an authorization format: this config on this request gives this effect, or this failure. */
 export interface AuthorizationRow {

@@ -1,4 +1,4 @@
-import { type Json, type JsonObject, parseJson } from '../../../src/base/index.ts'
+import { type Json, type JsonObject, parseJson } from '../../../src/foundation/json/index.ts'
 
 const NUMBERS = parseJson('{"a":12345678901234567890,"b":[1.10]}') as JsonObject
 

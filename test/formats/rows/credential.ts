@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/base/index.ts'
+import type { Json, JsonObject } from '../../../src/foundation/json/index.ts'
 
 /** One promise of a credential format: these given values are taken apart like this, or rejected at these fields. */
 export interface CredentialRow {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/base/index.ts'
+import type { Json, JsonObject } from '../../../src/foundation/json/index.ts'
 
 /** One promise of a signature format: a delivery with this config is valid, or rejected for this reason. */
 export interface SignatureRow {

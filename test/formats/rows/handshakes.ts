@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { Json, JsonObject } from '../../../src/base/index.ts'
+import type { Json, JsonObject } from '../../../src/foundation/json/index.ts'
 
 /** A request by which a provider checks an address, and what the definition makes of it. */
 export interface HandshakeRequest {

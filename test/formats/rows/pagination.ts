@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/base/index.ts'
+import type { Json, JsonObject } from '../../../src/foundation/json/index.ts'
 
 /** One promise of a pagination format: these answers lead to these requests and to this end. */
 export interface PaginationRow {

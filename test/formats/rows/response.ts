@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../src/base/index.ts'
+import type { Json, JsonObject } from '../../../src/foundation/json/index.ts'
 
 /** One promise of a response format: these bytes are read like this; without a value they are rejected. */
 export interface ResponseRow {

@@ -1,4 +1,4 @@
-import type { Json } from '../../../src/base/index.ts'
+import type { Json } from '../../../src/foundation/json/index.ts'
 
 /** One promise about the config of a signature format: accepted, or rejected at this path. */
 export interface SignatureConfigRow {

@@ -1,6 +1,6 @@
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { SignJWT } from 'jose'
-import type { Json, JsonObject } from '../../../src/base/index.ts'
+import type { Json, JsonObject } from '../../../src/foundation/json/index.ts'
 import { SECONDS } from './delivery.ts'
 import type { ProviderRow } from './signature-providers.ts'
 import {

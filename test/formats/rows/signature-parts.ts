@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import { SECONDS, type SignatureRow } from './delivery.ts'
 import type { SignatureConfigRow } from './signature-config.ts'
 

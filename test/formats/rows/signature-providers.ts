@@ -1,6 +1,6 @@
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { SignJWT } from 'jose'
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import { CERTIFICATE, CERTIFIED } from './certificate.ts'
 import { MILLISECONDS, NOW, SECONDS, type SignatureRow } from './delivery.ts'
 

@@ -1,6 +1,6 @@
 import { createHash, createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import type { Json } from '../../../src/base/index.ts'
+import type { Json } from '../../../src/foundation/json/index.ts'
 import { CERTIFICATE, CERTIFIED } from './certificate.ts'
 import { MILLISECONDS, NOW, SECONDS, type SignatureRow } from './delivery.ts'
 import { JWT_ROWS } from './signature-jwt.ts'

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import type { Json, JsonObject } from '../../../src/base/index.ts'
+import type { Json, JsonObject } from '../../../src/foundation/json/index.ts'
 
 /** One promise about the tokens of a credential format: asked like this and answered like this, the account has this token. */
 export interface TokenRow {

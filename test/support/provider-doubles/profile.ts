@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import type { DeliveryPolicy, ProviderRequest } from './delivery.ts'
 import type { HealthPolicy } from './health.ts'
 import type { ProviderClock } from './units.ts'

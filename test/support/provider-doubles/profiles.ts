@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { JsonObject } from '../../../src/base/index.ts'
+import type { JsonObject } from '../../../src/foundation/json/index.ts'
 import type { DoubleDelivery, DoubleSubscription, MakeProfile } from './profile.ts'
 
 /** The application's own secret, which it has entered in its installations. */

@@ -1,0 +1,76 @@
+import { createClient } from '@connectrpc/connect'
+import type { CallLogEntry } from '../../../gen/patchbay/v1/call_log_pb.ts'
+import { CallLogService } from '../../../gen/patchbay/v1/call_log_service_pb.ts'
+import { IntegratedAccountService } from '../../../gen/patchbay/v1/integrated_account_service_pb.ts'
+import { SyncJobRunService } from '../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
+import { callErrorFrom } from './errors.ts'
+import { connectTransport, type ServerAddress } from './transport.ts'
+
+/** A request to a third party, as the request log shows it. */
+export type LoggedRequest = Pick<
+  CallLogEntry,
+  'id' | 'httpMethod' | 'url' | 'class' | 'status' | 'errorMessage' | 'attempt' | 'cause'
+> & { readonly startedAt: Date; readonly totalMs: number }
+
+/** Which requests; what is undefined does not restrict. */
+export interface RequestFilter {
+  readonly integratedAccountId: string | undefined
+  readonly causeId: string | undefined
+  readonly class: string | undefined
+}
+
+/** Client for the request log. Every method throws a `Failure` with the server's reason, or `ServerUnavailable`. */
+export interface CallsClient {
+  /** The newest `limit` requests, newest first. An account or run that is not there is RESOURCE_NOT_FOUND. */
+  list(filter: RequestFilter, limit: number): Promise<readonly LoggedRequest[]>
+  /** Requests from now on; `undefined` is a keep-alive in between. */
+  watch(filter: RequestFilter, signal: AbortSignal): AsyncIterable<LoggedRequest | undefined>
+}
+
+const LIST_TIMEOUT_MS = 30_000
+
+/** Creates a client of the server at that address. */
+export function createCallsClient(address: ServerAddress): CallsClient {
+  const transport = connectTransport(address)
+  const calls = createClient(CallLogService, transport)
+  const accounts = createClient(IntegratedAccountService, transport)
+  const runs = createClient(SyncJobRunService, transport)
+  /** A list of an unknown account is an empty one: what a person names is looked up before. */
+  async function assertKnown({ integratedAccountId, causeId }: RequestFilter): Promise<void> {
+    const options = { timeoutMs: LIST_TIMEOUT_MS }
+    if (integratedAccountId !== undefined)
+      await accounts.getIntegratedAccount({ id: integratedAccountId }, options).catch(throwCallError)
+    if (causeId !== undefined) await runs.getSyncJobRun({ id: causeId }, options).catch(throwCallError)
+  }
+  return {
+    async list(filter, pageSize) {
+      await assertKnown(filter)
+      const listed = calls.listCallLogEntries(withoutAbsent({ ...filter, pageSize }), { timeoutMs: LIST_TIMEOUT_MS })
+      return (await listed.catch(throwCallError)).callLogEntries.map(requestFromProto)
+    },
+    async *watch(filter, signal) {
+      await assertKnown(filter)
+      try {
+        for await (const { callLogEntry } of calls.watchCallLogEntries(withoutAbsent(filter), { signal }))
+          yield callLogEntry && requestFromProto(callLogEntry)
+      } catch (error) {
+        throwCallError(error)
+      }
+    },
+  }
+}
+
+function requestFromProto(entry: CallLogEntry): LoggedRequest {
+  const { startedAt, timings } = entry
+  const startedMs = startedAt === undefined ? 0 : Number(startedAt.seconds) * 1_000 + startedAt.nanos / 1e6
+  return { ...entry, startedAt: new Date(startedMs), totalMs: timings?.totalMs ?? 0 }
+}
+
+function withoutAbsent<Value extends object>(value: Value): { [Name in keyof Value]: NonNullable<Value[Name]> } {
+  const given = Object.entries(value).filter(([, each]) => each !== undefined)
+  return Object.fromEntries(given) as { [Name in keyof Value]: NonNullable<Value[Name]> }
+}
+
+function throwCallError(error: unknown): never {
+  throw callErrorFrom(error)
+}

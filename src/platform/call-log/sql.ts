@@ -1,0 +1,185 @@
+import type { CallCause, CallClass, LoggedCall } from '../../engine/proxy/index.ts'
+import { lowestIdAt } from '../../foundation/base/index.ts'
+import {
+  type DayTable,
+  type Db,
+  deleteBatchOfEnvironment,
+  execute,
+  newestFirst,
+} from '../../foundation/database/index.ts'
+
+/** Headers in order, as pairs of name and value. */
+type LoggedHeaders = readonly (readonly [name: string, value: string])[]
+
+/** An entry as stored. */
+export interface LogEntryRecord {
+  readonly id: string
+  readonly environmentId: string
+  readonly integratedAccountId: string | null
+  readonly environmentIntegrationId: string | null
+  readonly resource: string
+  readonly method: string
+  readonly httpMethod: string
+  readonly url: string
+  readonly status: number | null
+  readonly class: CallClass
+  readonly errorMessage: string | null
+  readonly startedAt: Date
+  readonly dnsMs: number | null
+  readonly connectMs: number | null
+  readonly tlsMs: number | null
+  readonly firstByteMs: number | null
+  readonly totalMs: number
+  readonly attempt: number
+  readonly bytesSent: number
+  readonly bytesReceived: number
+  readonly upstreamRequestId: string | null
+  readonly cause: CallCause['kind']
+  readonly causeId: string | null
+  readonly hasContent: boolean
+}
+
+/** Headers and bodies of an entry; null where they were not kept. */
+export interface LogEntryContent {
+  readonly requestHeaders: LoggedHeaders | null
+  readonly requestBody: string | null
+  readonly responseHeaders: LoggedHeaders | null
+  readonly responseBody: string | null
+}
+
+/** Which entries to list; what is undefined does not restrict. */
+export interface CallLogFilter {
+  readonly integratedAccountId?: string | undefined
+  readonly environmentIntegrationId?: string | undefined
+  readonly resource?: string | undefined
+  readonly class?: CallClass | undefined
+  readonly causeId?: string | undefined
+  /** Ended at or after this moment. */
+  readonly since?: Date | undefined
+  /** Ended before this moment. */
+  readonly until?: Date | undefined
+}
+
+/** The table, partitioned by the day in the id, a UUIDv7. */
+export const CALL_LOG_DAYS: DayTable = { name: 'call_log_entry', column: 'id', lowest: lowestIdAt }
+
+const COLUMNS = `id, environment_id, integrated_account_id, environment_integration_id, resource, method, http_method, url, status,
+  class, error_message, started_at, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, attempt, bytes_sent::float8 as bytes_sent,
+  bytes_received::float8 as bytes_received, upstream_request_id, cause, cause_id, response_body is not null as has_content`
+const CONTENT = 'request_headers, request_body, response_headers, response_body'
+
+/**
+ * Inserts entries in one statement. Its commit does not wait for the disk: a crash of PostgreSQL loses the entries of the last
+ * moment.
+ */
+export async function insertLogEntries(tx: Db, calls: readonly LoggedCall[]): Promise<void> {
+  await execute(
+    tx,
+    `with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
+     insert into call_log_entry (environment_id, id, integrated_account_id, environment_integration_id, resource, method,
+       http_method, url, status, class, error_message, started_at, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, attempt,
+       bytes_sent, bytes_received, upstream_request_id, cause, cause_id, ${CONTENT})
+     select given.* from relaxed, json_to_recordset(:rows::json) as given (e uuid, i uuid, a uuid, n uuid, r text, m text, v text,
+       u text, s smallint, c text, x text, t timestamptz, d real, o real, l real, f real, w real, k smallint, y bigint, z bigint,
+       q text, g text, h text, qh jsonb, qb text, ph jsonb, pb text)`,
+    { rows: JSON.stringify(calls.map(rowOf)) },
+  )
+}
+
+/** The row under the short names of the statement above. */
+function rowOf(call: LoggedCall) {
+  const { content } = call
+  return {
+    e: call.environmentId,
+    i: call.id,
+    a: call.integratedAccountId,
+    n: call.environmentIntegrationId,
+    r: call.resource,
+    m: call.method,
+    v: call.httpMethod,
+    u: storable(call.url),
+    s: call.status,
+    c: call.class,
+    x: call.errorMessage && storable(call.errorMessage),
+    t: call.startedAt,
+    d: call.dnsMs,
+    o: call.connectMs,
+    l: call.tlsMs,
+    f: call.firstByteMs,
+    w: call.totalMs,
+    k: call.attempt,
+    y: call.bytesSent,
+    z: call.bytesReceived,
+    q: call.upstreamRequestId && storable(call.upstreamRequestId),
+    g: call.cause.kind,
+    h: call.cause.id,
+    qh: content && pairsOf(content.requestHeaders),
+    qb: content && storable(content.requestBody),
+    ph: content && pairsOf(content.responseHeaders),
+    pb: content && storable(content.responseBody),
+  }
+}
+
+function pairsOf(headers: Readonly<Record<string, string>>): LoggedHeaders {
+  return Object.entries(headers).map(([name, value]) => [storable(name), storable(value)])
+}
+
+/** PostgreSQL stores no NUL, and half of a pair of surrogates is no character. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed()
+}
+
+/**
+ * At most `limit` entries of the environment below the id `before`, newest first. Each filter has an index that ends with the id:
+ * call_log_entry_of_account, _of_installation, _of_resource, _of_cause, _failed (all classes but successes, which most are), and
+ * the primary key for times, for successes, and for no filter.
+ */
+export async function listLogEntryRecords(
+  tx: Db,
+  environmentId: string,
+  filter: CallLogFilter,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly LogEntryRecord[]> {
+  return await entriesWhere(tx, environmentId, filter).modify(newestFirst, page).select(tx.raw(COLUMNS))
+}
+
+/** At most `limit` entries since a moment, oldest first. Uses the indexes of `listLogEntryRecords`. */
+export async function listLogEntriesSince(
+  tx: Db,
+  environmentId: string,
+  filter: CallLogFilter & { readonly since: Date },
+  limit: number,
+): Promise<readonly LogEntryRecord[]> {
+  return await entriesWhere(tx, environmentId, filter).orderBy('id').limit(limit).select(tx.raw(COLUMNS))
+}
+
+function entriesWhere(tx: Db, environmentId: string, filter: CallLogFilter) {
+  const { integratedAccountId, environmentIntegrationId, resource, causeId, since, until } = filter
+  const entries = tx('call_log_entry').where({ environment_id: environmentId })
+  if (integratedAccountId !== undefined) entries.where({ integrated_account_id: integratedAccountId })
+  if (environmentIntegrationId !== undefined) entries.where({ environment_integration_id: environmentIntegrationId })
+  // The conditions of partial indexes.
+  if (resource !== undefined) entries.where({ resource }).whereRaw(`resource <> ''`)
+  if (filter.class !== undefined) entries.where({ class: filter.class })
+  if (filter.class !== undefined && filter.class !== 'success') entries.whereRaw(`class <> 'success'`)
+  if (causeId !== undefined) entries.where({ cause_id: causeId })
+  if (since !== undefined) entries.where('id', '>=', lowestIdAt(since))
+  if (until !== undefined) entries.where('id', '<', lowestIdAt(until))
+  return entries
+}
+
+/** Uses the primary key of the partition of the id. */
+export async function findLogEntry(
+  tx: Db,
+  environmentId: string,
+  id: string,
+): Promise<(LogEntryRecord & LogEntryContent) | undefined> {
+  return await tx('call_log_entry')
+    .where({ environment_id: environmentId, id })
+    .first(tx.raw(`${COLUMNS}, ${CONTENT}`))
+}
+
+/** Deletes the entries of an environment, a batch; returns whether there are no more. Scans the primary keys of all days. */
+export async function deleteCallLogOfEnvironment(tx: Db, environmentId: string): Promise<boolean> {
+  return await deleteBatchOfEnvironment(tx, ['call_log_entry'], environmentId)
+}

@@ -1,0 +1,152 @@
+import type { CallLog, LoggedCall } from '../../engine/proxy/index.ts'
+import { type Clock, outliveRequest } from '../../foundation/base/index.ts'
+import type { Database } from '../../foundation/database/index.ts'
+import { FairQueue } from '../../foundation/fair/index.ts'
+import { insertLogEntries } from './sql.ts'
+
+/** What the writer needs. */
+export interface CallLogWriterDeps {
+  readonly database: Pick<Database, 'pool'>
+  readonly clock: Pick<Clock, 'sleep'>
+  /** A number in [0, 1). */
+  readonly random: () => number
+  /** One of so many successes is kept with headers and bodies; 0: none. */
+  readonly sampleEvery: number
+  readonly onWriteError: (error: unknown) => void
+}
+
+/** How long entries wait for others, so that they share a statement. */
+const FLUSH_INTERVAL_MS = 250
+const ENTRIES_PER_BATCH = 500
+/** Entries and bytes that wait, of one environment and of all together. */
+const OWNER_ENTRIES_MAX = 2_000
+const OWNER_BYTES_MAX = 4 * 1024 * 1024
+const ENTRIES_MAX = 20_000
+const BYTES_MAX = 32 * 1024 * 1024
+/** Beside its texts, of one entry. */
+const ENTRY_BYTES = 500
+/** Environments whose dropped entries are counted. */
+const COUNTED_OWNERS_MAX = 1_000
+
+interface WaitingEntry {
+  readonly owner: string
+  readonly call: LoggedCall
+  readonly bytes: number
+}
+
+/**
+ * Buffers the entries of one process, and writes them in batches that environments share by turns. Bounded in entries and bytes,
+ * for each environment and for all: what does not fit is dropped and counted, and no request waits for the log.
+ */
+export class CallLogWriter implements CallLog, AsyncDisposable {
+  readonly #deps: CallLogWriterDeps
+  /** Called with the number of entries that were not stored; set where they are counted. */
+  onDrop: ((entries: number) => void) | undefined
+  /** Called with every request, stored or not; set where they are counted. */
+  onRequest: ((call: Pick<LoggedCall, 'integrationName' | 'class'>) => void) | undefined
+  readonly #queue = new FairQueue<WaitingEntry>(OWNER_ENTRIES_MAX)
+  readonly #bytesOf = new Map<string, number>()
+  readonly #droppedOf = new Map<string, number>()
+  #bytes = 0
+  #isScheduled = false
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(deps: CallLogWriterDeps) {
+    this.#deps = deps
+  }
+
+  record(call: LoggedCall): void {
+    this.onRequest?.(call)
+    const owner = call.environmentId
+    const bytes = bytesOf(call)
+    if (!this.#fits(owner, bytes)) {
+      this.#drop(owner)
+      return
+    }
+    this.#queue.push({ owner, call, bytes })
+    this.#add(owner, bytes)
+    if (!this.#isScheduled) void outliveRequest(() => this.#flushLater())
+  }
+
+  isSampled(): boolean {
+    const { sampleEvery, random } = this.#deps
+    return sampleEvery > 0 && random() * sampleEvery < 1
+  }
+
+  /** Entries of the environment that this process has not stored since it started. */
+  droppedOf(environmentId: string): number {
+    return this.#droppedOf.get(environmentId) ?? 0
+  }
+
+  /** Writes what waits now. Never rejects: what cannot be written is dropped. */
+  flush(): Promise<void> {
+    this.#writing = this.#writing.then(() => outliveRequest(() => this.#writeAll()))
+    return this.#writing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.flush()
+  }
+
+  async #flushLater(): Promise<void> {
+    this.#isScheduled = true
+    await this.#deps.clock.sleep(FLUSH_INTERVAL_MS)
+    this.#isScheduled = false
+    await this.flush()
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#queue.size > 0) {
+      const batch: WaitingEntry[] = []
+      for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+        batch.push(next)
+        if (batch.length === ENTRIES_PER_BATCH) break
+      }
+      await this.#write(batch)
+    }
+  }
+
+  async #write(batch: readonly WaitingEntry[]): Promise<void> {
+    try {
+      await insertLogEntries(
+        this.#deps.database.pool,
+        batch.map(({ call }) => call),
+      )
+    } catch (error) {
+      this.#deps.onWriteError(error)
+      for (const { owner } of batch) this.#drop(owner)
+    } finally {
+      for (const { owner, bytes } of batch) this.#add(owner, -bytes)
+    }
+  }
+
+  #fits(owner: string, bytes: number): boolean {
+    const isOwnerFull = this.#queue.isFull(owner) || (this.#bytesOf.get(owner) ?? 0) + bytes > OWNER_BYTES_MAX
+    return !isOwnerFull && this.#queue.size < ENTRIES_MAX && this.#bytes + bytes <= BYTES_MAX
+  }
+
+  #add(owner: string, bytes: number): void {
+    this.#bytes += bytes
+    const sum = (this.#bytesOf.get(owner) ?? 0) + bytes
+    if (sum === 0) this.#bytesOf.delete(owner)
+    else this.#bytesOf.set(owner, sum)
+  }
+
+  #drop(owner: string): void {
+    if (!this.#droppedOf.has(owner) && this.#droppedOf.size >= COUNTED_OWNERS_MAX) {
+      const [oldest] = this.#droppedOf.keys()
+      if (oldest !== undefined) this.#droppedOf.delete(oldest)
+    }
+    this.#droppedOf.set(owner, this.droppedOf(owner) + 1)
+    this.onDrop?.(1)
+  }
+}
+
+function bytesOf({ url, errorMessage = '', content }: LoggedCall): number {
+  const texts = ENTRY_BYTES + 2 * (url.length + errorMessage.length)
+  if (content === undefined) return texts
+  const { requestHeaders, requestBody, responseHeaders, responseBody } = content
+  const headers = [...Object.entries(requestHeaders), ...Object.entries(responseHeaders)]
+  const headerLength = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  return texts + 2 * (headerLength + requestBody.length + responseBody.length)
+}
