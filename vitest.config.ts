@@ -23,7 +23,7 @@ export default defineConfig({
     silent: 'passed-only',
     include: ['test/**/*.test.ts'],
     // They need Chromium: `npm run test:browser`.
-    exclude: ['test/browser/**', '**/node_modules/**', ...filesOfOtherTurns(process.argv.slice(2))],
+    exclude: ['test/lab/browser/**', '**/node_modules/**', ...filesOfOtherTurns(process.argv.slice(2))],
     globalSetup: ['test/support/global-database.ts'],
     setupFiles: ['test/support/file-cpu-time.ts', 'test/support/file-guard.ts', 'test/support/property-seed.ts'],
     // The product as a process starts in half the time when its compiled modules are kept.

@@ -313,8 +313,8 @@ describe('the architecture', () => {
         'proto/patchbay/**/*.proto',
         'src/**/*.md',
         'test/*.md',
-        'test/*/README.md',
-        'test/{bench,faults}/**/*.ts',
+        'test/lab/*/README.md',
+        'test/lab/{bench,faults}/**/*.ts',
       ],
       { cwd: ROOT },
     )
@@ -339,7 +339,7 @@ describe('the architecture', () => {
   it('is tested within one limit of time, that of vitest.config.ts, which a slow machine needs for every test', () => {
     const limited = globSync('test/**/*.test.ts', {
       cwd: ROOT,
-      exclude: ['**/node_modules/**', 'test/browser/**'],
+      exclude: ['**/node_modules/**', 'test/lab/browser/**'],
     }).filter((path) =>
       /^ *\}, [\d_]+\)$|\{ timeout: [\d_]+ \}, (?:async |\()/m.test(readFileSync(join(ROOT, path), 'utf8')),
     )

@@ -11,14 +11,14 @@ import { METRICS } from '../src/foundation/telemetry/metric-table.ts'
 import { TOKEN_PRESETS } from '../src/platform/tenancy/index.ts'
 import { grantedScopes, SCOPES, storedScopes } from '../src/platform/tenancy/scopes.ts'
 import { SETTINGS } from '../src/server/config/index.ts'
-import { EVENT_CAUSES } from './events/causes.ts'
+import { MODEL_FIELDS } from './lab/schemas/model-fields.ts'
 import { documentedFiles } from './support/documented-names.ts'
 import { GUIDES, stepsOf } from './support/documented-steps.ts'
 import { readJourneys } from './support/journeys.ts'
 import { markdownTable } from './support/markdown.ts'
 import { SERVICES } from './support/operations.ts'
-import { coverageDocument } from './unified-calls/coverage.ts'
-import { MODEL_FIELDS } from './unified-schemas/model-fields.ts'
+import { coverageDocument } from './unit/engine/unified/coverage.ts'
+import { EVENT_CAUSES } from './unit/platform/outbox/causes.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const README = join(ROOT, 'README.md')

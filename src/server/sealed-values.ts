@@ -6,7 +6,7 @@ import { SEALED_ANSWERS } from '../platform/tenancy/index.ts'
 
 /**
  * Everything that is encrypted under data keys and stored: what a rotation of data keys encrypts anew, and what is counted by
- * key. `test/secrets/sealed-columns.test.ts` finds columns that are missing here.
+ * key. `test/laws/sealed-columns.test.ts` finds columns that are missing here.
  *
  * What clients hold (page tokens, cursors) is sealed under keys that are derived from the key encryption keys, and is not
  * stored: `SecretStore.sealer`.

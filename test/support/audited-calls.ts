@@ -16,7 +16,7 @@ import { UnifiedModelService } from '../../gen/patchbay/v1/unified_model_service
 import { WebhookService } from '../../gen/patchbay/v1/webhook_service_pb.ts'
 import { execute } from '../../src/foundation/database/index.ts'
 import type { JsonObject } from '../../src/foundation/json/index.ts'
-import { callDefinition, connectAccount } from '../contract/calls.ts'
+import { callDefinition, connectAccount } from '../product/calls.ts'
 import type { TestApp } from './app.ts'
 import { KINDS, tokenFor } from './operations.ts'
 import { EXAMPLE_CONFIG, freshName, idOf, type SeededTenant } from './seeded-tenant.ts'

@@ -9,7 +9,7 @@ export const GUIDES: readonly string[] = ['README.md', ...globSync('src/*/*/*GUI
 /** Chapter of the README after which all other steps can be run, in any order. */
 export const FIRST_STEPS = 'A call, and a run'
 
-/** Chapter of the README, and the guide after it, whose steps need a browser: `test/browser/guides.test.ts`. */
+/** Chapter of the README, and the guide after it, whose steps need a browser: `test/lab/browser/guides.test.ts`. */
 export const BROWSER_STEPS = { chapter: 'An account by a link', guide: 'src/platform/links/GUIDE.md' } as const
 
 /** The blocks of commands of a page, or of one chapter of it, as they are written there. */

@@ -8,7 +8,7 @@ import { createEgressPolicy, createHttpClient } from '../../src/foundation/egres
 import type { JsonObject } from '../../src/foundation/json/index.ts'
 import { executeRun } from '../../src/sync/jobs/index.ts'
 import { createProxySource } from '../../src/sync/jobs/page-source.ts'
-import { recordingProgress, recordingSink, runOf } from '../syncs/recording.ts'
+import { recordingProgress, recordingSink, runOf } from '../unit/sync/jobs/recording.ts'
 
 const ATTEMPTS_MAX = 5
 const ACCOUNT = { id: 'account', isSandbox: false, context: {}, environmentVariables: {}, credentials: {} }

@@ -14,6 +14,6 @@ export function filesOfOtherTurns(args: readonly string[]): readonly string[] {
   const isWhole = args.every((arg) => arg === 'run')
   if (process.env.TEST_CASES !== undefined || !isWhole) return []
   const seed = Number(process.env.TEST_SEED)
-  const files = globSync('test/*/**/*.test.ts', { exclude: ['test/browser/**'] }).sort()
+  const files = globSync('test/*/**/*.test.ts', { exclude: ['test/lab/browser/**'] }).sort()
   return files.filter((_file, index) => (index + seed) % TURNS >= TAKEN)
 }

@@ -108,7 +108,7 @@ export type StatusCode =
 /**
  * The catalogue of reasons: code, and the REST status where it differs from the code's usual one.
  *
- * `proto/patchbay/v1/error_reason.proto` is the public form of this table; `test/contract/error-reason.test.ts`
+ * `proto/patchbay/v1/error_reason.proto` is the public form of this table; `test/laws/error-reason.test.ts`
  * fails when the two differ.
  */
 export const FAILURE_REASONS = {
