@@ -5,8 +5,8 @@ import { listPlaceholderPaths } from '../expressions/template.ts'
 import { ACTION_RESOURCE, FORM_ACTION, type RESERVED_ACTIONS, stepName } from './actions.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
+import { SUBSCRIPTION_VERBS, type SubscriptionVerb } from './plan.ts'
 import { listFields } from './schema-walk.ts'
-import { SUBSCRIPTION_VERBS, type SubscriptionVerb } from './webhook-subscription.ts'
 
 /** The action that refreshes the token. */
 const REFRESH_ACTION = 'refresh_token' satisfies (typeof RESERVED_ACTIONS)[number]

@@ -2,7 +2,7 @@ import type { Violation } from '../../foundation/base/index.ts'
 import { type DotPath, isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
 import { listPlaceholderPaths } from '../expressions/template.ts'
 import { type ConfigFinding, toViolations } from './findings.ts'
-import { SUBSCRIPTION_VERBS } from './webhook-subscription.ts'
+import { SUBSCRIPTION_VERBS } from './plan.ts'
 
 const SUBSCRIPTION: DotPath = ['webhook', 'subscription']
 

@@ -4,87 +4,12 @@ import { listWrittenMembers } from '../expressions/written-members.ts'
 import type { FormatChoice } from '../formats/format.ts'
 import { authenticates } from '../formats/signature/authentication.ts'
 import { compileSignature } from '../formats/signature/registry.ts'
-import type { Verify } from '../formats/signature/signature.ts'
-import { compileTime, type ReadTime } from '../formats/signature/signed-content.ts'
-import { compileSource, type ReadValues, readsPayload } from '../formats/signature/source.ts'
-import { compileAnswer, type WebhookAnswer } from './webhook-answer.ts'
-import { REQUEST_ROOTS, type RequestMember, type WebhookDefinition, windowSeconds } from './webhook-schema.ts'
-
-/** How inbound webhooks of a third party are handled: the `webhook` block of a definition, compiled. */
-export interface WebhookPlan {
-  readonly payloadTransform: TransformPlan | undefined
-  /** Something that is decided before the answer, apart from the handshake, reads what the transform makes: it runs first. */
-  readonly readsTransformed: boolean
-  readonly handshake: HandshakePlan | undefined
-  /** Absent: the definition does not authenticate requests. */
-  readonly verify: Verify | undefined
-  /** `signature_verification` as it is written. */
-  readonly signature: FormatChoice | undefined
-  /** `verify` reads the parsed body, or what the transform makes: without that nothing can be verified. */
-  readonly verifiesPayload: boolean
-  /** The bytes that `verify` reads of a compressed body: as sent, or decoded. */
-  readonly bodyStage: 'raw' | 'decoded'
-  /** Largest body as sent. */
-  readonly bodyBytesMax: number
-  /** Field of a form that holds the body as JSON. */
-  readonly formJsonField: string | undefined
-  /** JSONata over the payload that returns one event or a list. */
-  readonly events: string | undefined
-  readonly contextLookup: ContextLookup | undefined
-  /** Absent: duplicates are not recognised. */
-  readonly dedupe: DedupePlan | undefined
-  /** To an accepted request. */
-  readonly answer: WebhookAnswer
-  readonly rateLimit: WebhookRate
-  /** Keys of `update_context` that are stored encrypted. */
-  readonly secretContext: ReadonlySet<string>
-  /** Whether a handshake may ask for a request to this host, in lower case. */
-  isVerificationHost(host: string): boolean
-  readonly readProviderTime: ReadTime | undefined
-}
-
-/** An expression that transforms requests. */
-export interface TransformPlan {
-  /** JSONata over {body, headers, query, method, path}. */
-  readonly expression: string
-  /**
-   * The members that it may return as those of a request, because it writes them as keys or returns its input. Without `body`
-   * every result is the payload: a payload that happens to look like a request is none.
-   */
-  readonly members: ReadonlySet<RequestMember>
-}
-
-/** A handshake expression, and the only credentials that its input holds: those that it names. */
-interface HandshakePlan {
-  readonly expression: string
-  readonly credentialNames: readonly string[]
-}
-
-/** How the receiving account of an environment-level address is found. */
-interface ContextLookup {
-  /** JSONata over the payload. */
-  readonly value: string
-  /** Key of the accounts' context. */
-  readonly field: string
-}
-
-/** How duplicates are recognised. */
-export interface DedupePlan {
-  /** Alternatives, the first with values wins; each is one id or several parts of one. */
-  readonly keys: readonly (readonly ReadValues[])[]
-  /** Of requests with an id. */
-  readonly windowSeconds: number
-  /** Of requests without one, which are recognised by their content. */
-  readonly contentWindowSeconds: number
-  /** The headers of the content, in lower case: those that anything in the definition reads, and what says how the body is read. */
-  readonly headers: ReadonlySet<string> | 'all'
-}
-
-/** A token bucket. */
-export interface WebhookRate {
-  readonly requestsPerSecond: number
-  readonly burst: number
-}
+import { compileTime } from '../formats/signature/signed-content.ts'
+import { compileSource, readsPayload } from '../formats/signature/source.ts'
+import type { DedupePlan, HandshakePlan, TransformPlan, WebhookPlan, WebhookRate } from './plan.ts'
+import { REQUEST_ROOTS } from './plan.ts'
+import { compileAnswer } from './webhook-answer.ts'
+import { type WebhookDefinition, windowSeconds } from './webhook-schema.ts'
 
 const WINDOW_DEFAULT = '7d'
 /** Longest time for which a request without an id counts as a repetition: later ones may be news with the same content. */

@@ -23,7 +23,7 @@ import type { RequestDefinition } from '../formats/request-keys.ts'
 import { responseFormat } from '../formats/response/registry.ts'
 import { ACTION_RESOURCE, compileAction, FORM_ACTION } from './actions.ts'
 import { findOpenHostNames } from './address-flow.ts'
-import { compileWebhook, type WebhookPlan } from './compile-webhook.ts'
+import { compileWebhook } from './compile-webhook.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
 import { secretTexts } from './config-values.ts'
 import { isReadingMethod } from './method-kinds.ts'
@@ -39,10 +39,12 @@ import type {
   RateLimitRules,
   ResponsePath,
   RetryRules,
+  SubscriptionPlan,
+  WebhookPlan,
 } from './plan.ts'
 import { settingsAsDoubles } from './schema-walk.ts'
 import { listTokenFieldsSent } from './value-reads.ts'
-import { compileSubscription, type SubscriptionPlan } from './webhook-subscription.ts'
+import { compileSubscription } from './webhook-subscription.ts'
 
 /** An upstream that hangs delays the other runs of its account for so long, five times with pauses between. */
 const TIMEOUT_SECONDS_DEFAULT = 20

@@ -18,20 +18,28 @@ export {
 export { findOverrideWarnings } from './check-override.ts'
 export { clientNameOf, isClientConfigured } from './client-settings.ts'
 export { compilePlan } from './compile.ts'
-export {
-  type DedupePlan,
-  movesMore,
-  type TransformPlan,
-  type WebhookPlan,
-  type WebhookRate,
-} from './compile-webhook.ts'
+export { movesMore } from './compile-webhook.ts'
 export { integrationConfigSchema } from './config-schema.ts'
 export { findAddressViolations, publicVariables, secretPaths } from './config-values.ts'
 export { findWarnings } from './find-warnings.ts'
 export { labelKeyOf } from './form-fields.ts'
 export { type ResolvedConfig, resolveConfig } from './merge.ts'
 export { isForOneRecord, isReadingMethod, methodKind, READING_METHODS, sendsRecord } from './method-kinds.ts'
-export type { BudgetRule, ConnectPlan, FormFieldPlan, MethodPlan, OptionsSource, Plan } from './plan.ts'
+export type {
+  BudgetRule,
+  ConnectPlan,
+  DedupePlan,
+  FormFieldPlan,
+  MethodPlan,
+  OptionsSource,
+  Plan,
+  RequestMember,
+  SubscriptionPlan,
+  SubscriptionVerb,
+  TransformPlan,
+  WebhookPlan,
+  WebhookRate,
+} from './plan.ts'
 export { listTools, pagingKeys, requiredInput, requiredParameters, type Tool } from './tools.ts'
 export {
   ANSWER_BYTES_MAX,
@@ -41,5 +49,4 @@ export {
   pickAnswerHeaders,
   type WebhookAnswer,
 } from './webhook-answer.ts'
-export type { RequestMember } from './webhook-schema.ts'
-export { durationSeconds, type SubscriptionPlan, type SubscriptionVerb } from './webhook-subscription.ts'
+export { durationSeconds } from './webhook-subscription.ts'

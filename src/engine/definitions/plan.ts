@@ -5,12 +5,15 @@ import type { Authorize } from '../formats/authorization/authorization.ts'
 import type { BodyFormat } from '../formats/body/body.ts'
 import type { AuthorizationRules, CredentialPlan, Identity, TokenRules } from '../formats/credential/credential.ts'
 import type { Field } from '../formats/credential/fields.ts'
+import type { FormatChoice } from '../formats/format.ts'
 import type { Pagination } from '../formats/pagination/paginator.ts'
 import type { QueryArrayFormat } from '../formats/query-string.ts'
 import type { AnswerRules } from '../formats/response/answer-outcome.ts'
 import type { ResponseFormat } from '../formats/response/response.ts'
-import type { WebhookPlan } from './compile-webhook.ts'
-import type { SubscriptionPlan } from './webhook-subscription.ts'
+import type { ReadTime } from '../formats/signature/signed-content.ts'
+import type { ReadValues } from '../formats/signature/source.ts'
+import type { Verify } from '../formats/signature/verification.ts'
+import type { WebhookAnswer } from './webhook-answer.ts'
 
 /** Plans by name, compiled lazily: a large definition costs what is used of it. */
 type PlansByName<Item> = Pick<ReadonlyMap<string, Item>, 'get' | 'has' | 'size'> & { keys(): Iterable<string> }
@@ -243,3 +246,112 @@ export type ContextSource =
   | { readonly kind: 'previous' }
   | { readonly kind: 'expression'; readonly text: string }
   | { readonly kind: 'template'; readonly template: JsonTemplate }
+
+/** How inbound webhooks of a third party are handled: the `webhook` block of a definition, compiled. */
+export interface WebhookPlan {
+  readonly payloadTransform: TransformPlan | undefined
+  /** Something that is decided before the answer, apart from the handshake, reads what the transform makes: it runs first. */
+  readonly readsTransformed: boolean
+  readonly handshake: HandshakePlan | undefined
+  /** Absent: the definition does not authenticate requests. */
+  readonly verify: Verify | undefined
+  /** `signature_verification` as it is written. */
+  readonly signature: FormatChoice | undefined
+  /** `verify` reads the parsed body, or what the transform makes: without that nothing can be verified. */
+  readonly verifiesPayload: boolean
+  /** The bytes that `verify` reads of a compressed body: as sent, or decoded. */
+  readonly bodyStage: 'raw' | 'decoded'
+  /** Largest body as sent. */
+  readonly bodyBytesMax: number
+  /** Field of a form that holds the body as JSON. */
+  readonly formJsonField: string | undefined
+  /** JSONata over the payload that returns one event or a list. */
+  readonly events: string | undefined
+  readonly contextLookup: ContextLookup | undefined
+  /** Absent: duplicates are not recognised. */
+  readonly dedupe: DedupePlan | undefined
+  /** To an accepted request. */
+  readonly answer: WebhookAnswer
+  readonly rateLimit: WebhookRate
+  /** Keys of `update_context` that are stored encrypted. */
+  readonly secretContext: ReadonlySet<string>
+  /** Whether a handshake may ask for a request to this host, in lower case. */
+  isVerificationHost(host: string): boolean
+  readonly readProviderTime: ReadTime | undefined
+}
+
+/** The `webhook.subscription` block of a definition, compiled. */
+export interface SubscriptionPlan {
+  readonly actions: Readonly<Record<SubscriptionVerb, ActionPlan | undefined>>
+  /** JSONata over {result, headers, context, subscription}. */
+  readonly id: string
+  readonly expires: string | undefined
+  /** Absent: a share of the life. */
+  readonly renewBeforeMs: number | undefined
+  readonly secret: SubscriptionSecret | undefined
+  /** JSONata over {context, subscription}; absent: always. */
+  readonly when: string | undefined
+  readonly events: readonly string[]
+  /** One entry per subscription of an account: the event that it is for, or an empty text. */
+  readonly keys: readonly string[]
+  readonly scope: 'account' | 'installation'
+}
+
+/** An expression that transforms requests. */
+export interface TransformPlan {
+  /** JSONata over {body, headers, query, method, path}. */
+  readonly expression: string
+  /**
+   * The members that it may return as those of a request, because it writes them as keys or returns its input. Without `body`
+   * every result is the payload: a payload that happens to look like a request is none.
+   */
+  readonly members: ReadonlySet<RequestMember>
+}
+
+/** A handshake expression, and the only credentials that its input holds: those that it names. */
+export interface HandshakePlan {
+  readonly expression: string
+  readonly credentialNames: readonly string[]
+}
+
+/** How the receiving account of an environment-level address is found. */
+interface ContextLookup {
+  /** JSONata over the payload. */
+  readonly value: string
+  /** Key of the accounts' context. */
+  readonly field: string
+}
+
+/** How duplicates are recognised. */
+export interface DedupePlan {
+  /** Alternatives, the first with values wins; each is one id or several parts of one. */
+  readonly keys: readonly (readonly ReadValues[])[]
+  /** Of requests with an id. */
+  readonly windowSeconds: number
+  /** Of requests without one, which are recognised by their content. */
+  readonly contentWindowSeconds: number
+  /** The headers of the content, in lower case: those that anything in the definition reads, and what says how the body is read. */
+  readonly headers: ReadonlySet<string> | 'all'
+}
+
+/** A token bucket. */
+export interface WebhookRate {
+  readonly requestsPerSecond: number
+  readonly burst: number
+}
+
+/** The requests of a subscription. */
+export const SUBSCRIPTION_VERBS = ['create', 'renew', 'delete', 'find'] as const
+
+export type SubscriptionVerb = (typeof SUBSCRIPTION_VERBS)[number]
+
+/** How the secret of a subscription comes about. */
+export type SubscriptionSecret =
+  | { readonly kind: 'generated'; readonly encoding: 'hex' | 'base64' }
+  /** JSONata over the response to `create`. */
+  | { readonly kind: 'response'; readonly expression: string }
+
+/** Roots of expressions over a request: `body` is the parsed body, for all but `payload_transform` as that has made it. */
+export const REQUEST_ROOTS = ['body', 'headers', 'query', 'method', 'path'] as const
+
+export type RequestMember = (typeof REQUEST_ROOTS)[number]

@@ -91,10 +91,10 @@ life cycle of an account.`
 
 const FORM_FIELD = 'A field of a `form` step. It has the keys of a [Field](#field), and these:'
 
-const WEBHOOK = '`webhook`. [Receive webhooks of third parties](../inbound-webhooks/GUIDE.md) is the guide.'
+const WEBHOOK = '`webhook`. [Receive webhooks of third parties](../../webhooks/inbound/GUIDE.md) is the guide.'
 
 const SUBSCRIPTION =
-  '`webhook.subscription`. [Webhook subscriptions](../webhook-subscriptions/README.md) says when each request is made.'
+  '`webhook.subscription`. [Webhook subscriptions](../../platform/subscriptions/README.md) says when each request is made.'
 
 const SIGNATURE =
   '[Signatures](README.md#signatures) lists the tokens that `parts`, `compare_with` and `timestamp` are made of.'

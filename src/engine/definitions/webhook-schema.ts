@@ -11,12 +11,9 @@ import {
 } from '../formats/schema-types.ts'
 import { signatureSchema } from '../formats/signature/registry.ts'
 import { tokenText } from '../formats/signature/source.ts'
+import { REQUEST_ROOTS } from './plan.ts'
 import { findAnswerBodyProblem, findAnswerHeadersProblem } from './webhook-answer.ts'
 import { durationSeconds, subscriptionSchema } from './webhook-subscription.ts'
-
-/** Roots of expressions over a request: `body` is the parsed body, for all but `payload_transform` as that has made it. */
-export const REQUEST_ROOTS = ['body', 'headers', 'query', 'method', 'path'] as const
-export type RequestMember = (typeof REQUEST_ROOTS)[number]
 
 /** Roots of `handle_verification`, which may compute with secrets and read what an earlier handshake stored. */
 const HANDSHAKE_ROOTS = [...REQUEST_ROOTS, 'raw_body', 'context', 'credentials', 'connection'] as const

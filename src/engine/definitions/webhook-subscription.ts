@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { expressionText, listOf, nameText, refineWith } from '../formats/schema-types.ts'
 import { type ActionDefinition, actionSchema, type CompileRequest, compileAction } from './actions.ts'
-import type { ActionPlan } from './plan.ts'
+import type { SubscriptionPlan, SubscriptionSecret, SubscriptionVerb } from './plan.ts'
 
 /** Root names of expressions over the response to a subscription request. */
 const RESULT_ROOTS = ['result', 'headers', 'context', 'subscription'] as const
@@ -79,33 +79,6 @@ export const subscriptionSchema = z
   .meta({ id: 'WebhookSubscription' })
 
 type SubscriptionDefinition = z.output<typeof subscriptionSchema>
-
-/** The requests of a subscription. */
-export const SUBSCRIPTION_VERBS = ['create', 'renew', 'delete', 'find'] as const
-export type SubscriptionVerb = (typeof SUBSCRIPTION_VERBS)[number]
-
-/** How the secret of a subscription comes about. */
-type SubscriptionSecret =
-  | { readonly kind: 'generated'; readonly encoding: 'hex' | 'base64' }
-  /** JSONata over the response to `create`. */
-  | { readonly kind: 'response'; readonly expression: string }
-
-/** The `webhook.subscription` block of a definition, compiled. */
-export interface SubscriptionPlan {
-  readonly actions: Readonly<Record<SubscriptionVerb, ActionPlan | undefined>>
-  /** JSONata over {result, headers, context, subscription}. */
-  readonly id: string
-  readonly expires: string | undefined
-  /** Absent: a share of the life. */
-  readonly renewBeforeMs: number | undefined
-  readonly secret: SubscriptionSecret | undefined
-  /** JSONata over {context, subscription}; absent: always. */
-  readonly when: string | undefined
-  readonly events: readonly string[]
-  /** One entry per subscription of an account: the event that it is for, or an empty text. */
-  readonly keys: readonly string[]
-  readonly scope: 'account' | 'installation'
-}
 
 /** Compiles a checked subscription block. */
 export function compileSubscription(

@@ -5,104 +5,13 @@ import { decodeUtf8 } from '../formats/response/response.ts'
 import type { AuthorizedRequest } from './build-request.ts'
 import type { CallContext } from './call-context.ts'
 import type { CallDependencies } from './dependencies.ts'
+import type { CallClass, CallLog, LoggedContent } from './logged-call.ts'
 import type { ClassifiedOutcome } from './outcome.ts'
-import type { AccountAccess } from './request.ts'
-
-/** What requests are sent for. */
-const CALL_CAUSES = [
-  /** A request of a client of this service, also for options of a form. */
-  'call',
-  /** A run of a sync job. */
-  'run',
-  /** A call of a tool server. */
-  'tool_call',
-  /** The activation of an account. */
-  'activation',
-  /** A token of an account: requested, refreshed, revoked. */
-  'token',
-  /** The consent of a customer: a request token, the exchange of a code. */
-  'authorization',
-  /** A webhook subscription of an account. */
-  'subscription',
-] as const
-
-/** What a request is sent for, and the id of that where it has one: of the request, the run, the tool call. */
-export interface CallCause {
-  readonly kind: (typeof CALL_CAUSES)[number]
-  readonly id?: string | undefined
-}
+import type { AccountAccess, CallCause } from './request.ts'
 
 /** The account with what its next requests are sent for. */
 export function withCause(access: AccountAccess, kind: CallCause['kind'], id?: string): AccountAccess {
   return { ...access, cause: { kind, id } }
-}
-
-/** What became of a request. */
-export const CALL_CLASSES = [
-  'success',
-  'rate_limited',
-  /** The third party answered with an error, or with what the definition takes for one. */
-  'error',
-  /** No answer in time. */
-  'timeout',
-  /** No connection, or it was lost. */
-  'network_error',
-  /** The answer cannot be read. */
-  'invalid_response',
-  /** The address policy does not let it be sent. */
-  'blocked',
-  /** It was ended here: its caller is gone, or its run was stopped. */
-  'cancelled',
-] as const
-export type CallClass = (typeof CALL_CLASSES)[number]
-
-/** Headers and bodies, secrets masked and cut. */
-export interface LoggedContent {
-  readonly requestHeaders: Readonly<Record<string, string>>
-  readonly requestBody: string
-  readonly responseHeaders: Readonly<Record<string, string>>
-  readonly responseBody: string
-}
-
-/** One request to a third party, secrets masked. */
-export interface LoggedCall extends Omit<RequestTimings, 'remoteAddress'> {
-  /** UUIDv7 of the moment at which it ended. */
-  readonly id: string
-  readonly environmentId: string
-  readonly integratedAccountId: string | undefined
-  readonly environmentIntegrationId: string | undefined
-  /** For metrics; not stored. Absent where no definition is known. */
-  readonly integrationName: string | undefined
-  /** Of the definition; empty where no method describes the request. */
-  readonly resource: string
-  readonly method: string
-  readonly httpMethod: string
-  /** Without authorization. */
-  readonly url: string
-  /** Undefined when nothing was received. */
-  readonly status: number | undefined
-  readonly class: CallClass
-  readonly errorMessage: string | undefined
-  readonly startedAt: Date
-  readonly totalMs: number
-  /** From 1. */
-  readonly attempt: number
-  /** Of the bodies; of streamed ones as announced. */
-  readonly bytesSent: number
-  readonly bytesReceived: number
-  /** The third party's own id of the request. */
-  readonly upstreamRequestId: string | undefined
-  readonly cause: CallCause
-  /** Present of a request that failed or was sampled. */
-  readonly content: LoggedContent | undefined
-}
-
-/** Where requests are logged. Absent: nowhere. */
-export interface CallLog {
-  /** Takes an entry without waiting for it to be stored. */
-  record(call: LoggedCall): void
-  /** Whether headers and bodies of this success are kept. */
-  isSampled(): boolean
 }
 
 /** Content of a body that is kept, in characters. */

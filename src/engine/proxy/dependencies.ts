@@ -2,13 +2,12 @@ import type { Clock, Failure, Sealer } from '../../foundation/base/index.ts'
 import type { HttpClient } from '../../foundation/egress/index.ts'
 import type { JsonObject } from '../../foundation/json/index.ts'
 import type { Redactor } from '../../foundation/redaction/index.ts'
-import type { MethodPlan, Plan } from '../definitions/plan.ts'
+import type { MethodPlan } from '../definitions/plan.ts'
 import type { Evaluator } from '../expressions/evaluator.ts'
-import type { CallLog } from './call-log.ts'
+import type { CallLog } from './logged-call.ts'
 import type { RateLimitInfo } from './outcome.ts'
-import { callSecrets, createRedaction } from './redaction.ts'
 import type { AccountAccess } from './request.ts'
-import { RequestLine } from './request-line.ts'
+import type { RequestLine } from './request-line.ts'
 
 /** The ports of the proxy. It knows no database: plan and account are arguments of each call. */
 export interface ProxyDependencies {
@@ -30,9 +29,6 @@ export interface ProxyDependencies {
 /** Evaluates the expressions of a definition. @throws Failure EXPRESSION_FAILED, EXPRESSION_QUARANTINED */
 export type ExpressionEvaluator = Pick<Evaluator, 'evaluate'>
 
-/** Size limit of input and result of an expression: `response_path` reads a whole page of a list. */
-const EXPRESSION_BYTES_MAX = 5 * 1024 * 1024
-
 /** The dependencies of one call. */
 export interface CallDependencies extends ProxyDependencies {
   readonly sealer: Sealer
@@ -48,34 +44,6 @@ export interface CallDependencies extends ProxyDependencies {
   readonly owner: string
   /** See `AnswerMemory`. */
   readonly reserveAnswerBytes: (bytes: number) => Failure | undefined
-}
-
-/**
- * The dependencies of one call: its expressions are evaluated for its environment, with which the sandbox is shared fairly,
- * and its secrets are redacted.
- */
-export function dependenciesForCall(
-  deps: ProxyDependencies & Pick<CallDependencies, 'sealer' | 'reserveAnswerBytes'>,
-  plan: Plan,
-  account: AccountAccess,
-): CallDependencies {
-  const { environmentId, environmentVariables } = account
-  const limits = {
-    inputBytesMax: EXPRESSION_BYTES_MAX,
-    resultBytesMax: EXPRESSION_BYTES_MAX,
-    ...(environmentId === undefined ? {} : { owner: environmentId }),
-  }
-  return {
-    ...deps,
-    redaction: createRedaction(plan, account),
-    secretsOf: (access) => callSecrets(plan, access),
-    environmentVariables,
-    requestLine: new RequestLine(),
-    owner: environmentId ?? '',
-    evaluator: {
-      evaluate: (expression, roots, options) => deps.evaluator.evaluate(expression, roots, { ...limits, ...options }),
-    },
-  }
 }
 
 /** Refreshes rejected credentials. Absent: a 401 is the outcome of the call. */

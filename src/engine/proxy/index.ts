@@ -7,15 +7,7 @@
  */
 
 export { findPassedOn } from './call.ts'
-export {
-  CALL_CLASSES,
-  type CallCause,
-  type CallClass,
-  type CallLog,
-  type LoggedCall,
-  sendLogged,
-  withCause,
-} from './call-log.ts'
+export { sendLogged, withCause } from './call-log.ts'
 export { isRetryableStatus } from './classify-response.ts'
 export type {
   AccountReporter,
@@ -26,6 +18,7 @@ export type {
   ExpressionEvaluator,
 } from './dependencies.ts'
 export type { RequestPreview, SampleOutcome, SentRequest } from './dry-run.ts'
+export { CALL_CLASSES, type CallClass, type CallLog, type LoggedCall } from './logged-call.ts'
 export type {
   ActionOutcome,
   ActionStepResult,
@@ -39,5 +32,5 @@ export type {
 export type { PageDelayed, PageStep } from './pages.ts'
 export { type ApiProxy, createProxy } from './proxy.ts'
 export { authorizationSecrets, callSecrets, createRedaction, type SecretRules, tokensIn } from './redaction.ts'
-export type { AccountAccess, ActionRequest, CallTarget, PreviewRequest, ProxyRequest } from './request.ts'
+export type { AccountAccess, ActionRequest, CallCause, CallTarget, PreviewRequest, ProxyRequest } from './request.ts'
 export { sendRaw } from './send-raw.ts'

@@ -7,9 +7,9 @@ import { isSecretName } from '../expressions/environment-variables.ts'
 import type { AuthorizationEffect } from '../formats/authorization/authorization.ts'
 import type { ListingState } from '../formats/pagination/listing.ts'
 import { mapQuery } from '../formats/query-string.ts'
-import type { CallDependencies } from './dependencies.ts'
 import type { RateLimitedOutcome, RateLimitInfo, UpstreamErrorOutcome } from './outcome.ts'
 import type { AccountAccess } from './request.ts'
+import type { RequestLine } from './request-line.ts'
 
 /** Names of fields of a token response that are about a token and no secrets: its kind, its end, an address. */
 const PUBLIC_TOKEN_FIELD = /(?:type|url|endpoint|expir\w*|lifetime|ttl)$/i
@@ -126,7 +126,7 @@ export function redactRateLimit(redaction: Redactor, info: RateLimitInfo | undef
  * metadata; any other error unchanged.
  */
 export function redactFailure(
-  { redaction, requestLine }: Pick<CallDependencies, 'redaction' | 'requestLine'>,
+  { redaction, requestLine }: { readonly redaction: Redactor; readonly requestLine: RequestLine },
   error: unknown,
 ): unknown {
   if (!(error instanceof Failure)) return error

@@ -1,7 +1,6 @@
 import { truncateText } from '../../foundation/base/index.ts'
 import type { Redactor } from '../../foundation/redaction/index.ts'
 import { type UrlTemplate, urlTemplateText } from '../expressions/url-template.ts'
-import type { BuiltRequest } from './build-request.ts'
 import type { ResolvedTarget } from './resolve-target.ts'
 
 /** Longer paths are cut. */
@@ -24,7 +23,7 @@ export class RequestLine {
   }
 
   /** Notes what is sent. @param url without authorization parameters */
-  built({ method, url }: Pick<BuiltRequest, 'method' | 'url'>): void {
+  built({ method, url }: { readonly method: string; readonly url: string }): void {
     this.#line = `${method} ${pathOf(url)}`
   }
 

@@ -1,8 +1,7 @@
 import type { Failure } from '../../foundation/base/index.ts'
 import type { Json, JsonObject } from '../../foundation/json/index.ts'
-import type { SubscriptionVerb } from '../definitions/webhook-subscription.ts'
+import type { SubscriptionVerb } from '../definitions/plan.ts'
 import type { AccountValues, ActionValues } from '../expressions/placeholder.ts'
-import type { CallCause } from './call-log.ts'
 
 /** A connected account as a call needs it, with valid credentials. */
 export interface AccountAccess extends AccountValues {
@@ -132,3 +131,27 @@ interface PageSelection {
 /** For a stream as a whole; it also ends when nothing has moved for the definition's `timeout`. */
 export const STREAM_TIMEOUT_MS = 3_600_000
 export const STREAM_BYTES_MAX = 5 * 1024 ** 3
+
+/** What requests are sent for. */
+const CALL_CAUSES = [
+  /** A request of a client of this service, also for options of a form. */
+  'call',
+  /** A run of a sync job. */
+  'run',
+  /** A call of a tool server. */
+  'tool_call',
+  /** The activation of an account. */
+  'activation',
+  /** A token of an account: requested, refreshed, revoked. */
+  'token',
+  /** The consent of a customer: a request token, the exchange of a code. */
+  'authorization',
+  /** A webhook subscription of an account. */
+  'subscription',
+] as const
+
+/** What a request is sent for, and the id of that where it has one: of the request, the run, the tool call. */
+export interface CallCause {
+  readonly kind: (typeof CALL_CAUSES)[number]
+  readonly id?: string | undefined
+}

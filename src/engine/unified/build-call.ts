@@ -3,7 +3,6 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject, overlay } from
 import { hasRecordId, sendsRecord } from '../definitions/method-kinds.ts'
 import type { ProxyRequest } from '../proxy/request.ts'
 import { findWrongParameters } from './check-parameters.ts'
-import type { MappingPlan } from './compile-mapping.ts'
 import { evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
 import {
   filterBindings,
@@ -17,6 +16,7 @@ import { idPartsProblem } from './id-parts.ts'
 import { bindingsOf } from './map-records.ts'
 import type { IgnoredFilter, MappingScope, MappingWarning } from './mapping.ts'
 import { type Evaluation, evaluateMappingExpression } from './mapping-expression.ts'
+import type { MappingPlan } from './mapping-plan.ts'
 import type { UnifiedDependencies, UnifiedRequest, UnifiedTarget } from './request.ts'
 import { toText } from './scalar-values.ts'
 import { asObject, targetOf } from './steps.ts'

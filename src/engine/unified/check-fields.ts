@@ -7,10 +7,10 @@ import {
   type JsonObject,
 } from '../../foundation/json/index.ts'
 import { isReadingMethod } from '../definitions/method-kinds.ts'
-import type { CheckedMethod, FindingAt } from './check-findings.ts'
 import { isInline } from './expression-verdicts.ts'
 import { fieldExpressions, fieldLeaves } from './field-leaves.ts'
 import type { MergedMapping } from './mapping.ts'
+import type { UnifiedResource } from './model.ts'
 import type { ObjectNode, SchemaNode } from './schema-node.ts'
 
 /** Custom fields of providers, which the definition of one account has: Salesforce's `Tier__c`, Jira's `customfield_10010`, and the like. */
@@ -145,3 +145,28 @@ function outsideLane(at: readonly (string | number)[], expression: string): read
   const message = 'is evaluated in a child process, at about a millisecond per page: a simpler expression is not'
   return [{ at, rule: 'expression.sandbox', severity: 'hint', message }]
 }
+
+/** A method of a resource as checks see it. */
+export interface CheckedMethod {
+  readonly resource: UnifiedResource
+  readonly method: string
+  readonly merged: MergedMapping
+  /** Config of the integration; absent: not known. */
+  readonly definition: JsonObject | undefined
+}
+
+/** Findings at a path of the merged config of one method, before it has its prefix. */
+export type FindingAt = Omit<MappingFinding, 'path'> & { readonly at: readonly (string | number)[] }
+
+/** Something that a check found in a mapping. */
+export interface MappingFinding {
+  /** Dotted, such as `response.fields.name`. */
+  readonly path: string
+  /** Stable name. */
+  readonly rule: string
+  readonly severity: FindingSeverity
+  readonly message: string
+}
+
+/** `error`: the mapping cannot be used; `warning`: some records or requests will probably be wrong; `hint`: it could be better. */
+type FindingSeverity = 'error' | 'warning' | 'hint'

@@ -2,38 +2,13 @@ import { Failure } from '../../foundation/base/index.ts'
 import { formatDotPath, type JsonObject } from '../../foundation/json/index.ts'
 import { compilePlan } from '../definitions/compile.ts'
 import type { Plan } from '../definitions/plan.ts'
-import { checkFields, compareFields } from './check-fields.ts'
+import { checkFields, compareFields, type FindingAt, type MappingFinding } from './check-fields.ts'
 import { checkMapping } from './check-mapping.ts'
 import { checkReferences } from './check-references.ts'
 import { checkRequests } from './check-requests.ts'
 import type { MergedMapping } from './mapping.ts'
 import type { UnifiedResource } from './model.ts'
 import type { References } from './references.ts'
-
-/** `error`: the mapping cannot be used; `warning`: some records or requests will probably be wrong; `hint`: it could be better. */
-type FindingSeverity = 'error' | 'warning' | 'hint'
-
-/** Something that a check found in a mapping. */
-export interface MappingFinding {
-  /** Dotted, such as `response.fields.name`. */
-  readonly path: string
-  /** Stable name. */
-  readonly rule: string
-  readonly severity: FindingSeverity
-  readonly message: string
-}
-
-/** Findings at a path of the merged config of one method, before it has its prefix. */
-export type FindingAt = Omit<MappingFinding, 'path'> & { readonly at: readonly (string | number)[] }
-
-/** A method of a resource as checks see it. */
-export interface CheckedMethod {
-  readonly resource: UnifiedResource
-  readonly method: string
-  readonly merged: MergedMapping
-  /** Config of the integration; absent: not known. */
-  readonly definition: JsonObject | undefined
-}
 
 /** The merged mappings of a resource to be checked. */
 interface MappingsToCheck {

@@ -1,6 +1,6 @@
 import { formatDotPath, isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
-import { fieldsOf } from './check-fields.ts'
-import { distinctFindings, type MappingFinding } from './check-findings.ts'
+import { fieldsOf, type MappingFinding } from './check-fields.ts'
+import { distinctFindings } from './check-findings.ts'
 import { fieldExpressions } from './field-leaves.ts'
 import type { MergedMapping } from './mapping.ts'
 import type { TriedMapping } from './try-mapping.ts'

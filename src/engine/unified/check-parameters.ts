@@ -1,7 +1,7 @@
 import { findNear, type Violation } from '../../foundation/base/index.ts'
 import { sendsRecord } from '../definitions/method-kinds.ts'
-import type { MappingPlan } from './compile-mapping.ts'
 import type { IgnoredFilter } from './mapping.ts'
+import type { MappingPlan } from './mapping-plan.ts'
 import { OPTIONS_ELSEWHERE, UNIFIED_OPTIONS } from './request-query.ts'
 
 const OPTIONS: readonly string[] = [...UNIFIED_OPTIONS, ...OPTIONS_ELSEWHERE]

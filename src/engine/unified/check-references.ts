@@ -1,6 +1,6 @@
 import { suggest } from '../../foundation/base/index.ts'
 import { isJsonObject, type JsonObject } from '../../foundation/json/index.ts'
-import type { CheckedMethod, FindingAt } from './check-findings.ts'
+import type { CheckedMethod, FindingAt } from './check-fields.ts'
 import { listExtraFields } from './extra-fields.ts'
 import type { FieldMap, MappingConfig } from './mapping-schema.ts'
 import { objectNodeOf, type References, referenceOf } from './references.ts'

@@ -3,67 +3,17 @@ import { formatDotPath, type JsonObject, parseJson } from '../../foundation/json
 import { findSchemaViolations } from '../definitions/findings.ts'
 import { isReadingMethod } from '../definitions/method-kinds.ts'
 import { type CoercionRules, compileFields, type FieldCoercion } from './coerce.ts'
-import { type CustomFieldsPlan, compileCustomFields } from './custom-fields.ts'
-import { compileExpansions, type ExpansionPlans } from './expansions.ts'
+import { compileCustomFields } from './custom-fields.ts'
+import { compileExpansions } from './expansions.ts'
 import { listExtraFields } from './extra-fields.ts'
-import { compileFieldMap, type FieldMapPlan } from './field-map.ts'
+import { compileFieldMap } from './field-map.ts'
 import type { MappingLayer, MergedMapping } from './mapping.ts'
-import { compileMappingExpression, type MappingExpression } from './mapping-expression.ts'
+import { compileMappingExpression } from './mapping-expression.ts'
+import type { MappingPlan, RecordPlan } from './mapping-plan.ts'
 import { type MappingConfig, mappingConfigSchema } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
 import { listReferences, type References } from './references.ts'
-import { compileRequest, type UnifiedRequestPlan } from './request-plan.ts'
-
-/** The mapping of one unified method, ready to run. */
-export interface MappingPlan {
-  readonly resource: UnifiedResource
-  /** Unified method. */
-  readonly method: string
-  readonly config: MappingConfig
-  readonly layers: MergedMapping['layers']
-  /** Filters that are honoured, with their operators. */
-  readonly filters: ReadonlyMap<string, readonly string[]>
-  /** Fields that can be sorted by. */
-  readonly sorts: ReadonlySet<string>
-  /** Fields that can be expanded. */
-  readonly expandable: ReadonlySet<string>
-  readonly request: UnifiedRequestPlan
-  readonly records: RecordPlan
-  /** The records that a result holds; absent: the result. */
-  readonly items: MappingExpression | undefined
-  readonly error: MappingExpression | undefined
-  readonly expansions: ExpansionPlans
-  /** Resources, as `<model>/<resource>`, whose rules its expanded references take. */
-  readonly references: readonly string[]
-}
-
-/** A field of the record, with the places of its value and its raw value among those that the map gives; -1: not there. */
-interface RecordField extends FieldCoercion {
-  readonly at: number
-  readonly rawAt: number
-}
-
-/** How a provider's record becomes a unified one. */
-export interface RecordPlan {
-  readonly map: FieldMapPlan
-  /** The keys whose values the map gives: its own, or those of the schema where the whole record is one expression. */
-  readonly keys: readonly string[]
-  /** Layer of each expression of the map. */
-  readonly leafLayers: readonly (MappingLayer | undefined)[]
-  readonly dropIf: MappingExpression | undefined
-  readonly fields: readonly RecordField[]
-  /** Keys of the schema, with those of raw values. */
-  readonly knownKeys: ReadonlySet<string>
-  /** Places of the values that the map gives for keys beyond the schema. */
-  readonly otherAt: readonly number[]
-  /** Keys beyond the schema that an environment or account adds. */
-  readonly extraKeys: ReadonlySet<string>
-  /** The whole record is one expression of an environment or account: all its keys are kept. */
-  readonly keepsUnknown: boolean
-  /** The record before it has values, `null` in every field; absent: fields without value are left out. */
-  readonly template: JsonObject | undefined
-  readonly customFields: CustomFieldsPlan | undefined
-}
+import { compileRequest } from './request-plan.ts'
 
 const FIELDS_PATH = 'response.fields'
 

@@ -8,22 +8,11 @@ import { type Coercion, warn } from './coerce.ts'
 import { buildValue, compileFieldMap, evaluateFieldMap, type FieldMapPlan } from './field-map.ts'
 import type { MappedRecords } from './map-records.ts'
 import type { MappingScope, MappingWarning, MergedMapping } from './mapping.ts'
-import {
-  asRoot,
-  compileMappingExpression,
-  type Evaluation,
-  evaluateColumns,
-  type MappingExpression,
-} from './mapping-expression.ts'
+import { asRoot, compileMappingExpression, type Evaluation, evaluateColumns } from './mapping-expression.ts'
+import type { BatchPlan, ExpansionPlan, ExpansionPlans } from './mapping-plan.ts'
 import type { ExpansionConfig, MappingConfig } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
-import {
-  coerceExpanded,
-  compileExpandedValue,
-  type ExpandedValuePlan,
-  type References,
-  referenceOf,
-} from './references.ts'
+import { coerceExpanded, compileExpandedValue, type References, referenceOf } from './references.ts'
 import type { UnifiedDependencies, UnifiedRequest, UnifiedTarget } from './request.ts'
 import { toText } from './scalar-values.ts'
 import { asObject, targetOf } from './steps.ts'
@@ -53,24 +42,6 @@ export interface FieldReferences {
   /** Ids that were asked for, also of references that could not be loaded. */
   readonly asked: Set<string>
   readonly warnings: MappingWarning[]
-}
-
-/** Compiled expansions by unified field. */
-export type ExpansionPlans = ReadonlyMap<string, ExpansionPlan>
-
-interface ExpansionPlan {
-  readonly config: ExpansionConfig
-  readonly ids: MappingExpression
-  readonly fields: FieldMapPlan
-  readonly value: ExpandedValuePlan
-  readonly batch: BatchPlan | undefined
-}
-
-interface BatchPlan {
-  readonly size: number
-  readonly query: FieldMapPlan | undefined
-  readonly body: FieldMapPlan | undefined
-  readonly key: MappingExpression
 }
 
 /** Compiles the expansions of a mapping. */

@@ -1,10 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
 import type { UpstreamErrorOutcome } from '../proxy/outcome.ts'
 import { evaluationOf, type PreparedRequest } from './build-call.ts'
-import type { MappingPlan } from './compile-mapping.ts'
 import { type MappedRecords, type MappingOptions, mapRecords } from './map-records.ts'
 import type { MappingScope } from './mapping.ts'
 import { evaluateMappingExpression } from './mapping-expression.ts'
+import type { MappingPlan } from './mapping-plan.ts'
 import type { UnifiedDependencies } from './request.ts'
 import { toInteger } from './scalar-values.ts'
 

@@ -3,11 +3,11 @@ import { isJsonObject, type Json, type JsonObject } from '../../foundation/json/
 import type { ValueColumn } from '../expressions/evaluator.ts'
 import { isTruthy } from '../formats/format.ts'
 import { type Coercion, rawOf, warn } from './coerce.ts'
-import type { MappingPlan, RecordPlan } from './compile-mapping.ts'
 import { readCustomFields } from './custom-fields.ts'
 import { buildEntries, buildValue } from './field-map.ts'
 import type { FieldTrace, MappingScope } from './mapping.ts'
 import { asRoot, type Evaluation, evaluateColumns, type MappingEvaluator } from './mapping-expression.ts'
+import type { MappingPlan, RecordPlan } from './mapping-plan.ts'
 
 /** What is added to mapped records. */
 export interface MappingOptions {

@@ -1,51 +1,12 @@
 import { isJsonObject, type Json } from '../../foundation/json/index.ts'
 import { listInputPaths, listVariablePaths } from '../expressions/reads.ts'
-import { type CompiledEnums, compileEnums } from './enums.ts'
+import { compileEnums } from './enums.ts'
 import { compileFieldMap, type FieldMapPlan } from './field-map.ts'
-import { compileMappingExpression, type MappingExpression } from './mapping-expression.ts'
+import { compileMappingExpression } from './mapping-expression.ts'
+import type { FilterPlan, UnifiedRequestPlan } from './mapping-plan.ts'
 import type { FieldMap, FilterConfig, MappingConfig } from './mapping-schema.ts'
 import type { UnifiedResource } from './model.ts'
-import { compileStep, type MappingStep } from './steps.ts'
-
-/** How a unified request becomes a call of the proxy. */
-export interface UnifiedRequestPlan {
-  /** Resource of the definition; `_`: an action. */
-  readonly resource: string
-  readonly method: string | { readonly expression: MappingExpression; readonly allowed: ReadonlySet<string> }
-  readonly id: MappingExpression | undefined
-  readonly query: FieldMapPlan | undefined
-  readonly body: FieldMapPlan | undefined
-  readonly headers: ReadonlyMap<string, MappingExpression>
-  readonly args: FieldMapPlan | undefined
-  readonly filters: ReadonlyMap<string, FilterPlan>
-  readonly sorts: ReadonlyMap<string, SortPlan>
-  /** Fields of the body that the integration requires. */
-  readonly required: readonly string[]
-  /** Number of parts of composite ids: of the call (`id`), and of references by field. */
-  readonly idParts: ReadonlyMap<string, number>
-  /** By dotted unified field. */
-  readonly enums: CompiledEnums
-  readonly before: readonly MappingStep[]
-  readonly after: readonly MappingStep[]
-  /** Fields of the body that expressions read; `undefined`: any. */
-  readonly readFields: ReadonlySet<string> | undefined
-}
-
-/** A filter that is honoured. */
-export interface FilterPlan {
-  readonly operators: ReadonlySet<string>
-  readonly to: FilterConfig['to']
-  readonly value: MappingExpression | undefined
-  readonly format: FilterConfig['format']
-  /** A request without it is rejected. */
-  readonly isRequired: boolean
-}
-
-/** Query parameters of an order, by direction. */
-interface SortPlan {
-  readonly asc: FieldMapPlan | undefined
-  readonly desc: FieldMapPlan | undefined
-}
+import { compileStep } from './steps.ts'
 
 /** Compiles the request side of a mapping. */
 export function compileRequest(config: MappingConfig, resource: UnifiedResource): UnifiedRequestPlan {

@@ -1,7 +1,7 @@
 import { invalidFields, suggestOneOf, type Violation } from '../../foundation/base/index.ts'
 import { isJsonNumber, isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
-import type { MappingPlan } from './compile-mapping.ts'
 import type { UnifiedFilter } from './mapping.ts'
+import type { MappingPlan } from './mapping-plan.ts'
 import { FILTER_OPERATORS, type FilterOperator } from './mapping-schema.ts'
 import type { UnifiedRequest } from './request.ts'
 

@@ -4,9 +4,9 @@ import type { Plan } from '../definitions/plan.ts'
 import type { RateLimitedOutcome, SuccessOutcome, UpstreamErrorOutcome } from '../proxy/outcome.ts'
 import type { ApiProxy } from '../proxy/proxy.ts'
 import type { AccountAccess, PreviewRequest, ProxyRequest } from '../proxy/request.ts'
-import type { MappingPlan } from './compile-mapping.ts'
 import type { IgnoredFilter, MappingWarning, UnifiedFilter } from './mapping.ts'
 import type { MappingEvaluator } from './mapping-expression.ts'
+import type { MappingPlan } from './mapping-plan.ts'
 
 /** What the engine works with. */
 export interface UnifiedDependencies {

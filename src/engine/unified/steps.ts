@@ -10,25 +10,9 @@ import {
   evaluateMappingExpression,
   type MappingExpression,
 } from './mapping-expression.ts'
+import type { MappingStep } from './mapping-plan.ts'
 import type { FieldMap, StepConfig } from './mapping-schema.ts'
 import type { UnifiedDependencies, UnifiedTarget } from './request.ts'
-
-/** A compiled step before or after a call. */
-export interface MappingStep {
-  readonly name: string
-  readonly runIf: MappingExpression | undefined
-  /** Its value replaces the answer of the provider. */
-  readonly isResult: boolean
-  readonly work:
-    | {
-        readonly type: 'request'
-        readonly target: CallTarget
-        readonly id: MappingExpression | undefined
-        readonly query: FieldMapPlan | undefined
-        readonly body: FieldMapPlan | undefined
-      }
-    | { readonly type: 'transform'; readonly expression: MappingExpression }
-}
 
 /** Resource of mappings whose methods are actions of the definition. */
 const ACTION_RESOURCE = '_'

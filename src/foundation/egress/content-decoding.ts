@@ -99,9 +99,6 @@ function decodingFailure(host: string, error: DecodingError, bytesMax: number): 
   }
 }
 
-/** The value of `accept-encoding`. */
-export const ACCEPTED_ENCODINGS = 'gzip, deflate, br, zstd'
-
 /** Content codings of one body; more are an attack or a fault. */
 const LAYERS_MAX = 2
 

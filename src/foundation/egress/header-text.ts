@@ -17,3 +17,6 @@ export function headerTexts(headers: Readonly<Record<string, string>>): Readonly
   if (!Object.values(headers).some((value) => NOT_ASCII.test(value))) return headers
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, headerText(value)]))
 }
+
+/** The value of `accept-encoding`. */
+export const ACCEPTED_ENCODINGS = 'gzip, deflate, br, zstd'

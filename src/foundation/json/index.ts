@@ -11,20 +11,14 @@ export {
   exceedsJsonSize,
   FORBIDDEN_KEYS,
   isJsonObject,
+  isSameScalar,
   JSON_DEPTH_MAX,
   type Json,
   type JsonObject,
   overlay,
-} from './json.ts'
-export {
-  decimalForm,
-  isJsonNumber,
-  isSameScalar,
-  JsonNumber,
-  jsonNumberOf,
-  toDouble,
   toDoubles,
-} from './json-number.ts'
+} from './json.ts'
+export { decimalForm, isJsonNumber, JsonNumber, jsonNumberOf, toDouble } from './json-number.ts'
 export {
   JSON_NESTING_MAX,
   JSON_VALUES_MAX,

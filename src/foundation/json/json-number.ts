@@ -1,11 +1,7 @@
-import type { Json } from './json.ts'
-
 declare global {
   interface JSON {
     /** A value that `JSON.stringify` writes as this text (ECMA-262, JSON.rawJSON). @throws SyntaxError for anything but a JSON primitive */
     rawJSON(text: string): object
-    /** Like the two-argument form; `context.source` is the source text of a primitive. */
-    parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): Json
   }
 }
 
@@ -48,35 +44,10 @@ export function toDouble<Value>(value: Value): Exclude<Value, JsonNumber> | numb
   return value instanceof JsonNumber ? value.valueOf() : (value as Exclude<Value, JsonNumber>)
 }
 
-/** The value with every number as the nearest double, for code that knows doubles only; the same object when nothing changes. */
-export function toDoubles(value: Json): Json {
-  if (typeof value !== 'object' || value === null) return value
-  if (value instanceof JsonNumber) return finite(value.valueOf())
-  if (Array.isArray(value)) {
-    const items = value.map(toDoubles)
-    return items.some((item, index) => item !== value[index]) ? items : value
-  }
-  const entries = Object.entries(value).map(([key, item]) => [key, toDoubles(item), item] as const)
-  return entries.some(([, double, item]) => double !== item)
-    ? Object.fromEntries(entries.map(([key, double]) => [key, double]))
-    : value
-}
-
-/** JSON has no infinity: beyond the range of a double the largest one is the nearest. */
-function finite(double: number): number {
-  return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, double))
-}
-
 /** The JSON number of this text: a double where it is written back the same, else as text. @param text a JSON number */
 export function jsonNumberOf(text: string): number | JsonNumber {
   const double = Number(text)
   return isInexact(double, text) ? new JsonNumber(text) : double
-}
-
-/** Whether two JSON scalars are the same; numbers as text. */
-export function isSameScalar(one: Json | undefined, other: Json | undefined): boolean {
-  if (one instanceof JsonNumber && other instanceof JsonNumber) return one.text === other.text
-  return one === other
 }
 
 const PARTS = /^(-?)0*(\d*?)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/

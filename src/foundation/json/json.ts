@@ -1,5 +1,12 @@
 import { JsonNumber } from './json-number.ts'
 
+declare global {
+  interface JSON {
+    /** Like the two-argument form; `context.source` is the source text of a primitive. */
+    parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): Json
+  }
+}
+
 /** A JSON value. A number that a double would change is a `JsonNumber`, every other one a `number`. */
 export type Json = string | number | JsonNumber | boolean | null | readonly Json[] | JsonObject
 
@@ -87,4 +94,29 @@ function lengthLeft(value: Json, length: number, depth: number): number {
       comma = 1
     }
   return left
+}
+
+/** The value with every number as the nearest double, for code that knows doubles only; the same object when nothing changes. */
+export function toDoubles(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof JsonNumber) return finite(value.valueOf())
+  if (Array.isArray(value)) {
+    const items = value.map(toDoubles)
+    return items.some((item, index) => item !== value[index]) ? items : value
+  }
+  const entries = Object.entries(value).map(([key, item]) => [key, toDoubles(item), item] as const)
+  return entries.some(([, double, item]) => double !== item)
+    ? Object.fromEntries(entries.map(([key, double]) => [key, double]))
+    : value
+}
+
+/** JSON has no infinity: beyond the range of a double the largest one is the nearest. */
+function finite(double: number): number {
+  return Math.max(-Number.MAX_VALUE, Math.min(Number.MAX_VALUE, double))
+}
+
+/** Whether two JSON scalars are the same; numbers as text. */
+export function isSameScalar(one: Json | undefined, other: Json | undefined): boolean {
+  if (one instanceof JsonNumber && other instanceof JsonNumber) return one.text === other.text
+  return one === other
 }

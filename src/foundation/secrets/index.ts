@@ -11,10 +11,17 @@ export { KeyRingWatch } from './key-ring-watch.ts'
 export { checkProcesses, type KeyUsage, type RetirementObstacle, readKeyUsages, retireKey } from './key-usage.ts'
 export { rewrapDataKeys } from './rewrap-data-keys.ts'
 export { continueRotation, dataKeyRotator, requestDataKeyRotation, rotationProgress } from './rotate-data-keys.ts'
-export { type ReplacedKey, resealed, type SealedColumn, type SealedValues, sealedColumn } from './sealed-values.ts'
-export { createSecretStore, dataKeyIdOf, findUnreadableKey, type SecretStore } from './secret-store.ts'
+export { resealed, sealedColumn } from './sealed-values.ts'
+export {
+  createSecretStore,
+  dataKeyIdOf,
+  findUnreadableKey,
+  type ReplacedKey,
+  type SealedValues,
+  type SecretStore,
+} from './secret-store.ts'
 export { hasDataKeys } from './sql/data-key.ts'
-export type { SealedCount } from './sql/sealed-column.ts'
+export type { SealedColumn, SealedCount } from './sql/sealed-column.ts'
 export {
   type EncryptedSecret,
   type SecretRef,

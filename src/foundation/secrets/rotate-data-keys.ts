@@ -2,8 +2,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/clock.ts'
 import { newId } from '../base/ids.ts'
 import type { PollLoopSpec } from '../base/poll-loop.ts'
 import type { Database } from '../database/database.ts'
-import type { SealedValues } from './sealed-values.ts'
-import type { SecretStore } from './secret-store.ts'
+import type { SealedValues, SecretStore } from './secret-store.ts'
 import { findCurrentDataKey } from './sql/data-key.ts'
 import {
   claimReplacedKey,

@@ -2,10 +2,9 @@ import { LRUCache } from 'lru-cache'
 import { Failure } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import { createSealer, type Sealer } from '../base/sealer.ts'
-import type { Db } from '../database/database.ts'
+import type { Database, Db } from '../database/database.ts'
 import { decrypt, encrypt } from './encryption.ts'
 import type { KeyRing } from './key-ring.ts'
-import { RESEAL_PAGE, type SealedValues, undefinedIfUnreadable } from './sealed-values.ts'
 import {
   type DataKeyRecord,
   findCurrentDataKey,
@@ -15,7 +14,7 @@ import {
   type OwnedDataKey,
   readOthersUnderLock,
 } from './sql/data-key.ts'
-import { countSealedSecrets } from './sql/sealed-column.ts'
+import { countSealedSecrets, type SealedCount } from './sql/sealed-column.ts'
 import {
   countSecretsUnder,
   deleteSecrets,
@@ -256,4 +255,39 @@ function secretUnreadable(cause: unknown): Failure {
       cause,
     },
   )
+}
+
+/**
+ * Values that are encrypted under data keys, of one column or of the object store. Everything that `encryptFor` makes and a
+ * process stores belongs to one of these, or a rotation would leave it behind.
+ */
+export interface SealedValues {
+  /** `table.column` */
+  readonly name: string
+  /** How many there are, by key encryption key. Reads all. */
+  count(tx: Db): Promise<readonly SealedCount[]>
+  /** How many there are under a data key. */
+  countUnder(tx: Db, key: ReplacedKey): Promise<number>
+  /**
+   * Encrypts every value under a replaced key with the current one of its owner. Values that change meanwhile keep what was
+   * written; those that cannot be read stay. It may be interrupted and repeated at any point.
+   *
+   * @param onPage called before each further page of values
+   */
+  reseal(database: Pick<Database, 'pool' | 'transaction'>, key: ReplacedKey, onPage: () => Promise<void>): Promise<void>
+}
+
+/** A data key that a newer one has replaced. */
+export interface ReplacedKey {
+  readonly ownerId: string
+  readonly dataKeyId: string
+}
+
+/** Values that are read and written in one round. */
+export const RESEAL_PAGE = 200
+
+/** For `catch`: rethrows everything but SECRET_UNREADABLE. */
+export function undefinedIfUnreadable(error: unknown): undefined {
+  if (error instanceof Failure && error.reason === 'SECRET_UNREADABLE') return undefined
+  throw error
 }

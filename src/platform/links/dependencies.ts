@@ -1,9 +1,10 @@
+import type { FormOption } from '../../engine/formats/index.ts'
 import type { ApiProxy } from '../../engine/proxy/index.ts'
+import type { TtlCache } from '../../foundation/base/index.ts'
 import type { Database } from '../../foundation/database/index.ts'
 import type { SecretStore } from '../../foundation/secrets/index.ts'
 import type { AccountDependencies } from '../accounts/dependencies.ts'
 import type { CatalogCache } from './catalog-entry.ts'
-import type { FormOptionsCache } from './form-options.ts'
 
 /** Dependencies of this module, built once per process; a function names the part that it uses. */
 export interface LinkDependencies {
@@ -28,4 +29,14 @@ export interface LinkSessionRef {
 /** Address to which third parties send the browser back, the same for all of them. */
 export function callbackUriOf({ publicUrl }: Pick<LinkDependencies, 'publicUrl'>): string {
   return `${publicUrl()}/connect/callback`
+}
+
+/** Pages of options, for 60 s per account, field, search, page and values that the options depend on. */
+export type FormOptionsCache = TtlCache<Promise<SourcePage | undefined>>
+
+/** One page of options as the third party returned it. */
+export interface SourcePage {
+  readonly options: readonly FormOption[]
+  /** Cursor of the proxy; null on the last page. */
+  readonly nextCursor: string | null
 }

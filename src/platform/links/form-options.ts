@@ -22,7 +22,7 @@ import type { AccountDependencies } from '../accounts/dependencies.ts'
 import { listDueFields } from '../accounts/due-fields.ts'
 import { loadAccountForCall, loadAccountForDryRun } from '../accounts/load-account.ts'
 import type { ResolvedAccount } from '../accounts/resolved-account.ts'
-import type { LinkDependencies } from './dependencies.ts'
+import type { FormOptionsCache, LinkDependencies, SourcePage } from './dependencies.ts'
 import { matchesSearch, optionsFrom } from './form-option.ts'
 import { type FormAccountRef, withoutLabels } from './post-connect-form.ts'
 
@@ -43,16 +43,6 @@ const CALL_LIMITS = { timeoutMs: 15_000, attemptsMax: 2, responseBytesMax: 4 * 1
 
 const SEARCH_LENGTH_MAX = 200
 const CURSOR_LENGTH_MAX = 8_192
-
-/** One page of options as the third party returned it. */
-interface SourcePage {
-  readonly options: readonly FormOption[]
-  /** Cursor of the proxy; null on the last page. */
-  readonly nextCursor: string | null
-}
-
-/** Pages of options, for 60 s per account, field, search, page and values that the options depend on. */
-export type FormOptionsCache = TtlCache<Promise<SourcePage | undefined>>
 
 /** The cache of a process; bounded. */
 export function createFormOptionsCache(clock: Pick<Clock, 'monotonicMs'>): FormOptionsCache {

@@ -10,11 +10,10 @@ export { handleCallback } from './callback.ts'
 export { type CatalogCache, createCatalogCache } from './catalog-entry.ts'
 export { createConnectForm, type LinkChoice, listChoices } from './choices.ts'
 export { createLinkSession, type LinkSessionInput } from './create-session.ts'
-export { callbackUriOf, type LinkDependencies, type LinkSessionRef } from './dependencies.ts'
+export { callbackUriOf, type FormOptionsCache, type LinkDependencies, type LinkSessionRef } from './dependencies.ts'
 export type { LinkError } from './error-codes.ts'
 export {
   createFormOptionsCache,
-  type FormOptionsCache,
   type FormOptionsRequest,
   type FormOptionsResult,
   loadFormOptions,

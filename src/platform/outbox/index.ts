@@ -5,7 +5,7 @@
  * webhooks (`webhooks/outbound/`), or what a change of some resource means.
  */
 
-export { appendEvents, type NewEvent } from './append-events.ts'
+export { appendEvents } from './append-events.ts'
 export {
   checkAskedEventTypes,
   checkEventTypes,
@@ -32,5 +32,6 @@ export {
   finishDispatch,
   listDispatchTurns,
   lockUndispatchedEvents,
+  type NewEvent,
   type UndispatchedEvent,
 } from './sql.ts'

@@ -10,7 +10,7 @@ import {
   type Tx,
 } from '../../foundation/database/index.ts'
 import type { JsonObject } from '../../foundation/json/index.ts'
-import type { NewEvent } from './append-events.ts'
+import type { EventType } from './catalog.ts'
 
 /** An event as stored. */
 export interface EventRecord {
@@ -243,4 +243,25 @@ export async function findEventsByRefs(tx: Db, refs: readonly EventRef[]): Promi
      join event e on e.environment_id = v.environment_id and e.id = v.event_id and e.expunged_at is null`,
     EVENT_REFS.of(refs),
   )
+}
+
+/** An event to be recorded. */
+export interface NewEvent {
+  readonly environmentId: string
+  readonly type: EventType
+  /**
+   * What happened to the subject, in the names of the contract (snake_case): the message that names the type in its option
+   * `event_types`; never a secret. Stored in at most 256 KiB, see `limitPayload`.
+   */
+  readonly payload: JsonObject
+  /** Id (UUID) of the resource that the event is about: the one named before the colon of the type. */
+  readonly subjectId?: string | null | undefined
+  /** Id of the account that it concerns, by which events are filtered. */
+  readonly integratedAccountId?: string | null | undefined
+  /** UUIDv7; for an event whose id must be known before it is recorded. Default: a new one. */
+  readonly id?: string | undefined
+  /** The webhook that gets no delivery of it: the destination of a run hears of the run in order, from the run itself. */
+  readonly exceptWebhookId?: string | null | undefined
+  /** An example: it is not dispatched, and says that it is a test. Default: false. */
+  readonly isTest?: boolean | undefined
 }

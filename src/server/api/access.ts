@@ -5,7 +5,6 @@ import {
   cost as costOption,
   scope as scopeOption,
 } from '../../../gen/patchbay/v1/access_pb.ts'
-import type { BodyReading } from './exchange.ts'
 import type { ApiLimits } from './limits.ts'
 
 /** Who may call an operation: anybody, any API token, a caller in an environment, that or a link token, or a team token. */
@@ -68,3 +67,9 @@ export function messageBytesMax(
 ): number {
   return access === 'public' ? Math.min(publicRequestBytesMax, requestBytesMax) : requestBytesMax
 }
+
+/**
+ * When an endpoint reads the bodies of requests. What is read before it is known who sends it counts against a budget of its
+ * client address.
+ */
+export type BodyReading = 'never' | 'before_authentication' | 'after_authentication'

@@ -1,8 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Http2Stream } from 'node:http2'
 import type { Readable, Writable } from 'node:stream'
-import type { Protocol } from './pipeline/protocol.ts'
-import type { ServerContext } from './pipeline/server-context.ts'
+import type { Failure, Slab, StatusCode } from '../../foundation/base/index.ts'
+import type { Database } from '../../foundation/database/index.ts'
+import type { FairSemaphore, FairSlots } from '../../foundation/fair/index.ts'
+import type { Logger } from '../../foundation/telemetry/index.ts'
+import type { BodyReading } from './access.ts'
+import type { ApiLimits } from './limits.ts'
+import type { AccessControl } from './pipeline/access-control.ts'
 import { RequestContext } from './request-context.ts'
 
 /** What the API uses of a request of `node:http` or of the compatibility layer of `node:http2`. */
@@ -36,12 +41,6 @@ export interface ApiResponse extends Writable {
   writeContinue(): void
   addTrailers(trailers: Readonly<Record<string, string>>): void
 }
-
-/**
- * When an endpoint reads the bodies of requests. What is read before it is known who sends it counts against a budget of its
- * client address.
- */
-export type BodyReading = 'never' | 'before_authentication' | 'after_authentication'
 
 /** One HTTP request and its response. */
 export interface Exchange {
@@ -92,4 +91,54 @@ export function sendResponse(
   response.writeHead(status, { ...context.responseHeaders, 'content-type': contentType, 'content-length': length })
   // HTTP/1.1 drops the body of an answer to HEAD by itself, HTTP/2 fails on it.
   response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+/** A request as the pipeline knows it: of HTTP its exchange, of a tool no more than this. */
+export type ServiceRequest = Pick<Exchange, 'server' | 'context' | 'operationPath'>
+
+/** How one protocol writes an error. */
+export interface Protocol {
+  readonly name: 'grpc' | 'grpc-web' | 'connect' | 'rest' | 'mcp'
+  /** Sends a failure as the response; nothing was sent before. */
+  sendError(exchange: Exchange, failure: Failure): void
+  /** Ends an opened response, with the failure that ended the stream; absent: a response that has begun is aborted. */
+  end?(exchange: Exchange, failure: Failure | undefined): void
+}
+
+/** What all requests of a server share: built once. */
+export interface ServerContext {
+  /** Path of the public address, without a trailing slash: what browsers are sent to begins with it. */
+  readonly basePath: string
+  readonly accessControl: AccessControl
+  readonly limits: ApiLimits
+  readonly logger: Logger
+  /** Maps errors of other layers, such as a statement timeout of the database; undefined for an unknown one. */
+  readonly translateError: ((error: unknown) => Failure | undefined) | undefined
+  /** Where calls that store nothing have their entry of the audit log; `undefined`: no call has one. */
+  readonly auditDatabase: Database | undefined
+  readonly observe: ((observation: Observation) => void) | undefined
+  /** Every request whose response is not closed. */
+  readonly openExchanges: Slab<Exchange>
+  /** Streams in progress, which a drain ends before its deadline. */
+  readonly openStreams: Set<RequestContext>
+  /** Slots of requests that are worked on, shared by environments, teams and client addresses. */
+  readonly requestSlots: FairSlots
+  /** Bytes of large bodies in memory, shared by environments. */
+  readonly bodyBytes: FairSemaphore
+  /** Bytes of answers that clients have yet to read, shared by environments, teams and client addresses. */
+  readonly answerBytes: FairSemaphore
+  /** Slots of streams with a token, shared by environments. */
+  readonly streamSlots: FairSemaphore
+  /** Slots of streams without a token, shared by client addresses. */
+  readonly publicStreamSlots: FairSemaphore
+  /** Bytes of bodies whose senders are not authenticated; client addresses share them. */
+  readonly unauthenticatedBytes: FairSemaphore
+}
+
+/** One completed request, for metrics. */
+export interface Observation {
+  /** Path of the operation or HTTP route, never the client's text. */
+  readonly operation: string
+  readonly outcome: StatusCode | 'OK'
+  readonly durationMs: number
 }

@@ -1,36 +1,11 @@
-import {
-  type Clock,
-  type FailureReason,
-  invalidFields,
-  newId,
-  notFound,
-  type Violation,
-} from '../../foundation/base/index.ts'
+import { type FailureReason, invalidFields, newId, notFound, type Violation } from '../../foundation/base/index.ts'
 import { type Db, isForeignKeyViolation } from '../../foundation/database/index.ts'
 import type { JsonObject } from '../../foundation/json/index.ts'
 import type { ErrorHandling, RunDestination } from '../runs/run.ts'
-import type { RunChecks } from '../runs/run-actions.ts'
-import type { RunQueue } from '../runs/run-queue.ts'
 import { destinationRequired, loadRunReferences, webhookNotFound } from '../runs/run-references.ts'
-import type { CatchUpPolicy } from './catch-up.ts'
 import { shardOf } from './shard-cursors.ts'
 import { insertTrigger, type TriggerRecord } from './sql/trigger.ts'
-import { checkCron, firstTick } from './trigger-schedule.ts'
-
-/** What the functions of triggers need. */
-export interface TriggerDeps extends RunChecks {
-  readonly queue: Pick<RunQueue, 'enqueue' | 'enqueueTicks' | 'countWaiting'>
-  readonly minTickGapSeconds: number
-  readonly catchUp?: CatchUpPolicy | undefined
-  readonly clock: Pick<Clock, 'now'>
-  /** Violations of resources that are to replace those of the job, with fields below `resources`. */
-  checkResources(
-    tx: Db,
-    environmentId: string,
-    syncJobId: string,
-    resources: readonly JsonObject[],
-  ): Promise<readonly Violation[]>
-}
+import { checkCron, firstTick, type TriggerDeps } from './trigger-schedule.ts'
 
 /** A trigger to be created. */
 export interface TriggerInput {

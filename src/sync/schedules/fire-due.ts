@@ -1,8 +1,14 @@
 import { type Database, isDataError } from '../../foundation/database/index.ts'
-import { earliest, type FireDeps, type FireReport, fireTicks, type SuspendedTrigger } from './fire-ticks.ts'
+import {
+  earliest,
+  type FireDeps,
+  type FireReport,
+  fireTicks,
+  type SuspendedTrigger,
+  suspendTrigger,
+} from './fire-ticks.ts'
 import type { ShardCursors } from './shard-cursors.ts'
 import { claimDueTriggers, type DueTrigger, findNextDue, type NextDue } from './sql/due-trigger.ts'
-import { suspendTrigger } from './trigger-actions.ts'
 
 /** What a pass over the schedules needs. */
 export interface FireDueDeps extends FireDeps {

@@ -1,5 +1,7 @@
 import { DAY_MS } from '../../foundation/base/index.ts'
 import type { Db, Tx } from '../../foundation/database/index.ts'
+import { appendEvents } from '../../platform/outbox/index.ts'
+import { failedTriggerPayload } from '../runs/run-payload.ts'
 import type { RunQueue } from '../runs/run-queue.ts'
 import { findTicksWithRun, insertMissedTicks, type NewTick } from '../runs/sql/tick.ts'
 import { type CatchUpPolicy, type CaughtUpTicks, catchUpTicks } from './catch-up.ts'
@@ -7,7 +9,7 @@ import { cronExpression } from './cron-expression.ts'
 import type { QueueDepthCache } from './queue-depth-cache.ts'
 import { decideTicks, triggerQueueGroup } from './skip-reason.ts'
 import type { DueTrigger } from './sql/due-trigger.ts'
-import { suspendTrigger } from './trigger-actions.ts'
+import { suspendSchedule } from './sql/trigger.ts'
 
 /** What firing ticks needs. */
 export interface FireDeps {
@@ -128,4 +130,30 @@ function countBy(names: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const name of names) counts[name] = (counts[name] ?? 0) + 1
   return counts
+}
+
+/**
+ * Suspends the schedule of a due trigger with the reason, and records `sync_job_cron_trigger:failed`.
+ *
+ * @returns whether it was suspended; not when it has changed since the tick was read
+ */
+export async function suspendTrigger(
+  tx: Tx,
+  { triggerId, nextFireAt }: Pick<DueTrigger, 'triggerId' | 'nextFireAt'>,
+  error: string,
+): Promise<boolean> {
+  const suspended = await suspendSchedule(tx, triggerId, nextFireAt, error)
+  if (suspended === undefined) return false
+  const { environmentId, integratedAccountId } = suspended
+  const payload = failedTriggerPayload({
+    ...suspended,
+    id: triggerId,
+    reason: 'suspended',
+    message: error,
+    scheduledFor: nextFireAt,
+    syncJobRunId: null,
+  })
+  const type = 'sync_job_cron_trigger:failed'
+  await appendEvents(tx, [{ environmentId, type, subjectId: triggerId, integratedAccountId, payload }])
+  return true
 }

@@ -1,8 +1,8 @@
 import { catchFailure, Failure, isTransient } from '../../foundation/base/index.ts'
 import type { Tx } from '../../foundation/database/index.ts'
-import type { TriggerDeps } from './create-trigger.ts'
 import { findTriggersOfResource, type HintedResource, hasUnstartedRun } from './sql/hinted-trigger.ts'
 import { runTriggerNow } from './trigger-actions.ts'
+import type { TriggerDeps } from './trigger-schedule.ts'
 
 /** What a hint did with one trigger: started a run, found one that waits and will read the change, or could not start one. */
 export type HintedRun = { readonly triggerId: string } & (

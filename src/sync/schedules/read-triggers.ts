@@ -9,7 +9,6 @@ import {
 } from '../../foundation/database/index.ts'
 import { listTickLedger, type TickLedgerEntry } from '../runs/sql/tick.ts'
 import { checkCronExpression } from './check-cron-expression.ts'
-import type { TriggerDeps } from './create-trigger.ts'
 import { nextTicks } from './cron-expression.ts'
 import {
   findTrigger,
@@ -17,6 +16,7 @@ import {
   type TriggerFilter,
   type TriggerRecord,
 } from './sql/trigger.ts'
+import type { TriggerDeps } from './trigger-schedule.ts'
 import { triggerNotFound } from './trigger-schedule.ts'
 
 /** Ticks that a preview has by default, and at most. */

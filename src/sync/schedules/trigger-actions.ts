@@ -1,19 +1,10 @@
 import type { Db, Tx } from '../../foundation/database/index.ts'
-import { appendEvents } from '../../platform/outbox/index.ts'
 import type { RunView } from '../runs/read-runs.ts'
 import { enqueueNewRun } from '../runs/run-actions.ts'
-import { failedTriggerPayload } from '../runs/run-payload.ts'
 import { assertRunnable, loadRunReferences } from '../runs/run-references.ts'
-import type { TriggerDeps } from './create-trigger.ts'
 import { getTrigger } from './read-triggers.ts'
-import type { DueTrigger } from './sql/due-trigger.ts'
-import {
-  deleteTrigger as deleteTriggerRecord,
-  suspendSchedule,
-  type TriggerRecord,
-  updateLastRun,
-} from './sql/trigger.ts'
-import { assertVersion, changeSchedule, getLockedTrigger } from './trigger-schedule.ts'
+import { deleteTrigger as deleteTriggerRecord, type TriggerRecord, updateLastRun } from './sql/trigger.ts'
+import { assertVersion, changeSchedule, getLockedTrigger, type TriggerDeps } from './trigger-schedule.ts'
 
 /**
  * Pauses the schedule; ticks that are due still fire, and existing runs are not affected. Pausing a paused trigger changes
@@ -102,30 +93,4 @@ export async function runTriggerNow(
   })
   await updateLastRun(tx, id, run)
   return run
-}
-
-/**
- * Suspends the schedule of a due trigger with the reason, and records `sync_job_cron_trigger:failed`.
- *
- * @returns whether it was suspended; not when it has changed since the tick was read
- */
-export async function suspendTrigger(
-  tx: Tx,
-  { triggerId, nextFireAt }: Pick<DueTrigger, 'triggerId' | 'nextFireAt'>,
-  error: string,
-): Promise<boolean> {
-  const suspended = await suspendSchedule(tx, triggerId, nextFireAt, error)
-  if (suspended === undefined) return false
-  const { environmentId, integratedAccountId } = suspended
-  const payload = failedTriggerPayload({
-    ...suspended,
-    id: triggerId,
-    reason: 'suspended',
-    message: error,
-    scheduledFor: nextFireAt,
-    syncJobRunId: null,
-  })
-  const type = 'sync_job_cron_trigger:failed'
-  await appendEvents(tx, [{ environmentId, type, subjectId: triggerId, integratedAccountId, payload }])
-  return true
 }

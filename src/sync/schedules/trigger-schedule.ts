@@ -1,8 +1,10 @@
-import { etagMismatch, notFound, type Violation } from '../../foundation/base/index.ts'
-import type { Tx } from '../../foundation/database/index.ts'
-import { CATCH_UP } from './catch-up.ts'
+import { type Clock, etagMismatch, notFound, type Violation } from '../../foundation/base/index.ts'
+import type { Db, Tx } from '../../foundation/database/index.ts'
+import type { JsonObject } from '../../foundation/json/index.ts'
+import type { RunChecks } from '../runs/run-actions.ts'
+import type { RunQueue } from '../runs/run-queue.ts'
+import { CATCH_UP, type CatchUpPolicy } from './catch-up.ts'
 import { checkCronExpression } from './check-cron-expression.ts'
-import type { TriggerDeps } from './create-trigger.ts'
 import { cronExpression } from './cron-expression.ts'
 import { fireTicks } from './fire-ticks.ts'
 import { QueueDepthCache } from './queue-depth-cache.ts'
@@ -72,4 +74,19 @@ export function assertVersion(trigger: TriggerRecord, version: number | undefine
 /** RESOURCE_NOT_FOUND for a trigger. */
 export function triggerNotFound(id: string) {
   return notFound('sync_job_cron_trigger', id)
+}
+
+/** What the functions of triggers need. */
+export interface TriggerDeps extends RunChecks {
+  readonly queue: Pick<RunQueue, 'enqueue' | 'enqueueTicks' | 'countWaiting'>
+  readonly minTickGapSeconds: number
+  readonly catchUp?: CatchUpPolicy | undefined
+  readonly clock: Pick<Clock, 'now'>
+  /** Violations of resources that are to replace those of the job, with fields below `resources`. */
+  checkResources(
+    tx: Db,
+    environmentId: string,
+    syncJobId: string,
+    resources: readonly JsonObject[],
+  ): Promise<readonly Violation[]>
 }

@@ -4,10 +4,10 @@ import { canonicalJson, type JsonObject } from '../../foundation/json/index.ts'
 import type { ErrorHandling, RunDestination } from '../runs/run.ts'
 import { loadRunReferences, webhookNotFound } from '../runs/run-references.ts'
 import { hasWebhook } from '../runs/sql/run-references.ts'
-import { mapReferenceErrors, type TriggerDeps } from './create-trigger.ts'
+import { mapReferenceErrors } from './create-trigger.ts'
 import { getTrigger } from './read-triggers.ts'
 import { type TriggerRecord, updateTriggerDestination, updateTriggerSettings } from './sql/trigger.ts'
-import { assertVersion, changeSchedule, checkCron, getLockedTrigger } from './trigger-schedule.ts'
+import { assertVersion, changeSchedule, checkCron, getLockedTrigger, type TriggerDeps } from './trigger-schedule.ts'
 
 /** Changes of a trigger; an absent field keeps its value. */
 export interface TriggerChange {

@@ -1,7 +1,7 @@
 import type { FormatChoice } from '../../../src/engine/formats/format.ts'
 import { createKeySource } from '../../../src/engine/formats/index.ts'
 import { compileSignature, signatureSchema } from '../../../src/engine/formats/signature/registry.ts'
-import type { VerificationResult } from '../../../src/engine/formats/signature/signature.ts'
+import type { VerificationResult } from '../../../src/engine/formats/signature/verification.ts'
 import { MORE_PROVIDER_ROWS } from '../../unit/engine/formats/rows/signature-more-providers.ts'
 import { PROVIDER_ROWS } from '../../unit/engine/formats/rows/signature-providers.ts'
 

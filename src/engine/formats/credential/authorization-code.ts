@@ -13,7 +13,7 @@ import type {
   TokenSet,
 } from './credential.ts'
 import { matchesPattern } from './field-pattern.ts'
-import type { OAuth2Config } from './oauth2.ts'
+import type { OAuth2Config } from './oauth2-keys.ts'
 import { failed, type RedirectParameter, readRedirect, readRedirectContext } from './redirect.ts'
 import { compareScopes } from './scopes.ts'
 import { compileTokenRequest, extendEndpoint, type RequestToken, scopeParam, tokenEndpoint } from './token-endpoint.ts'

@@ -6,7 +6,7 @@ import { compileJson, renderObject } from '../../expressions/template.ts'
 import { compileUrl, renderUrl } from '../../expressions/url-template.ts'
 import { compileClientId } from './client-authentication.ts'
 import type { AuthorizationStart } from './credential.ts'
-import type { OAuth2Config } from './oauth2.ts'
+import type { OAuth2Config } from './oauth2-keys.ts'
 import { renamed, scopeParam, withoutEmpty } from './token-endpoint.ts'
 
 const AUTHORIZE_PATH = '/oauth/authorize'

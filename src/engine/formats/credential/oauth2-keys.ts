@@ -14,7 +14,9 @@ import {
   webAddress,
 } from '../schema-types.ts'
 import { JWT_ALGORITHMS } from '../sign-jwt.ts'
+import { authorize, contextFromRedirect } from './authorize-keys.ts'
 import { connectionKeys, contextFromToken } from './config-keys.ts'
+import { fieldList } from './fields.ts'
 import { lifetimes } from './lifetimes.ts'
 
 /** Parameters of requests to a token endpoint that have standard names. */
@@ -155,7 +157,7 @@ const revoke = z
   .describe('Where revocations depart from RFC 7009.')
 
 /** `extend`, a setting of grants with consent. */
-export const extend = z
+const extend = z
   .strictObject({
     host: urlText().optional().describe('Default: tokenHost.'),
     path: templateText().describe('Path of the second exchange.'),
@@ -217,3 +219,30 @@ export type OAuth2Settings = z.output<typeof settings>
 
 /** The parsed settings of a second exchange. */
 export type ExtendSettings = NonNullable<z.output<typeof extend>>
+
+export const oauth2Config = z.strictObject({
+  ...oauth2Keys,
+  grant: z
+    .enum(['authorization_code', 'client_credentials'])
+    .default('authorization_code')
+    .describe(
+      "What follows the consent: an exchange of the code, or, where the redirect confirms the consent alone, tokens by the client's own credentials.",
+    ),
+  extend,
+  pkce: z
+    .union([z.boolean(), z.literal('plain')])
+    .default(true)
+    .describe('Proof key for code exchange: S256, or `plain` for servers that know that alone; false sends none.'),
+  required_scope: listOf(rawText())
+    .optional()
+    .describe('Scopes without which the account is not connected, when the answer names the granted ones.'),
+  authorizeParams: templateMap()
+    .optional()
+    .describe('Further parameters of the authorisation redirect; `{{random}}` is a random text for a nonce.'),
+  authorize,
+  fields: fieldList().default([]).describe('Asked before the redirect, for example a subdomain.'),
+  ...contextFromRedirect,
+})
+
+/** The parsed settings of `oauth2`. */
+export type OAuth2Config = z.output<typeof oauth2Config>

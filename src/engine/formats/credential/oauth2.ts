@@ -1,42 +1,13 @@
 import { z } from 'zod'
 import { withSchema } from '../format.ts'
-import { listOf, rawText, templateMap } from '../schema-types.ts'
 import { authorizationCodeRules } from './authorization-code.ts'
-import { authorize, contextFromRedirect } from './authorize-keys.ts'
 import { connectionOf, contextPaths } from './config-keys.ts'
 import type { CompileTokenRules, CredentialFormat, TokenRules } from './credential.ts'
 import { fieldList } from './fields.ts'
 import { compileLifetimes } from './lifetimes.ts'
-import { extend, oauth2Keys } from './oauth2-keys.ts'
+import { type OAuth2Config, oauth2Config, oauth2Keys } from './oauth2-keys.ts'
 import { revocationOf } from './revocation.ts'
 import { compileTokenRequest, refreshEndpoint, scopeParam, tokenEndpoint } from './token-endpoint.ts'
-
-const oauth2Config = z.strictObject({
-  ...oauth2Keys,
-  grant: z
-    .enum(['authorization_code', 'client_credentials'])
-    .default('authorization_code')
-    .describe(
-      "What follows the consent: an exchange of the code, or, where the redirect confirms the consent alone, tokens by the client's own credentials.",
-    ),
-  extend,
-  pkce: z
-    .union([z.boolean(), z.literal('plain')])
-    .default(true)
-    .describe('Proof key for code exchange: S256, or `plain` for servers that know that alone; false sends none.'),
-  required_scope: listOf(rawText())
-    .optional()
-    .describe('Scopes without which the account is not connected, when the answer names the granted ones.'),
-  authorizeParams: templateMap()
-    .optional()
-    .describe('Further parameters of the authorisation redirect; `{{random}}` is a random text for a nonce.'),
-  authorize,
-  fields: fieldList().default([]).describe('Asked before the redirect, for example a subdomain.'),
-  ...contextFromRedirect,
-})
-
-/** The parsed settings of `oauth2`. */
-export type OAuth2Config = z.output<typeof oauth2Config>
 
 /** `oauth2`: authorization code grant (RFC 6749 §4.1); existing tokens may be imported. */
 export const oauth2: CredentialFormat = {

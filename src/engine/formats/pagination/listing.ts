@@ -19,6 +19,7 @@ import {
   recordPage,
   recordPosition,
 } from './loop-detector.ts'
+import type { PaginationRules } from './paginator.ts'
 import {
   integerAt,
   invalidPosition,
@@ -34,7 +35,6 @@ import {
   textAt,
   type UpstreamPage,
 } from './paginator.ts'
-import type { PaginationRules } from './rules.ts'
 
 /** State of a listing: plain JSON, so that any process can continue after any page. Part of checkpoints and cursors. */
 export type ListingState = {

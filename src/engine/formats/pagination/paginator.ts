@@ -1,8 +1,8 @@
 import { Failure } from '../../../foundation/base/index.ts'
 import type { DotPath, Json, JsonObject } from '../../../foundation/json/index.ts'
 import type { TemplateScope } from '../../expressions/placeholder.ts'
+import type { TextTemplate } from '../../expressions/template.ts'
 import type { EvaluateExpression, Format } from '../format.ts'
-import type { PaginationRules } from './rules.ts'
 
 /** One way of requesting the next page. */
 export interface PaginationFormat extends Format {
@@ -196,4 +196,25 @@ export function invalidPosition(): Failure {
 /** True for a token that ends a listing: null, absent or an empty text. `0`, `"0"` and `false` are values. */
 export function isAbsentToken(value: Json | undefined): value is null | undefined | '' {
   return value === undefined || value === null || value === ''
+}
+
+/** The compiled shared settings. */
+export interface PaginationRules {
+  readonly limit: number | TextTemplate | undefined
+  readonly limitKey: string | undefined
+  readonly limitMax: number
+  readonly limitType: 'number' | 'string'
+  readonly location: ParamLocation
+  readonly maxPages: number
+  readonly maxRecords: number
+  readonly stopsOnEmpty: boolean
+  readonly stopsOnShort: boolean
+  readonly hasMorePath: DotPath | undefined
+  readonly hasMoreExpression: string | undefined
+  readonly totalPath: DotPath | undefined
+  readonly stopsOnTotal: boolean
+  readonly stopExpression: string | undefined
+  readonly detectsLoop: boolean
+  readonly allowedOrigins: readonly TextTemplate[]
+  readonly allowedPaths: readonly string[]
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type DotPath, formatDotPath, parseDotPath } from '../../../foundation/json/index.ts'
-import { compileTemplate, type TextTemplate } from '../../expressions/template.ts'
+import { compileTemplate } from '../../expressions/template.ts'
 import {
   expressionText,
   fieldPath,
@@ -11,7 +11,7 @@ import {
   templatedInteger,
   templateText,
 } from '../schema-types.ts'
-import { PAGE_ROOTS, type Pagination, type ParamLocation, type StopRule } from './paginator.ts'
+import { PAGE_ROOTS, type Pagination, type PaginationRules, type ParamLocation, type StopRule } from './paginator.ts'
 
 /** Largest page size a definition may ask for. */
 const LIMIT_MAX = 100_000
@@ -78,27 +78,6 @@ export const commonKeys = {
 const commonConfig = z.strictObject(commonKeys)
 
 type CommonConfig = z.output<typeof commonConfig>
-
-/** The compiled shared settings. */
-export interface PaginationRules {
-  readonly limit: number | TextTemplate | undefined
-  readonly limitKey: string | undefined
-  readonly limitMax: number
-  readonly limitType: 'number' | 'string'
-  readonly location: ParamLocation
-  readonly maxPages: number
-  readonly maxRecords: number
-  readonly stopsOnEmpty: boolean
-  readonly stopsOnShort: boolean
-  readonly hasMorePath: DotPath | undefined
-  readonly hasMoreExpression: string | undefined
-  readonly totalPath: DotPath | undefined
-  readonly stopsOnTotal: boolean
-  readonly stopExpression: string | undefined
-  readonly detectsLoop: boolean
-  readonly allowedOrigins: readonly TextTemplate[]
-  readonly allowedPaths: readonly string[]
-}
 
 /**
  * Compiles the shared settings.

@@ -17,11 +17,12 @@ import {
   type PageParams,
   type Pagination,
   type PaginationFormat,
+  type PaginationRules,
   type Paginator,
   textAt,
 } from './paginator.ts'
 import { range } from './range.ts'
-import { commonKeys, compileRules, type PaginationRules, refineParamNames } from './rules.ts'
+import { commonKeys, compileRules, refineParamNames } from './rules.ts'
 
 /** The formats that may page inside an interval of `window`. */
 export const INNER_PAGINATION_FORMATS: readonly PaginationFormat[] = [page, offset, cursor, linkHeader, range, dynamic]

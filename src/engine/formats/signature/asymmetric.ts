@@ -7,9 +7,10 @@ import { rawText, refineWith, templateText } from '../schema-types.ts'
 import { verifyItems } from './items.ts'
 import { compileCertificate, type ReadCertificateKey, readPublicKey } from './public-key.ts'
 import { decodeExactly, renderSetting } from './secret.ts'
-import { invalid, ok, type SignatureFormat, VALID } from './signature.ts'
+import type { SignatureFormat } from './signature.ts'
 import { compileSigned, findTimestampProblem, signedKeys, stringType } from './signed-content.ts'
 import { sourceText } from './source.ts'
+import { invalid, ok, VALID } from './verification.ts'
 
 interface Algorithm {
   readonly keyType: KeyObject['asymmetricKeyType']

@@ -6,7 +6,8 @@ import { asymmetric } from './asymmetric.ts'
 import { clerk, hash, hmac, standardWebhooks } from './digest.ts'
 import { jwt } from './jwt.ts'
 import { basic, bearer, compare, none } from './shared-token.ts'
-import { invalid, type SignatureFormat, VALID, type Verify } from './signature.ts'
+import type { SignatureFormat } from './signature.ts'
+import { invalid, VALID, type Verify } from './verification.ts'
 
 /** The formats that combine no others; `any_of` and `all_of` combine them. */
 export const SINGLE_SIGNATURE_FORMATS: readonly SignatureFormat[] = [

@@ -11,8 +11,9 @@ import {
   secretEncoding,
   sharedSecret,
 } from './secret.ts'
-import { invalid, type SignatureFormat, VALID, type VerificationResult, type Verify } from './signature.ts'
+import type { SignatureFormat } from './signature.ts'
 import { compileSigned, findTimestampProblem, type SignedKeys, signedKeys, stringType } from './signed-content.ts'
+import { invalid, VALID, type VerificationResult, type Verify } from './verification.ts'
 
 /** The keys that `hmac` and `hash` share. */
 const digestKeys = {

@@ -6,10 +6,10 @@ import { type FormatChoice, getFormat } from '../format.ts'
 import { listMembers } from './combination.ts'
 import { listItems } from './items.ts'
 import { compileSignature, SIGNATURE_FORMATS } from './registry.ts'
-import type { VerificationContext, WebhookRequest } from './signature.ts'
 import { compilePart, type SignedKeys, TIMESTAMP_READERS, type TimestampKeys } from './signed-content.ts'
 import { asText, compileSource, readText, splitPrefix } from './source.ts'
 import { type BodyReadings, listVariations } from './variations.ts'
+import type { VerificationContext, WebhookRequest } from './verification.ts'
 
 /**
  * Why a request was rejected, for the owner of the definition. A plain JSON value.

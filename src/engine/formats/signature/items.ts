@@ -1,6 +1,6 @@
 import { getAtPath, parseDotPath } from '../../../foundation/json/index.ts'
 import { fieldPath } from '../schema-types.ts'
-import { invalid, ok, type Result, VALID, type Verify, type WebhookRequest } from './signature.ts'
+import { invalid, ok, type Result, VALID, type Verify, type WebhookRequest } from './verification.ts'
 
 /** Most entries of one request whose signatures are verified. */
 const ITEMS_MAX = 1_000

@@ -1,14 +1,20 @@
 import type { KeyObject } from 'node:crypto'
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey, jwtVerify } from 'jose'
+import {
+  createLocalJWKSet,
+  errors,
+  type JSONWebKeySet,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
+} from 'jose'
 import { Failure } from '../../../foundation/base/index.ts'
 import type { JsonObject } from '../../../foundation/json/index.ts'
 import type { TemplateScope } from '../../expressions/placeholder.ts'
 import { compileTemplate } from '../../expressions/template.ts'
 import { compileUrl, renderUrl } from '../../expressions/url-template.ts'
-import type { ExpectedClaims } from './jwt.ts'
 import { readPublicKey } from './public-key.ts'
 import { compileSecret, renderSetting } from './secret.ts'
-import { invalid, ok, type Result, type VerificationContext } from './signature.ts'
+import { invalid, ok, type Result, type VerificationContext } from './verification.ts'
 
 const SYMMETRIC = ['HS256', 'HS384', 'HS512'] as const
 
@@ -159,4 +165,12 @@ function renderAddress(template: ReturnType<typeof compileUrl>, scope: TemplateS
     if (error instanceof Failure) return invalid(`the address of the key set is not known: ${error.publicMessage}`)
     throw error
   }
+}
+
+/** The required claims, placeholders resolved. */
+export interface ExpectedClaims {
+  /** Options of jose: times, issuer, audience. */
+  readonly options: JWTVerifyOptions
+  /** Further claims of the definition. */
+  readonly claims: JsonObject
 }

@@ -16,19 +16,12 @@ import {
   templateText,
   urlText,
 } from '../schema-types.ts'
-import { compileVerifier, findKeyProblem, JWT_ALGORITHM_NAMES } from './jwt-keys.ts'
+import { compileVerifier, type ExpectedClaims, findKeyProblem, JWT_ALGORITHM_NAMES } from './jwt-keys.ts'
 import { BYTE_ENCODINGS, type ByteEncoding, constantTimeEqual, normaliseEncoded, renderSetting } from './secret.ts'
 import { bearerToken } from './shared-token.ts'
-import {
-  type InvalidDelivery,
-  invalid,
-  ok,
-  type Result,
-  type SignatureFormat,
-  VALID,
-  type WebhookRequest,
-} from './signature.ts'
+import type { SignatureFormat } from './signature.ts'
 import { compileSource, readText, tokenText } from './source.ts'
+import { type InvalidDelivery, invalid, ok, type Result, VALID, type WebhookRequest } from './verification.ts'
 
 const config = z
   .strictObject({
@@ -108,14 +101,6 @@ interface ClaimKeys {
 interface BodyHashKeys {
   readonly body_hash_claim?: string | undefined
   readonly body_hash_type: ByteEncoding
-}
-
-/** The required claims, placeholders resolved. */
-export interface ExpectedClaims {
-  /** Options of jose: times, issuer, audience. */
-  readonly options: JWTVerifyOptions
-  /** Further claims of the definition. */
-  readonly claims: JsonObject
 }
 
 /** A required claim whose placeholder has no value makes the request invalid: it is never skipped. */

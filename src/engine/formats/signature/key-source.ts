@@ -1,20 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { Failure } from '../../../foundation/base/index.ts'
-import { invalid, ok, type Result } from './signature.ts'
-
-/**
- * Cache of the public keys of senders by URL: key sets and certificates.
- *
- * `invalid`: the URL has no such document. Throws the errors of the fetch, or Failure UPSTREAM_UNREACHABLE, while the keys
- * cannot be fetched.
- */
-export interface KeySource {
-  read(url: string): Promise<Result<string>>
-  /** For a key that is not in the cached document: a newer document, with at most one fetch a minute. */
-  reread(url: string): Promise<Result<string>>
-  /** The same documents, with a rate limit of its own: one environment does not use up the fetches of others. */
-  ofOwner(owner: string): KeySource
-}
+import { invalid, type KeySource, ok, type Result } from './verification.ts'
 
 export interface KeySourceDeps {
   /** Fetches through the guarded client, with a deadline and a cap on the size. */

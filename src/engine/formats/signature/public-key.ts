@@ -3,8 +3,8 @@ import type { TemplateScope } from '../../expressions/placeholder.ts'
 import { compileTemplate } from '../../expressions/template.ts'
 import { matchesPattern } from '../credential/field-pattern.ts'
 import { renderSetting } from './secret.ts'
-import { invalid, ok, type Result, type VerificationContext, type WebhookRequest } from './signature.ts'
 import { compileSource, readText } from './source.ts'
+import { invalid, ok, type Result, type VerificationContext, type WebhookRequest } from './verification.ts'
 
 /** Reads the public key of a request from a certificate that the sender serves. */
 export type ReadCertificateKey = (

@@ -6,7 +6,8 @@
 import { type FormatChoice, formatUnion, getFormat } from '../format.ts'
 import { refineWith } from '../schema-types.ts'
 import { allOf, anyOf, findInsecure, SINGLE_SIGNATURE_FORMATS } from './combination.ts'
-import type { SignatureFormat, Verify } from './signature.ts'
+import type { SignatureFormat } from './signature.ts'
+import type { Verify } from './verification.ts'
 
 export const SIGNATURE_FORMATS: readonly SignatureFormat[] = [...SINGLE_SIGNATURE_FORMATS, anyOf, allOf]
 

@@ -4,7 +4,7 @@ import { Failure } from '../../../foundation/base/index.ts'
 import type { TemplateScope } from '../../expressions/placeholder.ts'
 import { compileTemplate, renderText, type TextTemplate } from '../../expressions/template.ts'
 import { secretText } from '../schema-types.ts'
-import { invalid, ok, type Result } from './signature.ts'
+import { invalid, ok, type Result } from './verification.ts'
 
 /** A secret shared with the sender. */
 export const sharedSecret = secretText().describe('Shared with the sender; an empty one rejects every request.')

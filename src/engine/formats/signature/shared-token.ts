@@ -4,8 +4,9 @@ import { withSchema } from '../format.ts'
 import { secretText, templateText } from '../schema-types.ts'
 import { itemsKey, verifyItems } from './items.ts'
 import { compileSecret, constantTimeEqual, decodeExactly, renderSetting, sharedSecret } from './secret.ts'
-import { invalid, ok, type Result, type SignatureFormat, VALID, type WebhookRequest } from './signature.ts'
+import type { SignatureFormat } from './signature.ts'
 import { compileSource, readText, tokenText } from './source.ts'
+import { invalid, ok, type Result, VALID, type WebhookRequest } from './verification.ts'
 
 const basicConfig = z.strictObject({
   username: templateText().describe('User name.'),

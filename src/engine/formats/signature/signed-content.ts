@@ -3,7 +3,6 @@ import type { TemplateScope } from '../../expressions/placeholder.ts'
 import { listOf, rawText } from '../schema-types.ts'
 import { itemsKey } from './items.ts'
 import { BYTE_ENCODINGS } from './secret.ts'
-import { invalid, ok, type Result, type WebhookRequest } from './signature.ts'
 import {
   asText,
   compileSource,
@@ -16,6 +15,7 @@ import {
   splitPrefix,
   tokenText,
 } from './source.ts'
+import { invalid, ok, type Result, type WebhookRequest } from './verification.ts'
 
 /** Most parts, and most headers that hold signatures. */
 const PARTS_MAX = 32

@@ -9,7 +9,7 @@ import { readForm } from '../form.ts'
 import { CharsetError } from '../response/charset.ts'
 import { findPathProblem, rawText, refineWith, templateText } from '../schema-types.ts'
 import { renderSetting } from './secret.ts'
-import { invalid, ok, type Result, type WebhookRequest } from './signature.ts'
+import { invalid, ok, type Result, type WebhookRequest } from './verification.ts'
 
 /**
  * Reads values of a request, at least one. Several only where a header repeats a field (`v1=…,v1=…`), as senders do during

@@ -1,8 +1,8 @@
 import { isJsonObject, type Json, type JsonObject, JsonTextError, parseJson } from '../../../foundation/json/index.ts'
 import type { FormatChoice } from '../format.ts'
 import { BYTE_ENCODINGS } from './secret.ts'
-import type { WebhookRequest } from './signature.ts'
 import { decodeUrl, withoutPort, withPort } from './source.ts'
+import type { WebhookRequest } from './verification.ts'
 
 /** One common mistake: the config or the request, changed in one way. */
 export interface Variation {

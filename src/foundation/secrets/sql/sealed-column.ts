@@ -1,5 +1,4 @@
 import { type Db, execute, query, queryOne } from '../../database/database.ts'
-import type { SealedColumn } from '../sealed-values.ts'
 
 /** How many values there are, by where they are and what wraps their data key; null: their data key is gone. */
 export interface SealedCount {
@@ -86,4 +85,16 @@ export async function countSealedUnder(
     key,
   )
   return row?.count ?? 0
+}
+
+/** A column that holds what `encryptFor` made, of rows with an owner and an id. */
+export interface SealedColumn {
+  readonly table: string
+  readonly column: string
+  /** Column with the owner of the data key. */
+  readonly owner: string
+  /** Column that names the row within its owner, a uuid. */
+  readonly id: string
+  /** The associated data of a row's value. */
+  readonly associatedData: (id: string) => string
 }

@@ -1,8 +1,7 @@
 import { invalidFields } from '../../../foundation/base/index.ts'
-import type { Access } from '../access.ts'
-import type { BodyReading, Exchange } from '../exchange.ts'
+import type { Access, BodyReading } from '../access.ts'
+import type { Exchange, Protocol } from '../exchange.ts'
 import type { Finding } from '../operation.ts'
-import type { Protocol } from '../pipeline/protocol.ts'
 import { type EntryRule, runRequest } from '../pipeline/run-operation.ts'
 import { serve } from '../pipeline/serve.ts'
 

@@ -1,12 +1,11 @@
 import { Failure } from '../../../foundation/base/index.ts'
 import type { Access } from '../access.ts'
 import { callerKey } from '../caller.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange, ServerContext } from '../exchange.ts'
 import { LARGE_MESSAGE_BYTES } from '../limits.ts'
 import type { RequestContext } from '../request-context.ts'
 import { chargeSize } from './authenticate.ts'
 import { readBody } from './body.ts'
-import type { ServerContext } from './server-context.ts'
 
 const RETRY_AFTER_SECONDS = 5
 

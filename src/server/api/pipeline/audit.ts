@@ -6,9 +6,9 @@ import type { Json, JsonObject } from '../../../foundation/json/index.ts'
 import { type AuditEntryInput, PendingEntry } from '../../../platform/audit/index.ts'
 import { concernsEnvironment } from '../access.ts'
 import { callerOf, type Principal } from '../caller.ts'
+import type { ServiceRequest } from '../exchange.ts'
 import { isSecret } from '../mcp-management/secrets.ts'
 import type { Operation } from '../operation.ts'
-import type { ServiceRequest } from './run-operation.ts'
 
 /** Longest value, client's name and id of a request in an entry, in characters. */
 const VALUE_LENGTH_MAX = 256

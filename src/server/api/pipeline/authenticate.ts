@@ -1,37 +1,10 @@
-import type { BlockList } from 'node:net'
-import type { Message } from '@bufbuild/protobuf'
-import { type Clock, Failure } from '../../../foundation/base/index.ts'
-import {
-  type Authenticator,
-  assertScope,
-  type PresentedToken,
-  type Principal,
-} from '../../../platform/tenancy/index.ts'
+import { Failure } from '../../../foundation/base/index.ts'
+import { assertScope, type PresentedToken, type Principal } from '../../../platform/tenancy/index.ts'
 import { type Access, concernsEnvironment } from '../access.ts'
 import { callerKey, callerOf, lookUpAgainKey } from '../caller.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Operation } from '../operation.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { RateLimiter } from './rate-limiter.ts'
-import type { Reauthenticator } from './reauthenticator.ts'
-import type { TokenLookUps } from './token-look-ups.ts'
-
-/** What authentication and its rate limits need. */
-export interface AccessControl {
-  readonly authenticator: Pick<Authenticator, 'parseToken' | 'authenticate'>
-  /** The caller that has a link token; `undefined` for another text, and for the token of a link that has ended. */
-  readonly authenticateLink: LinkAuthenticator
-  /** Rate limits of API tokens, by token id. */
-  readonly tokenLimiter: RateLimiter
-  /** Rate limits of client addresses, for requests without a valid token. */
-  readonly addressLimiter: RateLimiter
-  readonly tokenLookUps: TokenLookUps
-  /** Keeps a caller with limits to its accounts, once the request is read. @throws Failure RESOURCE_NOT_FOUND, INVALID_FIELD */
-  readonly assertWithinLimits: (operation: Operation, message: Message, caller: Principal) => Promise<void>
-  readonly trustedProxies: BlockList
-  readonly clock: Clock
-  readonly reauthenticator: Reauthenticator
-}
 
 /** Who may send a request, with which scope, and how many units of the rate limit it takes. */
 export interface AdmissionRule {
@@ -40,9 +13,6 @@ export interface AdmissionRule {
   readonly scope: string | undefined
   readonly cost: number
 }
-
-/** Looks up the caller that presents a link token. */
-type LinkAuthenticator = (token: string) => Promise<Principal | undefined>
 
 /**
  * Authenticates and authorizes a request before a byte of its body is read: rate limit, then token, then the access rule

@@ -1,6 +1,6 @@
+import { constants } from 'node:http2'
 import { Failure, withoutSlot } from '../../../foundation/base/index.ts'
 import type { ApiRequest, Exchange } from '../exchange.ts'
-import { abortConnection } from './respond.ts'
 
 const EMPTY = Buffer.alloc(0)
 const BUSY_RETRY_SECONDS = 5
@@ -131,4 +131,17 @@ function tooLarge(bytesMax: number): Failure {
 
 function stalled(): Failure {
   return new Failure('REQUEST_STALLED', 'the request body did not arrive in time')
+}
+
+/**
+ * Ends the connection (HTTP/1.x) or the stream (HTTP/2) immediately.
+ *
+ * In HTTP/1.0, which is nginx's default, the end of a connection is the end of a body of unknown length: it is reset, so that half of an
+ * answer is not taken for all of it. Over TLS it cannot be.
+ */
+export function abortConnection({ request: { stream, socket, httpVersionMajor, httpVersionMinor } }: Exchange): void {
+  const endsBodies = httpVersionMajor === 1 && httpVersionMinor === 0
+  if (stream !== undefined) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  else if (endsBodies && socket.encrypted !== true) socket.resetAndDestroy()
+  else socket.destroy()
 }

@@ -1,17 +1,8 @@
 import type { Message } from '@bufbuild/protobuf'
 import type { Failure } from '../../../foundation/base/index.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange, Protocol } from '../exchange.ts'
 import type { DecodedRequest } from '../messages/codec.ts'
 import type { Operation, ResultInit } from '../operation.ts'
-
-/** How one protocol writes an error. */
-export interface Protocol {
-  readonly name: 'grpc' | 'grpc-web' | 'connect' | 'rest' | 'mcp'
-  /** Sends a failure as the response; nothing was sent before. */
-  sendError(exchange: Exchange, failure: Failure): void
-  /** Ends an opened response, with the failure that ended the stream; absent: a response that has begun is aborted. */
-  end?(exchange: Exchange, failure: Failure | undefined): void
-}
 
 /** A protocol that reads requests. */
 export interface RequestProtocol extends Protocol {

@@ -2,7 +2,6 @@ import { type Clock, Failure, outliveRequest, type Slab } from '../../../foundat
 import type { AccountRef } from '../../../platform/accounts/index.ts'
 import type { Authenticator } from '../../../platform/tenancy/index.ts'
 import { accountKey, callerOf, lookUpAgainKey } from '../caller.ts'
-import type { Exchange } from '../exchange.ts'
 import type { RequestContext } from '../request-context.ts'
 
 /** With the cache TTL of authentication (500 ms), less than a second from a revocation to the end of the request. */
@@ -20,7 +19,7 @@ export type FindEndedAccounts = (accounts: readonly AccountRef[]) => Promise<Rea
 export class Reauthenticator implements Disposable {
   readonly #authenticator: Pick<Authenticator, 'authenticate'>
   readonly #clock: Clock
-  readonly #openExchanges: Slab<Exchange>
+  readonly #openExchanges: Slab<{ readonly context: RequestContext }>
   readonly #findEndedAccounts: FindEndedAccounts
   readonly #disposed = new AbortController()
   #isRunning = false
@@ -28,7 +27,7 @@ export class Reauthenticator implements Disposable {
   constructor(
     authenticator: Pick<Authenticator, 'authenticate'>,
     clock: Clock,
-    openExchanges: Slab<Exchange>,
+    openExchanges: Slab<{ readonly context: RequestContext }>,
     findEndedAccounts: FindEndedAccounts,
   ) {
     this.#authenticator = authenticator

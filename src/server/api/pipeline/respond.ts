@@ -1,8 +1,7 @@
-import { constants } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { Failure, type StatusCode, withoutSlot } from '../../../foundation/base/index.ts'
 import type { Exchange } from '../exchange.ts'
-import { drainRequest } from './body.ts'
+import { abortConnection, drainRequest } from './body.ts'
 import { allowHeader, failureHeaders, methodNotAllowed, toFailure } from './errors.ts'
 
 /**
@@ -124,17 +123,4 @@ export function enforceWriteTimeout(exchange: Exchange): void {
   if (context.isClientGone || response.writableFinished) return
   const slow = setTimeout(() => abortConnection(exchange), server.limits.writeTimeoutMs)
   response.once('close', () => clearTimeout(slow))
-}
-
-/**
- * Ends the connection (HTTP/1.x) or the stream (HTTP/2) immediately.
- *
- * In HTTP/1.0, which is nginx's default, the end of a connection is the end of a body of unknown length: it is reset, so that half of an
- * answer is not taken for all of it. Over TLS it cannot be.
- */
-export function abortConnection({ request: { stream, socket, httpVersionMajor, httpVersionMinor } }: Exchange): void {
-  const endsBodies = httpVersionMajor === 1 && httpVersionMinor === 0
-  if (stream !== undefined) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
-  else if (endsBodies && socket.encrypted !== true) socket.resetAndDestroy()
-  else socket.destroy()
 }

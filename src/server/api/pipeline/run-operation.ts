@@ -1,7 +1,7 @@
 import type { Message } from '@bufbuild/protobuf'
 import { messageBytesMax } from '../access.ts'
 import { callerKey } from '../caller.ts'
-import type { Exchange } from '../exchange.ts'
+import type { ServiceRequest } from '../exchange.ts'
 import type { ApiLimits } from '../limits.ts'
 import { showsSecret } from '../mcp-management/secrets.ts'
 import type { DecodedRequest } from '../messages/codec.ts'
@@ -11,9 +11,6 @@ import { audited } from './audit.ts'
 import { type AdmissionRule, assertWithinLimit, authenticate, limitAddress } from './authenticate.ts'
 import { startDeadline } from './deadline.ts'
 import { assertValidInSlices, validated } from './validate.ts'
-
-/** A request as the pipeline knows it: of HTTP its exchange, of a tool no more than this. */
-export type ServiceRequest = Pick<Exchange, 'server' | 'context' | 'operationPath'>
 
 /** What a request has to pass: of an operation by its options in the contract, of an HTTP route by its own. */
 export interface EntryRule extends AdmissionRule {

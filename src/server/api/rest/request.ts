@@ -4,9 +4,8 @@ import { isJsonObject, type Json } from '../../../foundation/json/index.ts'
 import { FINDINGS_MAX, fieldNamed, isPlainMessage } from '../messages/json-shape.ts'
 import { parseRequestJson, parseRequestJsonInSlices } from '../messages/json-text.ts'
 import { readQuery } from '../messages/query-string.ts'
-import type { Finding } from '../operation.ts'
+import type { Finding, UnaryOperation } from '../operation.ts'
 import type { RequestContext } from '../request-context.ts'
-import type { RestBinding } from './rest.ts'
 import type { PathVariable } from './router.ts'
 
 /** A JSON object under construction. */
@@ -267,4 +266,11 @@ function percentDecode(text: string): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/** The REST form of an operation. */
+export interface RestBinding {
+  readonly operation: UnaryOperation
+  /** Whether the body holds the request message; otherwise the query does. */
+  readonly hasBody: boolean
 }

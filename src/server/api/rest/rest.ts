@@ -3,14 +3,15 @@ import { http as httpRule } from '../../../../gen/google/api/annotations_pb.ts'
 import type { HttpRule } from '../../../../gen/google/api/http_pb.ts'
 import { codingOf, decompress, type Failure } from '../../../foundation/base/index.ts'
 import { stringifyJson } from '../../../foundation/json/index.ts'
+import type { Protocol } from '../exchange.ts'
 import { sendResponse } from '../exchange.ts'
 import { decodeJson, encodeJson } from '../messages/codec.ts'
 import { fieldNamed } from '../messages/json-shape.ts'
 import type { Operation, UnaryOperation } from '../operation.ts'
 import { detailJson, failureDetails, restStatus } from '../pipeline/errors.ts'
 import { isJsonType, unsupportedMediaType } from '../pipeline/media-type.ts'
-import type { Protocol, UnaryProtocol } from '../pipeline/protocol.ts'
-import { isPathVariable, type RestRequest, requestJson } from './request.ts'
+import type { UnaryProtocol } from '../pipeline/protocol.ts'
+import { isPathVariable, type RestBinding, type RestRequest, requestJson } from './request.ts'
 import { PathRouter, parsePathPattern } from './router.ts'
 
 const JSON_TYPE = 'application/json'
@@ -62,13 +63,6 @@ function restErrorJson(failure: Failure): Record<string, unknown> {
 function assertJsonType(contentType: string | undefined, body: Buffer): void {
   if (body.length === 0 || isJsonType(contentType)) return
   throw unsupportedMediaType(contentType, 'send the body as application/json')
-}
-
-/** The REST form of an operation. */
-export interface RestBinding {
-  readonly operation: UnaryOperation
-  /** Whether the body holds the request message; otherwise the query does. */
-  readonly hasBody: boolean
 }
 
 /**

@@ -10,9 +10,9 @@ import type { UnifiedMappings } from '../../../platform/unified-config/index.ts'
 import type { DaemonsDeps } from '../../../sync/daemons/index.ts'
 import type { CreateRunDeps, RunWatch } from '../../../sync/runs/index.ts'
 import type { UpdateDeps } from '../../../sync/schedules/index.ts'
+import type { ToolServerAdminDeps } from '../../../tools/servers/index.ts'
 import type { WebhookDeletionDeps, WebhookDeps } from '../../../webhooks/outbound/index.ts'
 import type { ProxyCallDeps } from './proxy-calls.ts'
-import type { ToolServerServiceDeps } from './tool-server.ts'
 import type { UnifiedCallDeps } from './unified-calls.ts'
 
 /** The dependencies of all services; each service picks its own. */
@@ -39,3 +39,9 @@ export interface ServiceDeps {
 
 /** The dependencies of operations that a client may repeat with the same `request_id`. */
 export type IdempotencyDeps = Pick<ServiceDeps, 'database' | 'secrets'>
+
+/** What the service of tool servers takes. */
+interface ToolServerServiceDeps extends ToolServerAdminDeps {
+  /** Of this service, without a trailing slash. */
+  readonly publicUrl: () => string
+}

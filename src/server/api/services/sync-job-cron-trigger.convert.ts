@@ -11,8 +11,8 @@ import type { ErrorHandling, TickLedgerEntry } from '../../../sync/runs/index.ts
 import type { TriggerChange, TriggerFilter, TriggerInput, TriggerRecord } from '../../../sync/schedules/index.ts'
 import type { Finding } from '../operation.ts'
 import { shapeOf } from './shape.ts'
-import { syncResourcesFromProto, syncResourcesToProto } from './sync-job.convert.ts'
-import { destinationFromProto, destinationToProto, ERROR_HANDLING } from './sync-job-run.convert.ts'
+import { ERROR_HANDLING, syncResourcesFromProto, syncResourcesToProto } from './sync-job.convert.ts'
+import { destinationFromProto, destinationToProto } from './sync-job-run.convert.ts'
 import { parseEnum, timestampFrom, versionFrom } from './values.convert.ts'
 
 /** A trigger with its schedule. */

@@ -10,7 +10,6 @@ import type {
 } from '../../../../gen/patchbay/v1/sync_job_run_service_pb.ts'
 import { assertNever } from '../../../foundation/base/index.ts'
 import type {
-  ErrorHandling,
   ParentRef,
   ResourceStats,
   RunDestination,
@@ -21,11 +20,8 @@ import type {
   RunView,
 } from '../../../sync/runs/index.ts'
 import { shapeOf } from './shape.ts'
-import { syncResourcesToProto } from './sync-job.convert.ts'
+import { ERROR_HANDLING, syncResourcesToProto } from './sync-job.convert.ts'
 import { parseEnum } from './values.convert.ts'
-
-/** The values of `error_handling` in the contract. */
-export const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const satisfies readonly ErrorHandling[]
 
 const STATUSES = [
   'created',

@@ -4,9 +4,9 @@ import type { CreateSyncJobRequest, UpdateSyncJobRequest } from '../../../../gen
 import type { Violation } from '../../../foundation/base/index.ts'
 import type { Json, JsonObject } from '../../../foundation/json/index.ts'
 import type { SyncJobInput, SyncJobRecord, updateSyncJob } from '../../../sync/jobs/index.ts'
+import type { ErrorHandling } from '../../../sync/runs/index.ts'
 import { findingToProto } from './integration.convert.ts'
 import { shapeOf } from './shape.ts'
-import { ERROR_HANDLING } from './sync-job-run.convert.ts'
 import { parseEnum, versionFrom } from './values.convert.ts'
 
 /** A job; its resources each with a `query`, even an empty one. */
@@ -56,3 +56,6 @@ export function syncResourcesToProto(resources: readonly Json[]): SyncResource[]
     return resource
   })
 }
+
+/** The values of `error_handling` in the contract. */
+export const ERROR_HANDLING = ['fail_fast', 'ignore', 'batch'] as const satisfies readonly ErrorHandling[]

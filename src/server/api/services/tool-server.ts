@@ -8,7 +8,6 @@ import {
   listToolCalls,
   listToolServers,
   rotateToolServerToken,
-  type ToolServerAdminDeps,
   type ToolServerRecord,
   updateToolServer,
 } from '../../../tools/servers/index.ts'
@@ -26,12 +25,6 @@ import {
   toolsToProto,
 } from './tool-server.convert.ts'
 import { parseEnum, versionFrom } from './values.convert.ts'
-
-/** What the service of tool servers takes. */
-export interface ToolServerServiceDeps extends ToolServerAdminDeps {
-  /** Of this service, without a trailing slash. */
-  readonly publicUrl: () => string
-}
 
 const OUTCOMES = ['ok', 'error'] as const
 

@@ -138,7 +138,7 @@ export const EVENT_CAUSES: Readonly<Record<EventType, readonly EventCause[]>> = 
   'sync_job_run:deleted': [],
   'sync_job_cron_trigger:failed': [
     cause('a tick is skipped for another reason than an overlap', 'sync/runs/run-queue.ts', 'enqueueTicks'),
-    cause('an error suspends the schedule', 'sync/schedules/trigger-actions.ts', 'suspendTrigger'),
+    cause('an error suspends the schedule', 'sync/schedules/fire-ticks.ts', 'suspendTrigger'),
   ],
   'record:created': [cause('an inbound webhook is mapped to it, or processed again', ...PROCESSED)],
   'record:updated': [cause('an inbound webhook is mapped to it, or processed again', ...PROCESSED)],
