@@ -14,8 +14,8 @@ const WINGS: Readonly<Record<string, { readonly imports: readonly string[]; read
   server: { imports: ['sync', 'webhooks', 'tools', 'platform', 'engine', 'foundation'], linesMax: 18_450 },
   sync: { imports: ['webhooks', 'platform', 'engine', 'foundation'], linesMax: 9_940 },
   webhooks: { imports: ['platform', 'engine', 'foundation'], linesMax: 7_880 },
-  tools: { imports: ['platform', 'engine', 'foundation'], linesMax: 4_036 },
-  platform: { imports: ['engine', 'foundation'], linesMax: 19_460 },
+  tools: { imports: ['platform', 'engine', 'foundation'], linesMax: 4_040 },
+  platform: { imports: ['engine', 'foundation'], linesMax: 19_470 },
   engine: { imports: ['foundation'], linesMax: 30_170 },
   foundation: { imports: [], linesMax: 13_270 },
 }
@@ -66,8 +66,8 @@ const SENDERS: Readonly<Record<string, string>> = {
   'src/webhooks/inbound/receive.ts': 'the trace of the inbound event',
   'src/server/page/logos.ts': 'none: public images, of no account',
   'src/platform/objects/s3-store.ts': 'none: the own object store',
-  'src/server/open-object-store.ts': 'none: the own object store',
-  'src/server/process-resources.ts': 'none: makes the client',
+  'src/server/open.ts': 'none: the own object store',
+  'src/server/container.ts': 'none: makes the client',
 }
 
 const LINES_MAX = 400
@@ -120,7 +120,7 @@ function violations(find: (source: SourceFile, target: string) => string | undef
 
 /** Files that parse JSON which this program wrote itself, which holds keys alone, or whose numbers are doubles by nature. */
 const PLAIN_JSON_READERS: readonly string[] = [
-  'src/server/api-process.ts',
+  'src/server/api-server.ts',
   'src/foundation/json/json-parse.ts',
   'src/engine/catalog/definitions.ts',
   'src/cli/commands/server-address.ts',

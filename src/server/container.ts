@@ -1,24 +1,49 @@
 import { findAddressViolations } from '../engine/definitions/index.ts'
+import { createEvaluator, type Evaluator } from '../engine/expressions/index.ts'
 import { type ApiProxy, createProxy } from '../engine/proxy/index.ts'
 import { type Clock, systemClock } from '../foundation/base/index.ts'
 import type { Database } from '../foundation/database/index.ts'
+import {
+  createEgressPolicy,
+  createHttpClient,
+  findUrlViolation,
+  type HttpClient,
+  parseConnectTo,
+} from '../foundation/egress/index.ts'
 import type { JsonObject } from '../foundation/json/index.ts'
 import type { SecretStore } from '../foundation/secrets/index.ts'
 import { describeError, type Logger } from '../foundation/telemetry/index.ts'
 import {
   type AccountDependencies,
   accountRedactor,
+  createAccountCascade,
   createAccountReader,
   createCredentialRefresher,
+  createTokenHosts,
   createTokenHttp,
   createTokenProvider,
   getSyncableAccount,
-  installationAccounts,
+  type TokenHosts,
 } from '../platform/accounts/index.ts'
 import { CallLogWatch, CallLogWriter } from '../platform/call-log/index.ts'
+import {
+  createDefinitionCache,
+  createIntegrationCache,
+  type DefinitionCache,
+  type IntegrationCache,
+} from '../platform/integrations/index.ts'
 import { createCallLimiter } from '../platform/limits/index.ts'
-import { createLinkSessionPort } from '../platform/links/index.ts'
-import { createAccountSubscriptions, withoutReports } from '../platform/subscriptions/index.ts'
+import {
+  type CatalogCache,
+  callbackUriOf,
+  createCatalogCache,
+  createFormOptionsCache,
+  createLinkSessionPort,
+  type FormOptionsCache,
+} from '../platform/links/index.ts'
+import { type ContextValueStore, createContextValueStore, type ObjectStore } from '../platform/objects/index.ts'
+import { createAccountSubscriptions, createSilentReporter } from '../platform/subscriptions/index.ts'
+import { createUnifiedMappings, type UnifiedMappings } from '../platform/unified-config/index.ts'
 import { ClaimLongPolls } from '../sync/daemons/index.ts'
 import { type ArgsRules, assertMapped, checkTriggerResources, resolveArgs } from '../sync/jobs/index.ts'
 import { RunQueue, RunWatch, triggerCascade } from '../sync/runs/index.ts'
@@ -27,10 +52,10 @@ import { createToolLoader } from '../tools/servers/index.ts'
 import type { ServiceDeps } from './api/services/deps.ts'
 import { createProxyCalls } from './api/services/proxy-calls.ts'
 import type { Config } from './config/config.ts'
+import { PublicAddress } from './config/public-address.ts'
 import { createContents } from './delete-cascade.ts'
 import type { Observability } from './observability.ts'
-import type { Storage } from './open-storage.ts'
-import { createResources, type ProcessResources } from './process-resources.ts'
+import { openObjectStore, type Storage } from './open.ts'
 
 /** What a process builds its dependencies from. */
 export interface ContainerDeps {
@@ -76,7 +101,7 @@ export interface Container extends Modules, ServiceDeps, AsyncDisposable {
 /**
  * Builds everything between the database and the API or worker, once per process. Modules hold connections and little else: they
  * are built for each pool of the storage. `patchbay start` has two, so that neither requests nor background work wait for a
- * connection that the other holds; what they share has no connections (`process-resources.ts`).
+ * connection that the other holds; what they share has no connections.
  */
 export function createContainer({ config, storage, logger, clock = systemClock }: ContainerDeps): Container {
   const { database, backgroundDatabase = database, secrets } = storage
@@ -147,7 +172,7 @@ function createRequestModules(modules: Modules) {
 function createAccounts(resources: ProcessResources, database: Database, callLog: CallLogWriter): AccountDependencies {
   const { secrets, definitions, contextValues, http, tokenHosts: hosts, evaluator, clock, logger } = resources
   // Token requests made by an action go through a proxy without credential refresh, or a 401 there would recurse.
-  const engine = createProxy({ http, evaluator, clock, callLog })
+  const proxyWithoutRefresh = createProxy({ http, evaluator, clock, callLog })
   const tokenDeps = {
     database,
     secrets,
@@ -158,7 +183,7 @@ function createAccounts(resources: ProcessResources, database: Database, callLog
     callLog,
     clock,
     logger,
-    engine,
+    proxyWithoutRefresh,
     random: Math.random,
   }
   return {
@@ -168,7 +193,7 @@ function createAccounts(resources: ProcessResources, database: Database, callLog
     integrations: resources.integrationCache,
     triggers: triggerCascade,
     linkSessions: createLinkSessionPort({ definitions }),
-    subscriptions: createAccountSubscriptions({ definitions, proxy: engine }),
+    subscriptions: createAccountSubscriptions({ definitions, proxy: proxyWithoutRefresh }),
   }
 }
 
@@ -176,7 +201,7 @@ function createIntegrations({ secrets, findUrlViolation }: ProcessResources, acc
   return {
     secrets,
     checkUrls: (definition: JsonObject, path: string) => findAddressViolations(definition, path, findUrlViolation),
-    accounts: installationAccounts(accounts),
+    accounts: createAccountCascade(accounts),
   }
 }
 
@@ -207,7 +232,7 @@ function createProxies(resources: ProcessResources, accounts: AccountDependencie
   const common = { http, evaluator, clock, credentialRefresher: accountReporter, callLimiter, callLog }
   return {
     proxy: createProxy({ ...common, accountReporter, sealer: secrets.sealer }),
-    subscriptionProxy: createProxy({ ...common, accountReporter: withoutReports(accountReporter) }),
+    subscriptionProxy: createProxy({ ...common, accountReporter: createSilentReporter(accountReporter) }),
   }
 }
 
@@ -227,4 +252,86 @@ function createDaemons({ database, accounts, queue, unifiedMappings, clock, logg
 /** How far back missed ticks become runs of their own. */
 export function catchUpOf({ catchupWindowSeconds }: Config): CatchUpPolicy {
   return { ...CATCH_UP, windowMs: catchupWindowSeconds * 1_000 }
+}
+
+/**
+ * What a process has once, whatever connections its statements use: the HTTP agent, the sandboxes, the caches, the object store.
+ * What one part of the process changes, every other part sees at once.
+ */
+interface ProcessResources {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly config: Config
+  readonly secrets: SecretStore
+  /** Why no request may be sent to the URL; `undefined` when it may. */
+  readonly findUrlViolation: (url: string) => string | undefined
+  readonly http: HttpClient
+  readonly tokenHosts: TokenHosts
+  readonly evaluator: Evaluator
+  readonly publicAddress: PublicAddress
+  /** Without a trailing slash. */
+  readonly publicUrl: () => string
+  readonly definitions: DefinitionCache
+  readonly integrationCache: IntegrationCache
+  readonly unifiedMappings: UnifiedMappings
+  readonly formOptions: FormOptionsCache
+  readonly catalog: CatalogCache
+  readonly objects: ObjectStore
+  readonly contextValues: ContextValueStore
+}
+
+/** Opens them; nothing is sent or started yet. */
+function createResources(
+  config: Config,
+  secrets: SecretStore,
+  logger: Logger,
+  clock: Clock,
+): ProcessResources & AsyncDisposable {
+  const policy = createEgressPolicy({ allow: config.egressAllow })
+  const http = createHttpClient({
+    policy,
+    connectTo: parseConnectTo(config.egressConnectTo, config.egressAllow),
+    proxies: config,
+  })
+  if (config.egressConnectTo !== '')
+    logger.warn(
+      { connect_to: config.egressConnectTo },
+      'PATCHBAY_EGRESS_CONNECT_TO diverts outbound calls: never in production',
+    )
+  const evaluator = createEvaluator({
+    clock,
+    onQuarantine: ({ owner, hash }) =>
+      logger.warn({ owner, hash }, 'an expression is blocked: it kept killing its sandbox'),
+  })
+  const publicAddress = new PublicAddress(config)
+  const publicUrl = () => publicAddress.url
+  const definitions = createDefinitionCache(secrets, () => ({
+    redirect_uri: callbackUriOf({ publicUrl }),
+    public_url: publicUrl(),
+  }))
+  const objects = openObjectStore(config)
+  return {
+    clock,
+    logger,
+    config,
+    secrets,
+    findUrlViolation: (url) => findUrlViolation(policy, url),
+    http,
+    tokenHosts: createTokenHosts(),
+    evaluator,
+    publicAddress,
+    publicUrl,
+    definitions,
+    integrationCache: createIntegrationCache(),
+    unifiedMappings: createUnifiedMappings({ clock }),
+    formOptions: createFormOptionsCache(clock),
+    catalog: createCatalogCache(definitions),
+    objects,
+    contextValues: createContextValueStore(secrets, objects),
+    async [Symbol.asyncDispose]() {
+      await evaluator[Symbol.asyncDispose]()
+      await http[Symbol.asyncDispose]()
+      await objects[Symbol.asyncDispose]()
+    },
+  }
 }

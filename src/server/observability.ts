@@ -6,7 +6,7 @@ import { SchedulerMonitor, STALLED_AFTER_SECONDS } from '../sync/schedules/index
 import { countDeliveryBacklog } from '../webhooks/outbound/index.ts'
 import { BoundPort } from './api/listener/bound-port.ts'
 import type { Config } from './config/config.ts'
-import type { Storage } from './open-storage.ts'
+import type { Storage } from './open.ts'
 
 /** What a process shows to its operator, shared by the API and the worker in it. */
 export interface Observability extends AsyncDisposable {

@@ -64,8 +64,8 @@ function thirdParty(step: Lane['step']) {
 /** What a process of its own has. */
 function processOf({ database, clock, step }: Lane) {
   const http = thirdParty(step) as never
-  const engine = createProxy({ http, evaluator: tokenDeps.evaluator, clock })
-  const given = { ...tokenDeps, database, clock, http, engine, reader: createAccountReader(database) }
+  const proxyWithoutRefresh = createProxy({ http, evaluator: tokenDeps.evaluator, clock })
+  const given = { ...tokenDeps, database, clock, http, proxyWithoutRefresh, reader: createAccountReader(database) }
   const tokens = createTokenProvider(given)
   const onReportError = (error: unknown) => {
     throw error

@@ -94,8 +94,8 @@ interface State {
 /** What a process of its own has. */
 function processOf({ database, clock, step }: Lane, { thirdParty }: State) {
   const http = thirdParty.http(step)
-  const engine = createProxy({ http, evaluator: tokenDeps.evaluator, clock })
-  const deps = { ...tokenDeps, database, clock, http, engine, reader: createAccountReader(database) }
+  const proxyWithoutRefresh = createProxy({ http, evaluator: tokenDeps.evaluator, clock })
+  const deps = { ...tokenDeps, database, clock, http, proxyWithoutRefresh, reader: createAccountReader(database) }
   return { ...deps, tokens: createTokenProvider(deps), triggers: triggersOfTests }
 }
 

@@ -76,7 +76,15 @@ interface State {
 function processOf({ database, clock, step }: Lane, { thirdParty }: State) {
   const http = thirdParty.http(step)
   const proxy = createProxy({ http, evaluator: deps.evaluator, clock })
-  const given = { ...deps, database, clock, http, proxy, engine: proxy, reader: createAccountReader(database) }
+  const given = {
+    ...deps,
+    database,
+    clock,
+    http,
+    proxy,
+    proxyWithoutRefresh: proxy,
+    reader: createAccountReader(database),
+  }
   const subscriptions = createAccountSubscriptions({ definitions: deps.definitions, proxy })
   return { ...given, tokens: createTokenProvider(given), subscriptions, triggers: triggersOfTests }
 }

@@ -4,7 +4,7 @@ import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/
 import type { Logger } from '../../src/foundation/telemetry/index.ts'
 import { bootstrap, type FirstStart } from '../../src/platform/tenancy/index.ts'
 import { BoundPort } from '../../src/server/api/index.ts'
-import { type Api, createApi } from '../../src/server/api-process.ts'
+import { type Api, createApi } from '../../src/server/api-server.ts'
 import type { Config } from '../../src/server/config/index.ts'
 import { type Container, type ContainerDeps, createContainer } from '../../src/server/container.ts'
 

@@ -4,7 +4,7 @@ import { Database, DatabaseHealthCheck, type DatabaseTarget } from '../../src/fo
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../src/foundation/secrets/index.ts'
 import type { Logger } from '../../src/foundation/telemetry/index.ts'
 import { silentLogger } from '../../src/foundation/telemetry/logger.ts'
-import { createApi } from '../../src/server/api-process.ts'
+import { createApi } from '../../src/server/api-server.ts'
 import { readConfig } from '../../src/server/config/index.ts'
 import { createContainer } from '../../src/server/container.ts'
 import { createObservability } from '../../src/server/observability.ts'

@@ -1,7 +1,7 @@
 import { createLogger } from '../../foundation/telemetry/index.ts'
 import { findOperatorTeam, type Principal } from '../../platform/tenancy/index.ts'
 import { readConfig } from '../../server/config/index.ts'
-import { openStorage, type Storage } from '../../server/open-storage.ts'
+import { openStorage, type Storage } from '../../server/open.ts'
 import { prepareFirstStart } from './first-start.ts'
 
 /** The operator's team as the one that acts. */

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { createDataDirectory } from '../../foundation/database/index.ts'
 import { bootstrap, type FirstStart } from '../../platform/tenancy/index.ts'
 import type { Config } from '../../server/config/index.ts'
-import type { Storage } from '../../server/open-storage.ts'
+import type { Storage } from '../../server/open.ts'
 
 /** File in the data directory with the first ids and tokens, for scripts. */
 export const BOOTSTRAP_FILE = 'bootstrap.json'

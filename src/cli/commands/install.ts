@@ -12,7 +12,7 @@ import {
 } from '../../platform/tenancy/index.ts'
 import { readConfig } from '../../server/config/index.ts'
 import { createContainer } from '../../server/container.ts'
-import { openStorage } from '../../server/open-storage.ts'
+import { openStorage } from '../../server/open.ts'
 import { findBrokenJobs } from '../../sync/jobs/index.ts'
 import { type Invocation, type RunCommand, UsageError } from './command.ts'
 import { type DefinitionFile, findInvalidName, readDefinition, readJsonFile } from './definition-file.ts'

@@ -1,6 +1,6 @@
 import { createLogger } from '../../foundation/telemetry/index.ts'
 import { readConfig } from '../../server/config/index.ts'
-import { openStorage } from '../../server/open-storage.ts'
+import { openStorage } from '../../server/open.ts'
 import type { RunCommand } from './command.ts'
 import { printLine } from './output.ts'
 

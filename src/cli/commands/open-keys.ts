@@ -2,9 +2,8 @@ import type { Database } from '../../foundation/database/index.ts'
 import type { KeyRing, SealedValues, SecretStore } from '../../foundation/secrets/index.ts'
 import { createLogger } from '../../foundation/telemetry/index.ts'
 import { readConfig } from '../../server/config/index.ts'
+import { openObjectStore, openStorage } from '../../server/open.ts'
 import type { KeyRingSource } from '../../server/open-key-ring.ts'
-import { openObjectStore } from '../../server/open-object-store.ts'
-import { openStorage } from '../../server/open-storage.ts'
 import { sealedValuesOf } from '../../server/sealed-values.ts'
 
 /** What a command about keys works on. */

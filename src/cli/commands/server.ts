@@ -4,7 +4,7 @@ import { retireOrphanedDatabases } from '../../foundation/database/index.ts'
 import { createLogger, LogSink } from '../../foundation/telemetry/index.ts'
 import type { FirstStart } from '../../platform/tenancy/index.ts'
 import { BoundPort } from '../../server/api/index.ts'
-import { createApi } from '../../server/api-process.ts'
+import { createApi } from '../../server/api-server.ts'
 import {
   type Config,
   ConfigError,
@@ -15,7 +15,7 @@ import {
 } from '../../server/config/index.ts'
 import { createContainer } from '../../server/container.ts'
 import { createObservability } from '../../server/observability.ts'
-import { openStorage, type Storage } from '../../server/open-storage.ts'
+import { openStorage, type Storage } from '../../server/open.ts'
 import { createWorkerProcess } from '../../server/worker-process.ts'
 import type { RunCommand } from './command.ts'
 import { BOOTSTRAP_FILE, prepareFirstStart } from './first-start.ts'

@@ -1,6 +1,6 @@
 import type { DotPath, Json } from '../../foundation/json/index.ts'
 import { recordKeyOf, type Sink, type SinkResult } from '../../sync/jobs/index.ts'
-import type { HeldLease } from '../../sync/runs/index.ts'
+import type { LeaseTimer } from '../../sync/runs/index.ts'
 import type { DaemonRun } from './daemon-run.ts'
 import type { RunStore, Store, StoredPage, StoredRow } from './store.ts'
 import { StoreError } from './store-problem.ts'
@@ -20,7 +20,7 @@ const NONE_ACCEPTED: SinkResult = { kind: 'accepted', sequences: 0 }
 export function createStoreSink(
   store: Store,
   run: DaemonRun,
-  lease: Pick<HeldLease<DaemonRun>, 'assertHeld'>,
+  lease: Pick<LeaseTimer<DaemonRun>, 'assertHeld'>,
 ): Sink & AsyncDisposable {
   let opened: RunStore | undefined
   async function write(page: StoredPage): Promise<SinkResult> {

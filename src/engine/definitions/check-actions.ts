@@ -1,6 +1,6 @@
 import { createSuggester, type suggest, type Violation } from '../../foundation/base/index.ts'
 import { type DotPath, isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
-import { listVariablePaths } from '../expressions/reads.ts'
+import { listVariablePaths } from '../expressions/input-analysis.ts'
 import { listPlaceholderPaths } from '../expressions/template.ts'
 import { ACTION_RESOURCE, FORM_ACTION, type RESERVED_ACTIONS, stepName } from './actions.ts'
 import { resolvedSchema } from './config-schema.ts'

@@ -10,7 +10,7 @@ import {
   isRestrictive,
   listAddresses,
   openHostsOf,
-} from './address-flow.ts'
+} from './address-data-flow.ts'
 import { type CredentialAt, listCredentialsAt } from './check-credentials.ts'
 import { type FormFieldAt, listFormFields } from './check-forms.ts'
 import { secretPaths } from './config-values.ts'

@@ -1,6 +1,6 @@
 import type { Violation } from '../../foundation/base/index.ts'
 import { type DotPath, formatDotPath, isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
-import { findFilteredList } from '../expressions/filtered-list.ts'
+import { findFilteredList } from '../expressions/list-filter.ts'
 import { listPlaceholderPaths } from '../expressions/template.ts'
 
 /** The setting that names the parameter for the position, by format. */

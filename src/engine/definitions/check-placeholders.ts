@@ -1,6 +1,6 @@
 import { createSuggester, suggest, type Violation } from '../../foundation/base/index.ts'
 import { type DotPath, formatDotPath, isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
-import { listRootNames } from '../expressions/reads.ts'
+import { listRootNames } from '../expressions/input-analysis.ts'
 import { listPlaceholderPaths } from '../expressions/template.ts'
 import { resolvedSchema } from './config-schema.ts'
 import { type ConfigFinding, FINDINGS_MAX, toViolations } from './findings.ts'

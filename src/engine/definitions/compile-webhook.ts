@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../foundation/json/index.ts'
-import { listInputPaths, listRootNames, readsWholeInput } from '../expressions/reads.ts'
-import { listWrittenMembers } from '../expressions/written-members.ts'
+import { listInputPaths, listRootNames, readsWholeInput } from '../expressions/input-analysis.ts'
+import { listWrittenMembers } from '../expressions/object-keys.ts'
 import type { FormatChoice } from '../formats/format.ts'
 import { authenticates } from '../formats/signature/authentication.ts'
 import { compileSignature } from '../formats/signature/registry.ts'

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   parseDotPath,
 } from '../../foundation/json/index.ts'
-import { findFilteredList } from '../expressions/filtered-list.ts'
+import { findFilteredList } from '../expressions/list-filter.ts'
 import { compileJson, compileTemplate, listPlaceholderPaths } from '../expressions/template.ts'
 import { compileUrl } from '../expressions/url-template.ts'
 import { NO_AUTHORIZATION } from '../formats/authorization/authorization.ts'
@@ -22,7 +22,7 @@ import { compilePagination } from '../formats/pagination/registry.ts'
 import type { RequestDefinition } from '../formats/request-keys.ts'
 import { responseFormat } from '../formats/response/registry.ts'
 import { ACTION_RESOURCE, compileAction, FORM_ACTION } from './actions.ts'
-import { findOpenHostNames } from './address-flow.ts'
+import { findOpenHostNames } from './address-data-flow.ts'
 import { compileWebhook } from './compile-webhook.ts'
 import { type IntegrationConfig, resolvedSchema } from './config-schema.ts'
 import { secretTexts } from './config-values.ts'

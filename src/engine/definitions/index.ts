@@ -6,7 +6,7 @@
  */
 
 export { ACTION_RESOURCE, FORM_ACTION, RESERVED_ACTIONS } from './actions.ts'
-export { findDivertibleSecrets, type HostValue, hostsOf, isOfCaller, openHostsOf } from './address-flow.ts'
+export { findDivertibleSecrets, type HostValue, hostsOf, isOfCaller, openHostsOf } from './address-data-flow.ts'
 export {
   type ConfigKind,
   checkConfig,

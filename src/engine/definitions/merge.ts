@@ -7,7 +7,7 @@ import {
   type Json,
   type JsonObject,
 } from '../../foundation/json/index.ts'
-import { followBaseUrl } from './follow-base-url.ts'
+import { followBaseUrl } from './rebase-addresses.ts'
 
 /** The document that a leaf of a resolved config comes from. */
 type Layer = 'integration' | 'override'

@@ -1,6 +1,6 @@
 import { isProxyCommand, suggestOneOf } from '../../foundation/base/index.ts'
 import type { Json } from '../../foundation/json/index.ts'
-import { listWrittenMembers } from '../expressions/written-members.ts'
+import { listWrittenMembers } from '../expressions/object-keys.ts'
 
 /** An answer to the third party. */
 export interface WebhookAnswer {

@@ -6,8 +6,8 @@ import type { Json, JsonObject } from '../../foundation/json/index.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
 import { syntaxFailure } from './evaluation-failures.ts'
 import { BAILED_OUT, compileInline, type InlineEvaluation } from './inline-evaluator.ts'
+import { referencedInputKeys } from './input-analysis.ts'
 import { type ExpressionProblem, parseAst } from './parse.ts'
-import { referencedInputKeys } from './reads.ts'
 import {
   type AnalysedExpression,
   type EvaluationOptions,

@@ -10,8 +10,8 @@ import {
   quarantineFailure,
   rejectionFailure,
 } from './evaluation-failures.ts'
-import { restorePassedNumbers } from './passed-numbers.ts'
-import { pickInputKeys } from './reads.ts'
+import { pickInputKeys } from './input-analysis.ts'
+import { restorePassedNumbers } from './restore-digits.ts'
 import type { SandboxResponse } from './sandbox/protocol.ts'
 import type { SandboxPool } from './sandbox-pool.ts'
 import type { EvaluationOutcome } from './sandbox-process.ts'

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
 import { isReadingMethod } from '../definitions/method-kinds.ts'
-import { listInputPaths, listVariablePaths } from '../expressions/reads.ts'
+import { listInputPaths, listVariablePaths } from '../expressions/input-analysis.ts'
 import type { CheckedMethod, FindingAt } from './check-fields.ts'
 import { fieldExpressions } from './field-leaves.ts'
 import type { UnifiedResource } from './model.ts'

@@ -6,7 +6,7 @@ import {
   type Evaluator,
   type ValueColumn,
 } from '../expressions/evaluator.ts'
-import { listInputPaths } from '../expressions/reads.ts'
+import { listInputPaths } from '../expressions/input-analysis.ts'
 
 /** Evaluates the expressions of mappings. */
 export type MappingEvaluator = Pick<Evaluator, 'evaluate' | 'evaluateAll'>

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json } from '../../foundation/json/index.ts'
-import { listInputPaths, listVariablePaths } from '../expressions/reads.ts'
+import { listInputPaths, listVariablePaths } from '../expressions/input-analysis.ts'
 import { compileEnums } from './enums.ts'
 import { compileFieldMap, type FieldMapPlan } from './field-map.ts'
 import { compileMappingExpression } from './mapping-expression.ts'

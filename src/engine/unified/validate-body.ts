@@ -7,9 +7,9 @@ import {
   type JsonObject,
   type SchemaProblem,
 } from '../../foundation/json/index.ts'
-import { balanceProblem } from './balance.ts'
 import { toCountry } from './countries.ts'
 import { type CompiledEnums, toProviderValue } from './enums.ts'
+import { balanceProblem } from './equal-sums.ts'
 import { REQUIRED_BY_INTEGRATION } from './filters.ts'
 import { idPartsProblem } from './id-parts.ts'
 import type { UnifiedRequestPlan } from './mapping-plan.ts'

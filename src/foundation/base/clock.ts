@@ -1,4 +1,4 @@
-import { withoutSlot } from './request-scope.ts'
+import { releaseSlotWhile } from './request-scope.ts'
 
 /** Lengths of time in milliseconds. */
 export const SECOND_MS = 1_000
@@ -40,7 +40,7 @@ export async function withTimeout<Result>(
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
-  sleep: (ms, signal) => withoutSlot(() => sleep(ms, signal)),
+  sleep: (ms, signal) => releaseSlotWhile(() => sleep(ms, signal)),
 }
 
 function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {

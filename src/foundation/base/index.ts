@@ -33,14 +33,13 @@ export { isProxyCommand } from './proxy-commands.ts'
 export {
   type CompanionRow,
   currentRequest,
-  outliveRequest,
+  detachFromRequest,
   type RequestScope,
   type RequestSlot,
+  releaseSlotWhile,
   runInRequest,
-  withoutSlot,
 } from './request-scope.ts'
 export { createSealer, type Sealer } from './sealer.ts'
-export { Slab } from './slab.ts'
 export { slidingCount, type WindowCounts, windowsUntilAllowed } from './sliding-window.ts'
 export { type TransitionTable, transitionsOf } from './state-machine.ts'
 export {

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts'
-import { outliveRequest } from './request-scope.ts'
+import { detachFromRequest } from './request-scope.ts'
 
 /** A caller that waits for news. */
 export interface LongPollWaiter {
@@ -34,7 +34,7 @@ export class LongPollHub<Waiter extends LongPollWaiter> {
   add(waiter: Waiter): void {
     this.#waiters.add(waiter)
     // One poll serves the requests of all waiters.
-    if (!this.#isPolling) void outliveRequest(() => this.#pollWhileAwaited())
+    if (!this.#isPolling) void detachFromRequest(() => this.#pollWhileAwaited())
   }
 
   remove(waiter: Waiter): void {

@@ -1,4 +1,4 @@
-import { currentRequest, outliveRequest, type RequestScope } from './request-scope.ts'
+import { currentRequest, detachFromRequest, type RequestScope } from './request-scope.ts'
 
 /** How requests become batches. */
 export interface MicroBatcherOptions<Request, Result> {
@@ -38,7 +38,7 @@ export class MicroBatcher<Request, Result> {
   run(request: Request): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ request, scope: currentRequest(), resolve, reject })
-      if (this.#running < this.#options.concurrencyMax) void outliveRequest(() => this.#drain())
+      if (this.#running < this.#options.concurrencyMax) void detachFromRequest(() => this.#drain())
     })
   }
 

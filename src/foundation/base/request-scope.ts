@@ -6,7 +6,7 @@ export interface RequestSlot {
   /** Who shares with others: an environment, a team, a client address. */
   readonly owner: string
   /** Waits without the place. */
-  leaveDuring<Result>(wait: () => Promise<Result>): Promise<Result>
+  releaseWhile<Result>(wait: () => Promise<Result>): Promise<Result>
 }
 
 /**
@@ -61,14 +61,14 @@ export function currentRequest(): RequestScope | undefined {
  * Runs work that a request began and that does not end with it: it is shared with other requests, or a third party has done
  * its part already, such as issuing a token that replaces the stored one.
  */
-export function outliveRequest<Result>(work: () => Result): Result {
+export function detachFromRequest<Result>(work: () => Result): Result {
   return scopes.run(undefined, work)
 }
 
 /** Waits for a third party, a client or time: the slot of the request is free for others meanwhile. */
-export function withoutSlot<Result>(wait: () => Promise<Result>): Promise<Result> {
+export function releaseSlotWhile<Result>(wait: () => Promise<Result>): Promise<Result> {
   const slot = currentRequest()?.slot
-  return slot === undefined ? wait() : slot.leaveDuring(wait)
+  return slot === undefined ? wait() : slot.releaseWhile(wait)
 }
 
 /** Owner of the work that no request asked for. */

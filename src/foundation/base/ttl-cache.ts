@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from './clock.ts'
-import { outliveRequest } from './request-scope.ts'
+import { detachFromRequest } from './request-scope.ts'
 
 /** Limits of a cache. */
 export interface TtlCacheOptions {
@@ -65,7 +65,7 @@ export async function readThrough<Value>(
   const cached = cache.get(key)
   if (cached !== undefined) return await cached
   // Others wait for it too: it does not end with the request that began it.
-  const pending = outliveRequest(read)
+  const pending = detachFromRequest(read)
   cache.set(key, pending)
   let value: Value | undefined
   try {

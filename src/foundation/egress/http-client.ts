@@ -1,5 +1,5 @@
 import { Agent, EnvHttpProxyAgent } from 'undici'
-import { withoutSlot } from '../base/request-scope.ts'
+import { releaseSlotWhile } from '../base/request-scope.ts'
 import { isInRanges, parseRange } from './address.ts'
 import { type EgressPolicy, hostOf } from './address-policy.ts'
 import type { ConnectTo } from './connect-to.ts'
@@ -99,8 +99,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     connections,
   }
   return {
-    send: (request) => withoutSlot(() => send(guarded, request)),
-    stream: (request) => withoutSlot(() => stream(guarded, request)),
+    send: (request) => releaseSlotWhile(() => send(guarded, request)),
+    stream: (request) => releaseSlotWhile(() => stream(guarded, request)),
     async [Symbol.asyncDispose]() {
       for (const each of new Set([agent, proxied])) await each.destroy()
     },

@@ -41,7 +41,7 @@ const RETRY_AFTER_SECONDS = 2
  * Slots for work of requests, shared fairly between owners: as in `FairSemaphore` an owner holds no more slots than are free,
  * so that a new owner finds one; further work waits, and owners take turns.
  *
- * Work that waits for something outside of the process leaves its slot meanwhile (`withoutSlot`) and has it again afterwards,
+ * Work that waits for something outside of the process leaves its slot meanwhile (`releaseSlotWhile`) and has it again afterwards,
  * also beyond the share of its owner: it may hold what other work waits for, so it must not queue. An owner with so much of it
  * begins nothing new, and continues one piece of work per turn of the event loop.
  */
@@ -153,7 +153,7 @@ class Slot implements RequestSlot {
     this.#hold = hold
   }
 
-  async leaveDuring<Result>(wait: () => Promise<Result>): Promise<Result> {
+  async releaseWhile<Result>(wait: () => Promise<Result>): Promise<Result> {
     if (this.#waits++ === 0 && !this.#hasEnded) this.#hold(-1)
     try {
       return await wait()

@@ -60,7 +60,7 @@ export const METRICS = {
     name: 'patchbay_ticks_total',
     type: 'counter',
     labels: ['outcome', 'reason'],
-    help: 'Ticks of this worker: `fired`, `skipped` with the reason, `missed`; `parked` counts triggers whose expression could not be evaluated.',
+    help: 'Ticks of this worker: `fired`, `skipped` with the reason, `missed`; `suspended` counts triggers whose expression could not be evaluated.',
   },
   tickPasses: {
     name: 'patchbay_tick_passes_total',

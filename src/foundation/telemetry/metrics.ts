@@ -230,7 +230,7 @@ export class Metrics {
     this.#gauge(METRICS.runsHeld, (gauge) => gauge.set(read().runs.running))
     this.#externalCounter(METRICS.ticks, () => {
       const { fired, skipped, missed, suspended } = read().ticker
-      const plain = Object.entries({ fired, missed, parked: suspended }).map(
+      const plain = Object.entries({ fired, missed, suspended }).map(
         ([outcome, count]) => [outcome, '', count] as const,
       )
       const reasons = Object.entries(skipped).map(([reason, count]) => ['skipped', reason, count] as const)

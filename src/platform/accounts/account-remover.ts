@@ -105,7 +105,15 @@ export interface RemovalFailure {
 /** What ending subscriptions and grants takes. */
 type AccountRemoverOptions = Pick<
   AccountDependencies,
-  'database' | 'definitions' | 'secrets' | 'http' | 'evaluator' | 'engine' | 'subscriptions' | 'clock' | 'random'
+  | 'database'
+  | 'definitions'
+  | 'secrets'
+  | 'http'
+  | 'evaluator'
+  | 'proxyWithoutRefresh'
+  | 'subscriptions'
+  | 'clock'
+  | 'random'
 > &
   DueWorkDeps & {
     /** Called when one was not ended: all attempts failed, or the third party rejects the request. */

@@ -312,7 +312,7 @@ export async function deleteIntegratedAccount(
 }
 
 /** What integrations ask of the accounts of their installations. */
-export function installationAccounts(deps: DeleteDependencies): AccountCascade {
+export function createAccountCascade(deps: DeleteDependencies): AccountCascade {
   return {
     deleteByInstallation: deleteAccountsByInstallation.bind(undefined, deps),
     stopByInstallations: deps.triggers.stopByInstallations,

@@ -30,7 +30,7 @@ export interface AccountDependencies {
   readonly evaluator: ExpressionEvaluator
   readonly callLog?: CallLog | undefined
   /** Without a credential refresher, so that an action that requests a token never starts another refresh. */
-  readonly engine: Pick<ApiProxy, 'runAction'>
+  readonly proxyWithoutRefresh: Pick<ApiProxy, 'runAction'>
   readonly clock: Clock
   readonly random: Random
   /** Absent in tests: status changes and failed refreshes are not logged. */

@@ -9,11 +9,11 @@
 export {
   type AccountFilter,
   changeIntegratedAccount,
+  createAccountCascade,
   deleteIntegratedAccount,
   getIntegratedAccount,
   type IntegratedAccount,
   type IntegratedAccountChange,
-  installationAccounts,
   listIntegratedAccountHistory,
   listIntegratedAccounts,
 } from './account.ts'

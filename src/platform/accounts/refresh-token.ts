@@ -4,11 +4,11 @@ import {
   assertNever,
   type BackoffPolicy,
   backoffMs,
+  detachFromRequest,
   Failure,
   newId,
   notFound,
-  outliveRequest,
-  withoutSlot,
+  releaseSlotWhile,
 } from '../../foundation/base/index.ts'
 import { isDatabaseUnavailable, isForeignKeyViolation, type Tx } from '../../foundation/database/index.ts'
 import { type Lease, settleDue } from '../../foundation/queue/index.ts'
@@ -46,7 +46,7 @@ export type RefreshDependencies = Pick<
   | 'contextValues'
   | 'http'
   | 'evaluator'
-  | 'engine'
+  | 'proxyWithoutRefresh'
   | 'clock'
   | 'random'
   | 'logger'
@@ -65,7 +65,9 @@ export function createTokenProvider(deps: RefreshDependencies): TokenProvider {
     const shared = inFlight.get(key)
     if (shared !== undefined) return shared
     // The third party may end the old token before the new one arrives, and other requests wait for it too.
-    const started = outliveRequest(() => refreshOrAwait(deps, resolved, isForced)).finally(() => inFlight.delete(key))
+    const started = detachFromRequest(() => refreshOrAwait(deps, resolved, isForced)).finally(() =>
+      inFlight.delete(key),
+    )
     inFlight.set(key, started)
     return started
   }
@@ -75,7 +77,7 @@ export function createTokenProvider(deps: RefreshDependencies): TokenProvider {
       const now = deps.clock.now()
       if (!needsToken(resolved, now)) return resolved
       try {
-        return await withoutSlot(() => refreshOnce(resolved, false))
+        return await releaseSlotWhile(() => refreshOnce(resolved, false))
       } catch (error) {
         const { token } = resolved
         if (isTokenRequestFailure(error) && token !== undefined && isUsable(token, now)) return resolved
@@ -84,7 +86,7 @@ export function createTokenProvider(deps: RefreshDependencies): TokenProvider {
     },
     async refresh(resolved, isForced) {
       const canRefresh = tokenRulesOf(resolved)?.canRequestToken(resolved.token) === true
-      return canRefresh ? await withoutSlot(() => refreshOnce(resolved, isForced)) : undefined
+      return canRefresh ? await releaseSlotWhile(() => refreshOnce(resolved, isForced)) : undefined
     },
   }
 }

@@ -20,7 +20,7 @@ import type { AccountDependencies } from './dependencies.ts'
 import { REFRESH_ACTION, type ResolvedAccount, usesRefreshAction } from './resolved-account.ts'
 import { createTokenContext, sentSecrets, TOKEN_REQUESTS_TIMEOUT_MS } from './token-context.ts'
 
-type RequestDependencies = Pick<AccountDependencies, 'http' | 'evaluator' | 'engine' | 'clock' | 'callLog'>
+type RequestDependencies = Pick<AccountDependencies, 'http' | 'evaluator' | 'proxyWithoutRefresh' | 'clock' | 'callLog'>
 
 /**
  * Requests a token as the definition says: the next one by its action `refresh_token`, where it has one. An error is a
@@ -81,12 +81,12 @@ export function tokenErrorOf(error: unknown): TokenError {
 
 /** The action's result is read like the response of a token endpoint (`access_token`, `refresh_token`, `expires_in`). */
 async function requestTokenByAction(
-  { engine, clock }: RequestDependencies,
+  { proxyWithoutRefresh, clock }: RequestDependencies,
   { plan, access, token }: ResolvedAccount,
   signal: AbortSignal,
 ): Promise<TokenResult> {
   const target = { kind: 'action', action: REFRESH_ACTION } as const
-  const { outcome, steps } = await engine.runAction(plan, withCause(access, 'token'), { target, signal })
+  const { outcome, steps } = await proxyWithoutRefresh.runAction(plan, withCause(access, 'token'), { target, signal })
   if (outcome.kind === 'failed') throw outcome.failure
   const context = { clientOwner: 'integration', now: clock.now(), previous: token } as const
   const result = readStandardTokenResponse(responseOf(outcome), context)

@@ -1,5 +1,5 @@
 import type { CallLog, LoggedCall } from '../../engine/proxy/index.ts'
-import { type Clock, outliveRequest } from '../../foundation/base/index.ts'
+import { type Clock, detachFromRequest } from '../../foundation/base/index.ts'
 import type { Database } from '../../foundation/database/index.ts'
 import { FairQueue } from '../../foundation/fair/index.ts'
 import { insertLogEntries } from './sql.ts'
@@ -65,7 +65,7 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
     }
     this.#queue.push({ owner, call, bytes })
     this.#add(owner, bytes)
-    if (!this.#isScheduled) void outliveRequest(() => this.#flushLater())
+    if (!this.#isScheduled) void detachFromRequest(() => this.#flushLater())
   }
 
   isSampled(): boolean {
@@ -80,7 +80,7 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
 
   /** Writes what waits now. Never rejects: what cannot be written is dropped. */
   flush(): Promise<void> {
-    this.#writing = this.#writing.then(() => outliveRequest(() => this.#writeAll()))
+    this.#writing = this.#writing.then(() => detachFromRequest(() => this.#writeAll()))
     return this.#writing
   }
 

@@ -3,11 +3,11 @@ import { etagMismatch, Failure, newId, notFound } from '../../foundation/base/in
 import type { Db, Tx } from '../../foundation/database/index.ts'
 import { canonicalJson, deepMerge, type JsonObject } from '../../foundation/json/index.ts'
 import type { EnvironmentScope } from '../tenancy/sql/environments.ts'
-import { findMissingSecrets } from './diverted-secrets.ts'
 import { recordInstallationEvent } from './installation-events.ts'
 import { type Integration, isVisible, withTeamAndEnvironments } from './integration-view.ts'
 import { checkSecretExfiltration } from './override-allowlist.ts'
 import { compareOverrides, type OverrideDifference, startReauthorization } from './override-difference.ts'
+import { findMissingSecrets } from './secret-destinations.ts'
 import {
   type EnvironmentIntegrationFilter,
   type EnvironmentIntegrationRecord,

@@ -2,8 +2,8 @@ import type { BudgetRule, MethodPlan } from '../../engine/definitions/index.ts'
 import type { AccountAccess, CallLimiter, CallPermit, RateLimitInfo } from '../../engine/proxy/index.ts'
 import {
   type Clock,
+  detachFromRequest,
   newId,
-  outliveRequest,
   type Random,
   wholeSeconds,
   windowsUntilAllowed,
@@ -51,7 +51,7 @@ export function createCallLimiter(deps: CallLimiterDeps): CallLimiter {
       if (method.budgets.length === 0) return
       const seconds = answer.retryAfterSeconds ?? secondsUntilReset(answer.rateLimit, deps.clock)
       if (seconds === undefined) return
-      void outliveRequest(() => blockNarrowestScope(deps, method, access, seconds * 1_000))
+      void detachFromRequest(() => blockNarrowestScope(deps, method, access, seconds * 1_000))
     },
   }
 }
@@ -66,7 +66,7 @@ async function acquire(
   if (slot === 'full') return { kind: 'limited', retryAfterSeconds: INLINE_WAIT_MAX_MS / 1_000 }
   const release = async () => {
     if (slot === undefined) return
-    await outliveRequest(() => releaseConcurrencySlot(deps.database.pool, slot)).catch(deps.onWriteError)
+    await detachFromRequest(() => releaseConcurrencySlot(deps.database.pool, slot)).catch(deps.onWriteError)
   }
   try {
     const limitedMs = await takeFromAllWindows(deps, windowsOf(method, access), signal)

@@ -18,7 +18,6 @@ export {
   type FormOptionsResult,
   loadFormOptions,
 } from './form-options.ts'
-export { createHopTicket, findHop, redeemHopTicket } from './hop-ticket.ts'
 export { parseLinkToken } from './link-token.ts'
 export { type CatalogEntry, listCatalog } from './list-catalog.ts'
 export { linkSessionCleaner } from './maintenance.ts'
@@ -30,6 +29,7 @@ export {
   openLinkSession,
   readLinkSummary,
 } from './open-session.ts'
+export { createHopTicket, findHop, redeemHopTicket } from './popup-ticket.ts'
 export {
   checkPostConnectForm,
   getPostConnectForm,

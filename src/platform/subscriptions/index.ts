@@ -6,7 +6,7 @@
  */
 
 export { InboundActivity, silenceMonitor } from './activity.ts'
-export { withoutReports } from './request.ts'
+export { createSilentReporter } from './request.ts'
 export { isSubscribing, readWebhookOverview, type WebhookOverview } from './sql/subscription.ts'
 export { createAccountSubscriptions, recreateSubscriptions } from './subscription.ts'
 export { subscriptionLoops } from './work.ts'

@@ -22,7 +22,7 @@ export interface SubscriptionDependencies {
 }
 
 /** Stores context changes of requests, but no status: what a third party thinks of a subscription says nothing about the account. */
-export function withoutReports(reporter: AccountReporter): AccountReporter {
+export function createSilentReporter(reporter: AccountReporter): AccountReporter {
   return { report: async () => {}, updateContext: reporter.updateContext.bind(reporter) }
 }
 

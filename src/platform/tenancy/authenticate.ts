@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache'
 import {
   type Clock,
+  detachFromRequest,
   Failure,
   invalidFields,
   isUuid,
   notFound,
-  outliveRequest,
   readThrough,
   TtlCache,
 } from '../../foundation/base/index.ts'
@@ -132,7 +132,7 @@ function createLastUsedWriter({ database, clock, onWriteError }: AuthenticatorOp
     write(tokenId: string): void {
       if (recentlyWritten.get(tokenId)) return
       recentlyWritten.set(tokenId, true)
-      const written: Promise<void> = outliveRequest(() =>
+      const written: Promise<void> = detachFromRequest(() =>
         touchApiToken(database.pool, tokenId, clock.now(), LAST_USED_WRITE_INTERVAL_MS),
       )
         .catch((error: unknown) => onWriteError?.(error))

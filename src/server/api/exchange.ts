@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Http2Stream } from 'node:http2'
 import type { Readable, Writable } from 'node:stream'
-import type { Failure, Slab, StatusCode } from '../../foundation/base/index.ts'
+import type { Failure, StatusCode } from '../../foundation/base/index.ts'
 import type { Database } from '../../foundation/database/index.ts'
 import type { FairSemaphore, FairSlots } from '../../foundation/fair/index.ts'
 import type { Logger } from '../../foundation/telemetry/index.ts'
 import type { BodyReading } from './access.ts'
 import type { ApiLimits } from './limits.ts'
+import type { OpenRequests } from './open-requests.ts'
 import type { AccessControl } from './pipeline/access-control.ts'
 import { RequestContext } from './request-context.ts'
 
@@ -118,7 +119,7 @@ export interface ServerContext {
   readonly auditDatabase: Database | undefined
   readonly observe: ((observation: Observation) => void) | undefined
   /** Every request whose response is not closed. */
-  readonly openExchanges: Slab<Exchange>
+  readonly openExchanges: OpenRequests<Exchange>
   /** Streams in progress, which a drain ends before its deadline. */
   readonly openStreams: Set<RequestContext>
   /** Slots of requests that are worked on, shared by environments, teams and client addresses. */

@@ -1,7 +1,7 @@
 import { type AddressInfo, BlockList } from 'node:net'
 import type { DescFile } from '@bufbuild/protobuf'
 import { file_google_rpc_error_details } from '../../../gen/google/rpc/error_details_pb.ts'
-import { type Clock, Failure, Slab } from '../../foundation/base/index.ts'
+import { type Clock, Failure } from '../../foundation/base/index.ts'
 import type { Database } from '../../foundation/database/index.ts'
 import { FairSemaphore, FairSlots } from '../../foundation/fair/index.ts'
 import type { Logger } from '../../foundation/telemetry/index.ts'
@@ -16,6 +16,7 @@ import type { TlsKeys } from './listener/protocol-detection.ts'
 import { type ManagementDeps, managementRoute } from './mcp-management/route.ts'
 import { precompileRules } from './messages/rules.ts'
 import { createPathSuggester } from './near-path.ts'
+import { OpenRequests } from './open-requests.ts'
 import { compileOperations, type ServiceDefinition } from './operation.ts'
 import type { AccessControl } from './pipeline/access-control.ts'
 import { RateLimiter } from './pipeline/rate-limiter.ts'
@@ -141,7 +142,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
 function createServerContext(options: ApiServerOptions): ServerContext {
   const { authenticator, clock } = options
   const limits = { ...DEFAULT_LIMITS, ...options.limits }
-  const openExchanges = new Slab<Exchange>()
+  const openExchanges = new OpenRequests<Exchange>()
   return {
     basePath: options.basePath ?? '',
     accessControl: {

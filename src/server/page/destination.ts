@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../foundation/json/index.ts'
 import type { LinkSession } from '../../platform/links/index.ts'
 import { linkUrl } from './html.ts'
+import type { PageVisit } from './page-request.ts'
 import type { Destination } from './views/end.ts'
-import type { PageVisit } from './visit.ts'
 
 /** Facts about the end of a session that the application may know: what the script posts to it. No secret. */
 export function outcomeOf({ status, integratedAccountId, integrationName, error }: LinkSession): JsonObject {

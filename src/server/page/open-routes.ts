@@ -13,6 +13,7 @@ import type { HttpExchange } from '../api/http/routes.ts'
 import { readBody } from '../api/pipeline/body.ts'
 import type { ConnectPageDeps } from './dependencies.ts'
 import { readForm, singleValues, tryParseJson } from './form-body.ts'
+import { errorAlert, frameOfPopup } from './page-request.ts'
 import { isSameOrigin } from './same-origin.ts'
 import {
   neutralFrame,
@@ -35,7 +36,6 @@ import {
 } from './session-cookie.ts'
 import { repostPage, returnedPage, shellPage, startingPage } from './views/end.ts'
 import { hopPage, hopQuestionPage } from './views/form.ts'
-import { errorAlert, frameOfPopup } from './visit.ts'
 
 /** Longest link token that is looked at. */
 const TOKEN_LENGTH_MAX = 512

@@ -1,4 +1,4 @@
-import { outliveRequest, TtlCache } from '../../foundation/base/index.ts'
+import { detachFromRequest, TtlCache } from '../../foundation/base/index.ts'
 import type { HttpExchange, HttpRoute } from '../api/http/routes.ts'
 import type { ConnectPageDeps, ConnectPageOptions } from './dependencies.ts'
 import { serveLogo } from './logos.ts'
@@ -58,7 +58,7 @@ export function connectPageRoutes({ links, http, clock }: ConnectPageOptions): r
       errors: pageErrors,
       deadlineDefaultMs: DEADLINE_MS,
       // A customer who closes the window has consented all the same, and a code is exchanged once: the session keeps what came of it.
-      handle: (exchange) => outliveRequest(() => serve(deps, exchange)),
+      handle: (exchange) => detachFromRequest(() => serve(deps, exchange)),
     }),
   )
   const logoRoute: HttpRoute = {

@@ -2,6 +2,7 @@ import { foldText, type Violation } from '../../foundation/base/index.ts'
 import type { JsonObject } from '../../foundation/json/index.ts'
 import { createConnectForm, findTermsToAccept, getLinkSession, type LinkPageStep } from '../../platform/links/index.ts'
 import { destinationOf, outcomeOf } from './destination.ts'
+import { alertOf, errorAlert, type PageVisit, sendStep, stepPath } from './page-request.ts'
 import { progressOf, revisionOf } from './progress.ts'
 import { sendRedirect } from './send-page.ts'
 import { settingsContent } from './settings-step.ts'
@@ -12,7 +13,6 @@ import { consentPage, credentialsPage } from './views/form.ts'
 import type { PageContent } from './views/layout.ts'
 import { progressPage, waitingPage } from './views/progress.ts'
 import type { TermsModel } from './views/terms.ts'
-import { alertOf, errorAlert, type PageVisit, sendStep, stepPath } from './visit.ts'
 
 /** Longest search; the input has the same limit. */
 const QUERY_LENGTH_MAX = 256

@@ -14,6 +14,7 @@ import type { HttpExchange } from '../api/http/routes.ts'
 import type { ConnectPageDeps } from './dependencies.ts'
 import { fieldValues, readForm } from './form-body.ts'
 import { linkUrl } from './html.ts'
+import { continueVisit, openVisit, type PageVisit, sendStep, stepPath } from './page-request.ts'
 import { revisionOf } from './progress.ts'
 import { isSameOrigin } from './same-origin.ts'
 import { publicPath, sendJson, sendRedirect, sendRequestError } from './send-page.ts'
@@ -21,7 +22,6 @@ import { type Submitted, showRejectedForm, showStep, waitingContent } from './se
 import { serveOptions, takeSettings } from './settings-step.ts'
 import { hopPage } from './views/form.ts'
 import { TERMS_INPUT } from './views/terms.ts'
-import { continueVisit, openVisit, type PageVisit, sendStep, stepPath } from './visit.ts'
 
 /** `/connect/{id}` and everything below it. */
 export async function serveSession(deps: ConnectPageDeps, exchange: HttpExchange): Promise<void> {

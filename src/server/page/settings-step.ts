@@ -3,10 +3,10 @@ import type { Violation } from '../../foundation/base/index.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
 import { findSettingsForm, loadSettingsOptions, submitSettings } from '../../platform/links/index.ts'
 import { fieldValues, tryParseJson } from './form-body.ts'
+import { alertOf, type PageVisit, sendStep, stepPath } from './page-request.ts'
 import { sendJson, sendRedirect } from './send-page.ts'
 import type { PageContent } from './views/layout.ts'
 import { LOAD_INTENT, type LoadedOptions, settingsPage } from './views/settings.ts'
-import { alertOf, type PageVisit, sendStep, stepPath } from './visit.ts'
 
 /** What was entered in the settings, to show it again. */
 interface EnteredSettings {

@@ -1,4 +1,4 @@
-import { Failure, outliveRequest } from '../../foundation/base/index.ts'
+import { detachFromRequest, Failure } from '../../foundation/base/index.ts'
 import { isDatabaseUnavailable } from '../../foundation/database/index.ts'
 import type { Lease } from '../../foundation/queue/index.ts'
 import { LEASE_EXPIRED, type Outcome } from '../../foundation/queue/index.ts'
@@ -59,7 +59,7 @@ async function claimOnce(
   const claim = { group, holder, limit, regions: regions.length === 0 ? undefined : regions }
   const claimed = await deps.queue.claim(claim)
   // What was claimed is given to the caller, or given back after its request has ended.
-  return claimed.length === 0 ? [] : await outliveRequest(() => assign(deps, claimed, signal))
+  return claimed.length === 0 ? [] : await detachFromRequest(() => assign(deps, claimed, signal))
 }
 
 async function assign(

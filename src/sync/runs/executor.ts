@@ -2,7 +2,7 @@ import type { JsonObject } from '../../foundation/json/index.ts'
 import type { HeartbeatResult, Outcome } from '../../foundation/queue/index.ts'
 import { type Lease, LeasedWork, type LeasedWorkDeps } from '../../foundation/queue/index.ts'
 import { describeError, type Logger } from '../../foundation/telemetry/index.ts'
-import { HeldLease, isLeaseLost } from './lease.ts'
+import { isLeaseLost, LeaseTimer } from './lease-timer.ts'
 import type { ResourceStats, RunEnding, RunOutcome, RunProgress } from './run.ts'
 import { runErrorFields } from './run-payload.ts'
 
@@ -70,7 +70,7 @@ export interface LeaseAnswer {
 export type ExecuteRun<Run extends { readonly id: string }> = (
   run: Run,
   progress: RunProgress,
-  lease: Pick<HeldLease<Run>, 'signal' | 'assertHeld'>,
+  lease: Pick<LeaseTimer<Run>, 'signal' | 'assertHeld'>,
 ) => Promise<RunOutcome>
 
 /** What an executor needs. */
@@ -115,7 +115,7 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
   readonly #deps: RunExecutorDeps<Run>
   readonly #work: LeasedWork
   /** By lease: a run that is claimed again may still be ending under the lease before. */
-  readonly #held = new Map<string, HeldLease<Run>>()
+  readonly #held = new Map<string, LeaseTimer<Run>>()
   readonly #draining = new AbortController()
   readonly #claimAbort = new AbortController()
   readonly #ended = new AbortController()
@@ -162,7 +162,7 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
     const requestedMs = performance.now()
     const { runs, leaseMs, hasMore } = await this.#deps.leases.claim(capacity, this.#claimAbort.signal)
     this.#counts.claimed += runs.length
-    for (const run of runs) this.#begin(new HeldLease(run, this.#deps.clock, leaseMs, requestedMs))
+    for (const run of runs) this.#begin(new LeaseTimer(run, this.#deps.clock, leaseMs, requestedMs))
     const isSlow = performance.now() - requestedMs > leaseMs * SLOW_CLAIM_SHARE
     if (runs.length > 0 && isSlow) this.#work.wakeBeside()
     return hasMore
@@ -215,7 +215,7 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
     return this.#draining.signal.aborted
   }
 
-  #begin(held: HeldLease<Run>): void {
+  #begin(held: LeaseTimer<Run>): void {
     const { leaseId } = held.run
     this.#held.set(leaseId, held)
     this.#work.begin({ run_id: held.run.id }, this.#execute(held), () => {
@@ -225,7 +225,7 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
     })
   }
 
-  async #execute(held: HeldLease<Run>): Promise<void> {
+  async #execute(held: LeaseTimer<Run>): Promise<void> {
     const { logger, logFields } = this.#deps
     const { run } = held
     const outcome = await this.#outcome(held)
@@ -244,7 +244,7 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
   }
 
   /** How the execution ended; `undefined` when the lease is lost and nothing may be written about it. */
-  async #outcome(held: HeldLease<Run>): Promise<Outcome | undefined> {
+  async #outcome(held: LeaseTimer<Run>): Promise<Outcome | undefined> {
     const { executeRun, leases, logger } = this.#deps
     const progress = new ProgressWriter(this.#deps, held, this.#draining.signal, (saved) => this.#count(saved))
     try {
@@ -263,7 +263,7 @@ export class RunExecutor<Run extends Lease<ExecutedRun>> implements AsyncDisposa
   }
 
   /** Ends the lease. @returns `undefined` when it was lost first: then the run is another holder's */
-  async #settle(held: HeldLease<Run>, outcome: Outcome): Promise<string | undefined> {
+  async #settle(held: LeaseTimer<Run>, outcome: Outcome): Promise<string | undefined> {
     try {
       return await retryWhileHeld(this.#deps, held, () => this.#deps.leases.settle(held.run, outcome))
     } catch (error) {
@@ -284,7 +284,7 @@ type WriteDeps<Run extends Lease<ExecutedRun>> = Pick<RunExecutorDeps<Run>, 'lea
 /** Saves progress after a page, at most once per `saveIntervalMs`. What is not saved is done again by the next holder. */
 class ProgressWriter<Run extends Lease<ExecutedRun>> implements RunProgress {
   readonly #deps: WriteDeps<Run>
-  readonly #held: HeldLease<Run>
+  readonly #held: LeaseTimer<Run>
   readonly #draining: AbortSignal
   readonly #onSaved: (added: { readonly pages: number; readonly records: number }) => void
   #savedStats: ExecutedRun['resourceStats']
@@ -295,7 +295,7 @@ class ProgressWriter<Run extends Lease<ExecutedRun>> implements RunProgress {
 
   constructor(
     deps: WriteDeps<Run>,
-    held: HeldLease<Run>,
+    held: LeaseTimer<Run>,
     draining: AbortSignal,
     onSaved: (added: { readonly pages: number; readonly records: number }) => void,
   ) {
@@ -352,7 +352,7 @@ class ProgressWriter<Run extends Lease<ExecutedRun>> implements RunProgress {
  */
 async function retryWhileHeld<Run extends Lease<ExecutedRun>, Result>(
   { leases, clock }: WriteDeps<Run>,
-  held: HeldLease<Run>,
+  held: LeaseTimer<Run>,
   write: () => Promise<Result>,
 ): Promise<Result> {
   for (let failures = 1; ; failures++) {

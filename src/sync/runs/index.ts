@@ -16,7 +16,7 @@ export {
   type RunLeases,
   type SavedProgress,
 } from './executor.ts'
-export { type HeldLease, isLeaseLost, leaseLost } from './lease.ts'
+export { isLeaseLost, type LeaseTimer, leaseLost } from './lease-timer.ts'
 export { findUnservedWork, retention, unservedRegionMonitor } from './maintenance.ts'
 export { createQueueLeases } from './queue-leases.ts'
 export { getRun, listRuns, type RunView } from './read-runs.ts'

@@ -13,7 +13,7 @@ import {
 import { recordRunEvents } from './run-events.ts'
 import { STATUS_EVENTS } from './run-payload.ts'
 import { queueGroupKey, type RunQueue } from './run-queue.ts'
-import { assertRunnable, destinationRequired, loadRunReferences, type RunReferences } from './run-references.ts'
+import { assertRunnable, destinationRequired, loadRunReferences, type RunReferences } from './run-targets.ts'
 import {
   insertManualRun,
   markStopped,
@@ -23,7 +23,7 @@ import {
   updateLastRunStatus,
 } from './sql/run.ts'
 import { requestStop } from './sql/run-queue.ts'
-import { findAccountState } from './sql/run-references.ts'
+import { findAccountState } from './sql/run-targets.ts'
 
 /** What retrying a run needs. */
 export interface RunActionDeps {

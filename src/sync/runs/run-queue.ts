@@ -15,7 +15,7 @@ import {
   type SettledItem,
 } from '../../foundation/queue/index.ts'
 import { areFullyDelivered, dateToReadFrom, resourceKeys } from './incremental.ts'
-import { leaseLost } from './lease.ts'
+import { leaseLost } from './lease-timer.ts'
 import {
   DAEMON_QUEUE_GROUP_PREFIX,
   QUEUE_DEPTH_MAX,

@@ -2,7 +2,7 @@ import { type FailureReason, invalidFields, newId, notFound, type Violation } fr
 import { type Db, isForeignKeyViolation } from '../../foundation/database/index.ts'
 import type { JsonObject } from '../../foundation/json/index.ts'
 import type { ErrorHandling, RunDestination } from '../runs/run.ts'
-import { destinationRequired, loadRunReferences, webhookNotFound } from '../runs/run-references.ts'
+import { destinationRequired, loadRunReferences, webhookNotFound } from '../runs/run-targets.ts'
 import { shardOf } from './shard-cursors.ts'
 import { insertTrigger, type TriggerRecord } from './sql/trigger.ts'
 import { checkCron, firstTick, type TriggerDeps } from './trigger-schedule.ts'

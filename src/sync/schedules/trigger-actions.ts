@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../../foundation/database/index.ts'
 import type { RunView } from '../runs/read-runs.ts'
 import { enqueueNewRun } from '../runs/run-actions.ts'
-import { assertRunnable, loadRunReferences } from '../runs/run-references.ts'
+import { assertRunnable, loadRunReferences } from '../runs/run-targets.ts'
 import { getTrigger } from './read-triggers.ts'
 import { deleteTrigger as deleteTriggerRecord, type TriggerRecord, updateLastRun } from './sql/trigger.ts'
 import { assertVersion, changeSchedule, getLockedTrigger, type TriggerDeps } from './trigger-schedule.ts'

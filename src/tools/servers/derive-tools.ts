@@ -1,10 +1,10 @@
-import type { ToolDraft } from './draft.ts'
 import { actionTools, proxyTools, type ToolIntegration, undescribedMethods } from './proxy-tools.ts'
 import type { ServerTool, ToolAnnotations } from './tool.ts'
 import { findUnknownNames, matchesFilter, type ToolServerFilter } from './tool-filter.ts'
 import { isShortened, numberedName, toolName, toolTitle } from './tool-name.ts'
 import { plainDescription } from './tool-schema.ts'
 import { type UnifiedToolMethod, unifiedTools } from './unified-tools.ts'
+import type { ToolDraft } from './unnamed-tool.ts'
 
 /** What the tools of a tool server are derived from. */
 export interface ToolDerivation {

@@ -12,10 +12,10 @@ import {
 } from '../../engine/definitions/index.ts'
 import { listPlaceholderPaths } from '../../engine/expressions/index.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
-import type { ToolDraft } from './draft.ts'
 import { accountControl, DRY_RUN_CONTROL, FIELDS_CONTROL, LIST_CONTROLS } from './tool-controls.ts'
 import { buildToolInput, type ControlArgument } from './tool-input.ts'
 import { singularNoun } from './tool-name.ts'
+import type { ToolDraft } from './unnamed-tool.ts'
 
 /** A definition with the accounts that a tool server calls through it. */
 export interface ToolIntegration {

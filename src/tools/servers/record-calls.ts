@@ -1,4 +1,4 @@
-import { MicroBatcher, outliveRequest } from '../../foundation/base/index.ts'
+import { detachFromRequest, MicroBatcher } from '../../foundation/base/index.ts'
 import type { Database } from '../../foundation/database/index.ts'
 import { insertToolCalls, type NewToolCall } from './sql/tool-call.ts'
 
@@ -43,7 +43,7 @@ export function createCallRecorder({
     record(call) {
       const row = { ...call, tool: storableName(call.tool) }
       // Also a call whose client went away has happened.
-      return track(outliveRequest(() => batcher.run(row)))
+      return track(detachFromRequest(() => batcher.run(row)))
     },
     track: (write) => void track(write),
     async settled() {

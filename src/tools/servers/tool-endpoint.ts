@@ -109,7 +109,7 @@ export function createToolEndpoint(deps: EndpointDeps): ToolEndpoint {
       throw new Failure('RATE_LIMITED', message, { retryAfterSeconds: wholeSeconds(waitMs) })
     },
     async open(server, isForCall) {
-      const reader = isForCall ? readAhead(deps.accounts.reader, server) : deps.accounts.reader
+      const reader = isForCall ? prefetchAccount(deps.accounts.reader, server) : deps.accounts.reader
       const loaded = await loader.load(database.pool, server, readAccounts)
       const visible = visibleTools(server, loaded)
       return {
@@ -240,7 +240,10 @@ function accountsThrough({ accounts }: Pick<ToolServerDeps, 'accounts'>, reader:
 }
 
 /** Starts to read the one account of a server; the first read of it gets that, others are as always. */
-function readAhead(reader: AccountReader, { environmentId, integratedAccountId: id }: ToolServerRecord): AccountReader {
+function prefetchAccount(
+  reader: AccountReader,
+  { environmentId, integratedAccountId: id }: ToolServerRecord,
+): AccountReader {
   if (id === null) return reader
   let ahead: ReturnType<AccountReader['read']> | undefined = reader.read({ environmentId, id })
   // A call that is rejected before it needs the account reports no error of reading it.

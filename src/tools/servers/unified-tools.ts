@@ -1,10 +1,10 @@
 import { isReadingMethod, methodKind } from '../../engine/definitions/index.ts'
 import type { FilterOperator, MappingPlan } from '../../engine/unified/index.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../foundation/json/index.ts'
-import type { ToolDraft } from './draft.ts'
 import { accountControl, DRY_RUN_CONTROL, FIELDS_CONTROL, LIST_CONTROLS } from './tool-controls.ts'
 import { buildToolInput } from './tool-input.ts'
 import { singularNoun } from './tool-name.ts'
+import type { ToolDraft } from './unnamed-tool.ts'
 
 /** A method of a unified resource that accounts of a tool server have. */
 export interface UnifiedToolMethod {

@@ -21,7 +21,7 @@ export interface Handshake {
   /** What of its answer is not sent, and why. */
   readonly leftOut: readonly string[]
   /** An address that the third party asks to be visited. */
-  readonly visitUrl: string | undefined
+  readonly confirmUrl: string | undefined
   /** Keys to be merged into the context; null removes one. Takes effect only as `updateInHandshake` allows, or once authenticated. */
   readonly contextUpdate: JsonObject | undefined
 }
@@ -31,7 +31,7 @@ export const NO_HANDSHAKE: Handshake = {
   type: 'payload',
   answer: undefined,
   leftOut: [],
-  visitUrl: undefined,
+  confirmUrl: undefined,
   contextUpdate: undefined,
 }
 
@@ -91,7 +91,7 @@ export function readHandshake(result: Json | undefined): Handshake {
   return {
     type: type as Handshake['type'],
     ...readAnswer(verification_response ?? undefined),
-    visitUrl: readVisit(verification_request ?? undefined),
+    confirmUrl: readVisit(verification_request ?? undefined),
     contextUpdate: update,
   }
 }

@@ -255,13 +255,14 @@ async function answerHandshake(
   transformed: ParsedRequest | undefined,
 ): Promise<WebhookAnswer> {
   const { deps, source, parsed, trace } = reception
-  const { contextUpdate, visitUrl } = handshake
+  const { contextUpdate, confirmUrl } = handshake
   let signature: SignatureState = 'none'
-  if (contextUpdate !== undefined || visitUrl !== undefined) {
+  if (contextUpdate !== undefined || confirmUrl !== undefined) {
     const request = signedRequestOf(transformed ?? parsed, source.webhook)
     const verified = await verifySignature(reception, request, transformed)
     signature = verified.state
-    if (visitUrl !== undefined && verified.state === 'invalid') return await reject(reception, request, verified.reason)
+    if (confirmUrl !== undefined && verified.state === 'invalid')
+      return await reject(reception, request, verified.reason)
     if (contextUpdate !== undefined) {
       const isAuthenticated = source.webhook.verify !== undefined && verified.state === 'valid'
       const change = { source, update: contextUpdate, isAuthenticated, inboundEventId: reception.id }
@@ -270,7 +271,7 @@ async function answerHandshake(
       trace.context = { keys: Object.keys(contextUpdate) }
     }
   }
-  if (visitUrl !== undefined) trace.visit = await confirmAddress(deps.http, source.webhook, visitUrl)
+  if (confirmUrl !== undefined) trace.visit = await confirmAddress(deps.http, source.webhook, confirmUrl)
   deps.observe('handshake', source)
   // A handshake may hold the secret that it agrees on: of those that store something no body is kept.
   await storeForADay(reception, 'handshake', signature, contextUpdate === undefined ? parsed.raw : EMPTY)

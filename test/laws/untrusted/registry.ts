@@ -75,7 +75,7 @@ export const COVERED_OTHERWISE: Readonly<Record<string, string>> = {
   'engine/expressions/sandbox/protocol.ts#decodeResponse': 'reads lines of the own sandbox',
   'engine/expressions/sandbox/dates.ts#parseDate': 'anchored expressions over a short text',
   'engine/expressions/sandbox/texts.ts#parseUrl': 'the parser of the platform over a short text',
-  'engine/expressions/reads.ts#pickInputKeys': 'picks keys',
+  'engine/expressions/input-analysis.ts#pickInputKeys': 'picks keys',
   'engine/formats/pagination/rules.ts#findEndlessProblem': 'compares settings of a checked definition',
   'engine/formats/signature/jwt-keys.ts#findKeyProblem': 'compares settings',
   'engine/formats/signature/signed-content.ts#findTimestampProblem': 'compares settings',

@@ -6,7 +6,7 @@ import { AccountActivator } from '../../../src/platform/accounts/account-activat
 import { AccountRemover } from '../../../src/platform/accounts/account-remover.ts'
 import { bootstrap } from '../../../src/platform/tenancy/index.ts'
 import { BoundPort } from '../../../src/server/api/index.ts'
-import { createApi } from '../../../src/server/api-process.ts'
+import { createApi } from '../../../src/server/api-server.ts'
 import { readConfig } from '../../../src/server/config/index.ts'
 import { createContainer } from '../../../src/server/container.ts'
 import { createInboundWorker } from '../../../src/webhooks/inbound/index.ts'

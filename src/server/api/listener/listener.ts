@@ -6,10 +6,10 @@ import {
 } from 'node:http'
 import { createServer as createHttp2, type Http2Server, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
-import type { Slab } from '../../../foundation/base/index.ts'
 import type { Dispatch } from '../dispatch.ts'
 import type { Exchange } from '../exchange.ts'
 import type { ApiLimits } from '../limits.ts'
+import type { OpenRequests } from '../open-requests.ts'
 import type { BoundPort } from './bound-port.ts'
 import {
   createPlaintextDetector,
@@ -42,10 +42,10 @@ export class Listener implements AsyncDisposable {
   readonly #h2: Http2Server
   readonly #sessions = new Set<ServerHttp2Session>()
   readonly #sockets = new Set<Socket>()
-  readonly #openExchanges: Slab<Exchange>
+  readonly #openExchanges: OpenRequests<Exchange>
   #isReuseEnded = false
 
-  constructor(dispatch: Dispatch, openExchanges: Slab<Exchange>, limits: ApiLimits, tls: TlsKeys | undefined) {
+  constructor(dispatch: Dispatch, openExchanges: OpenRequests<Exchange>, limits: ApiLimits, tls: TlsKeys | undefined) {
     this.#openExchanges = openExchanges
     this.#h1 = createH1((request, response) => {
       if (this.#isReuseEnded) response.shouldKeepAlive = false

@@ -1,5 +1,5 @@
 import { constants } from 'node:http2'
-import { Failure, withoutSlot } from '../../../foundation/base/index.ts'
+import { Failure, releaseSlotWhile } from '../../../foundation/base/index.ts'
 import type { ApiRequest, Exchange } from '../exchange.ts'
 
 const EMPTY = Buffer.alloc(0)
@@ -34,7 +34,7 @@ export async function readBody(
   const rejection = named > bytesMax ? tooLarge(bytesMax) : reserve?.(named)
   if (rejection !== undefined) throw rejection
   sendContinue({ request, response })
-  return await withoutSlot(() => receiveBody(request, limits, bytesMax, reserve ?? openBudget(exchange)))
+  return await releaseSlotWhile(() => receiveBody(request, limits, bytesMax, reserve ?? openBudget(exchange)))
 }
 
 function receiveBody(

@@ -24,7 +24,7 @@ export interface UnaryProtocol extends RequestProtocol {
 }
 
 /** A protocol that carries streams in both directions. */
-export interface DialogueProtocol extends StreamProtocol {
+export interface BidiProtocol extends StreamProtocol {
   /** The messages of the request, as they come. @throws Failure COMPRESSION_UNSUPPORTED; what comes of the messages, while they are read */
   decodeStream(exchange: Exchange): Promise<AsyncIterable<Message>>
 }

@@ -1,7 +1,8 @@
-import { type Clock, Failure, outliveRequest, type Slab } from '../../../foundation/base/index.ts'
+import { type Clock, detachFromRequest, Failure } from '../../../foundation/base/index.ts'
 import type { AccountRef } from '../../../platform/accounts/index.ts'
 import type { Authenticator } from '../../../platform/tenancy/index.ts'
 import { accountKey, callerOf, lookUpAgainKey } from '../caller.ts'
+import type { OpenRequests } from '../open-requests.ts'
 import type { RequestContext } from '../request-context.ts'
 
 /** With the cache TTL of authentication (500 ms), less than a second from a revocation to the end of the request. */
@@ -19,7 +20,7 @@ export type FindEndedAccounts = (accounts: readonly AccountRef[]) => Promise<Rea
 export class Reauthenticator implements Disposable {
   readonly #authenticator: Pick<Authenticator, 'authenticate'>
   readonly #clock: Clock
-  readonly #openExchanges: Slab<{ readonly context: RequestContext }>
+  readonly #openExchanges: OpenRequests<{ readonly context: RequestContext }>
   readonly #findEndedAccounts: FindEndedAccounts
   readonly #disposed = new AbortController()
   #isRunning = false
@@ -27,7 +28,7 @@ export class Reauthenticator implements Disposable {
   constructor(
     authenticator: Pick<Authenticator, 'authenticate'>,
     clock: Clock,
-    openExchanges: Slab<{ readonly context: RequestContext }>,
+    openExchanges: OpenRequests<{ readonly context: RequestContext }>,
     findEndedAccounts: FindEndedAccounts,
   ) {
     this.#authenticator = authenticator
@@ -38,7 +39,7 @@ export class Reauthenticator implements Disposable {
 
   /** Starts the loop, which ends when no request is open. */
   start(): void {
-    if (!this.#isRunning) void outliveRequest(() => this.#run())
+    if (!this.#isRunning) void detachFromRequest(() => this.#run())
   }
 
   [Symbol.dispose](): void {

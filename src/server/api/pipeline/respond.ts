@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { Failure, type StatusCode, withoutSlot } from '../../../foundation/base/index.ts'
+import { Failure, releaseSlotWhile, type StatusCode } from '../../../foundation/base/index.ts'
 import type { Exchange } from '../exchange.ts'
 import { abortConnection, drainRequest } from './body.ts'
 import { allowHeader, failureHeaders, methodNotAllowed, toFailure } from './errors.ts'
@@ -55,7 +55,7 @@ export function completeExchange(
  */
 export async function writeFrame(exchange: Exchange, frame: Uint8Array): Promise<void> {
   const { response } = exchange
-  if (!response.write(frame)) await withoutSlot(() => drained(exchange))
+  if (!response.write(frame)) await releaseSlotWhile(() => drained(exchange))
 }
 
 function drained(exchange: Exchange): Promise<void> {
@@ -82,7 +82,7 @@ function drained(exchange: Exchange): Promise<void> {
  * @throws Failure CANCELLED when the client does not read within `writeTimeoutMs`, or disconnects; errors of the body
  */
 export function writeBody(exchange: Exchange, body: Readable): Promise<void> {
-  return withoutSlot(() => pipeBody(exchange, body))
+  return releaseSlotWhile(() => pipeBody(exchange, body))
 }
 
 function pipeBody(exchange: Exchange, body: Readable): Promise<void> {

@@ -101,7 +101,7 @@ export function runOperation<Result>(
  * Runs a stream in both directions: entry, then the handler, whose messages are validated as they come. It holds no slot, since
  * it waits for its client most of the time.
  */
-export function runDialogue(
+export function runBidiStream(
   request: ServiceRequest,
   operation: Operation,
   receive: () => Promise<AsyncIterable<Message>>,

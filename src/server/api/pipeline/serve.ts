@@ -10,9 +10,9 @@ import type {
 } from '../operation.ts'
 import { countUnsent, readCallerBody } from './admission.ts'
 import { chargeAnswer } from './authenticate.ts'
-import type { DialogueProtocol, RequestProtocol, StreamProtocol, UnaryProtocol } from './protocol.ts'
+import type { BidiProtocol, RequestProtocol, StreamProtocol, UnaryProtocol } from './protocol.ts'
 import { completeExchange, enforceWriteTimeout, sendError, writeFrame } from './respond.ts'
-import { type MessageSource, runDialogue, runOperation } from './run-operation.ts'
+import { type MessageSource, runBidiStream, runOperation } from './run-operation.ts'
 
 /** A response that leaves more than this unsent gets a write timeout; below it, waiting for the client costs next to nothing. */
 const LARGE_BACKLOG_BYTES = 64 * 1024
@@ -66,14 +66,14 @@ export function serveStream(
 }
 
 /** Serves one stream in both directions. Never rejects. */
-export function serveDialogue(
+export function serveBidiStream(
   exchange: Exchange,
   operation: BidiStreamingOperation,
-  protocol: DialogueProtocol,
+  protocol: BidiProtocol,
 ): Promise<void> {
   const receive = () => protocol.decodeStream(exchange)
   return serveResults(exchange, operation, protocol, (send) =>
-    runDialogue(exchange, operation, receive, (messages) => send(operation.handle(messages, exchange.context))),
+    runBidiStream(exchange, operation, receive, (messages) => send(operation.handle(messages, exchange.context))),
   )
 }
 

@@ -21,7 +21,7 @@ import { assertFewValues } from '../messages/json-text.ts'
 import type { Operation, ResultInit } from '../operation.ts'
 import { abortConnection } from '../pipeline/body.ts'
 import { connectStatus, grpcCode, rpcDetails } from '../pipeline/errors.ts'
-import type { DialogueProtocol, UnaryProtocol } from '../pipeline/protocol.ts'
+import type { BidiProtocol, UnaryProtocol } from '../pipeline/protocol.ts'
 import { ConnectAnswer, type EncodedAnswer, failureOf } from './connect-answer.ts'
 import { ENVELOPE_BYTES, envelope, messageOfQuery, openEnvelope } from './connect-json.ts'
 import type { WireFormat } from './wire-format.ts'
@@ -74,7 +74,7 @@ function callIn({ values }: HandlerContext): ConnectCall {
 }
 
 /** One call in one of the formats that connect serves. */
-export class ConnectCall implements UnaryProtocol, DialogueProtocol {
+export class ConnectCall implements UnaryProtocol, BidiProtocol {
   readonly name: WireFormat['protocol']
   readonly #handler: UniversalHandlerFn
   readonly #format: WireFormat

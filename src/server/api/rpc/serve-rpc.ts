@@ -4,7 +4,7 @@ import { readQuery } from '../messages/query-string.ts'
 import type { Operation } from '../operation.ts'
 import { unsupportedMediaType } from '../pipeline/media-type.ts'
 import { completeExchange, rejectRequest, sendMethodNotAllowed } from '../pipeline/respond.ts'
-import { serveDialogue, serveStream, serveUnary } from '../pipeline/serve.ts'
+import { serveBidiStream, serveStream, serveUnary } from '../pipeline/serve.ts'
 import { connectJson, connectJsonStream, createConnectJsonGet } from './connect-json.ts'
 import { ConnectCall, type ConnectHandlers } from './connect-node.ts'
 import { formatOf, RPC_CONTENT_TYPES, type WireFormat } from './wire-format.ts'
@@ -50,7 +50,7 @@ export class RpcServer {
     else if (operation.kind === 'server_streaming')
       void serveStream(exchange, operation, isJson ? connectJsonStream : this.#callOf(operation, format))
     else if (exchange.request.httpVersionMajor < 2) rejectHttpVersion(exchange, operation)
-    else void serveDialogue(exchange, operation, this.#callOf(operation, format))
+    else void serveBidiStream(exchange, operation, this.#callOf(operation, format))
   }
 
   #serveGet(exchange: Exchange, operation: Operation & { readonly kind: 'unary' }, query: string): void {

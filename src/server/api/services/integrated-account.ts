@@ -61,7 +61,7 @@ export function integratedAccountService(
 ): ServiceDefinition {
   const { database, accounts } = deps
   /** After the transaction of a change: values may have to be read from the object store. */
-  const shown = async (account: IntegratedAccount, tx: Db = database.pool) =>
+  const toAnswer = async (account: IntegratedAccount, tx: Db = database.pool) =>
     integratedAccountToProto({
       ...(await withWholeContext(accounts, tx, account)),
       webhooks: account.hasWebhooks === false ? undefined : await readWebhookOverview(tx, account),
@@ -84,11 +84,11 @@ export function integratedAccountService(
         const input = integratedAccountInputFromProto(request)
         return runIdempotent(deps, environmentIdOf(context), method, request, async (tx) => {
           const account = await createIntegratedAccount(accounts, tx, environmentCallerOf(context), input)
-          return await shown(account, tx)
+          return await toAnswer(account, tx)
         })
       },
       getIntegratedAccount: async ({ id }, context) =>
-        shown(await getIntegratedAccount(accounts, database.pool, environmentCallerOf(context), id)),
+        toAnswer(await getIntegratedAccount(accounts, database.pool, environmentCallerOf(context), id)),
       listIntegratedAccounts: listRpc(
         IntegratedAccountService.method.listIntegratedAccounts,
         integratedAccountToProto,
@@ -103,26 +103,26 @@ export function integratedAccountService(
       ),
       updateIntegratedAccount: async (request, context) => {
         const change = integratedAccountChangeFromProto(request)
-        return shown(await changeIntegratedAccount(accounts, database, environmentCallerOf(context), change))
+        return toAnswer(await changeIntegratedAccount(accounts, database, environmentCallerOf(context), change))
       },
       updateIntegratedAccountCredentials: async (request, context) => {
         const change = credentialsChangeFromProto(request)
-        return shown(
+        return toAnswer(
           await database.transaction((tx) => updateCredentials(accounts, tx, environmentCallerOf(context), change)),
         )
       },
       refreshIntegratedAccountCredentials: async ({ id }, context) =>
-        shown(await refreshCredentials(accounts, environmentIdOf(context), id)),
+        toAnswer(await refreshCredentials(accounts, environmentIdOf(context), id)),
       runIntegratedAccountActions: async ({ id, confirmIdentityChange: isIdentityChangeConfirmed }, context) => {
         const input = { id, isIdentityChangeConfirmed }
-        return await shown(
+        return await toAnswer(
           await database.transaction((tx) => runAccountActions(accounts, tx, environmentCallerOf(context), input)),
         )
       },
       recreateWebhookSubscriptions: async ({ id }, context) => {
         const scope = environmentCallerOf(context)
         const { environmentId } = scope
-        return await shown(
+        return await toAnswer(
           await database.transaction(async (tx) => {
             await recreateSubscriptions(accounts, tx, { environmentId, id })
             return await getIntegratedAccount(accounts, tx, scope, id)
@@ -173,7 +173,7 @@ export function integratedAccountService(
         const checked = await checkPostConnectForm(accounts, account, values, { path: 'values' })
         if (checked.kind === 'invalid') throw invalidFields(checked.violations)
         const form = { context: checked.context, version: versionFrom(etag) }
-        return await shown(await database.transaction((tx) => storePostConnectForm(accounts, tx, account, form)))
+        return await toAnswer(await database.transaction((tx) => storePostConnectForm(accounts, tx, account, form)))
       },
     },
     {

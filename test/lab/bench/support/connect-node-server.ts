@@ -17,7 +17,7 @@ import { grpcCode } from '../../../../src/server/api/pipeline/errors.ts'
 import { createServices } from '../../../../src/server/api/services/registry.ts'
 import { readConfig } from '../../../../src/server/config/index.ts'
 import { createContainer } from '../../../../src/server/container.ts'
-import { openStorage } from '../../../../src/server/open-storage.ts'
+import { openStorage } from '../../../../src/server/open.ts'
 
 const config = readConfig(process.env)
 const logger = silentLogger

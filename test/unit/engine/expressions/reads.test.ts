@@ -1,8 +1,12 @@
 import fc from 'fast-check'
 import jsonata from 'jsonata'
 import { describe, expect, test } from 'vitest'
+import {
+  listInputPaths,
+  pickInputKeys,
+  referencedInputKeys,
+} from '../../../../src/engine/expressions/input-analysis.ts'
 import { parseAst } from '../../../../src/engine/expressions/parse.ts'
-import { listInputPaths, pickInputKeys, referencedInputKeys } from '../../../../src/engine/expressions/reads.ts'
 import type { Json } from '../../../../src/foundation/json/index.ts'
 import { caseCount } from '../../../support/case-count.ts'
 import { bindingsFrom, expressionText, roots } from './expression-generator.ts'

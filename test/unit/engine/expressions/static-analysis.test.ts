@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest'
-import { findFilteredList } from '../../../../src/engine/expressions/filtered-list.ts'
-import { listVariablePaths } from '../../../../src/engine/expressions/reads.ts'
+import { listVariablePaths } from '../../../../src/engine/expressions/input-analysis.ts'
+import { findFilteredList } from '../../../../src/engine/expressions/list-filter.ts'
 
 describe('the list that an expression filters is found', () => {
   test.each([

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { renderReference } from '../../../../src/engine/definitions/definition-docs.ts'
 import { integrationConfigSchema } from '../../../../src/engine/definitions/index.ts'
-import { renderReference } from '../../../../src/engine/definitions/reference.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../../src/foundation/json/index.ts'
 
 const REFERENCE = renderReference()

@@ -1,5 +1,5 @@
 import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../../../src/engine/catalog/index.ts'
-import { listInputPaths } from '../../../../src/engine/expressions/reads.ts'
+import { listInputPaths } from '../../../../src/engine/expressions/input-analysis.ts'
 import type { Json, JsonObject } from '../../../../src/foundation/json/index.ts'
 import { markdownTable } from '../../../support/markdown.ts'
 import { mappedMethods, methodConfig, modelOf } from './harness.ts'

@@ -1,6 +1,6 @@
 import { listMappedIntegrations, SHIPPED_MODEL_NAMES } from '../../../../src/engine/catalog/index.ts'
-import type { InputPath } from '../../../../src/engine/expressions/reads.ts'
-import { listInputPaths } from '../../../../src/engine/expressions/reads.ts'
+import type { InputPath } from '../../../../src/engine/expressions/input-analysis.ts'
+import { listInputPaths } from '../../../../src/engine/expressions/input-analysis.ts'
 import type { MappingPlan } from '../../../../src/engine/unified/index.ts'
 import { mapRecords } from '../../../../src/engine/unified/map-records.ts'
 import { isJsonObject, type Json, type JsonObject } from '../../../../src/foundation/json/index.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
 import { createEvaluator } from '../../../../src/engine/expressions/index.ts'
-import type { InputPath } from '../../../../src/engine/expressions/reads.ts'
+import type { InputPath } from '../../../../src/engine/expressions/input-analysis.ts'
 import type { Json, JsonObject } from '../../../../src/foundation/json/index.ts'
 import { caseCount, someCases } from '../../../support/case-count.ts'
 import { canonical, createInlineEvaluator, type Evaluators } from './harness.ts'

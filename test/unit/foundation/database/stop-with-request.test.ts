@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Failure, outliveRequest, runInRequest } from '../../../../src/foundation/base/index.ts'
+import { detachFromRequest, Failure, runInRequest } from '../../../../src/foundation/base/index.ts'
 import { Database, type Db, execute, query } from '../../../../src/foundation/database/index.ts'
 import { RequestContext } from '../../../../src/server/api/request-context.ts'
 import { testDatabase } from '../../../support/database.ts'
@@ -74,7 +74,7 @@ describe('a request that is interrupted', () => {
     const request = openRequest()
     const name = freshName()
     request.interrupt(DEADLINE)
-    await runInRequest(request, () => outliveRequest(() => insert(other.pool, name)))
+    await runInRequest(request, () => detachFromRequest(() => insert(other.pool, name)))
     expect(await isStored(name)).toBe(true)
   })
 })
@@ -86,7 +86,7 @@ describe('a request that is interrupted while a statement stores something for g
     const answered = request.raceInterrupt(async () => {
       const release = request.holdAnswer(() => {})
       request.interrupt(DEADLINE)
-      await outliveRequest(() => insert(other.pool, name))
+      await detachFromRequest(() => insert(other.pool, name))
       release(true)
       return await query(other.pool, 'select 1 from team where name = :name', { name })
     })

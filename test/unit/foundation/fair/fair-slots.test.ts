@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { outliveRequest, type RequestSlot, runInRequest, withoutSlot } from '../../../../src/foundation/base/index.ts'
+import {
+  detachFromRequest,
+  type RequestSlot,
+  releaseSlotWhile,
+  runInRequest,
+} from '../../../../src/foundation/base/index.ts'
 import { workOwner } from '../../../../src/foundation/base/request-scope.ts'
 import { FairSlots } from '../../../../src/foundation/fair/index.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
@@ -145,7 +150,7 @@ describe('slots', () => {
   it('belong to others while work waits for something outside, which has its slot again at once', async () => {
     const slots = slotsOf(2)
     const answer = Promise.withResolvers<string>()
-    const calling = run(slots, 'a', () => withoutSlot(() => answer.promise))
+    const calling = run(slots, 'a', () => releaseSlotWhile(() => answer.promise))
     const other = held(slots, 'a')
     expect(other.hasBegun).toBe(true)
     answer.resolve('answer')
@@ -159,7 +164,7 @@ describe('slots', () => {
     const [answer, rest] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const calls = Array.from({ length: 20 }, () =>
       run(slots, 'a', async () => {
-        await withoutSlot(() => answer.promise)
+        await releaseSlotWhile(() => answer.promise)
         await rest.promise
       }),
     )
@@ -178,8 +183,8 @@ describe('slots', () => {
     const slots = slotsOf(2)
     const [one, two] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     await run(slots, 'a', async () => {
-      void withoutSlot(() => one.promise)
-      void withoutSlot(() => two.promise)
+      void releaseSlotWhile(() => one.promise)
+      void releaseSlotWhile(() => two.promise)
       one.resolve()
       await settled()
       const other = held(slots, 'a')
@@ -207,7 +212,7 @@ describe('slots', () => {
 
   it('name the owner of the work, and none for what the service does for all', async () => {
     const slots = slotsOf(2)
-    const owners = await run(slots, 'a', async () => [workOwner(), outliveRequest(workOwner), workOwner()])
+    const owners = await run(slots, 'a', async () => [workOwner(), detachFromRequest(workOwner), workOwner()])
     expect([...owners, workOwner()]).toEqual(['a', 'service', 'a', 'service'])
   })
 

@@ -23,7 +23,7 @@ describe('metrics', () => {
     expect(await lines(metrics, 'patchbay_ticks_total')).toEqual([
       'patchbay_ticks_total{outcome="fired",reason=""} 7',
       'patchbay_ticks_total{outcome="missed",reason=""} 4',
-      'patchbay_ticks_total{outcome="parked",reason=""} 1',
+      'patchbay_ticks_total{outcome="suspended",reason=""} 1',
       'patchbay_ticks_total{outcome="skipped",reason="overlap"} 2',
       'patchbay_ticks_total{outcome="skipped",reason="group_full"} 3',
     ])

@@ -34,8 +34,8 @@ export async function activationFixture({ publicUrl }: { readonly publicUrl?: st
     subscriptionsOf: (definitions) => createAccountSubscriptions({ definitions, proxy: subscriptionProxy }),
   })
   const { database, tx, own, accountDeps, addInstallation, connect } = fixture
-  const engine = createProxy({ http, evaluator, clock: accountDeps.clock })
-  const tokens = createTokenProvider({ ...accountDeps, database, evaluator, http, engine })
+  const proxyWithoutRefresh = createProxy({ http, evaluator, clock: accountDeps.clock })
+  const tokens = createTokenProvider({ ...accountDeps, database, evaluator, http, proxyWithoutRefresh })
   const onReportError = (error: unknown) => {
     throw error
   }
@@ -75,7 +75,7 @@ export async function activationFixture({ publicUrl }: { readonly publicUrl?: st
     proxy,
     accountPort,
     load: (id: string) => loadAccountForCall({ ...accountDeps, database, tokens }, own.environmentId, id, 'call'),
-    deps: { ...accountDeps, database, tokens, evaluator, http, engine },
+    deps: { ...accountDeps, database, tokens, evaluator, http, proxyWithoutRefresh },
     async setStatus(id: string, status: string) {
       await execute(tx, 'update integrated_account set status = :status where id = :id', { status, id })
     },

@@ -45,7 +45,7 @@ export async function consentFixture(now: () => Date = () => NOW) {
     },
     sleep: () => Promise.resolve(),
   }
-  const deps = { http, evaluator, clock, engine: createProxy({ http, evaluator, clock }) }
+  const deps = { http, evaluator, clock, proxyWithoutRefresh: createProxy({ http, evaluator, clock }) }
   afterEach(() => {
     stepMs = 0
     upstream.verify()

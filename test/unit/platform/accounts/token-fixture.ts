@@ -114,8 +114,8 @@ export async function tokensFixture() {
   afterAll(() => evaluator[Symbol.asyncDispose]())
   const server = tokenServer()
   const http = { ...server.http, stream: () => Promise.reject(new Error('tokens are not streamed')) }
-  const engine = createProxy({ http, evaluator, clock })
-  const tokenDeps = { ...accountDeps, database, evaluator, http, engine }
+  const proxyWithoutRefresh = createProxy({ http, evaluator, clock })
+  const tokenDeps = { ...accountDeps, database, evaluator, http, proxyWithoutRefresh }
 
   /** What one process has: a token provider of its own. */
   function process() {

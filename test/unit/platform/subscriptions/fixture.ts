@@ -5,9 +5,9 @@ import type { JsonObject } from '../../../../src/foundation/json/index.ts'
 import { AccountRemover } from '../../../../src/platform/accounts/account-remover.ts'
 import { deleteIntegratedAccount, type RemovalFailure } from '../../../../src/platform/accounts/index.ts'
 import {
+  createSilentReporter,
   readWebhookOverview,
   recreateSubscriptions,
-  withoutReports,
 } from '../../../../src/platform/subscriptions/index.ts'
 import { AccountSubscriber, type SubscriberOptions } from '../../../../src/platform/subscriptions/subscriber.ts'
 import { activationFixture } from '../accounts/activation-fixture.ts'
@@ -22,7 +22,7 @@ export async function subscriptionsFixture(publicUrl = PUBLIC_URL) {
   const proxy = createProxy({
     ...deps,
     credentialRefresher: accountPort,
-    accountReporter: withoutReports(accountPort),
+    accountReporter: createSilentReporter(accountPort),
   })
   afterEach(async () => {
     await execute(tx, 'delete from webhook_subscription', {})

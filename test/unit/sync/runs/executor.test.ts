@@ -13,7 +13,7 @@ import {
   RunQueue,
   stopRun,
 } from '../../../../src/sync/runs/index.ts'
-import { HeldLease } from '../../../../src/sync/runs/lease.ts'
+import { LeaseTimer } from '../../../../src/sync/runs/lease-timer.ts'
 import type { Run, RunOutcome, RunProgress } from '../../../../src/sync/runs/run.ts'
 import { clockedDatabase } from '../../../support/database.ts'
 import { manualClock } from '../../../support/manual-clock.ts'
@@ -363,7 +363,7 @@ describe('a held run', () => {
 
   it('is lost here when its lease was not renewed in time', async () => {
     const time = manualClock()
-    const held = new HeldLease(claimed, time, 30_000, performance.now())
+    const held = new LeaseTimer(claimed, time, 30_000, performance.now())
     time.move(30_000)
     await Promise.resolve()
     await Promise.resolve()
@@ -372,7 +372,7 @@ describe('a held run', () => {
 
   it('continues when its lease was renewed', async () => {
     const time = manualClock()
-    const held = new HeldLease(claimed, time, 30_000, performance.now())
+    const held = new LeaseTimer(claimed, time, 30_000, performance.now())
     time.move(20_000)
     held.renew(performance.now())
     time.move(20_000)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Failure } from '../../../../src/foundation/base/index.ts'
 import { execute, query } from '../../../../src/foundation/database/index.ts'
-import { processInboundEvent } from '../../../../src/webhooks/inbound/process.ts'
+import { processInboundEvent } from '../../../../src/webhooks/inbound/handle-event.ts'
 import { processFixture } from './process-fixture.ts'
 
 const fixture = await processFixture()

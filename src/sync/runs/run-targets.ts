@@ -2,7 +2,7 @@ import { accountNotActive, Failure, notFound } from '../../foundation/base/index
 import type { Db } from '../../foundation/database/index.ts'
 import type { JsonObject } from '../../foundation/json/index.ts'
 import type { ErrorHandling, RunDestination } from './run.ts'
-import { findRunReferences } from './sql/run-references.ts'
+import { findRunReferences } from './sql/run-targets.ts'
 
 /** What a run or trigger takes from the job, account and webhook that it refers to. */
 export interface RunReferences {

@@ -9,7 +9,7 @@ export type StopCause = 'request' | 'drain'
  * It is counted from before the call that took or renewed it, so it ends here before it ends for the grantor: a process
  * that was suspended, or cannot reach the grantor, stops before another holder begins.
  */
-export class HeldLease<Run extends { readonly id: string }> {
+export class LeaseTimer<Run extends { readonly id: string }> {
   readonly run: Run
   readonly #clock: Pick<Clock, 'sleep'>
   readonly #leaseMs: number

@@ -1,11 +1,11 @@
 /**
- * Slab: a set whose members come and go with every request, as an array with a free list.
+ * Requests whose responses are not closed: a set whose members come and go with every request, as an array with a free list.
  *
  * Map and Set do not fit: V8 links each outgrown hash table to its successor, and one such table in the old generation
  * keeps the members of all later ones alive until a full garbage collection. For active calls that was 2 KB of promoted
  * garbage and 8 µs of collection per call.
  */
-export class Slab<Item extends object> implements Iterable<Item> {
+export class OpenRequests<Item extends object> implements Iterable<Item> {
   readonly #items: (Item | undefined)[] = []
   readonly #free: number[] = []
 

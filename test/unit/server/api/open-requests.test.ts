@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { Slab } from '../../../../src/foundation/base/index.ts'
+import { OpenRequests } from '../../../../src/server/api/open-requests.ts'
 
 it('holds what was added and not removed, and uses the places of what was removed', () => {
-  const slots = new Slab<{ readonly name: string }>()
+  const slots = new OpenRequests<{ readonly name: string }>()
   expect(slots.isEmpty).toBe(true)
   const [a, b] = ['a', 'b'].map((name) => slots.add({ name }))
   slots.remove(a ?? -1)
