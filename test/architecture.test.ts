@@ -1,24 +1,10 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { findCircles, importsByFile, readSourceTree, type SourceFile } from './support/source-tree.ts'
+import { findCircles, importsByFile, readSourceTree, type SourceFile, WINGS } from './support/source-tree.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 
-/**
- * The wings and the most lines of each; a wing imports only those to its right in `src/README.md`. A ceiling begins at the size of its
- * wing and only goes down, until the budget of the chapter "Wings" is reached.
- */
-const WINGS: Readonly<Record<string, { readonly imports: readonly string[]; readonly linesMax: number }>> = {
-  cli: { imports: ['server', 'sync', 'webhooks', 'tools', 'platform', 'engine', 'foundation'], linesMax: 7_026 },
-  server: { imports: ['sync', 'webhooks', 'tools', 'platform', 'engine', 'foundation'], linesMax: 18_450 },
-  sync: { imports: ['webhooks', 'platform', 'engine', 'foundation'], linesMax: 9_940 },
-  webhooks: { imports: ['platform', 'engine', 'foundation'], linesMax: 7_880 },
-  tools: { imports: ['platform', 'engine', 'foundation'], linesMax: 4_040 },
-  platform: { imports: ['engine', 'foundation'], linesMax: 19_470 },
-  engine: { imports: ['foundation'], linesMax: 30_170 },
-  foundation: { imports: [], linesMax: 13_270 },
-}
 const WING_NAMES = Object.keys(WINGS)
 
 /** The only folders, or kinds of files, that may import a package or folder. */

@@ -1,6 +1,35 @@
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 
+/** A part of `src/` that imports only wings to its right in `src/README.md`. */
+interface Wing {
+  readonly imports: readonly string[]
+  /** Lines that it should have; above them it gets no feature. */
+  readonly budget: number
+  /** Lines that it may have: its size, which only goes down until it is the budget. */
+  readonly linesMax: number
+}
+
+/** The wings of `src/`, highest first. */
+export const WINGS: Readonly<Record<string, Wing>> = {
+  cli: {
+    imports: ['server', 'sync', 'webhooks', 'tools', 'platform', 'engine', 'foundation'],
+    budget: 4_500,
+    linesMax: 7_026,
+  },
+  server: {
+    imports: ['sync', 'webhooks', 'tools', 'platform', 'engine', 'foundation'],
+    budget: 12_500,
+    linesMax: 18_450,
+  },
+  sync: { imports: ['webhooks', 'platform', 'engine', 'foundation'], budget: 8_000, linesMax: 9_940 },
+  webhooks: { imports: ['platform', 'engine', 'foundation'], budget: 6_000, linesMax: 7_880 },
+  tools: { imports: ['platform', 'engine', 'foundation'], budget: 3_000, linesMax: 4_040 },
+  platform: { imports: ['engine', 'foundation'], budget: 14_000, linesMax: 19_470 },
+  engine: { imports: ['foundation'], budget: 19_000, linesMax: 30_170 },
+  foundation: { imports: [], budget: 13_000, linesMax: 13_270 },
+}
+
 /** A TypeScript file of `src/`. */
 export interface SourceFile {
   /** From the root of the checkout: `src/platform/accounts/account.ts`. */
@@ -103,4 +132,31 @@ export function importsByFile(sources: readonly SourceFile[]): ReadonlyMap<strin
       new Set(imports.map(({ target }) => target).filter((target) => paths.has(target))),
     ]),
   )
+}
+
+/**
+ * Floors of a house of rooms: a room stands above all that it imports, those of one circle beside each other. The ground is floor 1.
+ *
+ * @param edges of every room
+ */
+export function countFloors(edges: ReadonlyMap<string, ReadonlySet<string>>): number {
+  const circles = findCircles(edges)
+  const roomOf = new Map(circles.flatMap((circle) => circle.map((node) => [node, circle[0] ?? node] as const)))
+  const joined = new Map<string, Set<string>>()
+  for (const [node, targets] of edges) {
+    const room = roomOf.get(node) ?? node
+    const reached = joined.get(room) ?? new Set<string>()
+    for (const target of targets) reached.add(roomOf.get(target) ?? target)
+    reached.delete(room)
+    joined.set(room, reached)
+  }
+  const floors = new Map<string, number>()
+  const floorOf = (room: string): number => {
+    const known = floors.get(room)
+    if (known !== undefined) return known
+    const floor = 1 + Math.max(0, ...[...(joined.get(room) ?? [])].map(floorOf))
+    floors.set(room, floor)
+    return floor
+  }
+  return Math.max(0, ...[...joined.keys()].map(floorOf))
 }

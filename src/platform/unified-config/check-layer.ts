@@ -38,7 +38,7 @@ export interface LayerToCheck extends MappingPlace {
 }
 
 /**
- * Checks a layer of a mapping by itself, then what the layers up to it come to with it. Paths are those of the config.
+ * Checks a layer of a mapping alone, then merged with all lower layers. Paths are those of the config.
  *
  * @param prefix of the paths: `config`, or empty
  */

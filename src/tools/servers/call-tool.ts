@@ -188,7 +188,7 @@ async function send(deps: ToolCallDeps, call: CheckedCall): Promise<ToolResult |
       ? await deps.proxy.call(account.plan, account.access, { ...proxyRequest(call), signal })
       : await callUnified(deps, await unifiedTarget(deps, call, model, account), { ...unifiedRequest(call), signal })
   if (outcome.kind !== 'ok') return errorOfOutcome(outcome, tool.target.isList)
-  // What is longer by far is cut in any case, and not worth the time to clean it.
+  // Redaction runs before the cut, on at most BOUND_FACTOR times the limit.
   const redaction = createRedaction(account.plan, account.access)
   const shown = boundJson(resultOf(call, outcome), BOUND_FACTOR * server.maxResultBytes, (text) =>
     redaction.redactText(withoutControls(text)),

@@ -91,12 +91,12 @@ export function readHandshake(result: Json | undefined): Handshake {
   return {
     type: type as Handshake['type'],
     ...readAnswer(verification_response ?? undefined),
-    confirmUrl: readVisit(verification_request ?? undefined),
+    confirmUrl: readConfirmation(verification_request ?? undefined),
     contextUpdate: update,
   }
 }
 
-function readVisit(request: Json | undefined): string | undefined {
+function readConfirmation(request: Json | undefined): string | undefined {
   if (request === undefined) return undefined
   const url = isJsonObject(request) ? request.url : undefined
   if (typeof url !== 'string') throw wrong('must return verification_request as {url}')
