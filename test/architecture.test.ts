@@ -309,6 +309,7 @@ describe('the architecture', () => {
     const pages = globSync(
       [
         '*.md',
+        'guides/*.md',
         'proto/*.md',
         'proto/patchbay/**/*.proto',
         'src/**/*.md',
