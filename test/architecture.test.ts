@@ -249,7 +249,7 @@ describe('the architecture', () => {
       .flatMap(({ path, text }) =>
         [...text.matchAll(SHARED)].map(([, ...names]) => `${path.slice('src/'.length)} ${names.find(Boolean)}`),
       )
-    const section = readFileSync(join(ROOT, 'src/README.md'), 'utf8').split('\n## ').find(isOfShared) ?? ''
+    const section = readFileSync(join(ROOT, 'src/server/README.md'), 'utf8').split('\n## ').find(isOfShared) ?? ''
     const listed = section
       .split('\n')
       .filter((line) => line.startsWith('| `'))

@@ -44,7 +44,7 @@ function commandsTable(): string {
   return ['| command | what it does |', '| --- | --- |', ...rows, ''].join('\n')
 }
 
-const METRICS_README = 'src/foundation/telemetry/README.md'
+const METRICS_README = 'src/foundation/README.md'
 
 /** The metrics as their README shows them. */
 function metricsTable(): string {
@@ -105,7 +105,7 @@ function costTable(): string {
   ].join('\n')
 }
 
-const CATALOG_README = 'src/engine/catalog/README.md'
+const CATALOG_README = 'src/engine/README.md'
 
 /** The shipped definitions with the formats of their accounts, the variables that they read and the ends of what they call. */
 function definitionsTable(): string {
@@ -136,7 +136,7 @@ function definitionsTable(): string {
   ].join('\n')
 }
 
-const EVENTS_README = 'src/platform/outbox/README.md'
+const EVENTS_README = 'src/platform/README.md'
 
 /** Every event with what causes it, and where. */
 function causesTable(): string {
@@ -255,8 +255,8 @@ function anchorsOf(file: string): readonly string[] {
 describe('the README of the sources', () => {
   const journeys = readJourneys(ROOT)
 
-  it('lists the journeys of a call, a tick, a daemon’s run and an account', () => {
-    expect(journeys.length).toBeGreaterThanOrEqual(4)
+  it('lists the journeys of a request, a tick and an account', () => {
+    expect(journeys.length).toBeGreaterThanOrEqual(3)
     for (const { title, steps } of journeys) expect(steps.length, title).toBeGreaterThan(5)
   })
 

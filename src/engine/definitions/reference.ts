@@ -97,7 +97,7 @@ const WEBHOOK =
   '`webhook`. [Receive webhooks of third parties](../../../guides/webhooks.md#receive-webhooks-of-third-parties) is the guide.'
 
 const SUBSCRIPTION =
-  '`webhook.subscription`. [Webhook subscriptions](../../platform/subscriptions/README.md) says when each request is made.'
+  '`webhook.subscription`. [Webhook subscriptions](../../platform/README.md#subscriptions-at-third-parties) says when each request is made.'
 
 const SIGNATURE =
   '[Signatures](../formats/README.md#signatures) lists the tokens that `parts`, `compare_with` and `timestamp` are made of.'
