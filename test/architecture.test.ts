@@ -314,7 +314,6 @@ describe('the architecture', () => {
         'proto/patchbay/**/*.proto',
         'src/**/*.md',
         'test/*.md',
-        'test/lab/*/README.md',
         'test/lab/{bench,faults}/**/*.ts',
       ],
       { cwd: ROOT },
