@@ -65,7 +65,7 @@ beforeAll(async () => {
     { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(product.port) },
     {
       'localhost:8080': `127.0.0.1:${product.port}`,
-      '.patchbay': dataDir,
+      './.patchbay': dataDir,
       '.mcp.json': join(folder, 'mcp.json'),
       '9000': String(await freePort()),
       ...(hasManyCases() ? {} : WITHOUT_NPM),
