@@ -235,7 +235,7 @@ describe('the architecture', () => {
       .flatMap(({ path, text }) =>
         [...text.matchAll(SHARED)].map(([, ...names]) => `${path.slice('src/'.length)} ${names.find(Boolean)}`),
       )
-    const section = readFileSync(join(ROOT, 'src/README.md'), 'utf8').split('\n## ').find(isOfShared) ?? ''
+    const section = readFileSync(join(ROOT, 'src/server/README.md'), 'utf8').split('\n## ').find(isOfShared) ?? ''
     const listed = section
       .split('\n')
       .filter((line) => line.startsWith('| `'))
@@ -295,11 +295,11 @@ describe('the architecture', () => {
     const pages = globSync(
       [
         '*.md',
+        'guides/*.md',
         'proto/*.md',
         'proto/patchbay/**/*.proto',
         'src/**/*.md',
         'test/*.md',
-        'test/lab/*/README.md',
         'test/lab/{bench,faults}/**/*.ts',
       ],
       { cwd: ROOT },

@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { getOption } from '@bufbuild/protobuf'
 import { describe, expect, it } from 'vitest'
@@ -14,6 +14,7 @@ import { SETTINGS } from '../src/server/config/index.ts'
 import { MODEL_FIELDS } from './lab/schemas/model-fields.ts'
 import { documentedFiles } from './support/documented-names.ts'
 import { GUIDES, stepsOf } from './support/documented-steps.ts'
+import { expectGenerated } from './support/generated-page.ts'
 import { readJourneys } from './support/journeys.ts'
 import { markdownTable } from './support/markdown.ts'
 import { SERVICES } from './support/operations.ts'
@@ -23,8 +24,7 @@ import { EVENT_CAUSES } from './unit/platform/outbox/causes.ts'
 const ROOT = join(import.meta.dirname, '..')
 const README = join(ROOT, 'README.md')
 const README_LINES_MAX = 250
-const OPERATIONS = join(ROOT, 'src/cli/commands/GUIDE.md')
-const TABLE = /(<!-- settings -->\n)[\s\S]*?(\n<!-- \/settings -->)/
+const OPERATIONS = 'guides/operate.md'
 
 /** The settings as the guide for operations shows them. */
 function settingsTable(): string {
@@ -35,8 +35,6 @@ function settingsTable(): string {
   return ['| variable | default | meaning |', '| --- | --- | --- |', ...rows].join('\n')
 }
 
-const COMMANDS_TABLE = /(<!-- commands -->\n)[\s\S]*?(<!-- \/commands -->)/
-
 /** The commands as the guide for operations shows them. */
 function commandsTable(): string {
   const rows = COMMANDS.map(({ name, operands = {}, summary }) => {
@@ -46,8 +44,7 @@ function commandsTable(): string {
   return ['| command | what it does |', '| --- | --- |', ...rows, ''].join('\n')
 }
 
-const METRICS_README = join(import.meta.dirname, '../src/foundation/telemetry/README.md')
-const METRICS_TABLE = /(<!-- metrics -->\n)[\s\S]*?(\n<!-- \/metrics -->)/
+const METRICS_README = 'src/foundation/README.md'
 
 /** The metrics as their README shows them. */
 function metricsTable(): string {
@@ -58,8 +55,7 @@ function metricsTable(): string {
   return ['| name | type | labels | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n')
 }
 
-const CONTRACT_README = join(import.meta.dirname, '../proto/README.md')
-const ACCESS_TABLE = /(<!-- access -->\n)[\s\S]*?(\n<!-- \/access -->)/
+const CONTRACT_README = 'proto/README.md'
 const ACCESS_COLUMNS = [Access.TEAM, Access.ENVIRONMENT, Access.ENVIRONMENT_OR_LINK, Access.TOKEN, Access.PUBLIC]
 
 /** Which RPCs each kind of caller may call, as the contract's README shows it. */
@@ -78,8 +74,6 @@ function accessTable(): string {
   return [...head, '| --- | --- | --- | --- | --- | --- |', ...rows].join('\n')
 }
 
-const SCOPES_TABLE = /(<!-- scopes -->\n)[\s\S]*?(<!-- \/scopes -->)/
-
 /** What each scope allows and which presets have it. */
 function scopesTable(): string {
   const methods = SERVICES.flatMap((service) => service.methods)
@@ -94,8 +88,6 @@ function scopesTable(): string {
   })
   return ['| scope | in the presets | allows |', '| --- | --- | --- |', ...rows, ''].join('\n')
 }
-
-const COST_TABLE = /(<!-- cost -->\n)[\s\S]*?(<!-- \/cost -->)/
 
 /** What RPCs cost that take more than one unit, the most expensive first. */
 function costTable(): string {
@@ -113,8 +105,7 @@ function costTable(): string {
   ].join('\n')
 }
 
-const CATALOG_README = join(import.meta.dirname, '../src/engine/catalog/README.md')
-const DEFINITIONS_TABLE = /(<!-- definitions -->\n)[\s\S]*?(<!-- \/definitions -->)/
+const CATALOG_README = 'src/engine/README.md'
 
 /** The shipped definitions with the formats of their accounts, the variables that they read and the ends of what they call. */
 function definitionsTable(): string {
@@ -145,8 +136,7 @@ function definitionsTable(): string {
   ].join('\n')
 }
 
-const EVENTS_README = join(import.meta.dirname, '../src/platform/outbox/README.md')
-const CAUSES_TABLE = /(<!-- causes -->\n)[\s\S]*?(\n<!-- \/causes -->)/
+const EVENTS_README = 'src/platform/README.md'
 
 /** Every event with what causes it, and where. */
 function causesTable(): string {
@@ -163,11 +153,7 @@ function causesTable(): string {
 
 describe('the README of the events', () => {
   it('lists every cause of every event (npm run docs writes the table anew)', () => {
-    const text = readFileSync(EVENTS_README, 'utf8')
-    expect(text).toMatch(CAUSES_TABLE)
-    const fresh = text.replace(CAUSES_TABLE, (_, open, close) => `${open}${causesTable()}${close}`)
-    if (process.env.WRITE_DOCS === '1') writeFileSync(EVENTS_README, fresh)
-    else expect(text).toBe(fresh)
+    expectGenerated(EVENTS_README, causesTable(), 'causes')
   })
 
   it.each(Object.entries(EVENT_CAUSES))('names the places that record %s', (_, causes) => {
@@ -180,24 +166,20 @@ describe('the README of the events', () => {
 
 describe('the README of the catalog', () => {
   it('lists every shipped definition (npm run docs writes the table anew)', () => {
-    const text = readFileSync(CATALOG_README, 'utf8')
-    expect(text).toMatch(DEFINITIONS_TABLE)
-    const fresh = text.replace(DEFINITIONS_TABLE, (_, open, close) => `${open}${definitionsTable()}${close}`)
-    if (process.env.WRITE_DOCS === '1') writeFileSync(CATALOG_README, fresh)
-    else expect(text).toBe(fresh)
+    expectGenerated(CATALOG_README, definitionsTable(), 'definitions')
   })
 })
 
+const COVERAGE = 'src/engine/reference/unified-coverage.md'
+
 describe('the tables of the unified models', () => {
   it('show what the shipped mappings cover (npm run docs writes them anew)', () => {
-    const file = join(ROOT, 'src/engine/catalog/unified/COVERAGE.md')
-    const fresh = coverageDocument()
-    if (process.env.WRITE_DOCS === '1') writeFileSync(file, fresh)
-    else expect(readFileSync(file, 'utf8')).toBe(fresh)
+    const [, fields = ''] = /(<!-- fields -->[\s\S]*)/.exec(readFileSync(join(ROOT, COVERAGE), 'utf8')) ?? []
+    expectGenerated(COVERAGE, `${coverageDocument().trimEnd()}\n\n${fields}`)
   })
 
   it('compare every field of the models with other schemas (npm run test:schemas writes them anew)', () => {
-    const text = readFileSync(join(ROOT, 'src/engine/catalog/unified/FIELDS.md'), 'utf8')
+    const text = readFileSync(join(ROOT, COVERAGE), 'utf8')
     const rows = [...text.matchAll(/^\| (\S+) \| (\S+) \| .* \|.*\|$/gm)].map(([, owner, field]) => `${owner}.${field}`)
     expect(MODEL_FIELDS.map(({ owner, field }) => `${owner}.${field}`).filter((name) => !rows.includes(name))).toEqual(
       [],
@@ -207,43 +189,25 @@ describe('the tables of the unified models', () => {
 
 describe('the README of the contract', () => {
   it('lists who may call each RPC and what it costs, as its options say (npm run docs writes the tables anew)', () => {
-    const text = readFileSync(CONTRACT_README, 'utf8')
-    expect(text).toMatch(ACCESS_TABLE)
-    expect(text).toMatch(COST_TABLE)
-    const fresh = text
-      .replace(ACCESS_TABLE, (_, open, close) => `${open}${accessTable()}${close}`)
-      .replace(SCOPES_TABLE, (_, open, close) => `${open}${scopesTable()}${close}`)
-      .replace(COST_TABLE, (_, open, close) => `${open}${costTable()}${close}`)
-    if (process.env.WRITE_DOCS === '1') writeFileSync(CONTRACT_README, fresh)
-    else expect(text).toBe(fresh)
+    expectGenerated(CONTRACT_README, accessTable(), 'access')
+    expectGenerated(CONTRACT_README, scopesTable(), 'scopes')
+    expectGenerated(CONTRACT_README, costTable(), 'cost')
   })
 })
 
 describe('the README of the metrics', () => {
   it('lists every metric as the code exposes it (npm run docs writes the table anew)', () => {
-    const text = readFileSync(METRICS_README, 'utf8')
-    expect(text).toMatch(METRICS_TABLE)
-    const fresh = text.replace(METRICS_TABLE, (_, open, close) => `${open}${metricsTable()}${close}`)
-    if (process.env.WRITE_DOCS === '1') writeFileSync(METRICS_README, fresh)
-    else expect(text).toBe(fresh)
+    expectGenerated(METRICS_README, metricsTable(), 'metrics')
   })
 })
 
 describe('the guide for operations', () => {
   it('lists every setting as the code reads it (npm run docs writes the table anew)', () => {
-    const text = readFileSync(OPERATIONS, 'utf8')
-    expect(text).toMatch(TABLE)
-    const fresh = text.replace(TABLE, (_, open, close) => `${open}${settingsTable()}${close}`)
-    if (process.env.WRITE_DOCS === '1') writeFileSync(OPERATIONS, fresh)
-    else expect(text).toBe(fresh)
+    expectGenerated(OPERATIONS, settingsTable(), 'settings')
   })
 
   it('lists every command as it is parsed (npm run docs writes the table anew)', () => {
-    const text = readFileSync(OPERATIONS, 'utf8')
-    expect(text).toMatch(COMMANDS_TABLE)
-    const fresh = text.replace(COMMANDS_TABLE, (_, open, close) => `${open}${commandsTable()}${close}`)
-    if (process.env.WRITE_DOCS === '1') writeFileSync(OPERATIONS, fresh)
-    else expect(text).toBe(fresh)
+    expectGenerated(OPERATIONS, commandsTable(), 'commands')
   })
 })
 
@@ -259,7 +223,7 @@ describe('the README', () => {
 })
 
 describe('steps and links of the documents', () => {
-  const pages = globSync('{*.md,{proto,src,test,clients}/**/*.md}', { cwd: ROOT }).filter(
+  const pages = globSync('{*.md,{clients,guides,proto,src,test}/**/*.md}', { cwd: ROOT }).filter(
     (page) => !page.includes('node_modules'),
   )
 
@@ -291,8 +255,8 @@ function anchorsOf(file: string): readonly string[] {
 describe('the README of the sources', () => {
   const journeys = readJourneys(ROOT)
 
-  it('lists the journeys of a call, a tick, a daemon’s run and an account', () => {
-    expect(journeys.length).toBeGreaterThanOrEqual(4)
+  it('lists the journeys of a request, a tick and an account', () => {
+    expect(journeys.length).toBeGreaterThanOrEqual(3)
     for (const { title, steps } of journeys) expect(steps.length, title).toBeGreaterThan(5)
   })
 

@@ -42,7 +42,7 @@ function filesOf(root: string, folder: string, line: string): readonly Documente
   const isOwned = (at: number) => isName(at) && isPath(at + 1) && OWNED.test(gapAfter(at))
   let folders = [folder, 'src', '.']
   return words.flatMap(({ word }, at) => {
-    if (FOLDER.test(word)) folders = [folder, 'src', '.', join('src', word)]
+    if (FOLDER.test(word)) folders = [folder, 'src', '.', join('src', word), join(folder, word)]
     if (!isPath(at)) return []
     const file = folders.map((top) => join(top, word)).find((path) => existsSync(join(root, path)))
     if (file !== undefined) folders = [folder, 'src', '.', dirname(file)]

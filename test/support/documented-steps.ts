@@ -4,13 +4,13 @@ import { join } from 'node:path'
 const ROOT = join(import.meta.dirname, '../..')
 
 /** Pages for users, in which a block marked `sh` is run by a test and one marked `console` is only shown. */
-export const GUIDES: readonly string[] = ['README.md', ...globSync('src/*/*/*GUIDE.md', { cwd: ROOT }).sort()]
+export const GUIDES: readonly string[] = ['README.md', ...globSync('guides/*.md', { cwd: ROOT }).sort()]
 
 /** Chapter of the README after which all other steps can be run, in any order. */
 export const FIRST_STEPS = 'A call, and a run'
 
 /** Chapter of the README, and the guide after it, whose steps need a browser: `test/lab/browser/guides.test.ts`. */
-export const BROWSER_STEPS = { chapter: 'An account by a link', guide: 'src/platform/links/GUIDE.md' } as const
+export const BROWSER_STEPS = { chapter: 'An account by a link', guide: 'guides/connect-accounts.md' } as const
 
 /** The blocks of commands of a page, or of one chapter of it, as they are written there. */
 export function stepsOf(page: string, chapter?: string): readonly string[] {

@@ -2,7 +2,7 @@
  * Writes the logos of the shipped definitions, `src/engine/catalog/logos/<name>.svg`, from two packages of icons that are in the public
  * domain (CC0): in colour from `@iconify-json/logos`, else as the one-coloured mark of `@iconify-json/simple-icons`. The packages
  * are needed here alone. A product without a mark of its own has that of the company. A definition that neither package has is without
- * a logo, and pages show its initials; the README of the catalog names these.
+ * a logo, and pages show its initials; the README of the engine names these.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -3,7 +3,7 @@ import type { SETTINGS } from '../../server/config/index.ts'
 /** Wrong usage of a command; the message names the command, the option and what it takes. */
 export class UsageError extends Error {}
 
-/** One command: what is parsed, explained by `--help` and listed in GUIDE.md. */
+/** One command: what is parsed, explained by `--help` and listed in `guides/operate.md`. */
 export interface Command {
   /** One word, or two of which the first is shared, such as `token create`. */
   readonly name: string

@@ -84,7 +84,7 @@ const MAPPING_OPTIONS: readonly CommandOption[] = [
   { flags: '--json', meaning: 'print JSON' },
 ]
 
-/** The table of commands: what is parsed, what `--help` shows and what GUIDE.md lists. */
+/** The table of commands: what is parsed, what `--help` shows and what `guides/operate.md` lists. */
 export const COMMANDS: readonly Command[] = [
   {
     name: 'start',

@@ -5,8 +5,8 @@ import { DEFINITION_LIMITS } from '../formats/schema-types.ts'
 import { integrationConfigSchema, overrideKeysSchema } from './config-schema.ts'
 
 /**
- * The reference page of definitions in Markdown, made of the JSON Schema that validates them: `engine/formats/REFERENCE.md` is this
- * text, and a test fails when it is not.
+ * The reference page of definitions in Markdown, made of the JSON Schema that validates them: `engine/reference/definition-keys.md` is
+ * this text, and a test fails when it is not.
  */
 export function renderReference(): string {
   const schema = integrationConfigSchema()
@@ -43,10 +43,12 @@ export function renderReference(): string {
 
 const { entries, jsonLength, nameLength, textLength, urlLength } = DEFINITION_LIMITS
 
-const INTRO = `# Reference of definitions
+const INTRO = `<!-- Generated from the schemas by \`npm run docs\`. -->
+
+# Keys of a definition
 
 Every key of a definition, generated from the schemas that validate. Keys without a default may be left out unless they are
-required. In a path, \`[]\` is an entry of a list and \`<name>\` a name of your own. [README.md](README.md) explains the rules that
+required. In a path, \`[]\` is an entry of a list and \`<name>\` a name of your own. [Formats](../formats/README.md) explains the rules that
 the keys share: placeholders, paths, expressions, precedence. Wherever APIs differ in kind,
 \`{"format": …, "config": …}\` names a format, and the table below its name has the keys of \`config\`.
 
@@ -86,18 +88,19 @@ const METHOD = 'An entry of `resources.<resource>`. It has the keys of a [Reques
 const REQUEST =
   'One HTTP request: a method, the verification of a credential, a step of an action or of a token exchange.'
 
-const ACTION = `An entry of \`actions\`: one step, or several in \`steps\`. [Actions](README.md#actions) has what a step reads, and the names that run in the
+const ACTION = `An entry of \`actions\`: one step, or several in \`steps\`. [Actions](../formats/README.md#actions) has what a step reads, and the names that run in the
 life cycle of an account.`
 
 const FORM_FIELD = 'A field of a `form` step. It has the keys of a [Field](#field), and these:'
 
-const WEBHOOK = '`webhook`. [Receive webhooks of third parties](../../webhooks/inbound/GUIDE.md) is the guide.'
+const WEBHOOK =
+  '`webhook`. [Receive webhooks of third parties](../../../guides/webhooks.md#receive-webhooks-of-third-parties) is the guide.'
 
 const SUBSCRIPTION =
-  '`webhook.subscription`. [Webhook subscriptions](../../platform/subscriptions/README.md) says when each request is made.'
+  '`webhook.subscription`. [Webhook subscriptions](../../platform/README.md#subscriptions-at-third-parties) says when each request is made.'
 
 const SIGNATURE =
-  '[Signatures](README.md#signatures) lists the tokens that `parts`, `compare_with` and `timestamp` are made of.'
+  '[Signatures](../formats/README.md#signatures) lists the tokens that `parts`, `compare_with` and `timestamp` are made of.'
 
 const RESPONSE =
   '`response_format`: the name of a format, or `{"format": …, "config": …}` with the settings of one that has some.'

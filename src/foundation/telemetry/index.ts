@@ -1,7 +1,7 @@
 /**
  * Observability of a process: log lines, metrics, and the server for both metrics and health.
  *
- * Lives here: the table of metrics, which README.md lists. Never here: decisions, and anything secret.
+ * Lives here: the table of metrics, which the README of the wing lists. Never here: decisions, and anything secret.
  */
 
 export { LogSink, writeWithoutWaiting } from './log-sink.ts'

@@ -9,7 +9,7 @@ export interface MetricSpec {
 }
 
 /**
- * The table of metrics; `README.md` is printed from it. Values of labels are from small sets of the code: never an id, a name
+ * The table of metrics; that of `foundation/README.md` is printed from it. Values of labels are from small sets of the code: never an id, a name
  * that a customer chose, or text of a request.
  */
 export const METRICS = {

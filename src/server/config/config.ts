@@ -21,7 +21,7 @@ interface Setting<Schema extends z.ZodType> {
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** The table of settings; that of cli/commands/GUIDE.md is printed from it. */
+/** The table of settings; that of `guides/operate.md` is printed from it. */
 export const SETTINGS = {
   host: setting('PATCHBAY_HOST', 'Address to listen on.', z.string().prefault('127.0.0.1')),
   port: setting('PATCHBAY_PORT', 'Port to listen on; 0 takes any free one.', integer(0, 65_535).prefault('8080')),

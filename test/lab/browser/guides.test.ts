@@ -10,7 +10,7 @@ it('the steps of the README and its guide connect an account by a link', { timeo
   const browser = await launchChromium()
   const shell = new ShellSession(
     { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(product.port) },
-    { 'localhost:8080': `127.0.0.1:${product.port}`, '.patchbay': dataDir },
+    { 'localhost:8080': `127.0.0.1:${product.port}`, './.patchbay': dataDir },
   )
   onTestFinished(async () => {
     shell[Symbol.dispose]()

@@ -1,6 +1,26 @@
 /**
  * Two tenants on one server: one sends 400 of its most expensive requests at once, for every RPC of the contract and for every
- * shared queue; the other one asks for a short list and for the same. README.md says what is measured.
+ * shared queue; the other one asks for a short list and for the same.
+ *
+ * The target: what one tenant asks for, however much, delays another by what is under way and not by what waits. Two tenants of
+ * one server process; a process of its own sends 400 requests of the first at once, with the largest message that is valid
+ * (`support/largest-messages.ts` fills what the contract's descriptors name), for every RPC, and the worst for queues that more
+ * than an RPC reaches (`support/queue-attacks.ts`). Meanwhile the second tenant asks for a short list and for the same, one
+ * after the other.
+ *
+ * `fairness-overtaken` is how many requests of the first were served while one of the second waited. In order of arrival that
+ * is all of them; with shares it is what is under way at each of the few waits of a request (statements, turns of the event
+ * loop). It counts answers and not time, so that another load of the machine hardly changes it; above the limit a contest is
+ * held again, and the least of three counts. `fairness-probes-rejected` counts answers to the second tenant that it does not
+ * get alone, and `fairness-failed` requests of the first that failed with 5xx: it gets its answer or 429. `fairness-slowdown`
+ * and `fairness-memory-after` are reported without a target: the longest wait of a probe over the median of those without the
+ * burst in the same run, and what the bursts left in the memory of the server. Probes are spaced by the units that they cost,
+ * so that none exceeds the limit of its own token.
+ *
+ * `fairness-cost/<RPC>` is the processor time of one such call in the server, its database and its sandboxes, less what they
+ * use without calls. The option `cost` of the RPC is chosen from it: 10 ms a unit, less the units of the body and of the
+ * answer, for what tells ordinary use apart from abuse (a check of a definition of 190 KiB takes 100 to 160 ms: 10 units and 2
+ * for the body). What is below 10 ms is one unit.
  *
  * `PATCHBAY_FAIRNESS=Try,List` measures only RPCs and queues whose names contain one of these.
  */

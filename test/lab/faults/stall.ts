@@ -2,8 +2,33 @@
  * Looks for inputs that hold the event loop: every reader of the registry gets its attacks at growing lengths, then a
  * server process gets them over HTTP while `/healthz` is asked.
  *
- * The first part measures processor time of one thread, the second waits without the time in which no processor was free;
- * see README.md.
+ * The target: nothing that others wrote holds the event loop for more than 100 ms, and no cost grows faster than its input.
+ * Three parts (`STALL_PARTS=readers,server,floods`), none of which fails because the machine has other work to do:
+ *
+ * Readers: Every attack of the registry (`test/laws/untrusted/registry.ts`), at the longest input that reaches its reader. The
+ * figure (`stall-turn`) is processor time of the thread between two turns of the event loop. Processor time does not contain
+ * the time in which the kernel ran something else, but a shared cache and a sibling hyper-thread do slow it down: expect up to
+ * twice the figure on a busy machine. `stall-growth` compares it with that of a quarter of the length.
+ *
+ * Server: A real process gets the same attacks over HTTP, as requests and as answers of a third party, while `/healthz` is
+ * asked every 2 ms from a thread of its own. The figure (`stall-healthz`) is the longest wait, less the run queue delay of the
+ * server's main thread and of the asking thread: the time in which either was ready to run and had no processor (second number
+ * of `/proc/<pid>/task/<tid>/schedstat`; where the kernel does not count it nothing is taken off). What remains contains
+ * everything that the server did itself: its own computing, synchronous reads and writes, pauses of the garbage collector. Not
+ * taken off, since the kernel does not tell it apart: waits of a collector's pause for helper threads that have no processor,
+ * and time that the hypervisor took.
+ *
+ * In both parts a figure above the limit is measured again, and the least of three counts: what an input costs comes with every
+ * reading, what a neighbour costs does not. The first reading also pays for compiling JavaScript. Work that is done once per
+ * version, such as compiling a definition, is provoked anew by each request.
+ *
+ * Rows print when they are above the limit, with what they were.
+ *
+ * Floods: Every endpoint that reads bodies before authentication (`test/laws/untrusted/body-endpoints.ts`, from what the routes
+ * say) gets a hundred of each worst body at once: compressed and plain lists, elements, fields, parts and text, slow bodies,
+ * wrong lengths. The figures are resident memory above that before the first flood, and the slowest call of another tenant over
+ * one that is made alone. What stays afterwards is mostly the arena of `malloc`, which the next flood uses
+ * again.
  */
 
 import { createServer } from 'node:http'

@@ -4,6 +4,13 @@
  *
  * Nothing outside stops a process in silence: it goes on or says why, it ends within its limit after a signal, and its
  * PostgreSQL with it. Needs `script` (util-linux) for a terminal.
+ *
+ * Each part starts real processes and breaks one thing around them: standard error that is full, closed or not read; a
+ * database, a store of a daemon or an embedded server whose processes are suspended, so that the kernel accepts connections and
+ * nothing answers; each signal; a terminal that goes; an owner that is killed; a start that fails after PostgreSQL was started;
+ * a limit of open files. `…-stop` is the time from the signal to the end of the process, at most `PATCHBAY_DRAIN_MS` and the
+ * lateness of a timer on a busy machine; `…-postgres` what is left of the embedded PostgreSQL, or how long until nothing is.
+ * `NaN` (printed as null) is a wrong exit code.
  */
 
 import { closeSync, openSync } from 'node:fs'

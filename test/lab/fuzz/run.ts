@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz [minutes] [--seed N]`: mutated inputs for every reader of what others wrote; see README.md.
+ * `npm run fuzz [minutes] [--seed N]`: mutated inputs for every reader of what others wrote; see "Fuzzing" in `test/README.md`.
  *
  * The inputs are read in a worker thread, so that one that never ends is found too.
  */

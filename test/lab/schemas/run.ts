@@ -1,7 +1,7 @@
 /**
  * `npm run test:schemas`: every field of the shipped unified models exists in at least two public schemas of other unified
  * APIs, or its exception is argued. The schemas are types of their published clients, a package of its own that the first
- * run installs. The result is `src/engine/catalog/unified/FIELDS.md`; `WRITE_DOCS=1` writes it.
+ * run installs. The result is a chapter of `src/engine/reference/unified-coverage.md`; `WRITE_DOCS=1` writes it.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -32,7 +32,8 @@ interface Correspondence {
 type Types = ReadonlyMap<string, ReadonlySet<string>>
 
 const SCHEMAS_MIN = 2
-const TABLE = join(import.meta.dirname, '../../../src/engine/catalog/unified/FIELDS.md')
+const TABLE = join(import.meta.dirname, '../../../src/engine/reference/unified-coverage.md')
+const PART = /(<!-- fields -->\n)[\s\S]*?(<!-- \/fields -->)/
 const correspondence = JSON.parse(
   readFileSync(join(import.meta.dirname, 'correspondence.json'), 'utf8'),
 ) as Correspondence
@@ -44,8 +45,10 @@ const types = new Map(
 )
 const names = [...types.keys(), ...Object.keys(correspondence.read_by_hand)]
 const table = writeTable()
-if (process.env.WRITE_DOCS === '1') writeFileSync(TABLE, table)
-else if (readFileSync(TABLE, 'utf8') !== table) problems.push('FIELDS.md is stale: WRITE_DOCS=1 npm run test:schemas')
+const page = readFileSync(TABLE, 'utf8')
+const freshPage = page.replace(PART, (_, open, close) => `${open}${table}${close}`)
+if (process.env.WRITE_DOCS === '1') writeFileSync(TABLE, freshPage)
+else if (page !== freshPage) problems.push(`${TABLE} is stale: WRITE_DOCS=1 npm run test:schemas`)
 for (const problem of problems) console.error(problem)
 console.log(
   JSON.stringify({ name: 'unified-fields', value: MODEL_FIELDS.length, unit: 'fields', ok: problems.length === 0 }),
@@ -72,7 +75,7 @@ function writeTable(): string {
   })
   const exceptions = Object.entries(correspondence.exceptions)
   return [
-    '# Fields of the unified models beside other public schemas',
+    '## Fields beside other public schemas',
     '',
     `Written by \`npm run test:schemas\`. Of ${MODEL_FIELDS.length} fields, ${MODEL_FIELDS.length - exceptions.length} exist in at least two of these`,
     'schemas, which are the types of published clients; the others are argued below. A cell names type and property.',
@@ -81,13 +84,13 @@ function writeTable(): string {
     `| --- | --- | ${names.map(() => '---').join(' | ')} |`,
     ...rows,
     '',
-    '## Exceptions',
+    '### Exceptions',
     '',
     '| field | why it is there |',
     '| --- | --- |',
     ...exceptions.map(([field, reason]) => `| ${field} | ${reason} |`),
     '',
-    '## Schemas',
+    '### Schemas',
     '',
     '| name | read from |',
     '| --- | --- |',

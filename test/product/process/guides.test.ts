@@ -13,8 +13,12 @@ const EXPECTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     'projects: 4 read, 4 delivered, 1 page, complete',
     'tickets: 11 read, 11 delivered, 4 pages, complete',
   ],
-  'src/platform/call-log/GUIDE.md': ['"cause":"call"', '"cause":"run"', /GET http\S+ {2}200 success {2}\d+ ms {2}run/],
-  'src/cli/commands/GUIDE.md': [
+  'guides/agents.md': ['"mcpServers"', '"list_repositories"', '/mcp/management'],
+  'guides/daemon.md': ['repositories: 4 read, 4 delivered', '"full_name":"octocat/hello-world"'],
+  'guides/operate.md': [
+    '"cause":"call"',
+    '"cause":"run"',
+    /GET http\S+ {2}200 success {2}\d+ ms {2}run/,
     'k1 is the first key in',
     'every process has the keys it needs',
     'data keys were wrapped under k1',
@@ -22,27 +26,23 @@ const EXPECTED: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     /k1 +first .*\n(?!local)/,
     /all values are under new data keys|values are left/,
   ],
-  'src/cli/daemon/GUIDE.md': ['repositories: 4 read, 4 delivered', '"full_name":"octocat/hello-world"'],
-  'src/webhooks/outbound/DELIVERIES-GUIDE.md': [
-    '"state":"delivered"',
-    '"attempts":[{',
-    '"kind":"replay_missing_deliveries"',
-  ],
-  'src/webhooks/inbound/GUIDE.md': [
-    /^HTTP\/1.1 200[\s\S]*^HTTP\/1.1 200/m,
-    '"event":"record:created"',
-    /"state":"processed".*"state":"routed"|"state":"routed".*"state":"processed"/,
-    '"state":"delivered"',
-  ],
-  'src/tools/servers/GUIDE.md': ['"mcpServers"', '"list_repositories"', '/mcp/management'],
-  'src/engine/unified/GUIDE.md': [
+  'guides/unified.md': [
     '"name":"octocat/hello-world"',
     /"stars":\d/,
     '"response.fields.stars":"account"',
     'crm/contacts list of hubspot: list',
     'crm/hubspot: ',
   ],
-  'src/webhooks/outbound/GUIDE.md': ['"event_types":["record:*"]', '"secret":"whsec_'],
+  'guides/webhooks.md': [
+    '"event_types":["record:*"]',
+    '"secret":"whsec_',
+    '"state":"delivered"',
+    '"attempts":[{',
+    '"kind":"replay_missing_deliveries"',
+    /^HTTP\/1.1 200[\s\S]*^HTTP\/1.1 200/m,
+    '"event":"record:created"',
+    /"state":"processed".*"state":"routed"|"state":"routed".*"state":"processed"/,
+  ],
 }
 
 /** npm takes longer to start than the commands that it runs: in CI's run alone. */
@@ -65,7 +65,7 @@ beforeAll(async () => {
     { PATCHBAY_DATA_DIR: dataDir, PATCHBAY_PORT: String(product.port) },
     {
       'localhost:8080': `127.0.0.1:${product.port}`,
-      '.patchbay': dataDir,
+      './.patchbay': dataDir,
       '.mcp.json': join(folder, 'mcp.json'),
       '9000': String(await freePort()),
       ...(hasManyCases() ? {} : WITHOUT_NPM),

@@ -8,7 +8,7 @@ const PAD_LENGTH_MAX = 65_536
 
 /**
  * Registers the product's functions on an expression and replaces those that would bypass its limits. Those for mappings
- * (`$mapValue`, `$isoDate` and others) are in `mapping-functions.ts`; FUNCTIONS.md describes all for the authors of mappings.
+ * (`$mapValue`, `$isoDate` and others) are in `mapping-functions.ts`; `formats/README.md` describes all for the authors of mappings.
  *
  * | function | result |
  * |---|---|

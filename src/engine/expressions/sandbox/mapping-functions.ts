@@ -13,7 +13,7 @@ export interface MappingFunction {
 /** Most arguments of `$firstNonEmpty`. */
 const CHOICES_MAX = 20
 
-/** The functions for mappings by name, for both the inline evaluator and the sandbox; described in FUNCTIONS.md. */
+/** The functions for mappings by name, for both the inline evaluator and the sandbox; described in `formats/README.md`. */
 export const MAPPING_FUNCTIONS: ReadonlyMap<string, MappingFunction> = new Map(
   Object.entries({
     mapValue: { call: mapValue, argumentsMin: 2, argumentsMax: 3 },

@@ -3,7 +3,7 @@ import { readLogos, renderLogos } from '../../../../src/cli/codegen/logos.ts'
 import { SHIPPED_NAMES } from '../../../../src/engine/catalog/definitions.ts'
 import { findShippedLogo } from '../../../../src/engine/catalog/logos.ts'
 
-/** No package has a square logo of theirs: pages show their initials, and the README of the catalog names them. */
+/** No package has a square logo of theirs: pages show their initials, and the README of the engine names them. */
 const WITHOUT_LOGO = [
   'apollo',
   'ashby',

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { checkConfig, compilePlan, resolveConfig, type WebhookPlan } from '../../../../src/engine/definitions/index.ts'
 import { createEvaluator } from '../../../../src/engine/expressions/index.ts'
@@ -84,29 +83,3 @@ test('a handshake that visits addresses keeps to the hosts of the provider', () 
   ]
   expect(hosts.filter((host) => plan.isVerificationHost(host))).toEqual(['sns.eu-central-1.amazonaws.com'])
 })
-
-test('the page of handshakes shows what is tested (renew it with --update)', async () => {
-  const sections = Object.entries(HANDSHAKE_ROWS).map(([name, row]) => {
-    const block = JSON.stringify({ webhook: row.webhook }, null, 2)
-    const requests = row.requests.map(requestLine).join('\n')
-    return `## ${name}\n\n${row.providers}. ${row.explanation}\n\n\`\`\`json\n${block}\n\`\`\`\n\n| request | becomes |\n| --- | --- |\n${requests}\n`
-  })
-  const page = `${INTRODUCTION}\n${sections.join('\n')}`
-  await expect(page).toMatchFileSnapshot(
-    join(import.meta.dirname, '../../../../src/engine/formats/signature/HANDSHAKES.md'),
-  )
-})
-
-const INTRODUCTION = `# How providers check an address
-
-The eight ways in which providers make sure that an address is yours, as \`handle_verification\` of a definition. Written from
-the rows of the tests, which send each request. An answer without a status is 200; an expression without a result says that
-the request is a payload, whose signature is verified next. How payloads are signed: [PROVIDERS.md](PROVIDERS.md).
-`
-
-function requestLine({ what, method = 'POST', query, body, result, isValid: valid }: HandshakeRequest): string {
-  const address = `${method}${query === undefined ? '' : ` ?${query}`}`
-  const request = `${what}: \`${address}\`${body === undefined ? '' : `, body \`${body}\``}`
-  if (valid !== undefined) return `| ${request} | ${valid ? 'an event' : 'rejected'} |`
-  return `| ${request} | ${result === undefined ? 'a payload' : `\`${JSON.stringify(result)}\``} |`
-}

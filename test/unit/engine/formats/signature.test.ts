@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createKeySource } from '../../../../src/engine/formats/index.ts'
 import {
@@ -81,16 +80,6 @@ describe.each(SIGNATURE_FORMATS.map((entry) => entry.format))('signature_verific
 describe('the schemes of providers', () => {
   test.each(Object.entries(PROVIDER_ROWS))('%s is valid', async (_provider, { format, ...row }) => {
     expect(await judge(format, row)).toMatchObject(VALID)
-  })
-
-  test('the page of providers shows the configs that are tested (renew it with --update)', async () => {
-    const entries = Object.entries(PROVIDER_ROWS).map(([provider, { format, config }]) => {
-      const json = JSON.stringify({ signature_verification: { format, config } }, null, 2)
-      return `## ${provider}\n\n\`\`\`json\n${json}\n\`\`\`\n`
-    })
-    const page = `# How providers sign\n\nWritten from the rows of the tests, which verify a delivery of each.\n\n${entries.join('\n')}`
-    const path = join(import.meta.dirname, '../../../../src/engine/formats/signature/PROVIDERS.md')
-    await expect(page).toMatchFileSnapshot(path)
   })
 })
 

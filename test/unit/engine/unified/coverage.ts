@@ -19,12 +19,14 @@ interface Coverage {
   readonly expands: readonly string[]
 }
 
-/** Which integrations have which resources, methods and fields of the shipped models: `src/engine/catalog/unified/COVERAGE.md`. */
+/** Which integrations have which resources, methods and fields of the shipped models: `src/engine/reference/unified-coverage.md`. */
 export function coverageDocument(): string {
   return [
+    '<!-- Generated from the shipped mappings by `npm run docs`, the chapter of other schemas by `npm run test:schemas`. -->',
+    '',
     '# Coverage of the unified models',
     '',
-    'What the shipped mappings cover, computed from them (`npm run docs`).',
+    'What the shipped mappings cover, and [which other public schemas have each field](#fields-beside-other-public-schemas).',
     '',
     '**Methods**: `list*` means that a list lacks fields which `get` returns. **Fields**: `r` is read, `g` is read by `get`',
     'alone, `w` is written by create or update, `f` filters lists, `s` sorts them, `e` can be expanded. The last column counts the',

@@ -5,7 +5,7 @@ import { LINK_STATUSES } from '../../../../src/platform/links/index.ts'
 import { LINK_TRANSITIONS, pageStepOf } from '../../../../src/platform/links/status.ts'
 import { transitionTable } from '../../../support/markdown.ts'
 
-const README = readFileSync(new URL('../../../../src/platform/links/README.md', import.meta.url), 'utf8')
+const README = readFileSync(new URL('../../../../src/platform/README.md', import.meta.url), 'utf8')
 
 describe('the states of a link session', () => {
   it('are described in the README as they are', () => {

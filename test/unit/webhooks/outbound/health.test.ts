@@ -172,7 +172,7 @@ describe('the health of a webhook', () => {
   })
 })
 
-const README = join(import.meta.dirname, '../../../../src/webhooks/outbound/README.md')
+const README = join(import.meta.dirname, '../../../../src/webhooks/README.md')
 
 it('the README lists every transition of a webhook', () => {
   expect(readFileSync(README, 'utf8')).toContain(`\n${transitionTable(WEBHOOK_TRANSITIONS)}\n<!-- end -->`)

@@ -15,7 +15,7 @@ export interface HandshakeRequest {
   readonly isValid?: boolean
 }
 
-/** One of the ways in which providers check an address. The page `HANDSHAKES.md` shows them; a test holds it to them. */
+/** One of the ways in which providers check an address. The page `engine/reference/webhook-signatures.md` shows them. */
 export interface HandshakeRow {
   readonly providers: string
   readonly explanation: string
@@ -188,7 +188,7 @@ export const HANDSHAKE_ROWS: Readonly<Record<string, HandshakeRow>> = {
   'An address is visited': {
     providers: 'Amazon SNS',
     explanation:
-      'Only hosts of `verification_hosts` are visited, over HTTPS. Anyone can make a topic, so the topic has to be yours. The signature is that of [PROVIDERS.md](PROVIDERS.md).',
+      'Only hosts of `verification_hosts` are visited, over HTTPS. Anyone can make a topic, so the topic has to be yours. The signature is [that of its notifications](#amazon-sns-notification).',
     webhook: {
       handle_verification:
         'body.Type = "SubscriptionConfirmation" and body.TopicArn = environment_variables.SNS_TOPIC_ARN ? {"type": "verify", "verification_request": {"url": body.SubscribeURL}}',

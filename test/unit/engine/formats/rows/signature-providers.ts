@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../../../src/foundation/json/index.ts'
 import { CERTIFICATE, CERTIFIED } from './certificate.ts'
 import { MILLISECONDS, NOW, SECONDS, type SignatureRow } from './delivery.ts'
 
-/** How a sender signs, with a delivery as it makes them. The README shows these configs; a test holds it to them. */
+/** How a sender signs, with a delivery as it makes them. The page `engine/reference/webhook-signatures.md` shows these configs. */
 export interface ProviderRow extends Omit<SignatureRow, 'promise' | 'config'> {
   readonly format: string
   readonly config: JsonObject
