@@ -10,13 +10,13 @@ const ROOT = join(import.meta.dirname, '..')
  * wing and only goes down, until the budget of the chapter "Wings" is reached.
  */
 const WINGS: Readonly<Record<string, { readonly imports: readonly string[]; readonly linesMax: number }>> = {
-  cli: { imports: ['server', 'sync', 'webhooks', 'tools', 'platform', 'engine', 'foundation'], linesMax: 7_026 },
+  cli: { imports: ['server', 'sync', 'webhooks', 'tools', 'platform', 'engine', 'foundation'], linesMax: 6_792 },
   server: { imports: ['sync', 'webhooks', 'tools', 'platform', 'engine', 'foundation'], linesMax: 18_450 },
-  sync: { imports: ['webhooks', 'platform', 'engine', 'foundation'], linesMax: 9_940 },
-  webhooks: { imports: ['platform', 'engine', 'foundation'], linesMax: 7_880 },
+  sync: { imports: ['webhooks', 'platform', 'engine', 'foundation'], linesMax: 9_812 },
+  webhooks: { imports: ['platform', 'engine', 'foundation'], linesMax: 7_869 },
   tools: { imports: ['platform', 'engine', 'foundation'], linesMax: 4_036 },
   platform: { imports: ['engine', 'foundation'], linesMax: 19_460 },
-  engine: { imports: ['foundation'], linesMax: 30_130 },
+  engine: { imports: ['foundation'], linesMax: 29_905 },
   foundation: { imports: [], linesMax: 13_270 },
 }
 const WING_NAMES = Object.keys(WINGS)
