@@ -18,7 +18,6 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   undici: ['foundation/egress'],
   pino: ['foundation/telemetry'],
   'prom-client': ['foundation/telemetry'],
-  'log-update': ['cli/commands'],
   gen: ['server/api', 'cli/client', 'cli/daemon', 'cli/codegen'],
   // Constants of the contract's fields alone, without protobuf: what makes the payloads of events.
   'gen/payload-fields.ts': ['platform/outbox'],

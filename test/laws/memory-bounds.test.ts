@@ -43,7 +43,6 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'engine/catalog/unified.ts documents': 'files of the catalogue',
   'cli/commands/run-lines.ts #printed': 'nodes of one run',
   'cli/commands/run-lines.ts #problems': 'problems of one run, which the service bounds',
-  'cli/commands/run-screen.ts #rates': 'nodes of one run',
   'cli/daemon/ndjson-store.ts #files': 'resources of one run',
   'cli/daemon/postgres-store.ts #tables': 'resources that the daemon stores',
   'cli/daemon/postgres-store.ts #views': 'resources that the daemon stores',

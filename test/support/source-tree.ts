@@ -22,12 +22,12 @@ export const WINGS: Readonly<Record<string, Wing>> = {
     budget: 12_500,
     linesMax: 18_450,
   },
-  sync: { imports: ['webhooks', 'platform', 'engine', 'foundation'], budget: 8_000, linesMax: 9_940 },
-  webhooks: { imports: ['platform', 'engine', 'foundation'], budget: 6_000, linesMax: 7_880 },
-  tools: { imports: ['platform', 'engine', 'foundation'], budget: 3_000, linesMax: 4_040 },
-  platform: { imports: ['engine', 'foundation'], budget: 14_000, linesMax: 19_470 },
-  engine: { imports: ['foundation'], budget: 19_000, linesMax: 30_170 },
-  foundation: { imports: [], budget: 13_000, linesMax: 13_270 },
+  sync: { imports: ['webhooks', 'platform', 'engine', 'foundation'], budget: 8_000, linesMax: 9_783 },
+  webhooks: { imports: ['platform', 'engine', 'foundation'], budget: 6_000, linesMax: 7_842 },
+  tools: { imports: ['platform', 'engine', 'foundation'], budget: 3_000, linesMax: 4_039 },
+  platform: { imports: ['engine', 'foundation'], budget: 14_000, linesMax: 19_469 },
+  engine: { imports: ['foundation'], budget: 19_000, linesMax: 29_915 },
+  foundation: { imports: [], budget: 13_000, linesMax: 13_206 },
 }
 
 /** A TypeScript file of `src/`. */

@@ -153,8 +153,7 @@ export type InboundEvent = Message<"patchbay.v1.InboundEvent"> & {
   processedAt?: Timestamp | undefined;
 
   /**
-   * What went wrong: `{step, reason, message}`. Of a rejected one, which part of the signature differs. Absent when
-   * nothing did.
+   * What went wrong: `{step, reason, message}`. Of a rejected one, why its signature is wrong. Absent when nothing did.
    *
    * @generated from field: google.protobuf.Struct error = 19;
    */

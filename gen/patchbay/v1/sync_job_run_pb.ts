@@ -355,8 +355,8 @@ export type ResourceStats = Message<"patchbay.v1.ResourceStats"> & {
   duplicates?: number | undefined;
 
   /**
-   * Whether `distinct` and `duplicates` are estimates, as with very many records. So few duplicates that they may be an
-   * error of the estimate are then none. False by default.
+   * Whether `distinct` and `duplicates` are lower bounds. They are exact while the resources of a run have 10,000
+   * identifiers together; then the one with the most counts no further. False by default.
    *
    * @generated from field: bool is_estimate = 12;
    */

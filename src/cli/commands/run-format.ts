@@ -159,22 +159,22 @@ export function formatProblems({ name, errors, failed, warnings }: ResourceProgr
   ]
 }
 
-/** Duration so far, or until the end, ms. */
-export function elapsedMs({ startedAt, finishedAt }: FollowedRun, now: Date): number | undefined {
-  return startedAt && (finishedAt ?? now).getTime() - startedAt.getTime()
+/** `2 390 records read, 2 340 delivered, 2 failed`. */
+export function formatCounts({ resources }: FollowedRun): string {
+  const sum = (field: 'fetched' | 'delivered' | 'failed') => resources.reduce((total, each) => total + each[field], 0)
+  const failed = sum('failed') === 0 ? '' : `, ${formatCount(sum('failed'))} failed`
+  return `${pluralize(sum('fetched'), 'record')} read, ${formatCount(sum('delivered'))} delivered${failed}`
 }
 
 /** Summary of a finished run: one line, and the explanation of its status on a second one. */
 export function formatResult(run: FollowedRun): string {
-  const sum = (field: 'fetched' | 'delivered' | 'failed') =>
-    run.resources.reduce((total, each) => total + each[field], 0)
-  const took = elapsedMs(run, new Date(0))
+  const { startedAt, finishedAt } = run
+  const tookMs = startedAt && finishedAt && finishedAt.getTime() - startedAt.getTime()
   const note = statusNote(run)
   const status = run.status.replaceAll('_', ' ')
   return [
-    took === undefined ? status : `${status} after ${formatDuration(took)}`,
-    `: ${pluralize(sum('fetched'), 'record')} read, ${formatCount(sum('delivered'))} delivered`,
-    sum('failed') === 0 ? '' : `, ${formatCount(sum('failed'))} failed`,
+    tookMs === undefined ? status : `${status} after ${formatDuration(tookMs)}`,
+    `: ${formatCounts(run)}`,
     run.status === 'completed' || note === '' ? '' : `\n${note}`,
   ].join('')
 }

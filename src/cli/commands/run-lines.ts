@@ -1,8 +1,10 @@
+import { truncateText } from '../../foundation/base/index.ts'
 import type { RunEvent } from '../client/follow-run.ts'
 import { type FollowedRun, isFinished, type ResourceProgress } from '../client/runs.ts'
 import { escapeControls } from './output.ts'
 import {
   formatCount,
+  formatCounts,
   formatProblems,
   formatRead,
   formatResult,
@@ -11,7 +13,7 @@ import {
   statusNote,
 } from './run-format.ts'
 
-/** Shows the progress of a run. */
+/** Progress of a run, as text. */
 export interface RunDisplay {
   show(event: RunEvent): void
   /** Leaves the last output in place and shows nothing more. */
@@ -65,7 +67,7 @@ export class LinesDisplay implements RunDisplay {
   }
 
   #showDisconnected(message: string): void {
-    if (!this.#isDisconnected) this.#print(`the server is unavailable (${message}), trying again`)
+    if (!this.#isDisconnected) this.#print(formatDisconnected(message))
     this.#isDisconnected = true
   }
 
@@ -101,4 +103,55 @@ function formatResource(resource: ResourceProgress, run: FollowedRun): string {
   if (failed > 0) parts.push(`${formatCount(failed)} failed`)
   if (isFinished(run)) parts.push(isComplete ? 'complete' : `incomplete (${incompleteReason(resource) ?? run.status})`)
   return `${name}: ${parts.join(', ')}`
+}
+
+function formatDisconnected(message: string): string {
+  return `the server is unavailable (${message}), trying again`
+}
+
+/** Carriage return, then erase to the end of the line (EL of ECMA-48). */
+const ERASE_LINE = '\r\u001b[K'
+
+/** A terminal whose size is known. */
+export type Terminal = Pick<NodeJS.WriteStream, 'columns' | 'write'>
+
+/** Progress on a terminal: one line, rewritten at each change; the end takes its place, as lines for logs. */
+export class TerminalDisplay implements RunDisplay {
+  readonly #terminal: Terminal
+  #runId: string | undefined
+  #hasLine = false
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal
+  }
+
+  show(event: RunEvent): void {
+    if (event.kind === 'disconnected') this.#rewrite(formatDisconnected(event.message))
+    else if (isFinished(event.run)) this.#showEnd(event)
+    else this.#showProgress(event.run)
+  }
+
+  close(): void {
+    if (this.#hasLine) this.#terminal.write('\n')
+    this.#hasLine = false
+  }
+
+  #showProgress(run: FollowedRun): void {
+    if (this.#runId !== run.id) this.#terminal.write(`${ERASE_LINE}run ${run.id}\n`)
+    this.#runId = run.id
+    const note = statusNote(run)
+    this.#rewrite(`${run.status}: ${formatCounts(run)}${note === '' ? '' : `, ${note}`}`)
+  }
+
+  #showEnd(event: RunEvent): void {
+    if (this.#hasLine) this.#terminal.write(ERASE_LINE)
+    this.#hasLine = false
+    new LinesDisplay({ write: (text) => this.#terminal.write(text), now: () => new Date() }).show(event)
+  }
+
+  /** Cut to the columns: a line that wraps is not erased whole. Erased first: behind the last column that erases a character. */
+  #rewrite(text: string): void {
+    this.#terminal.write(`${ERASE_LINE}${truncateText(escapeControls(text), this.#terminal.columns)}`)
+    this.#hasLine = true
+  }
 }

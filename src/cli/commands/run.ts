@@ -4,8 +4,7 @@ import { followRun } from '../client/follow-run.ts'
 import { createRunsClient, type FollowedRun, type RunsClient } from '../client/runs.ts'
 import { type RunCommand, UsageError } from './command.ts'
 import { printLine } from './output.ts'
-import { LinesDisplay, type RunDisplay } from './run-lines.ts'
-import { ScreenDisplay } from './run-screen.ts'
+import { LinesDisplay, type RunDisplay, TerminalDisplay } from './run-lines.ts'
 import { readServerAddress } from './server-address.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
@@ -81,11 +80,11 @@ async function displayRun(
   return last
 }
 
-/** A display for the stream: redrawn in place on a terminal whose size is known, else plain lines. */
+/** A display for the stream: a line that is rewritten on a terminal whose size is known, else plain lines. */
 export function createDisplay(stream: NodeJS.WriteStream): RunDisplay {
   // Terminals without a size, as of some CI runners and `docker exec -t`, say that they have 0 columns.
-  const isScreen = stream.isTTY && process.env.TERM !== 'dumb' && stream.columns > 0 && stream.rows > 0
-  if (isScreen) return new ScreenDisplay(stream)
+  const canRewrite = stream.isTTY && process.env.TERM !== 'dumb' && stream.columns > 0
+  if (canRewrite) return new TerminalDisplay(stream)
   return new LinesDisplay({ write: (text) => stream.write(text), now: () => new Date() })
 }
 

@@ -2,7 +2,7 @@ import type { RecordsPage } from '../../engine/proxy/index.ts'
 import { truncateText } from '../../foundation/base/index.ts'
 import { type DotPath, formatDotPath } from '../../foundation/json/index.ts'
 import type { ResourceStats, RunError, RunWarning } from '../runs/run.ts'
-import { DistinctCounter, type DistinctState, distinctLimits } from './distinct-counter.ts'
+import { DistinctCounter, type DistinctState, IDENTIFIERS_MAX } from './distinct-counter.ts'
 import type { PageSource } from './page-source.ts'
 import type { SyncNode, SyncPlan } from './plan.ts'
 import { DEFAULT_ID_PATH, identifierOf, identityOf } from './record-id.ts'
@@ -78,11 +78,10 @@ export class RunStatsCollector {
 
   /** @param counts of an earlier attempt; absent: all zero */
   constructor(plan: SyncPlan, idPathOf: PageSource['idPath'], counts: readonly NodeCounts[] = []) {
-    const limits = distinctLimits(plan.nodes.length)
     this.#plan = plan
     this.#counts = plan.nodes.map(({ index }) => ({ ...NO_COUNTS, ...counts[index] }))
     this.#errorsLength = this.#counts.reduce((sum, { errors }) => sum + JSON.stringify(errors).length, 0)
-    this.#ids = plan.nodes.map(({ index }) => new DistinctCounter(limits, counts[index]?.ids))
+    this.#ids = plan.nodes.map(({ index }) => new DistinctCounter(counts[index]?.ids))
     this.#idPaths = plan.nodes.map(({ resource, method }) => idPathOf?.(resource, method) ?? DEFAULT_ID_PATH)
   }
 
@@ -99,7 +98,8 @@ export class RunStatsCollector {
   addPage(node: SyncNode, { records, state, stopReason, total }: RecordsPage, isDelivered: boolean): void {
     const counts = this.#of(node)
     const [ids, idPath = DEFAULT_ID_PATH] = [this.#ids[node.index], this.#idPaths[node.index]]
-    ids?.add(records.map((record) => identityOf(record, idPath)))
+    ids?.add(records.values().map((record) => identityOf(record, idPath)))
+    this.#boundIdentifiers()
     this.#change(node, {
       pages: counts.pages + 1,
       fetched: counts.fetched + records.length,
@@ -108,6 +108,12 @@ export class RunStatsCollector {
       claiming: total ?? counts.claiming,
     })
     if (state === null) this.#endListing(node, stopReason)
+  }
+
+  /** Stops the largest counter when all hold too many identifiers: that of a listing that has ended loses nothing by it. */
+  #boundIdentifiers(): void {
+    const held = this.#ids.reduce((sum, { size }) => sum + size, 0)
+    if (held > IDENTIFIERS_MAX) this.#ids.reduce((one, other) => (other.size > one.size ? other : one)).stop()
   }
 
   /** A listing without a stop reason may be truncated. */
@@ -172,7 +178,7 @@ export class RunStatsCollector {
         this.#of(node)
       const claimedTotal = this.#claimedTotal(node)
       const counted = this.#distinctOf(node, fetched)
-      const seen = isSingleListing(node, this.#plan) ? (counted.distinct ?? fetched) : fetched
+      const seen = isSingleListing(node, this.#plan) ? fetched - (counted.duplicates ?? 0) : fetched
       const complete = isParentComplete && !is_cut && (claimedTotal ?? 0) <= seen
       stats[node.index] = {
         resource: node.resource,

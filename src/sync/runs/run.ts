@@ -91,7 +91,7 @@ export type ResourceStats = {
   /** Records with different identifiers, and the others. Absent while none was fetched. */
   readonly distinct?: number
   readonly duplicates?: number
-  /** `distinct` and `duplicates` are estimates. Absent: they are exact. */
+  /** `distinct` and `duplicates` are lower bounds. Absent: they are exact. */
   readonly isEstimate?: boolean
   /** The first listings that failed, in order. Absent: none did. */
   readonly errors?: readonly RunError[]

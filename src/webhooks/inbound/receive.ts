@@ -162,10 +162,6 @@ async function startUnverified({ deps, source, request, parsed }: Reception, byt
   return deps.unverified.startSmall(sender, parsed.decoded === undefined ? bytesMax : parsed.raw.byteLength)
 }
 
-function parseSmall({ source, parsed }: Reception): Promise<ParsedRequest | undefined> {
-  return parseBodyOf(parsed, { owner: source.id, bytesMax: UNVERIFIED_BYTES_MAX })
-}
-
 function withBody(reception: Reception, parsed: ParsedRequest): Reception {
   if (parsed.problem !== undefined) reception.trace.body = { problem: parsed.problem.message }
   return { ...reception, parsed }
@@ -350,11 +346,8 @@ async function reject(reception: Reception, request: WebhookRequest, reason: str
   const { deps, source, trace } = reception
   deps.observe('rejected', source, reason)
   if (!deps.rejections.take('rejected', source.id)) return UNAUTHORIZED
-  // What was not decompressed yet helps to say what differs.
-  const isRead = reception.parsed.decoded !== undefined || trace.body !== undefined
-  const { parsed } = isRead ? reception : withBody(reception, (await parseSmall(reception)) ?? reception.parsed)
-  trace.signature = await explainRejection(deps, source, parsed, request, reason)
-  await storeForADay(reception, 'rejected', 'invalid', parsed.raw)
+  trace.signature = await explainRejection(deps, source, request, reason)
+  await storeForADay(reception, 'rejected', 'invalid', reception.parsed.raw)
   return UNAUTHORIZED
 }
 

@@ -3,7 +3,6 @@ import { explainSignature, type KeySource, type WebhookRequest } from '../../eng
 import { type Clock, HOUR_MS } from '../../foundation/base/index.ts'
 import type { Json, JsonObject } from '../../foundation/json/index.ts'
 import type { InboundState } from './inbound-event.ts'
-import type { ParsedRequest } from './parsed-request.ts'
 import { type InboundSource, scopeOf } from './source.ts'
 
 /** Told of a request by what became of it. @param reason of a rejected one; may hold text of the sender */
@@ -43,21 +42,18 @@ export class RejectionBudget {
 }
 
 /**
- * Why a request was rejected, for the owner of the definition: the reason, and which part of the signed content differs. Holds
- * neither secrets nor the expected signature.
+ * Why a request was rejected, for the owner of the definition: the reason, and what was compared: the signed parts, by length and
+ * hash, and the time. Holds neither secrets nor the expected signature.
  */
 export async function explainRejection(
   { keys, clock }: { readonly keys: KeySource; readonly clock: Pick<Clock, 'now'> },
   source: InboundSource,
-  { raw, decoded }: ParsedRequest,
   request: WebhookRequest,
   reason: string,
 ): Promise<JsonObject> {
   const { signature } = source.webhook
   if (signature === undefined) return { reason }
   const context = { now: () => clock.now(), keys: keys.ofOwner(source.environmentId) }
-  const isCompressed = decoded !== undefined && decoded !== raw
-  const readings = isCompressed ? { otherStage: source.webhook.bodyStage === 'raw' ? decoded : raw } : {}
-  const explanation = await explainSignature(signature, request, scopeOf(source), context, readings)
+  const explanation = await explainSignature(signature, request, scopeOf(source), context)
   return explanation === undefined ? { reason } : { ...(explanation as unknown as Record<string, Json>), reason }
 }

@@ -8,7 +8,7 @@ const PARENTS = Number(process.env.BENCH_PARENTS ?? 1_000_000)
 const FLOOR_PARENTS = 50_000
 /** Memory must not depend on the number of parents. */
 const RATIO_MAX = 1.1
-const CHECKPOINT_BYTES_MAX = 64 * 1024
+const CHECKPOINT_BYTES_MAX = 100 * 1024
 
 /** Memory and speed of the engine over a million parents, three levels deep, against the same over fewer. */
 export async function run(): Promise<void> {

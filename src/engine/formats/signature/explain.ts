@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { yieldToEventLoop } from '../../../foundation/fair/index.ts'
 import type { TemplateScope } from '../../expressions/placeholder.ts'
 import { listPlaceholderPaths } from '../../expressions/template.ts'
 import { type FormatChoice, getFormat } from '../format.ts'
@@ -8,7 +7,6 @@ import { listItems } from './items.ts'
 import { compileSignature, SIGNATURE_FORMATS } from './registry.ts'
 import { compilePart, type SignedKeys, TIMESTAMP_READERS, type TimestampKeys } from './signed-content.ts'
 import { asText, compileSource, readText, splitPrefix } from './source.ts'
-import { type BodyReadings, listVariations } from './variations.ts'
 import type { VerificationContext, WebhookRequest } from './verification.ts'
 
 /**
@@ -27,8 +25,6 @@ export interface SignatureExplanation {
   /** Where signatures are read, and why one cannot be. */
   readonly signatures?: readonly { readonly source: string; readonly problem?: string }[]
   readonly timestamp?: ExplainedTimestamp
-  /** Changes of the config or of the request under which the signature matches; each alone is sufficient. */
-  readonly matches?: readonly string[]
   /** The members of `any_of` and `all_of` that rejected the request. */
   readonly members?: readonly SignatureExplanation[]
 }
@@ -62,9 +58,6 @@ const UNITS = ['seconds', 'milliseconds'] as const
 /**
  * Explains why a checked `{format, config}` rejects a request; `undefined` when it accepts it.
  *
- * Computes up to about 40 signatures of the body: call it for rejected requests that are kept, within their rate.
- *
- * @param readings the body at other stages of decoding, when it was compressed
  * @throws the errors of `Verify`
  */
 export async function explainSignature(
@@ -72,22 +65,18 @@ export async function explainSignature(
   request: WebhookRequest,
   scope: TemplateScope,
   context: VerificationContext,
-  readings: BodyReadings = {},
 ): Promise<SignatureExplanation | undefined> {
   const result = await compileSignature(choice)(request, scope, context)
   if (result.kind === 'valid') return undefined
   const members = listMembers(choice)
   if (members.length > 0) {
-    const explained = await Promise.all(
-      members.map((member) => explainSignature(member, request, scope, context, readings)),
-    )
+    const explained = await Promise.all(members.map((member) => explainSignature(member, request, scope, context)))
     const rejecting = explained.filter((member) => member !== undefined)
     return { format: choice.format, reason: result.reason, members: rejecting }
   }
   const keys = getFormat(SIGNATURE_FORMATS, choice.format).signed?.(choice.config)
   const content = keys === undefined ? {} : explainContent(keys, firstItem(keys, request), scope, context.now())
-  const matches = await findMatches(choice, request, scope, context, readings)
-  return { format: choice.format, reason: result.reason, ...content, ...(matches.length === 0 ? {} : { matches }) }
+  return { format: choice.format, reason: result.reason, ...content }
 }
 
 /** The request with its first entry, where the entries of a list are signed. */
@@ -147,25 +136,4 @@ function explainTimestamp(
   })
   if (Math.abs(offBySeconds) <= keys.tolerance_seconds || meant === undefined) return { ...base, offBySeconds }
   return { ...base, offBySeconds, problem: `looks like ${meant}, but is read as ${keys.unit}: set the unit` }
-}
-
-/** The names of the variations under which the request is valid. */
-async function findMatches(
-  choice: FormatChoice,
-  request: WebhookRequest,
-  scope: TemplateScope,
-  context: VerificationContext,
-  readings: BodyReadings,
-): Promise<string[]> {
-  const matches: string[] = []
-  for (const variation of listVariations(choice, request, readings)) {
-    // Each is a signature over the whole body; other requests get their turn in between.
-    await yieldToEventLoop()
-    const varied = { ...request, ...variation.request }
-    const result = await compileSignature(variation.choice)(varied, scope, context)
-    if (result.kind === 'valid') matches.push(variation.name)
-    // With any time it is valid only because of its age: the other changes add nothing.
-    if (result.kind === 'valid' && variation.isTimestampOnly) break
-  }
-  return matches
 }

@@ -248,7 +248,7 @@ function scalarText(value: Json | undefined): string {
 const ADDRESS = /^(https?):\/\/([^/?#:]*|\[[^\]]*\])(:\d+)?(.*)$/s
 
 /** The URL with its port, that of the scheme where it has none (Twilio). */
-export function withPort(url: string): string {
+function withPort(url: string): string {
   return url.replace(
     ADDRESS,
     (_all, scheme: string, host: string, port: string | undefined, rest: string) =>
@@ -257,7 +257,7 @@ export function withPort(url: string): string {
 }
 
 /** The URL without a port. */
-export function withoutPort(url: string): string {
+function withoutPort(url: string): string {
   return url.replace(ADDRESS, '$1://$2$4')
 }
 

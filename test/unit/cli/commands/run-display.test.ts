@@ -2,14 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import type { FollowedRun, ResourceProgress } from '../../../../src/cli/client/runs.ts'
 import { createDisplay } from '../../../../src/cli/commands/run.ts'
 import { formatCount, formatDuration } from '../../../../src/cli/commands/run-format.ts'
-import { LinesDisplay } from '../../../../src/cli/commands/run-lines.ts'
-import {
-  RateMeter,
-  type RenderState,
-  renderRun,
-  ScreenDisplay,
-  type Viewport,
-} from '../../../../src/cli/commands/run-screen.ts'
+import { LinesDisplay, TerminalDisplay } from '../../../../src/cli/commands/run-lines.ts'
 
 const NOW = new Date('2026-11-05T12:03:20Z')
 const RESOURCE: ResourceProgress = {
@@ -47,20 +40,6 @@ const RUN: FollowedRun = {
     { ...RESOURCE, name: 'labels' },
   ],
 }
-const STATE: RenderState = {
-  run: RUN,
-  disconnected: undefined,
-  now: NOW,
-  frame: 0,
-  rates: new Map([['issues', { recordsPerSecond: 83.4, idleMs: 10 }]]),
-}
-const VIEWPORT: Viewport = { columns: 120, rows: 24, applyTone: (_, text) => text }
-const COMPLETED: FollowedRun = {
-  ...RUN,
-  status: 'completed',
-  finishedAt: NOW,
-  resources: RUN.resources.map((each) => ({ ...each, isComplete: each.pages > 0 })),
-}
 const FAILED: FollowedRun = {
   ...RUN,
   status: 'failed',
@@ -74,81 +53,76 @@ const FAILED: FollowedRun = {
   },
 }
 
-const render = (state: Partial<RenderState> = {}, viewport: Partial<Viewport> = {}) =>
-  renderRun({ ...STATE, ...state }, { ...VIEWPORT, ...viewport })
+/** A terminal that keeps what is written to it. */
+function terminal(columns: number) {
+  let text = ''
+  const write = (more: string | Uint8Array) => {
+    text += more
+    return true
+  }
+  const display = new TerminalDisplay({ columns, write })
+  return {
+    show: (run: FollowedRun) => display.show({ kind: 'run', run }),
+    disconnect: (message: string) => display.show({ kind: 'disconnected', message }),
+    close: () => display.close(),
+    written: () => text,
+    /** The lines as they are seen: of each only what follows its last erasure. */
+    lines: () => text.split('\n').map((line) => line.split('\r\u001b[K').at(-1)),
+  }
+}
 
 describe('a run on a terminal', () => {
-  it('is a heading and a line per resource', () => {
-    expect(render().split('\n')).toEqual([
-      'Run 01a1febe-108f-77e8-836b-f40b4a24d381  running  3 min 20 s',
-      '✓  repositories  ━━━━━━━━━━━━━━━━━━━━━━━━  100 %  1 240 of 1 240 read  1 240 delivered  13 pages',
-      '⠋  issues        ━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌   25 %  1 150 of 4 600 read  1 100 delivered  12 pages  83/s  2 failed',
-      '·  labels',
-    ])
+  it('is one line below its id, rewritten at each change', () => {
+    const { show, disconnect, lines, written } = terminal(80)
+    show({ ...RUN, status: 'created', resources: [] })
+    expect(lines()).toEqual([`run ${RUN.id}`, 'created: 0 records read, 0 delivered, waits to be claimed'])
+    disconnect('connection refused')
+    expect(lines().at(-1)).toBe('the server is unavailable (connection refused), trying again')
+    show(RUN)
+    expect(lines()).toEqual([`run ${RUN.id}`, 'running: 2 390 records read, 2 340 delivered, 2 failed'])
+    expect(written().match(/\n/g)).toHaveLength(1)
   })
 
-  it('ends with the result', () => {
-    expect(render({ run: COMPLETED }).split('\n').slice(-2)).toEqual([
-      '!  labels',
-      'Completed after 3 min 20 s: 2 390 records read, 2 340 delivered, 2 failed',
-    ])
-    expect(
-      render({ run: { ...COMPLETED, status: 'partially_completed' } })
-        .split('\n')
-        .slice(-2),
-    ).toEqual([
-      'Partially completed after 3 min 20 s: 2 390 records read, 2 340 delivered, 2 failed',
-      'incomplete, read again by the next run: labels',
-    ])
-    expect(render({ run: FAILED }).split('\n').slice(-2)).toEqual([
-      'Failed after 3 min 20 s: 2 390 records read, 2 340 delivered, 2 failed',
+  it('gives its line to the end, which is as in logs', () => {
+    const { show, close, lines } = terminal(80)
+    show(RUN)
+    show(FAILED)
+    close()
+    expect(lines()).toEqual([
+      `run ${RUN.id}`,
+      'repositories: 1 240 of 1 240 read, 1 240 delivered, 13 pages, incomplete (failed)',
+      'issues: 1 150 of 4 600 read, 1 100 delivered, 12 pages, 2 failed, incomplete (failed)',
+      `run ${RUN.id} failed after 3 min 20 s: 2 390 records read, 2 340 delivered, 2 failed`,
       'UPSTREAM_ERROR: the third party answered 500',
+      '',
     ])
   })
 
-  it.each<[string, Partial<FollowedRun>, string | undefined, string]>([
-    ['why it waits', { status: 'created', startedAt: undefined }, undefined, 'created  waits to be claimed'],
-    [
-      'that a rate limit delays it',
-      { status: 'rate_limited' },
-      undefined,
-      'waits for the rate limit of the third party',
-    ],
-    ['that it is not the first attempt', { attempt: 2 }, undefined, 'attempt 2'],
-    ['that there is no connection', {}, 'connection refused', 'reconnecting: connection refused'],
-  ])('says %s', (_, run, disconnected, text) => {
-    expect(render({ run: { ...RUN, ...run }, disconnected }).split('\n')[0]).toContain(text)
+  it('leaves its line in place when following ends before the run', () => {
+    const { show, close, lines } = terminal(80)
+    show(RUN)
+    close()
+    close()
+    expect(lines().slice(1)).toEqual(['running: 2 390 records read, 2 340 delivered, 2 failed', ''])
   })
 
-  it('stays within any width, and drops the least important columns first', () => {
-    for (let columns = 1; columns <= 130; columns++)
-      for (const run of [RUN, COMPLETED])
-        for (const line of render({ run, disconnected: 'refused' }, { columns }).split('\n'))
-          expect([columns, line.length <= columns, line]).toEqual([columns, true, line])
-    expect(render({}, { columns: 60 }).split('\n')).toEqual([
-      'Run 01a1febe…  running  3 min 20 s',
-      '✓  repositories  1 240 of 1 240 read  1 240 delivered',
-      '⠋  issues        1 150 of 4 600 read  1 100 delivered',
-      '·  labels',
-    ])
+  it.each<[string, Partial<FollowedRun>, string]>([
+    ['why it waits', { status: 'created', startedAt: undefined }, 'waits to be claimed'],
+    ['that a rate limit delays it', { status: 'rate_limited' }, 'waits for the rate limit of the third party'],
+    ['that it is not the first attempt', { attempt: 2 }, 'attempt 2'],
+    ['a text without obeying its controls', { waiting: 'a\u001b[2J\r\n' }, 'a\\u001b[2J\\r\\n'],
+  ])('says %s', (_, run, text) => {
+    const { show, lines } = terminal(200)
+    show({ ...RUN, ...run })
+    expect(lines().at(-1)).toContain(text)
   })
 
-  it('stays within any height, and shows resources in progress first', () => {
-    const resources = Array.from({ length: 30 }, (_, at) => ({ ...RESOURCE, name: `r${at}`, pages: 1 }))
-    const rates = new Map([['r29', { recordsPerSecond: 5, idleMs: 0 }]])
-    for (let rows = 5; rows <= 40; rows++) {
-      const lines = render({ run: { ...RUN, resources }, rates }, { rows }).split('\n')
-      expect(lines.length).toBeLessThan(rows)
-      expect(lines.join('\n')).toContain('r29')
+  it('stays within any width', () => {
+    for (let columns = 1; columns <= 100; columns++) {
+      const { show, lines } = terminal(columns)
+      show({ ...RUN, attempt: 2 })
+      expect(lines().at(-1)?.length).toBeLessThanOrEqual(columns)
     }
-    expect(render({ run: { ...RUN, resources }, rates }, { rows: 10 })).toContain('  and 24 more')
-  })
-
-  it('shows no total that is lower than what was read', () => {
-    const [first = RESOURCE] = RUN.resources
-    const text = render({ run: { ...RUN, resources: [{ ...first, fetched: 1_300 }] } })
-    expect(text).toContain('100 %')
-    expect(text).toContain('  1 300 read')
   })
 })
 
@@ -241,13 +215,16 @@ describe('the problems of a run', () => {
     'order_lines: and 1 more',
   ]
 
-  it('are below its result, which names the reason and not how another listing ended', () => {
-    const shown = render({ run }).split('\n')
-    expect(shown.slice(-5)).toEqual([
-      'incomplete, read again by the next run: order_lines (UPSTREAM_ERROR)',
+  it('are above its result on a terminal, which names the reason and not how another listing ended', () => {
+    const { show, lines: shown } = terminal(80)
+    show(run)
+    expect(shown().slice(-7)).toEqual([
       ...PROBLEMS,
+      `run ${RUN.id} partially completed after 3 min 20 s: 0 records read, 0 delivered, 3 failed`,
+      'incomplete, read again by the next run: order_lines (UPSTREAM_ERROR)',
+      '',
     ])
-    expect(shown.join()).not.toContain('no_cursor')
+    expect(shown().join()).not.toContain('no_cursor')
   })
 
   it('are lines for logs as they come, each once', () => {
@@ -262,32 +239,18 @@ describe('the problems of a run', () => {
 })
 
 describe('the display of a run', () => {
-  const screen = { isTTY: true, columns: 80, rows: 24, write: () => true, on: () => {} }
-  it.each<[string, object, typeof LinesDisplay | typeof ScreenDisplay]>([
-    ['is redrawn on a terminal', screen, ScreenDisplay],
-    ['is lines on a terminal without a size', { ...screen, columns: 0, rows: 0 }, LinesDisplay],
-    ['is lines on a terminal of unknown size', { ...screen, columns: undefined, rows: undefined }, LinesDisplay],
-    ['is lines in a file or pipe', { ...screen, isTTY: undefined }, LinesDisplay],
+  const tty = { isTTY: true, columns: 80, rows: 24, write: () => true }
+  it.each<[string, object, typeof LinesDisplay | typeof TerminalDisplay]>([
+    ['is a line on a terminal', tty, TerminalDisplay],
+    ['is lines on a terminal without a size', { ...tty, columns: 0, rows: 0 }, LinesDisplay],
+    ['is lines on a terminal of unknown size', { ...tty, columns: undefined, rows: undefined }, LinesDisplay],
+    ['is lines in a file or pipe', { ...tty, isTTY: undefined }, LinesDisplay],
   ])('%s', (_, stream, kind) => {
     vi.stubEnv('TERM', 'xterm')
     const display = createDisplay(stream as NodeJS.WriteStream)
     display.close()
     vi.unstubAllEnvs()
     expect(display).toBeInstanceOf(kind)
-  })
-})
-
-describe('a rate', () => {
-  it('is that of the last ten seconds, and 0 after ten seconds without a change', () => {
-    const rate = new RateMeter()
-    rate.add(0, 0)
-    expect(rate.perSecond(0)).toBe(0)
-    rate.add(1_000, 2_000)
-    expect(rate.perSecond(2_000)).toBe(500)
-    for (let second = 3; second <= 20; second++) rate.add(1_000 + 100 * (second - 2), second * 1_000)
-    expect(rate.perSecond(20_000)).toBeCloseTo(100)
-    expect(rate.idleMs(25_000)).toBe(5_000)
-    expect(rate.perSecond(30_001)).toBe(0)
   })
 })
 

@@ -20,7 +20,7 @@ const TABLE: readonly (readonly [string, ResourceStats])[] = [
   ['that has ended', ENDED],
   ['of a third party that claims nothing', { ...ENDED, distinct: 2, duplicates: 0 }],
   ['of a third party that claims there are none', { ...ENDED, claimedTotal: 0 }],
-  ['that was estimated', { ...ENDED, claimedTotal: 9_000, distinct: 8_900, duplicates: 100, isEstimate: true }],
+  ['that was counted in part', { ...ENDED, fetched: 12_000, distinct: 10_000, duplicates: 100, isEstimate: true }],
 ]
 
 describe('the counters of a node', () => {
