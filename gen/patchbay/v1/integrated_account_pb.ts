@@ -72,7 +72,7 @@ export type IntegratedAccount = Message<"patchbay.v1.IntegratedAccount"> & {
 
   /**
    * What the steps did, under `post_install` and `validation`: lists of `{name, type, ok, status, started_at,
-   * duration_ms, error}`, secrets removed. Empty when the integration has no steps.
+   * duration_ms, error, log_id}`, secrets removed. Empty when the integration has no steps.
    *
    * @generated from field: google.protobuf.Struct last_action_result = 7;
    */

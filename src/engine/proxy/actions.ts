@@ -3,6 +3,7 @@ import { canonicalJson, type JsonObject } from '../../foundation/json/index.ts'
 import { Redactor } from '../../foundation/redaction/index.ts'
 import type { Plan, StepPlan } from '../definitions/plan.ts'
 import { type ActionState, computedOutcome, runStep, shouldRunStep } from './action-step.ts'
+import { logIdOf } from './classify-response.ts'
 import { dependenciesForStep, withContextPatch } from './credential-refresh.ts'
 import type { CallDependencies } from './dependencies.ts'
 import { assertNoScalar, toRecords } from './extract.ts'
@@ -83,6 +84,7 @@ export async function runAction(
   }
   for (const step of action.steps) {
     const startedAt = deps.clock.now()
+    const before = deps.requestLine.logId
     const advanced = await runNextStep(
       dependenciesForStep(deps, action.name, progress.state.patch),
       step,
@@ -91,7 +93,8 @@ export async function runAction(
     )
     if (advanced === undefined) continue
     progress = advanced
-    steps.push(stepResult(step, progress.outcome, startedAt, deps.clock.now()))
+    const logged = deps.requestLine.logId === before ? {} : logIdOf(deps)
+    steps.push({ ...stepResult(step, progress.outcome, startedAt, deps.clock.now()), ...logged })
     if (progress.outcome.kind !== 'ok') return { outcome: progress.outcome, steps }
   }
   return { outcome: await saveContext(deps, plan, progress, request), steps }

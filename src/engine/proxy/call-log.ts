@@ -80,6 +80,11 @@ export class LogEntry {
     return this.id
   }
 
+  /** Notes what was read of the body of a streamed answer. */
+  received(body: Uint8Array): void {
+    this.#response = { ...this.#response, body }
+  }
+
   end(outcome: ClassifiedOutcome): void {
     switch (outcome.kind) {
       case 'success':
@@ -183,6 +188,8 @@ export function openLogEntry(
 /**
  * Sends a request about tokens, and logs it without what such requests and their answers consist of: secrets. Only of an error
  * the answer is kept.
+ *
+ * @param onLogged called with the id of the entry
  */
 export async function sendLogged(
   callLog: CallLog | undefined,
@@ -190,6 +197,7 @@ export async function sendLogged(
   redaction: EntryStart['redaction'],
   request: EgressRequest,
   send: (request: EgressRequest) => Promise<EgressResponse>,
+  onLogged: (logId: string) => void,
 ): Promise<EgressResponse> {
   if (callLog === undefined) return await send(request)
   const [url = ''] = request.url.split('?', 1)
@@ -197,12 +205,12 @@ export async function sendLogged(
   const entry = new LogEntry(callLog, { ...start, keeps: 'failed_answers' })
   try {
     const response = await send({ ...request, timings: entry.timings })
-    entry.answered(response)
+    onLogged(entry.answered(response))
     if (response.status >= 400) entry.fail(new Failure('UPSTREAM_ERROR', `the third party answered ${response.status}`))
     else entry.succeed()
     return response
   } catch (error) {
-    if (entry.id === '') entry.fail(error)
+    if (entry.id === '') onLogged(entry.fail(error))
     throw error
   }
 }

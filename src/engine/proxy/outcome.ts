@@ -68,6 +68,8 @@ export interface RecordsPage<State extends JsonObject = JsonObject> {
   readonly rateLimit?: RateLimitInfo | undefined
   /** Of the response that it was read from, lower-case names; absent where a page does not come from one. */
   readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The entry of that request in the request log; absent where nothing is logged. */
+  readonly logId?: string | undefined
 }
 
 /** Rate limit of the upstream, or of the definition's `budget` or `concurrency`. */
@@ -180,4 +182,6 @@ export interface ActionStepResult {
   readonly durationMs: number
   /** Present when it failed; credentials and results of earlier steps are masked in it. */
   readonly error: string | undefined
+  /** The entry of its last request in the request log; absent where nothing was sent or is logged. */
+  readonly logId?: string | undefined
 }

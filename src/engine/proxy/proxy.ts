@@ -79,7 +79,7 @@ export function createProxy({ sealer = createSealer(), ...ports }: ProxyDependen
         : pages(own, plan, account, request, state)
       try {
         for await (const step of steps) {
-          yield step
+          yield { ...step, ...logIdOf(own) }
           reservation.release()
         }
       } catch (error) {

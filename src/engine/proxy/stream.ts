@@ -10,7 +10,7 @@ import type { MethodPlan, Plan } from '../definitions/plan.ts'
 import { isJsonType } from '../formats/response/answer-outcome.ts'
 import type { AuthorizedRequest } from './build-request.ts'
 import { type CallContext, createCallContext } from './call-context.ts'
-import { openLogEntry } from './call-log.ts'
+import { type LogEntry, openLogEntry } from './call-log.ts'
 import { classifyResponse } from './classify-response.ts'
 import { withCredentialRefresh } from './credential-refresh.ts'
 import { type DecodedResponse, decodeResponse, hasContent } from './decode-response.ts'
@@ -93,7 +93,7 @@ async function streamAttempt(
   })
   deps.requestLine.logId = entry?.answered(response)
   response.body.once('close', () => void permit.release())
-  const classified = classifyStreamedResponse(deps, method, response, request.publicUrl)
+  const classified = classifyStreamedResponse(deps, method, response, request.publicUrl, entry)
   const result = await classified.catch((error: unknown) => {
     entry?.fail(error)
     response.body.destroy()
@@ -158,6 +158,7 @@ async function classifyStreamedResponse(
   method: MethodPlan,
   opened: EgressStreamResponse,
   url: string,
+  entry: LogEntry | undefined,
 ): Promise<StreamAttempt> {
   const { status, headers, body } = opened
   const isError = status >= 400
@@ -175,6 +176,7 @@ async function classifyStreamedResponse(
   const content = isWhole
     ? await decodeContent(new URL(url).host, headers, bytes, { maxResponseBytes: method.responseBytesMax })
     : { headers, body: readablePrefix(opened, bytes) }
+  entry?.received(content.body)
   const response = await decodeResponse(method, { status, url, ...content }, deps)
   const { outcome, retryAfterSeconds } = await classifyResponse(deps, method, response, url, hasContent(content))
   if (outcome.kind === 'upstream_error' && outcome.isPassedOn) {

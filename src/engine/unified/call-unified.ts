@@ -1,3 +1,4 @@
+import { Failure } from '../../foundation/base/index.ts'
 import type { JsonObject } from '../../foundation/json/index.ts'
 import { isForOneRecord } from '../definitions/method-kinds.ts'
 import type { RateLimitedOutcome, SuccessOutcome, UpstreamErrorOutcome } from '../proxy/outcome.ts'
@@ -27,10 +28,19 @@ export async function callUnified(
   const outcome = await deps.proxy.call(target.plan, target.access, await buildCall(deps, target, request, ready))
   if (outcome.kind === 'rate_limited') return outcome
   if (outcome.kind === 'upstream_error') return await mapError(deps, target.mapping, outcome, ready)
-  const after = await runStepsOf('after', deps, target, request, ready, outcome)
-  if (after.kind !== 'done') return endedBySteps(deps, target, after, ready)
-  const answered = withResults(ready, { after: after.results })
-  return await answerOf(deps, target, request, answered, { ...outcome, result: after.result ?? outcome.result })
+  try {
+    const after = await runStepsOf('after', deps, target, request, ready, outcome)
+    if (after.kind !== 'done') return await endedBySteps(deps, target, after, ready)
+    const answered = withResults(ready, { after: after.results })
+    return await answerOf(deps, target, request, answered, { ...outcome, result: after.result ?? outcome.result })
+  } catch (error) {
+    throw ofAnswer(error, outcome.logId)
+  }
+}
+
+/** The error of what was made of an answer, with the request of that answer. */
+export function ofAnswer(error: unknown, logId: string | undefined): unknown {
+  return error instanceof Failure && logId !== undefined ? error.withMetadata({ log_id: logId }) : error
 }
 
 /** The outcome of a step that ended the call, with the error as the mapping words it. */

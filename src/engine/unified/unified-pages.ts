@@ -2,6 +2,7 @@ import type { JsonObject } from '../../foundation/json/index.ts'
 import type { RateLimitedOutcome, RecordsPage } from '../proxy/outcome.ts'
 import type { PageDelayed, PageStep } from '../proxy/pages.ts'
 import { buildCall, prepareRequest } from './build-call.ts'
+import { ofAnswer } from './call-unified.ts'
 import { loadReferences } from './expansions.ts'
 import { mapAnswer, mapError } from './map-answer.ts'
 import { hasProgress, type PageProgress, readProgress, storedProgress } from './page-progress.ts'
@@ -55,7 +56,11 @@ export async function* unifiedPages(
         return
       }
       const { scope } = withResults(ready, { after: after.results })
-      const mapped = await mapAnswer(deps, mapping, after.result ?? answer.result, scope, request)
+      const mapped = await mapAnswer(deps, mapping, after.result ?? answer.result, scope, request).catch(
+        (error: unknown) => {
+          throw ofAnswer(error, step.logId)
+        },
+      )
       const loaded = yield* retryLimited(at, page, () =>
         loadReferences(deps, target, request, mapped, scope, page.references),
       )

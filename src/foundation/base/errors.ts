@@ -44,6 +44,14 @@ export class Failure extends Error {
     this.isPermanent = details.isPermanent ?? false
   }
 
+  /** The same failure with further facts; those that it has win. */
+  withMetadata(facts: Readonly<Record<string, string>>): Failure {
+    const metadata = { ...facts, ...this.metadata }
+    const copy = new Failure(this.reason, this.publicMessage, { ...this, metadata, cause: this.cause })
+    if (this.stack !== undefined) copy.stack = this.stack
+    return copy
+  }
+
   /** The gRPC status code of the reason. */
   get code(): StatusCode {
     return FAILURE_REASONS[this.reason].code
@@ -64,8 +72,8 @@ export async function catchFailure<Result>(work: () => Promise<Result>): Promise
 export interface FailureDetails {
   readonly metadata?: Readonly<Record<string, string>>
   readonly violations?: readonly Violation[]
-  readonly resource?: ResourceRef
-  readonly retryAfterSeconds?: number
+  readonly resource?: ResourceRef | undefined
+  readonly retryAfterSeconds?: number | undefined
   readonly httpStatus?: number | undefined
   readonly raw?: Json | undefined
   readonly result?: Json | undefined

@@ -135,17 +135,27 @@ async function loadForActivation(
   deps: ActivationDependencies,
   { environmentId, id }: AccountRef,
 ): Promise<ResolvedAccount | PhaseResult> {
+  const startedAt = new Date()
   const loaded = await catchFailure(() => loadAccountForCall(deps, environmentId, id, 'activation'))
   if (!(loaded instanceof Failure)) return loaded
-  return { phase: 'validation', outcome: outcomeOfFailure(loaded, 'validation'), steps: [] }
+  return { phase: 'validation', outcome: outcomeOfFailure(loaded, 'validation'), steps: tokenStep(loaded, startedAt) }
 }
 
-/** The part of `last_action_result` for a phase: a list of `{name, type, ok, status?, started_at, duration_ms, error?}`. */
+/** The rejected request for a token as a step, where one was sent. */
+function tokenStep({ publicMessage, metadata }: Failure, startedAt: Date): readonly ActionStepResult[] {
+  const { log_id: logId } = metadata
+  if (logId === undefined) return []
+  const durationMs = Date.now() - startedAt.getTime()
+  const result = { ok: false, status: undefined, startedAt, durationMs, error: publicMessage, logId }
+  return [{ name: 'token', type: 'request', ...result }]
+}
+
+/** The part of `last_action_result` for a phase: a list of `{name, type, ok, status?, started_at, duration_ms, error?, log_id?}`. */
 export function phaseResultJson(phase: ActivationPhase, steps: readonly ActionStepResult[]): JsonObject {
   return { [phase]: steps.map(stepResultJson) }
 }
 
-function stepResultJson({ name, type, ok, status, startedAt, durationMs, error }: ActionStepResult): JsonObject {
+function stepResultJson({ name, type, ok, status, startedAt, durationMs, error, logId }: ActionStepResult): JsonObject {
   return {
     name,
     type,
@@ -154,5 +164,6 @@ function stepResultJson({ name, type, ok, status, startedAt, durationMs, error }
     started_at: startedAt.toISOString(),
     duration_ms: durationMs,
     ...(error === undefined ? {} : { error }),
+    ...(logId === undefined ? {} : { log_id: logId }),
   }
 }

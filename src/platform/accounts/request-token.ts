@@ -38,24 +38,17 @@ export async function requestToken(
   const { access, token: previous } = resolved
   const scope: TemplateScope = { account: access, call: {} }
   const sent: TemplateScope[] = [scope]
+  const account = { ...withCause(access, 'token'), plan: resolved.plan }
+  const context = createTokenContext(deps, account, (each) => sent.push(each), startedAtMs)
   const result = await catchTokenError(() =>
     usesRefreshAction(resolved)
       ? requestTokenByAction(deps, resolved, timeoutSignal(deps, startedAtMs))
-      : rules.requestToken(
-          createTokenContext(
-            deps,
-            { ...withCause(access, 'token'), plan: resolved.plan },
-            (each) => sent.push(each),
-            startedAtMs,
-          ),
-          scope,
-          previous,
-        ),
+      : rules.requestToken(context, scope, previous),
   )
   if (result.kind === 'granted') return result
   const redaction = createRedaction(resolved.plan, access)
   redaction.setSecrets('requests', () => sentSecrets(sent))
-  return { ...result, message: redaction.redactText(result.message) }
+  return { ...result, message: redaction.redactText(result.message), logId: result.logId ?? context.logId }
 }
 
 function timeoutSignal({ clock }: Pick<RequestDependencies, 'clock'>, startedAtMs: number): AbortSignal {
@@ -76,7 +69,8 @@ async function catchTokenError(request: () => Promise<TokenResult>): Promise<Tok
 export function tokenErrorOf(error: unknown): TokenError {
   if (!(error instanceof Failure)) throw error
   const kind = isTransient(error) ? 'transient' : 'client_refused'
-  return { kind, message: error.publicMessage, retryAfterSeconds: error.retryAfterSeconds }
+  const { publicMessage: message, retryAfterSeconds, metadata } = error
+  return { kind, message, retryAfterSeconds, logId: metadata.log_id }
 }
 
 /** The action's result is read like the response of a token endpoint (`access_token`, `refresh_token`, `expires_in`). */
@@ -90,7 +84,12 @@ async function requestTokenByAction(
   if (outcome.kind === 'failed') throw outcome.failure
   const context = { clientOwner: 'integration', now: clock.now(), previous: token } as const
   const result = readStandardTokenResponse(responseOf(outcome), context)
-  return result.kind === 'granted' ? result : { ...result, message: steps.at(-1)?.error ?? result.message }
+  if (result.kind === 'granted') return result
+  return {
+    ...result,
+    message: steps.at(-1)?.error ?? result.message,
+    logId: steps.findLast(({ logId }) => logId !== undefined)?.logId,
+  }
 }
 
 function responseOf(outcome: Exclude<ActionOutcome, { readonly kind: 'failed' }>) {
@@ -109,7 +108,7 @@ function responseOf(outcome: Exclude<ActionOutcome, { readonly kind: 'failed' }>
 }
 
 /** The last token error, stored beside the token for callers during the back-off. */
-export type StoredTokenError = Pick<TokenError, 'kind' | 'message'>
+export type StoredTokenError = Pick<TokenError, 'kind' | 'message' | 'logId'>
 
 const TRANSIENT_BACKOFF: BackoffPolicy = { baseMs: 5_000, factor: 2, maxMs: 600_000, jitterFloor: 0.5 }
 /** Back-off between token requests. A rejected grant or client needs a person to act, so its delays are longer. */
@@ -126,21 +125,25 @@ export function tokenRetryDelayMs(error: TokenError, failures: number, random: R
 }
 
 /** The part of an error that is stored. */
-export function tokenErrorJson({ kind, message }: TokenError): JsonObject {
-  return { kind, message }
+export function tokenErrorJson({ kind, message, logId }: TokenError): JsonObject {
+  return { kind, message, ...(logId === undefined ? {} : { log_id: logId }) }
 }
 
 /** Reads what `tokenErrorJson` wrote. */
-export function parseTokenError({ kind, message }: JsonObject): StoredTokenError {
+export function parseTokenError({ kind, message, log_id: logId }: JsonObject): StoredTokenError {
   const known = kind === 'grant_refused' || kind === 'client_refused' || kind === 'unclear' ? kind : 'transient'
-  return { kind: known, message: String(message) }
+  return { kind: known, message: String(message), logId: typeof logId === 'string' ? logId : undefined }
 }
 
 /** The error as callers get it. */
-export function tokenFailure({ kind, message }: StoredTokenError, accountId: string, retryAfterMs: number): Failure {
+export function tokenFailure(
+  { kind, message, logId }: StoredTokenError,
+  accountId: string,
+  retryAfterMs: number,
+): Failure {
   const details = {
     resource: { type: 'integrated_account', id: accountId },
-    metadata: { cause: kind, provider_message: message },
+    metadata: { cause: kind, provider_message: message, ...(logId === undefined ? {} : { log_id: logId }) },
     retryAfterSeconds: wholeSeconds(retryAfterMs),
   }
   switch (kind) {

@@ -38,6 +38,12 @@ type TokenAccount = Pick<
   readonly plan: SecretRules
 }
 
+/** What token requests need, and the entry of the last one in the request log. */
+interface LoggedTokenContext extends TokenContext<MethodPlan> {
+  /** Undefined before the first request, and where nothing is logged. */
+  logId: string | undefined
+}
+
 /**
  * Dependencies of the requests of one token: each is sent once, without redirects, all of them within
  * `TOKEN_REQUESTS_TIMEOUT_MS`.
@@ -51,7 +57,7 @@ export function createTokenContext(
   account: TokenAccount,
   onSend: (scope: TemplateScope) => void,
   startedAtMs = clock.monotonicMs(),
-): TokenContext<MethodPlan> {
+): LoggedTokenContext {
   const { environmentId, environmentVariables } = account
   const deadlineMs = startedAtMs + TOKEN_REQUESTS_TIMEOUT_MS
   const limits = environmentId === undefined ? {} : { owner: environmentId }
@@ -69,7 +75,8 @@ export function createTokenContext(
     return found instanceof Failure ? undefined : rejectionOf(found)
   }
 
-  return {
+  const context: LoggedTokenContext = {
+    logId: undefined,
     async send(request, scope) {
       onSend(scope)
       const leftMs = deadlineMs - clock.monotonicMs()
@@ -81,7 +88,16 @@ export function createTokenContext(
       }
       const redaction = new Redactor(() => [...callSecrets(account.plan, scope.account), ...sentSecrets([scope])])
       const send = (each: EgressRequest) =>
-        sendLogged(callLog, account, redaction, each, (logged) => http.send(logged, environmentId))
+        sendLogged(
+          callLog,
+          account,
+          redaction,
+          each,
+          (logged) => http.send(logged, environmentId),
+          (logId) => {
+            context.logId = logId
+          },
+        )
       const response = await sendRaw({ send }, request, scope, bounds)
       return { ...response, rejection: await findRejection(request, response) }
     },
@@ -91,6 +107,7 @@ export function createTokenContext(
     nonce: newId,
     randomSecret: () => randomBytes(SECRET_BYTES).toString('base64url'),
   }
+  return context
 }
 
 /** The result of an error expression: a text is the message, an object as for calls (`message`, `status`, `action`). */

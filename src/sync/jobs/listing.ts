@@ -137,7 +137,7 @@ export class ListingReader {
       if (outcome.kind === 'wait' && !this.#deps.signal.aborted) {
         if (outcome.limitedBy !== 'service' && this.#waits >= WAITS_IN_A_ROW_MAX) {
           await this.#close()
-          return waitedTooOften(this.#waits)
+          return waitedTooOften(this.#waits, outcome.logId)
         }
         const isInlineWait = this.#waits < INLINE_WAITS_MAX
         const afterMs = waitMsAfter(outcome, ++this.#waits, this.#deps.random)

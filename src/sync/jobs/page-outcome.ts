@@ -21,6 +21,8 @@ export interface RateLimitWait {
   readonly afterMs: number | undefined
   /** `service`: a limit of ours, for which nothing was sent; it counts as no request of the third party. Default: `upstream`. */
   readonly limitedBy?: 'upstream' | 'service'
+  /** The entry of the request in the request log; absent where nothing was sent or is logged. */
+  readonly logId?: string | undefined
   /** What is read of the page, as plain JSON, for who asks for it in another process; absent where a page is one request. */
   readonly progress?: JsonObject
 }
@@ -193,9 +195,10 @@ export function failureOutcome(failure: unknown): RateLimitWait | PageError {
 }
 
 /** The error of a page for which the third party has asked to wait too often. The run is tried again as after any transient error. */
-export function waitedTooOften(waits: number): ListingError {
+export function waitedTooOften(waits: number, logId: string | undefined): ListingError {
   const message = `the third party asked to wait ${waits} times in a row`
-  return { kind: 'listing_error', error: { reason: 'UPSTREAM_RATE_LIMITED', message }, isTransient: true }
+  const error = { reason: 'UPSTREAM_RATE_LIMITED', message, ...(logId === undefined ? {} : { logId }) }
+  return { kind: 'listing_error', error, isTransient: true }
 }
 
 /** Wait of a run that meets a limit before its first page, when the third party does not say how long. */

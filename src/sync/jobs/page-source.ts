@@ -99,6 +99,7 @@ export function toPageOutcome(step: PageStep): PageOutcome {
         kind: 'wait',
         afterMs: step.retryAfterSeconds * 1000,
         limitedBy: step.limitedBy === 'budget' ? 'service' : 'upstream',
+        logId: step.logId,
       }
     case 'upstream_error': {
       const { status, message, action, request, logId, retryHintSeconds } = step

@@ -100,7 +100,7 @@ export function errorOfOutcome(outcome: UpstreamErrorOutcome | RateLimitedOutcom
   if (outcome.kind === 'rate_limited') {
     const retryAfterSeconds = Math.ceil(outcome.retryAfterSeconds)
     const source = outcome.limitedBy === 'budget' ? 'the request budget of the integration' : 'the third party'
-    return toolError('rate_limited', `${source} asks to wait`, { retryAfterSeconds })
+    return toolError('rate_limited', `${source} asks to wait`, { retryAfterSeconds, ...logIdOf(outcome.logId) })
   }
   const { status, message, action, logId } = outcome
   if (action === 'needs_reauth' || action === 'refresh_token' || status === 401)

@@ -88,6 +88,8 @@ export interface TokenError {
   readonly message: string
   /** The server's `Retry-After`. */
   readonly retryAfterSeconds: number | undefined
+  /** The entry of the last request in the request log; absent where nothing was sent or is logged. */
+  readonly logId?: string | undefined
 }
 
 /** How tokens of one definition are requested. `Request` is the caller's type of a compiled request. */

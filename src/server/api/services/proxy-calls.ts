@@ -153,11 +153,11 @@ function upstreamAction(action: UpstreamErrorOutcome['action']): Readonly<Record
 }
 
 function rateLimitFailure(
-  { limitedBy, retryAfterSeconds }: RateLimitedOutcome,
+  { limitedBy, retryAfterSeconds, logId }: RateLimitedOutcome,
   names: Readonly<Record<string, string>>,
   raw: Json | undefined,
 ): Failure {
-  const details = { metadata: names, retryAfterSeconds }
+  const details = { metadata: { ...(logId === undefined ? {} : { log_id: logId }), ...names }, retryAfterSeconds }
   const seconds = Math.ceil(retryAfterSeconds)
   return limitedBy === 'budget'
     ? new Failure('BUDGET_EXHAUSTED', `the budget of the definition is used up: wait ${seconds} s`, details)
