@@ -1,3 +1,4 @@
+import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import { createClient } from '@connectrpc/connect'
 import type { CallLogEntry } from '../../../gen/patchbay/v1/call_log_pb.ts'
 import { CallLogService } from '../../../gen/patchbay/v1/call_log_service_pb.ts'
@@ -12,6 +13,21 @@ export type LoggedRequest = Pick<
   'id' | 'httpMethod' | 'url' | 'class' | 'status' | 'errorMessage' | 'attempt' | 'cause'
 > & { readonly startedAt: Date; readonly totalMs: number }
 
+/** The same with headers and bodies, where they are kept. */
+export type LoggedRequestDetails = LoggedRequest &
+  Pick<
+    CallLogEntry,
+    | 'causeId'
+    | 'integratedAccountId'
+    | 'resource'
+    | 'method'
+    | 'upstreamRequestId'
+    | 'timings'
+    | 'bytesSent'
+    | 'bytesReceived'
+    | 'content'
+  >
+
 /** Which requests; what is undefined does not restrict. */
 export interface RequestFilter {
   readonly integratedAccountId: string | undefined
@@ -19,15 +35,23 @@ export interface RequestFilter {
   readonly class: string | undefined
 }
 
+/** Those that ended since a moment; undefined: from the beginning. */
+export interface ListedRequestFilter extends RequestFilter {
+  readonly since: Date | undefined
+}
+
 /** Client for the request log. Every method throws a `Failure` with the server's reason, or `ServerUnavailable`. */
 export interface CallsClient {
+  /** One request. @throws Failure RESOURCE_NOT_FOUND */
+  get(id: string): Promise<LoggedRequestDetails>
   /** The newest `limit` requests, newest first. An account or run that is not there is RESOURCE_NOT_FOUND. */
-  list(filter: RequestFilter, limit: number): Promise<readonly LoggedRequest[]>
+  list(filter: ListedRequestFilter, limit: number): Promise<readonly LoggedRequest[]>
   /** Requests from now on; `undefined` is a keep-alive in between. */
   watch(filter: RequestFilter, signal: AbortSignal): AsyncIterable<LoggedRequest | undefined>
 }
 
 const LIST_TIMEOUT_MS = 30_000
+const PAGE_MAX = 1_000
 
 /** Creates a client of the server at that address. */
 export function createCallsClient(address: ServerAddress): CallsClient {
@@ -43,10 +67,26 @@ export function createCallsClient(address: ServerAddress): CallsClient {
     if (causeId !== undefined) await runs.getSyncJobRun({ id: causeId }, options).catch(throwCallError)
   }
   return {
-    async list(filter, pageSize) {
+    async get(id) {
+      return requestFromProto(await calls.getCallLogEntry({ id }, { timeoutMs: LIST_TIMEOUT_MS }).catch(throwCallError))
+    },
+    async list({ since, ...filter }, limit) {
       await assertKnown(filter)
-      const listed = calls.listCallLogEntries(withoutAbsent({ ...filter, pageSize }), { timeoutMs: LIST_TIMEOUT_MS })
-      return (await listed.catch(throwCallError)).callLogEntries.map(requestFromProto)
+      const from = since === undefined ? {} : { since: timestampFromDate(since) }
+      const found: LoggedRequest[] = []
+      for (let pageToken = ''; ; ) {
+        const request = {
+          ...withoutAbsent(filter),
+          ...from,
+          pageSize: Math.min(PAGE_MAX, limit - found.length),
+          pageToken,
+        }
+        const listed = calls.listCallLogEntries(request, { timeoutMs: LIST_TIMEOUT_MS })
+        const { callLogEntries, nextPageToken } = await listed.catch(throwCallError)
+        found.push(...callLogEntries.map(requestFromProto))
+        if (nextPageToken === '' || found.length >= limit) return found
+        pageToken = nextPageToken
+      }
     },
     async *watch(filter, signal) {
       await assertKnown(filter)
@@ -60,7 +100,7 @@ export function createCallsClient(address: ServerAddress): CallsClient {
   }
 }
 
-function requestFromProto(entry: CallLogEntry): LoggedRequest {
+function requestFromProto(entry: CallLogEntry): LoggedRequestDetails {
   const { startedAt, timings } = entry
   const startedMs = startedAt === undefined ? 0 : Number(startedAt.seconds) * 1_000 + startedAt.nanos / 1e6
   return { ...entry, startedAt: new Date(startedMs), totalMs: timings?.totalMs ?? 0 }

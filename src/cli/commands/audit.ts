@@ -1,6 +1,6 @@
 import { isUuid } from '../../foundation/base/index.ts'
 import { type AuditEntryFilter, readAuditEntries } from '../client/audit.ts'
-import { type Invocation, type RunCommand, UsageError } from './command.ts'
+import { type Invocation, momentOf, type RunCommand, UsageError } from './command.ts'
 import { printError, printLine } from './output.ts'
 import { readServerAddress } from './server-address.ts'
 
@@ -29,13 +29,7 @@ function filterOf({ method, actor, target, since, until }: Invocation['options']
     ...(method !== undefined && { method }),
     ...(actor !== undefined && { actorId: actor }),
     ...(target !== undefined && { targetId: target }),
-    ...(since !== undefined && { since: momentOf('since', since) }),
-    ...(until !== undefined && { until: momentOf('until', until) }),
+    ...(since !== undefined && { since: momentOf('audit list --since', since) }),
+    ...(until !== undefined && { until: momentOf('audit list --until', until) }),
   }
-}
-
-function momentOf(option: string, text: string): Date {
-  const moment = new Date(text)
-  if (Number.isNaN(moment.getTime())) throw new UsageError(`audit list --${option} takes a time: 2026-03-01T10:00:00Z`)
-  return moment
 }

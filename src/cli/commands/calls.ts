@@ -1,14 +1,15 @@
 import { isUuid, mustBeOneOf } from '../../foundation/base/index.ts'
 import { createCallsClient, type LoggedRequest, type RequestFilter } from '../client/calls.ts'
-import { type Invocation, type RunCommand, UsageError } from './command.ts'
+import { type Invocation, momentOf, type RunCommand, UsageError } from './command.ts'
 import { printLine } from './output.ts'
+import { curlText, requestLine, requestText } from './request-text.ts'
 import { readServerAddress } from './server-address.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** What a shell reports for a command ended by SIGINT. */
 const EXIT_INTERRUPTED = 130
 const SHOWN_DEFAULT = 50
-const SHOWN_MAX = 1_000
+const SHOWN_MAX = 100_000
 const CLASSES = [
   'success',
   'rate_limited',
@@ -20,14 +21,26 @@ const CLASSES = [
   'cancelled',
 ]
 
-/** Shows the newest requests to third parties, oldest first; with `--follow` those that are sent from now on. */
-export const runCalls: RunCommand = async ({ options, flags, environment }) => {
+/**
+ * Shows the newest requests to third parties, oldest first; with `--follow` those that are sent from now on; of an id that one, or with
+ * `--curl` as a command that sends it again.
+ */
+export const runCalls: RunCommand = async ({ operands: [id], options, flags, environment }) => {
+  if (id !== undefined && !isUuid(id))
+    throw new UsageError('calls takes the id of an entry, such as the log_id of an error')
+  if (id === undefined && flags.has('curl')) throw new UsageError('calls --curl takes the id of an entry')
   const filter = filterOf(options)
   const limit = limitOf(options.limit)
+  const since = options.since === undefined ? undefined : momentOf('calls --since', options.since)
   const calls = createCallsClient(readServerAddress('calls', options, environment))
+  if (id !== undefined) {
+    const request = await calls.get(id)
+    for (const line of flags.has('curl') ? [curlText(request)] : requestText(request)) printLine(line)
+    return 0
+  }
   if (flags.has('follow')) return await follow((signal) => calls.watch(filter, signal))
-  const newest = await calls.list(filter, limit)
-  for (const request of newest.toReversed()) printLine(lineOf(request))
+  const newest = await calls.list({ ...filter, since }, limit)
+  for (const request of newest.toReversed()) printLine(requestLine(request))
   return 0
 }
 
@@ -36,7 +49,7 @@ async function follow(watch: (signal: AbortSignal) => AsyncIterable<LoggedReques
   const interrupt = () => interrupted.abort()
   for (const signal of SIGNALS) process.on(signal, interrupt)
   try {
-    for await (const request of watch(interrupted.signal)) if (request !== undefined) printLine(lineOf(request))
+    for await (const request of watch(interrupted.signal)) if (request !== undefined) printLine(requestLine(request))
   } catch (error) {
     if (!interrupted.signal.aborted) throw error
   } finally {
@@ -57,23 +70,4 @@ function limitOf(text: string | undefined): number {
   const limit = text === undefined ? SHOWN_DEFAULT : Number(text)
   if (Number.isInteger(limit) && limit >= 1 && limit <= SHOWN_MAX) return limit
   throw new UsageError(`calls --limit takes a whole number from 1 to ${SHOWN_MAX}`)
-}
-
-/** `2026-03-01T10:00:00.000Z  GET https://api.example.com/contacts  200 success  84 ms  run  <id>`. */
-function lineOf({
-  id,
-  startedAt,
-  httpMethod,
-  url,
-  status,
-  class: callClass,
-  totalMs,
-  attempt,
-  cause,
-  errorMessage,
-}: LoggedRequest) {
-  const outcome = [status, callClass].filter((part) => part !== undefined).join(' ')
-  const parts = [startedAt.toISOString(), `${httpMethod} ${url}`, outcome, `${Math.round(totalMs)} ms`]
-  const repeated = attempt > 1 ? [`attempt ${attempt}`] : []
-  return [...parts, ...repeated, cause, id, ...(errorMessage === undefined ? [] : [errorMessage])].join('  ')
 }

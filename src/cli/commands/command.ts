@@ -47,3 +47,10 @@ export interface Invocation {
 
 /** Runs a command to its end; resolves with the exit code. */
 export type RunCommand = (invocation: Invocation) => Promise<number>
+
+/** The moment that an option names. @param option with its command, such as `calls --since` @throws UsageError */
+export function momentOf(option: string, text: string): Date {
+  const moment = new Date(text)
+  if (Number.isNaN(moment.getTime())) throw new UsageError(`${option} takes a time: 2026-03-01T10:00:00Z`)
+  return moment
+}

@@ -342,19 +342,30 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'calls',
+    operands: { '[ID]': 'id of an entry, such as the `log_id` of an error: shows that one, with headers and bodies' },
     summary: 'show requests to third parties',
     description:
-      'Shows the newest requests that were sent to third parties, one a line, the newest last: when, what, what became of it, how long it took, what it was sent for, and the id of its entry in the request log. With --follow it shows those that are sent from now on, until Ctrl-C.',
+      'Shows the newest requests that were sent to third parties, one a line, the newest last: when, what, what became of it, how long it took, what it was sent for, and the id of its entry in the request log. With an id it shows that one whole, with --curl as a command that sends it again. With --follow it shows those that are sent from now on, until Ctrl-C.',
     options: [
       { flags: '--account <ID>', meaning: 'only those through this account', fallback: 'all' },
       { flags: '--run <ID>', meaning: 'only those of this run', fallback: 'all' },
       { flags: '--class <CLASS>', meaning: 'only those that came to this, such as `error`', fallback: 'all' },
+      {
+        flags: '--since <TIME>',
+        meaning: 'only those that ended at or after this time',
+        fallback: 'from the beginning',
+      },
       { flags: '--limit <N>', meaning: 'how many at most', fallback: '50' },
       { flags: '--follow', meaning: 'show those that are sent from now on' },
+      { flags: '--curl', meaning: 'of an id: a command of curl that sends it again; masked credentials are *** in it' },
       ...SERVER_OPTIONS,
     ],
     variables: LOCAL_SERVER,
-    examples: ['patchbay calls --run 01a1febe-108f-77e8-836b-f40b4a24d381', 'patchbay calls --class error --follow'],
+    examples: [
+      'patchbay calls --run 01a1febe-108f-77e8-836b-f40b4a24d381',
+      'patchbay calls --class error --follow',
+      'patchbay calls 01a1febe-108f-77e8-836b-f40b4a24d381 --curl',
+    ],
     dataDirectory: 'unused',
     load: async () => (await import('./calls.ts')).runCalls,
   },

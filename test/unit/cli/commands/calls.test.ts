@@ -1,4 +1,7 @@
+import { execFileSync } from 'node:child_process'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import type { LoggedRequestDetails } from '../../../../src/cli/client/calls.ts'
+import { curlText } from '../../../../src/cli/commands/request-text.ts'
 import { runCommand } from '../../../../src/cli/commands/run-command.ts'
 import { newId } from '../../../../src/foundation/base/index.ts'
 import { callDefinition, connectAccount, LOCAL_UPSTREAM } from '../../../product/calls.ts'
@@ -27,6 +30,40 @@ async function call(id: string, status = 200): Promise<string> {
   return answer.headers.get('patchbay-log-id') ?? ''
 }
 
+describe('a request as a command of curl', () => {
+  const request = (part: Partial<LoggedRequestDetails>) =>
+    ({ httpMethod: 'POST', url: 'https://api.example.com/contacts', ...part }) as LoggedRequestDetails
+  const header = (name: string, value: string) => ({ name, value })
+
+  it('is one command of a shell, whatever a third party or a customer has put into it', () => {
+    const hostile = 'it\'s $(id) `id` \\ "x" \n; id'
+    const content = {
+      requestHeaders: [header('x-note', hostile), header('Content-Length', '3'), header('authorization', '***')],
+      requestBody: hostile,
+    }
+    const text = curlText(request({ url: `https://api.example.com/?q=${hostile}`, content: content as never }))
+    const printer = 'curl() { printf "%s\\0" "$@"; }'
+    const words = execFileSync('/bin/sh', ['-c', `${printer}; ${text}`], { encoding: 'utf8' })
+      .split('\0')
+      .slice(0, -1)
+    expect(words).toEqual([
+      '-X',
+      'POST',
+      `https://api.example.com/?q=${hostile}`,
+      '-H',
+      `x-note: ${hostile}`,
+      '-H',
+      'authorization: ***',
+      '--data-raw',
+      hostile,
+    ])
+  })
+
+  it('has no body and no headers of a request whose content was not kept', () => {
+    expect(curlText(request({ httpMethod: 'GET' }))).toBe("curl -X 'GET' 'https://api.example.com/contacts'")
+  })
+})
+
 describe('patchbay calls', () => {
   it('prints the newest requests, oldest first, and only those of the class that is asked for', async () => {
     const [first, failed, last] = [await call('1'), await call('2', 404), await call('3')]
@@ -47,6 +84,8 @@ describe('patchbay calls', () => {
     ['a run that is no id', ['--run', '7']],
     ['a class that there is not', ['--class', 'sucess']],
     ['a limit of none', ['--limit', '0']],
+    ['a time that is none', ['--since', 'yesterday']],
+    ['a command of curl for many', ['--curl']],
   ])('does not take %s', async (_, args) => {
     expect(await calls(...args)).not.toBe(0)
     expect(printed.text).toContain(String(args[0]))
@@ -58,6 +97,26 @@ describe('patchbay calls', () => {
       expect(await calls(option, newId())).not.toBe(0)
       expect(printed.text).toMatch(/no (?:integrated_account|sync_job_run) with id/)
     }
+  })
+
+  it('shows one request whole, by the id that an error names', async () => {
+    const id = await call('4', 404)
+    expect(await calls(id)).toBe(0)
+    for (const part of ['404 error', `method: contacts.get`, 'phases: ', '> authorization: ***', '< 404', '{}'])
+      expect(printed.text).toContain(part)
+    printed.text = ''
+    expect(await calls(newId())).not.toBe(0)
+    expect(printed.text).toContain('no call_log_entry with id')
+  })
+
+  it('reads pages until as many are shown as were asked for, from a moment on', async () => {
+    const before = await call('5')
+    const since = new Date(Date.now() + 1).toISOString()
+    await expect.poll(() => Date.now()).toBeGreaterThan(Date.parse(since))
+    const after = await call('6')
+    expect(await calls('--account', accountId, '--since', since, '--limit', '5000')).toBe(0)
+    expect(printed.text).toContain(after)
+    expect(printed.text).not.toContain(before)
   })
 
   it('follows what is sent from now on, until it is interrupted', async () => {
