@@ -167,6 +167,16 @@ describe('an HTTP route that is no RPC', () => {
     })
   })
 
+  it('has a scope of the contract, or leads to what has one', () => {
+    const scoped = app.routes.filter(({ access }) => access !== 'public')
+    expect(scoped.map(({ path, scope }) => `${path} ${scope}`).sort()).toEqual([
+      '/custom/ proxy:read',
+      '/mcp/management undefined',
+      '/proxy/ proxy:read',
+      '/unified/ proxy:read',
+    ])
+  })
+
   it.each([
     ['POST', `/custom/repos?${query}`],
     ['DELETE', `/custom/repos?${query}`],

@@ -175,6 +175,7 @@ export const COMMANDS: readonly Command[] = [
         flags: '--scopes <SCOPES>',
         meaning: 'instead of a preset: scopes separated by commas, such as accounts:read,runs:write',
       },
+      { flags: '--expires <TIME>', meaning: 'when it ends', fallback: 'never' },
     ],
     variables: FIRST_START,
     examples: [

@@ -10,7 +10,7 @@ import {
   TOKEN_PRESETS,
 } from '../../platform/tenancy/index.ts'
 import { asOperator } from './as-operator.ts'
-import { type RunCommand, UsageError } from './command.ts'
+import { momentOf, type RunCommand, UsageError } from './command.ts'
 import { printLine } from './output.ts'
 
 /** As the database sees the connections. */
@@ -26,6 +26,7 @@ export const runTokenCreate: RunCommand = ({ options, environment }) => {
   for (const id of [team, environmentId])
     if (id !== undefined && !isUuid(id)) throw new UsageError('token create takes ids with --team and --environment')
   const scopes = scopesFrom(options)
+  const expiresAt = options.expires === undefined ? undefined : momentOf('token create --expires', options.expires)
   const subject =
     environmentId === undefined
       ? ({ kind: 'team', teamId: team } as const)
@@ -38,7 +39,10 @@ export const runTokenCreate: RunCommand = ({ options, environment }) => {
       database,
       command,
       (made) => made?.apiToken.id,
-      (note) => database.transaction(async (tx) => note(await createApiToken(tx, actor, { ...subject, name, scopes }))),
+      (note) =>
+        database.transaction(async (tx) =>
+          note(await createApiToken(tx, actor, { ...subject, name, scopes, expiresAt })),
+        ),
     )
     printLine(token)
   })

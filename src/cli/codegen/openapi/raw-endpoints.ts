@@ -14,6 +14,10 @@ interface RawEndpoint {
 
 const TAG = 'ProxyService'
 
+/** What a token needs; the method of the definition, or the verb below `/custom`, decides whether it writes. */
+const SCOPE = 'proxy:read'
+const SCOPE_TEXT = `Scope: \`${SCOPE}\`, and \`proxy:write\` for what changes something at the third party.`
+
 const SAME = 'The method of the definition decides what is sent; the query, but for the parameters below, is its.'
 
 /** Statuses of third parties that `/custom` passes on. One by one: several generators write no valid code for the range `2XX`. */
@@ -117,7 +121,9 @@ function rawOperation(raw: RawEndpoint, files: readonly DescFile[], book: Schema
     operationId,
     tags: [TAG],
     summary,
-    description,
+    description: `${description}\n\n${SCOPE_TEXT}`,
+    'x-access': 'environment',
+    'x-scope': SCOPE,
     parameters: parametersOf(path, kind),
     ...(hasBody && { requestBody: { required: false, content: bodyContent(kind) } }),
     responses: {

@@ -9,7 +9,21 @@ import { serve } from '../pipeline/serve.ts'
  * An HTTP endpoint beside the contract. It has the authentication, deadline and errors of all requests; body and
  * response are its own.
  */
-export interface HttpRoute {
+export type HttpRoute = HttpEndpoint & (PublicRoute | ScopedRoute)
+
+/** No token is asked for, and so no scope. */
+interface PublicRoute {
+  readonly access: 'public'
+  readonly scope?: undefined
+}
+
+interface ScopedRoute {
+  readonly access: Exclude<Access, 'public'>
+  /** The scope that an API token needs; undefined: what is called has one of its own. */
+  readonly scope: string | undefined
+}
+
+interface HttpEndpoint {
   /** HTTP verbs; GET includes HEAD. */
   readonly verbs: readonly string[]
   /** Those of `verbs` that a path below the prefix takes, for the header `Allow`; absent: all. */
@@ -17,9 +31,6 @@ export interface HttpRoute {
   /** The whole path, or with `isPrefix` its beginning. */
   readonly path: string
   readonly isPrefix?: boolean
-  readonly access: Access
-  /** The scope that an API token needs; absent: none, or what is called has its own. */
-  readonly scope?: string
   /** `after_authentication`: by `access`, or by what `handle` does first. */
   readonly readsBody: BodyReading
   /** Counts every request against the limit of its client address; only where `access` is `public`, which has no token to count. */

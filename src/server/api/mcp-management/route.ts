@@ -57,6 +57,8 @@ export function managementRoute(deps: ManagementDeps, operations: ReadonlyMap<st
     verbs: ['POST'],
     path: '/mcp/management',
     access: 'token',
+    // Each tool has the scope of its operation.
+    scope: undefined,
     readsBody: 'after_authentication',
     singleParameters: MANAGEMENT_PARAMETERS,
     deadlineDefaultMs: DEADLINE_MS,

@@ -39,3 +39,11 @@ it('revokes no token of another team', async () => {
   expect(stderr).toMatch(/no .*token/)
   expect(await stored(other.id, 'theirs')).toEqual(apiToken)
 })
+
+it('creates a token that ends when it is said', async () => {
+  const create = (expires: string) =>
+    run('create', '--name', `until ${expires}`, '--preset', 'read', '--expires', expires)
+  expect(await create('soon')).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(await create('2031-05-01T00:00:00Z')).toMatchObject({ exitCode: 0 })
+  expect((await run('list')).stdout).toMatch(/until 2031-05-01T00:00:00.000Z {2}read .*until 2031-05-01/)
+})

@@ -139,17 +139,19 @@ describe('health', () => {
 })
 
 describe('an HTTP route', () => {
-  const text = (path: string, access: HttpRoute['access'], rest: Partial<HttpRoute> = {}): HttpRoute => ({
-    verbs: ['GET', 'POST'],
-    path,
-    access,
-    readsBody: 'after_authentication',
-    async handle({ response, context }) {
-      response.writeHead(200, { ...context.responseHeaders, 'content-type': 'text/plain' })
-      response.end(path)
-    },
-    ...rest,
-  })
+  const text = (path: string, access: HttpRoute['access'], rest: Partial<HttpRoute> = {}) =>
+    ({
+      scope: undefined,
+      verbs: ['GET', 'POST'],
+      path,
+      access,
+      readsBody: 'after_authentication',
+      async handle({ response, context }) {
+        response.writeHead(200, { ...context.responseHeaders, 'content-type': 'text/plain' })
+        response.end(path)
+      },
+      ...rest,
+    }) as HttpRoute
   const routes: readonly HttpRoute[] = [
     documentRoute('/openapi.json', () => ({ openapi: '3.1.0' })),
     text('/metrics', 'public'),
