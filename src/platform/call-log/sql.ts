@@ -35,6 +35,7 @@ export interface LogEntryRecord {
   readonly upstreamRequestId: string | null
   readonly cause: CallCause['kind']
   readonly causeId: string | null
+  readonly requestId: string | null
   readonly hasContent: boolean
 }
 
@@ -56,7 +57,8 @@ export const CALL_LOG_DAYS: DayTable = { name: 'call_log_entry', column: 'id', l
 
 const COLUMNS = `id, environment_id, integrated_account_id, environment_integration_id, resource, method, http_method, url, status,
   class, error_message, started_at, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, attempt, bytes_sent::float8 as bytes_sent,
-  bytes_received::float8 as bytes_received, upstream_request_id, cause, cause_id, content is not null as has_content`
+  bytes_received::float8 as bytes_received, upstream_request_id, cause, cause_id, request_id,
+  content is not null as has_content`
 
 /**
  * Inserts entries in one statement. Its commit does not wait for the disk: a crash of PostgreSQL loses the entries of the last
@@ -74,10 +76,10 @@ export async function insertLogEntries(
     `with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
      insert into call_log_entry (environment_id, id, integrated_account_id, environment_integration_id, resource, method,
        http_method, url, status, class, error_message, started_at, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, attempt,
-       bytes_sent, bytes_received, upstream_request_id, cause, cause_id, content)
+       bytes_sent, bytes_received, upstream_request_id, cause, cause_id, request_id, content)
      select given.* from relaxed, json_to_recordset(:rows::json) as given (e uuid, i uuid, a uuid, n uuid, r text, m text, v text,
        u text, s smallint, c text, x text, t timestamptz, d real, o real, l real, f real, w real, k smallint, y bigint, z bigint,
-       q text, g text, h text, b bytea)`,
+       q text, g text, h text, j text, b bytea)`,
     { rows: JSON.stringify(calls.map((call) => rowOf(call, contents.get(call.id)))) },
   )
 }
@@ -107,7 +109,8 @@ function rowOf(call: LoggedCall, content: Uint8Array | undefined) {
     z: call.bytesReceived,
     q: call.upstreamRequestId && storable(call.upstreamRequestId),
     g: call.cause.kind,
-    h: call.cause.id,
+    h: call.cause.id && storable(call.cause.id),
+    j: call.requestId,
     b: content && `\\x${Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('hex')}`,
   }
 }

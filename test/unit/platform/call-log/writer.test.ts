@@ -31,6 +31,7 @@ const callOf = (environmentId: string): LoggedCall => ({
   bytesReceived: 0,
   upstreamRequestId: undefined,
   cause: { kind: 'call' },
+  requestId: undefined,
   content: undefined,
 })
 
