@@ -120,9 +120,10 @@ export function createContainer({ config, storage, logger, clock = systemClock }
 }
 
 /** The request log of the process; its statements are background work. */
-function createCallLog({ clock, config, logger }: ProcessResources, database: Database): CallLogWriter {
+function createCallLog({ secrets, clock, config, logger }: ProcessResources, database: Database): CallLogWriter {
   return new CallLogWriter({
     database,
+    secrets,
     clock,
     random: Math.random,
     sampleEvery: config.callLogSample,

@@ -1,5 +1,6 @@
 import { type SealedValues, type SecretStore, sealedColumn } from '../foundation/secrets/index.ts'
 import { SEALED_REMOVALS } from '../platform/accounts/index.ts'
+import { SEALED_LOG_CONTENT } from '../platform/call-log/index.ts'
 import { SEALED_SESSION_COLUMNS } from '../platform/links/index.ts'
 import { type ObjectStore, sealedContextObjects } from '../platform/objects/index.ts'
 import { SEALED_ANSWERS } from '../platform/tenancy/index.ts'
@@ -12,7 +13,7 @@ import { SEALED_ANSWERS } from '../platform/tenancy/index.ts'
  * stored: `SecretStore.sealer`.
  */
 export function sealedValuesOf(secrets: SecretStore, objects: Pick<ObjectStore, 'get'>): readonly SealedValues[] {
-  const columns = [...SEALED_SESSION_COLUMNS, SEALED_ANSWERS, SEALED_REMOVALS]
+  const columns = [...SEALED_SESSION_COLUMNS, SEALED_ANSWERS, SEALED_REMOVALS, SEALED_LOG_CONTENT]
   return [
     secrets.sealedSecrets,
     ...columns.map((column) => sealedColumn(secrets, column)),

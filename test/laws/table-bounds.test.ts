@@ -103,8 +103,6 @@ const DOCUMENTS: Readonly<Record<string, string>> = {
   'account_token.error': 'whole: kind and message of the last error, cut',
   'api_token.limits': 'written once, at most 200 names',
   'audit_entry.changes': 'written once, a field of the request each, values cut',
-  'call_log_entry.request_headers': 'written once, the server bounds headers',
-  'call_log_entry.response_headers': 'written once, the egress client bounds headers',
   'delivery_attempt.request_headers': 'written once',
   'delivery_attempt.response_headers': 'written once, the egress client bounds headers',
   'environment_integration.override': 'whole',

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/call_log.proto.
  */
 export const file_patchbay_v1_call_log: GenFile = /*@__PURE__*/
-  fileDesc("ChpwYXRjaGJheS92MS9jYWxsX2xvZy5wcm90bxILcGF0Y2hiYXkudjEi2QcKDENhbGxMb2dFbnRyeRIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESIwoOZW52aXJvbm1lbnRfaWQYAiABKAlCC+BBA7pIBXIDsAEBEi8KFWludGVncmF0ZWRfYWNjb3VudF9pZBgDIAEoCUIL4EEDukgFcgOwAQFIAIgBARI0ChplbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZBgEIAEoCUIL4EEDukgFcgOwAQFIAYgBARIVCghyZXNvdXJjZRgFIAEoCUID4EEDEhMKBm1ldGhvZBgGIAEoCUID4EEDEhgKC2h0dHBfbWV0aG9kGAcgASgJQgPgQQMSEAoDdXJsGAggASgJQgPgQQMSGAoGc3RhdHVzGAkgASgFQgPgQQNIAogBARJzCgVjbGFzcxgKIAEoCUJk4EEDukheclxSB3N1Y2Nlc3NSDHJhdGVfbGltaXRlZFIFZXJyb3JSB3RpbWVvdXRSDW5ldHdvcmtfZXJyb3JSEGludmFsaWRfcmVzcG9uc2VSB2Jsb2NrZWRSCWNhbmNlbGxlZBIfCg1lcnJvcl9tZXNzYWdlGAsgASgJQgPgQQNIA4gBARIzCgpzdGFydGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjEKB3RpbWluZ3MYDSABKAsyGy5wYXRjaGJheS52MS5DYWxsTG9nVGltaW5nc0ID4EEDEhQKB2F0dGVtcHQYDiABKAVCA+BBAxIXCgpieXRlc19zZW50GA8gASgBQgPgQQMSGwoOYnl0ZXNfcmVjZWl2ZWQYECABKAFCA+BBAxIlChN1cHN0cmVhbV9yZXF1ZXN0X2lkGBEgASgJQgPgQQNIBIgBARJdCgVjYXVzZRgSIAEoCUJO4EEDukhIckZSBGNhbGxSA3J1blIJdG9vbF9jYWxsUgphY3RpdmF0aW9uUgV0b2tlblINYXV0aG9yaXphdGlvblIMc3Vic2NyaXB0aW9uEhoKCGNhdXNlX2lkGBMgASgJQgPgQQNIBYgBARIYCgtoYXNfY29udGVudBgUIAEoCEID4EEDEjEKB2NvbnRlbnQYFSABKAsyGy5wYXRjaGJheS52MS5DYWxsTG9nQ29udGVudEID4EEDQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWRCHQobX2Vudmlyb25tZW50X2ludGVncmF0aW9uX2lkQgkKB19zdGF0dXNCEAoOX2Vycm9yX21lc3NhZ2VCFgoUX3Vwc3RyZWFtX3JlcXVlc3RfaWRCCwoJX2NhdXNlX2lkItEBCg5DYWxsTG9nVGltaW5ncxIYCgZkbnNfbXMYASABKAFCA+BBA0gAiAEBEhwKCmNvbm5lY3RfbXMYAiABKAFCA+BBA0gBiAEBEhgKBnRsc19tcxgDIAEoAUID4EEDSAKIAQESHwoNZmlyc3RfYnl0ZV9tcxgEIAEoAUID4EEDSAOIAQESFQoIdG90YWxfbXMYBSABKAFCA+BBA0IJCgdfZG5zX21zQg0KC19jb25uZWN0X21zQgkKB190bHNfbXNCEAoOX2ZpcnN0X2J5dGVfbXMivAEKDkNhbGxMb2dDb250ZW50EjgKD3JlcXVlc3RfaGVhZGVycxgBIAMoCzIaLnBhdGNoYmF5LnYxLkNhbGxMb2dIZWFkZXJCA+BBAxIZCgxyZXF1ZXN0X2JvZHkYAiABKAlCA+BBAxI5ChByZXNwb25zZV9oZWFkZXJzGAMgAygLMhoucGF0Y2hiYXkudjEuQ2FsbExvZ0hlYWRlckID4EEDEhoKDXJlc3BvbnNlX2JvZHkYBCABKAlCA+BBAyI2Cg1DYWxsTG9nSGVhZGVyEhEKBG5hbWUYASABKAlCA+BBAxISCgV2YWx1ZRgCIAEoCUID4EEDYgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp]);
+  fileDesc("ChpwYXRjaGJheS92MS9jYWxsX2xvZy5wcm90bxILcGF0Y2hiYXkudjEiuQgKDENhbGxMb2dFbnRyeRIXCgJpZBgBIAEoCUIL4EEIukgFcgOwAQESIwoOZW52aXJvbm1lbnRfaWQYAiABKAlCC+BBA7pIBXIDsAEBEi8KFWludGVncmF0ZWRfYWNjb3VudF9pZBgDIAEoCUIL4EEDukgFcgOwAQFIAIgBARI0ChplbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZBgEIAEoCUIL4EEDukgFcgOwAQFIAYgBARIVCghyZXNvdXJjZRgFIAEoCUID4EEDEhMKBm1ldGhvZBgGIAEoCUID4EEDEhgKC2h0dHBfbWV0aG9kGAcgASgJQgPgQQMSEAoDdXJsGAggASgJQgPgQQMSGAoGc3RhdHVzGAkgASgFQgPgQQNIAogBARJzCgVjbGFzcxgKIAEoCUJk4EEDukheclxSB3N1Y2Nlc3NSDHJhdGVfbGltaXRlZFIFZXJyb3JSB3RpbWVvdXRSDW5ldHdvcmtfZXJyb3JSEGludmFsaWRfcmVzcG9uc2VSB2Jsb2NrZWRSCWNhbmNlbGxlZBIfCg1lcnJvcl9tZXNzYWdlGAsgASgJQgPgQQNIA4gBARIzCgpzdGFydGVkX2F0GAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEDEjEKB3RpbWluZ3MYDSABKAsyGy5wYXRjaGJheS52MS5DYWxsTG9nVGltaW5nc0ID4EEDEhQKB2F0dGVtcHQYDiABKAVCA+BBAxIXCgpieXRlc19zZW50GA8gASgBQgPgQQMSGwoOYnl0ZXNfcmVjZWl2ZWQYECABKAFCA+BBAxIlChN1cHN0cmVhbV9yZXF1ZXN0X2lkGBEgASgJQgPgQQNIBIgBARJdCgVjYXVzZRgSIAEoCUJO4EEDukhIckZSBGNhbGxSA3J1blIJdG9vbF9jYWxsUgphY3RpdmF0aW9uUgV0b2tlblINYXV0aG9yaXphdGlvblIMc3Vic2NyaXB0aW9uEhoKCGNhdXNlX2lkGBMgASgJQgPgQQNIBYgBARIYCgtoYXNfY29udGVudBgUIAEoCEID4EEDEjEKB2NvbnRlbnQYFSABKAsyGy5wYXRjaGJheS52MS5DYWxsTG9nQ29udGVudEID4EEDEh8KDWNvbnRlbnRfZXJyb3IYFiABKAlCA+BBA0gGiAEBEhwKCnJlcXVlc3RfaWQYFyABKAlCA+BBA0gHiAEBQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWRCHQobX2Vudmlyb25tZW50X2ludGVncmF0aW9uX2lkQgkKB19zdGF0dXNCEAoOX2Vycm9yX21lc3NhZ2VCFgoUX3Vwc3RyZWFtX3JlcXVlc3RfaWRCCwoJX2NhdXNlX2lkQhAKDl9jb250ZW50X2Vycm9yQg0KC19yZXF1ZXN0X2lkItEBCg5DYWxsTG9nVGltaW5ncxIYCgZkbnNfbXMYASABKAFCA+BBA0gAiAEBEhwKCmNvbm5lY3RfbXMYAiABKAFCA+BBA0gBiAEBEhgKBnRsc19tcxgDIAEoAUID4EEDSAKIAQESHwoNZmlyc3RfYnl0ZV9tcxgEIAEoAUID4EEDSAOIAQESFQoIdG90YWxfbXMYBSABKAFCA+BBA0IJCgdfZG5zX21zQg0KC19jb25uZWN0X21zQgkKB190bHNfbXNCEAoOX2ZpcnN0X2J5dGVfbXMivAEKDkNhbGxMb2dDb250ZW50EjgKD3JlcXVlc3RfaGVhZGVycxgBIAMoCzIaLnBhdGNoYmF5LnYxLkNhbGxMb2dIZWFkZXJCA+BBAxIZCgxyZXF1ZXN0X2JvZHkYAiABKAlCA+BBAxI5ChByZXNwb25zZV9oZWFkZXJzGAMgAygLMhoucGF0Y2hiYXkudjEuQ2FsbExvZ0hlYWRlckID4EEDEhoKDXJlc3BvbnNlX2JvZHkYBCABKAlCA+BBAyI2Cg1DYWxsTG9nSGVhZGVyEhEKBG5hbWUYASABKAlCA+BBAxISCgV2YWx1ZRgCIAEoCUID4EEDYgZwcm90bzM", [file_buf_validate_validate, file_google_api_field_behavior, file_google_protobuf_timestamp]);
 
 /**
  * One request that was sent to a third party, in the request log. Secrets are masked in all of it.
@@ -151,7 +151,9 @@ export type CallLogEntry = Message<"patchbay.v1.CallLogEntry"> & {
   cause: string;
 
   /**
-   * Its id: of a call the `x-request-id`, of a run that of the run, of a tool call that of its record. Absent otherwise.
+   * Its id: of a call the `x-request-id`; of a run that of the run; of a tool call that of its record; of an activation and a token
+   * that of the account; of an authorization that of the link session; of a subscription what the third party calls it, once it
+   * exists. Absent otherwise.
    *
    * @generated from field: optional string cause_id = 19;
    */
@@ -170,6 +172,21 @@ export type CallLogEntry = Message<"patchbay.v1.CallLogEntry"> & {
    * @generated from field: patchbay.v1.CallLogContent content = 21;
    */
   content?: CallLogContent | undefined;
+
+  /**
+   * Why headers and bodies that are kept are not in `content`: they are stored encrypted, and the key is gone. Absent otherwise.
+   *
+   * @generated from field: optional string content_error = 22;
+   */
+  contentError?: string | undefined;
+
+  /**
+   * The `x-request-id` of the request to this service that led to it, whatever the cause: of a call, also of the token that the
+   * call needed first. A token that several requests wait for has that of the first. Absent: no request led to it.
+   *
+   * @generated from field: optional string request_id = 23;
+   */
+  requestId?: string | undefined;
 };
 
 /**

@@ -90,7 +90,7 @@ export type ListCallLogEntriesRequest = Message<"patchbay.v1.ListCallLogEntriesR
   class?: string | undefined;
 
   /**
-   * Only requests for this: the id of a run, the `x-request-id` of a call, the id of the record of a tool call. Absent: all.
+   * Only requests with this `cause_id`, see CallLogEntry: the id of a run, of the record of a tool call, and so on. Absent: all.
    *
    * @generated from field: optional string cause_id = 7;
    */
@@ -188,7 +188,7 @@ export type WatchCallLogEntriesRequest = Message<"patchbay.v1.WatchCallLogEntrie
   class?: string | undefined;
 
   /**
-   * Only requests for this: the id of a run, the `x-request-id` of a call, the id of the record of a tool call. Absent: all.
+   * Only requests with this `cause_id`, see CallLogEntry: the id of a run, of the record of a tool call, and so on. Absent: all.
    *
    * @generated from field: optional string cause_id = 5;
    */

@@ -1,4 +1,4 @@
-import { assertNever, Failure, newId } from '../../foundation/base/index.ts'
+import { assertNever, currentRequestId, Failure, newId } from '../../foundation/base/index.ts'
 import type { EgressRequest, EgressResponse, RequestTimings } from '../../foundation/egress/index.ts'
 import { type Redactor, SECRET_MASK } from '../../foundation/redaction/index.ts'
 import { decodeUtf8 } from '../formats/response/response.ts'
@@ -62,6 +62,7 @@ export class LogEntry {
   id = ''
   readonly #log: CallLog
   readonly #start: EntryStart
+  readonly #requestId = currentRequestId()
   readonly #startedAt = new Date()
   readonly #startedMs = performance.now()
   #totalMs = 0
@@ -148,6 +149,7 @@ export class LogEntry {
       bytesReceived: body?.byteLength ?? Number(headers['content-length'] ?? 0),
       upstreamRequestId: upstreamRequestId && redaction.redactCut(upstreamRequestId, REQUEST_ID_LENGTH_MAX),
       cause,
+      requestId: this.#requestId,
       content: isKept ? this.#content(headers, body) : undefined,
     })
   }

@@ -18,7 +18,7 @@ export type {
   ExpressionEvaluator,
 } from './dependencies.ts'
 export type { RequestPreview, SampleOutcome, SentRequest } from './dry-run.ts'
-export { CALL_CLASSES, type CallClass, type CallLog, type LoggedCall } from './logged-call.ts'
+export { CALL_CLASSES, type CallClass, type CallLog, type LoggedCall, type LoggedContent } from './logged-call.ts'
 export type {
   ActionOutcome,
   ActionStepResult,

@@ -58,6 +58,8 @@ export interface LoggedCall extends Omit<RequestTimings, 'remoteAddress'> {
   /** The third party's own id of the request. */
   readonly upstreamRequestId: string | undefined
   readonly cause: CallCause
+  /** The `x-request-id` of the request to this service that it was sent for. */
+  readonly requestId: string | undefined
   /** Present of a request that failed or was sampled. */
   readonly content: LoggedContent | undefined
 }

@@ -150,7 +150,7 @@ const CALL_CAUSES = [
   'subscription',
 ] as const
 
-/** What a request is sent for, and the id of that where it has one: of the request, the run, the tool call. */
+/** What a request is sent for, and the id of that where it has one: of the request, run, tool call, account, session, subscription. */
 export interface CallCause {
   readonly kind: (typeof CALL_CAUSES)[number]
   readonly id?: string | undefined

@@ -33,6 +33,7 @@ export { isProxyCommand } from './proxy-commands.ts'
 export {
   type CompanionRow,
   currentRequest,
+  currentRequestId,
   detachFromRequest,
   type RequestScope,
   type RequestSlot,

@@ -24,6 +24,8 @@ export interface CompanionRow {
 
 /** A request for which work is done. */
 export interface RequestScope {
+  /** Its `x-request-id`; absent: of a command. */
+  readonly requestId?: string | undefined
   /** What is stored with the first thing that the request stores; absent: nothing. */
   readonly companion?: CompanionRow | undefined
   /** Undefined until its work begins; see `FairSlots`. */
@@ -45,16 +47,28 @@ export interface RequestScope {
  * The one ambient value of the program. Passed as an argument it would have to go through every function between a handler
  * and each statement, and a forgotten one would commit after its request was answered with an error.
  */
-const scopes = new AsyncLocalStorage<RequestScope | undefined>()
+const scopes = new AsyncLocalStorage<WorkOrigin>()
+
+/** What work was begun for. */
+interface WorkOrigin {
+  /** Undefined of work that is detached from it. */
+  readonly request: RequestScope | undefined
+  readonly requestId: string | undefined
+}
 
 /** Runs the work of a request: what it does to the database ends with the request. */
 export function runInRequest<Result>(request: RequestScope, work: () => Result): Result {
-  return scopes.run(request, work)
+  return scopes.run({ request, requestId: request.requestId }, work)
 }
 
 /** The request that this code works for; undefined in workers, and in work that outlives its request. */
 export function currentRequest(): RequestScope | undefined {
-  return scopes.getStore()
+  return scopes.getStore()?.request
+}
+
+/** The `x-request-id` of the request that began this work, also when it is detached from it; undefined in workers. */
+export function currentRequestId(): string | undefined {
+  return scopes.getStore()?.requestId
 }
 
 /**
@@ -62,7 +76,7 @@ export function currentRequest(): RequestScope | undefined {
  * its part already, such as issuing a token that replaces the stored one.
  */
 export function detachFromRequest<Result>(work: () => Result): Result {
-  return scopes.run(undefined, work)
+  return scopes.run({ request: undefined, requestId: currentRequestId() }, work)
 }
 
 /** Waits for a third party, a client or time: the slot of the request is free for others meanwhile. */

@@ -28,6 +28,7 @@ export interface AuthorizationTarget {
   /** Key of the credentials that the customer chose. */
   readonly credential: string
   readonly environmentId: string
+  readonly linkSessionId: string
   readonly environmentVariables: JsonObject
   /** Values that were collected before the redirect, by field name. */
   readonly fields: JsonObject
@@ -92,7 +93,9 @@ export async function revokeAuthorization(
   const scope: TemplateScope = { account: access, call: {} }
   const sent: TemplateScope[] = []
   try {
-    const context = createTokenContext(deps, { ...withCause(access, 'token'), plan }, (each) => sent.push(each))
+    const context = createTokenContext(deps, { ...withCause(access, 'token', access.id), plan }, (each) =>
+      sent.push(each),
+    )
     const result = await rules.revokeToken(context, scope, token)
     return result.kind === 'revoked' ? result : { ...result, message: redact(result.message) }
   } catch (error) {
@@ -140,7 +143,7 @@ function scopeOf(
 /** Turns a thrown Failure into a result, and redacts the message of a failure. */
 async function withRedaction<Result extends { readonly kind: string }>(
   deps: AuthorizationDependencies,
-  { plan, environmentId, environmentVariables }: AuthorizationTarget,
+  { plan, environmentId, linkSessionId, environmentVariables }: AuthorizationTarget,
   { account }: TemplateScope,
   known: readonly string[],
   otherwise: AuthorizationFailure['code'],
@@ -149,7 +152,7 @@ async function withRedaction<Result extends { readonly kind: string }>(
   const sent: TemplateScope[] = []
   const context = createTokenContext(
     deps,
-    { plan, environmentId, environmentVariables, cause: { kind: 'authorization' } },
+    { plan, environmentId, environmentVariables, cause: { kind: 'authorization', id: linkSessionId } },
     (each) => sent.push(each),
   )
   const outcome = await catchFailure(() => run(context))

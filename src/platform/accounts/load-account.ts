@@ -50,7 +50,10 @@ export async function loadAccountForCall(
   const account = await withContextForCall(deps, deps.database.pool, found.account)
   const resolved = await deps.tokens.ensureFresh(resolveAccount(account, definition, secrets))
   if (resolved.isMoved) throw accountNotActive('needs_reauth', id)
-  return { ...resolved, access: withCause(resolved.access, CAUSES[purpose]) }
+  return {
+    ...resolved,
+    access: withCause(resolved.access, CAUSES[purpose], purpose === 'activation' ? account.id : undefined),
+  }
 }
 
 /** An account as a dry run sees it. */

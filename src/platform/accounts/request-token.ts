@@ -38,7 +38,7 @@ export async function requestToken(
   const { access, token: previous } = resolved
   const scope: TemplateScope = { account: access, call: {} }
   const sent: TemplateScope[] = [scope]
-  const account = { ...withCause(access, 'token'), plan: resolved.plan }
+  const account = { ...withCause(access, 'token', access.id), plan: resolved.plan }
   const context = createTokenContext(deps, account, (each) => sent.push(each), startedAtMs)
   const result = await catchTokenError(() =>
     usesRefreshAction(resolved)
@@ -80,7 +80,8 @@ async function requestTokenByAction(
   signal: AbortSignal,
 ): Promise<TokenResult> {
   const target = { kind: 'action', action: REFRESH_ACTION } as const
-  const { outcome, steps } = await proxyWithoutRefresh.runAction(plan, withCause(access, 'token'), { target, signal })
+  const account = withCause(access, 'token', access.id)
+  const { outcome, steps } = await proxyWithoutRefresh.runAction(plan, account, { target, signal })
   if (outcome.kind === 'failed') throw outcome.failure
   const context = { clientOwner: 'integration', now: clock.now(), previous: token } as const
   const result = readStandardTokenResponse(responseOf(outcome), context)

@@ -5,7 +5,8 @@
  * entries come redacted from the proxy.
  */
 
-export { type CallLogFilter, getLogEntry, listLogEntries } from './read-entries.ts'
-export { CALL_LOG_DAYS, deleteCallLogOfEnvironment, type LogEntryContent, type LogEntryRecord } from './sql.ts'
+export { SEALED_LOG_CONTENT } from './content.ts'
+export { type CallLogFilter, getLogEntry, listLogEntries, type WholeLogEntry } from './read-entries.ts'
+export { CALL_LOG_DAYS, deleteCallLogOfEnvironment, type LogEntryRecord } from './sql.ts'
 export { CallLogWatch } from './watch.ts'
 export { CallLogWriter } from './writer.ts'

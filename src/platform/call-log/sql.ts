@@ -6,10 +6,9 @@ import {
   deleteBatchOfEnvironment,
   execute,
   newestFirst,
+  query,
+  type Tx,
 } from '../../foundation/database/index.ts'
-
-/** Headers in order, as pairs of name and value. */
-type LoggedHeaders = readonly (readonly [name: string, value: string])[]
 
 /** An entry as stored. */
 export interface LogEntryRecord {
@@ -36,15 +35,8 @@ export interface LogEntryRecord {
   readonly upstreamRequestId: string | null
   readonly cause: CallCause['kind']
   readonly causeId: string | null
+  readonly requestId: string | null
   readonly hasContent: boolean
-}
-
-/** Headers and bodies of an entry; null where they were not kept. */
-export interface LogEntryContent {
-  readonly requestHeaders: LoggedHeaders | null
-  readonly requestBody: string | null
-  readonly responseHeaders: LoggedHeaders | null
-  readonly responseBody: string | null
 }
 
 /** Which entries to list; what is undefined does not restrict. */
@@ -65,30 +57,35 @@ export const CALL_LOG_DAYS: DayTable = { name: 'call_log_entry', column: 'id', l
 
 const COLUMNS = `id, environment_id, integrated_account_id, environment_integration_id, resource, method, http_method, url, status,
   class, error_message, started_at, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, attempt, bytes_sent::float8 as bytes_sent,
-  bytes_received::float8 as bytes_received, upstream_request_id, cause, cause_id, response_body is not null as has_content`
-const CONTENT = 'request_headers, request_body, response_headers, response_body'
+  bytes_received::float8 as bytes_received, upstream_request_id, cause, cause_id, request_id,
+  content is not null as has_content`
 
 /**
  * Inserts entries in one statement. Its commit does not wait for the disk: a crash of PostgreSQL loses the entries of the last
  * moment.
+ *
+ * @param contents encrypted headers and bodies, by the id of the entry
  */
-export async function insertLogEntries(tx: Db, calls: readonly LoggedCall[]): Promise<void> {
+export async function insertLogEntries(
+  tx: Db,
+  calls: readonly LoggedCall[],
+  contents: ReadonlyMap<string, Uint8Array>,
+): Promise<void> {
   await execute(
     tx,
     `with relaxed as materialized (select set_config('synchronous_commit', 'off', true))
      insert into call_log_entry (environment_id, id, integrated_account_id, environment_integration_id, resource, method,
        http_method, url, status, class, error_message, started_at, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, attempt,
-       bytes_sent, bytes_received, upstream_request_id, cause, cause_id, ${CONTENT})
+       bytes_sent, bytes_received, upstream_request_id, cause, cause_id, request_id, content)
      select given.* from relaxed, json_to_recordset(:rows::json) as given (e uuid, i uuid, a uuid, n uuid, r text, m text, v text,
        u text, s smallint, c text, x text, t timestamptz, d real, o real, l real, f real, w real, k smallint, y bigint, z bigint,
-       q text, g text, h text, qh jsonb, qb text, ph jsonb, pb text)`,
-    { rows: JSON.stringify(calls.map(rowOf)) },
+       q text, g text, h text, j text, b bytea)`,
+    { rows: JSON.stringify(calls.map((call) => rowOf(call, contents.get(call.id)))) },
   )
 }
 
 /** The row under the short names of the statement above. */
-function rowOf(call: LoggedCall) {
-  const { content } = call
+function rowOf(call: LoggedCall, content: Uint8Array | undefined) {
   return {
     e: call.environmentId,
     i: call.id,
@@ -112,16 +109,10 @@ function rowOf(call: LoggedCall) {
     z: call.bytesReceived,
     q: call.upstreamRequestId && storable(call.upstreamRequestId),
     g: call.cause.kind,
-    h: call.cause.id,
-    qh: content && pairsOf(content.requestHeaders),
-    qb: content && storable(content.requestBody),
-    ph: content && pairsOf(content.responseHeaders),
-    pb: content && storable(content.responseBody),
+    h: call.cause.id && storable(call.cause.id),
+    j: call.requestId,
+    b: content && `\\x${Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('hex')}`,
   }
-}
-
-function pairsOf(headers: Readonly<Record<string, string>>): LoggedHeaders {
-  return Object.entries(headers).map(([name, value]) => [storable(name), storable(value)])
 }
 
 /** PostgreSQL stores no NUL, and half of a pair of surrogates is no character. */
@@ -173,10 +164,21 @@ export async function findLogEntry(
   tx: Db,
   environmentId: string,
   id: string,
-): Promise<(LogEntryRecord & LogEntryContent) | undefined> {
+): Promise<(LogEntryRecord & { readonly content: Uint8Array | null }) | undefined> {
   return await tx('call_log_entry')
     .where({ environment_id: environmentId, id })
-    .first(tx.raw(`${COLUMNS}, ${CONTENT}`))
+    .first(tx.raw(`${COLUMNS}, content`))
+}
+
+/** Locks those of the environments that are there, so that they stay until the transaction ends. Uses the primary key. */
+export async function lockEnvironments(tx: Tx, ids: readonly string[]): Promise<readonly string[]> {
+  if (ids.length === 0) return []
+  const found = await query<{ readonly id: string }>(
+    tx,
+    'select id from environment where id = any(:ids::uuid[]) order by id for key share',
+    { ids },
+  )
+  return found.map(({ id }) => id)
 }
 
 /** Deletes the entries of an environment, a batch; returns whether there are no more. Scans the primary keys of all days. */

@@ -2,11 +2,14 @@ import type { CallLog, LoggedCall } from '../../engine/proxy/index.ts'
 import { type Clock, detachFromRequest } from '../../foundation/base/index.ts'
 import type { Database } from '../../foundation/database/index.ts'
 import { FairQueue } from '../../foundation/fair/index.ts'
+import type { SecretStore } from '../../foundation/secrets/index.ts'
+import { sealContents } from './content.ts'
 import { insertLogEntries } from './sql.ts'
 
 /** What the writer needs. */
 export interface CallLogWriterDeps {
-  readonly database: Pick<Database, 'pool'>
+  readonly database: Pick<Database, 'transaction'>
+  readonly secrets: Pick<SecretStore, 'encryptAllFor'>
   readonly clock: Pick<Clock, 'sleep'>
   /** A number in [0, 1). */
   readonly random: () => number
@@ -108,10 +111,9 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
 
   async #write(batch: readonly WaitingEntry[]): Promise<void> {
     try {
-      await insertLogEntries(
-        this.#deps.database.pool,
-        batch.map(({ call }) => call),
-      )
+      const { database, secrets } = this.#deps
+      const calls = batch.map(({ call }) => call)
+      await database.transaction(async (tx) => insertLogEntries(tx, calls, await sealContents(secrets, tx, calls)))
     } catch (error) {
       this.#deps.onWriteError(error)
       for (const { owner } of batch) this.#drop(owner)

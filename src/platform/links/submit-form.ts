@@ -126,10 +126,10 @@ async function requestConsent(
 
 /** The account that is being connected, for its authorisation. @param fields secret ones too */
 export function authorizationTarget(
-  { environmentId, context }: LinkSessionRecord,
+  { environmentId, id: linkSessionId, context }: LinkSessionRecord,
   { definition, connect }: ConnectTarget,
   fields: JsonObject,
 ): AuthorizationTarget {
   const { plan, environmentVariables } = definition
-  return { plan, credential: connect.key, environmentId, environmentVariables, fields, context }
+  return { plan, credential: connect.key, environmentId, linkSessionId, environmentVariables, fields, context }
 }

@@ -11,7 +11,7 @@ import {
 } from '../../engine/proxy/index.ts'
 import { catchFailure, Failure, isTransient } from '../../foundation/base/index.ts'
 import { headerTexts } from '../../foundation/egress/index.ts'
-import type { Json, JsonObject } from '../../foundation/json/index.ts'
+import { isJsonNumber, type Json, type JsonObject } from '../../foundation/json/index.ts'
 import type { ResolvedAccount } from '../accounts/resolved-account.ts'
 import { readExpiry } from './expiry.ts'
 
@@ -110,7 +110,10 @@ async function runSubscriptionAction(
   verb: SubscriptionVerb,
 ): Promise<SuccessfulRun | SubscriptionError> {
   const { resolved, signal } = target
-  const access = { ...withCause(resolved.access, 'subscription'), subscription: placeholdersOf(target) }
+  const { id } = target
+  // What it is called may be an object.
+  const causeId = typeof id === 'string' || isJsonNumber(id) ? String(id) : undefined
+  const access = { ...withCause(resolved.access, 'subscription', causeId), subscription: placeholdersOf(target) }
   const request = { target: { kind: 'subscription', verb }, limits: LIMITS, signal } as const
   const run = await catchFailure(() => proxy.runAction(resolved.plan, access, request))
   if (run instanceof Failure) return errorOfFailure(run)

@@ -3,28 +3,26 @@ import {
   CallLogEntrySchema,
   CallLogTimingsSchema,
 } from '../../../../gen/patchbay/v1/call_log_pb.ts'
-import { CALL_CLASSES } from '../../../engine/proxy/index.ts'
-import type { CallLogFilter, LogEntryContent, LogEntryRecord } from '../../../platform/call-log/index.ts'
+import { CALL_CLASSES, type LoggedContent } from '../../../engine/proxy/index.ts'
+import type { CallLogFilter, LogEntryRecord, WholeLogEntry } from '../../../platform/call-log/index.ts'
 import { shapeOf } from './shape.ts'
 import { parseEnum } from './values.convert.ts'
 
 const timingsToProto = shapeOf(CallLogTimingsSchema).from<LogEntryRecord>()
 
-const contentToProto = shapeOf(CallLogContentSchema).from<LogEntryContent>({
+const contentToProto = shapeOf(CallLogContentSchema).from<LoggedContent>({
   requestHeaders: ({ requestHeaders }) => headersToProto(requestHeaders),
-  requestBody: ({ requestBody }) => requestBody ?? '',
   responseHeaders: ({ responseHeaders }) => headersToProto(responseHeaders),
-  responseBody: ({ responseBody }) => responseBody ?? '',
 })
 
 /** An entry; the answer about one alone has its headers and bodies. */
-export const logEntryToProto = shapeOf(CallLogEntrySchema).from<LogEntryRecord & Partial<LogEntryContent>>({
+export const logEntryToProto = shapeOf(CallLogEntrySchema).from<LogEntryRecord & Partial<WholeLogEntry>>({
   timings: timingsToProto,
-  content: (entry) => (entry.responseBody == null ? undefined : contentToProto(entry as LogEntryContent)),
+  content: ({ content }) => content && contentToProto(content),
 })
 
-function headersToProto(headers: LogEntryContent['requestHeaders']) {
-  return (headers ?? []).map(([name, value]) => ({ name, value }))
+function headersToProto(headers: LoggedContent['requestHeaders']) {
+  return Object.entries(headers).map(([name, value]) => ({ name, value }))
 }
 
 /** The filters that List and Watch have in common. */

@@ -10,15 +10,16 @@ import { dateFrom } from './values.convert.ts'
 /** Reads the request log. */
 export function callLogService({
   database,
+  secrets,
   callLog,
   callLogWatch,
-}: Pick<ServiceDeps, 'database' | 'callLog' | 'callLogWatch'>): ServiceDefinition {
+}: Pick<ServiceDeps, 'database' | 'secrets' | 'callLog' | 'callLogWatch'>): ServiceDefinition {
   return defineService(
     CallLogService,
     {
       getCallLogEntry: async ({ id }, context) => {
         await callLog.flush()
-        return logEntryToProto(await getLogEntry(database.pool, environmentIdOf(context), id))
+        return logEntryToProto(await getLogEntry(secrets, database.pool, environmentIdOf(context), id))
       },
       listCallLogEntries: async (request, context) => {
         const environmentId = environmentIdOf(context)

@@ -93,6 +93,7 @@ export async function showOAuth(name: string, input: OAuthGoldenInput): Promise<
     plan: planOf(name),
     credential: connect.key,
     environmentId: 'e',
+    linkSessionId: 's',
     environmentVariables,
     fields,
     context: {},

@@ -15,6 +15,7 @@ import {
   rotationProgress,
 } from '../../../../src/foundation/secrets/index.ts'
 import { SEALED_REMOVALS } from '../../../../src/platform/accounts/index.ts'
+import { SEALED_LOG_CONTENT } from '../../../../src/platform/call-log/index.ts'
 import { SEALED_SESSION_COLUMNS } from '../../../../src/platform/links/index.ts'
 import { createContextValueStore } from '../../../../src/platform/objects/index.ts'
 import { bootstrap, SEALED_ANSWERS } from '../../../../src/platform/tenancy/index.ts'
@@ -274,7 +275,7 @@ describe('a rotation of data keys', () => {
   it('reaches every column of the registry', async () => {
     const { secrets, rotation, sealedValues } = processWith(K2)
     const environmentId = (await bootstrap(database))?.environmentId ?? ''
-    const [sessionId, requestId, removalId] = [newId(), newId(), newId()]
+    const [sessionId, requestId, removalId, entryId] = [newId(), newId(), newId(), newId()]
     await execute(
       pool,
       `insert into link_session (environment_id, id, token_hash, status, tenant_id, is_reconnect, scopes, context, region,
@@ -289,15 +290,19 @@ describe('a rotation of data keys', () => {
       { environmentId, requestId },
     )
     await execute(pool, `insert into account_removal (id, region, sealed) values (:removalId, 'eu', '')`, { removalId })
-    const columns = [...SEALED_SESSION_COLUMNS, SEALED_ANSWERS, SEALED_REMOVALS].map((column) => {
-      const [id, ownerId] =
-        column.table === 'link_session'
-          ? [sessionId, environmentId]
-          : column.table === 'idempotency_key'
-            ? [requestId, environmentId]
-            : [removalId, removalId]
-      return { ...column, rowId: id, ownerId }
-    })
+    await execute(
+      pool,
+      `insert into call_log_entry (environment_id, id, resource, method, http_method, url, class, started_at, total_ms, attempt,
+         bytes_sent, bytes_received, cause)
+       values (:environmentId, :entryId, '', '', 'GET', '', 'error', now(), 1, 1, 0, 0, 'call')`,
+      { environmentId, entryId },
+    )
+    const columns = [
+      ...SEALED_SESSION_COLUMNS.map((column) => ({ ...column, rowId: sessionId, ownerId: environmentId })),
+      { ...SEALED_ANSWERS, rowId: requestId, ownerId: environmentId },
+      { ...SEALED_REMOVALS, rowId: removalId, ownerId: removalId },
+      { ...SEALED_LOG_CONTENT, rowId: entryId, ownerId: environmentId },
+    ]
     for (const { table, column, id, rowId, ownerId, associatedData } of columns) {
       const sealed = await secrets.encryptFor(pool, ownerId, associatedData(rowId), Buffer.from(column))
       await execute(pool, `update ${table} set ${column} = :sealed where ${id} = :rowId`, { sealed, rowId })

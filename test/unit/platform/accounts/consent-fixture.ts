@@ -62,7 +62,15 @@ export async function consentFixture(now: () => Date = () => NOW) {
   }: Consent): AuthorizationTarget {
     const plan = compilePlan({ base_url: upstream.url, credentials: { format, config } })
     const variables = { HOST: upstream.url, ...environmentVariables }
-    return { plan, credential: format, environmentId: '', environmentVariables: variables, fields, context: {} }
+    return {
+      plan,
+      credential: format,
+      environmentId: '',
+      linkSessionId: '',
+      environmentVariables: variables,
+      fields,
+      context: {},
+    }
   }
 
   /** An account with a token, as the engine would load it. */

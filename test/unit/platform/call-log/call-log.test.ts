@@ -2,6 +2,7 @@ import { createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { CallLogService } from '../../../../gen/patchbay/v1/call_log_service_pb.ts'
+import { IntegratedAccountService } from '../../../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { ProxyService } from '../../../../gen/patchbay/v1/proxy_service_pb.ts'
 import { newId } from '../../../../src/foundation/base/index.ts'
 import type { JsonObject } from '../../../../src/foundation/json/index.ts'
@@ -52,6 +53,7 @@ describe.each(app.clients())('the request log over $wire', (client) => {
         class: 'success',
         attempt: 2,
         cause: 'call',
+        request_id: requestId,
         has_content: false,
       },
       { status: 503, class: 'error', attempt: 1, upstream_request_id: 'theirs-1', has_content: true },
@@ -110,6 +112,7 @@ describe.each([
 })
 
 describe('the cause of a request', () => {
+  let tokenAccountId = ''
   it('is the activation of an account, and the tokens that it takes', async () => {
     app.startWorker()
     upstream.script(
@@ -127,15 +130,38 @@ describe('the cause of a request', () => {
           config: { auth: { tokenHost: upstream.url, tokenPath: '/token' } },
         },
         actions: { validation: { type: 'request', config: { method: 'GET', path: '/check' } } },
-        resources: {},
+        resources: { contacts: { get: { path: '/contacts/{{id}}' } } },
       },
       { credentials: { client_id: 'app', client_secret: 'the-clients-secret' } },
     )
+    tokenAccountId = id
     const client = app.client('rest')
     const entriesNow = async () => (await client.ok(listCallLogEntries, { integrated_account_id: id })).call_log_entries
     await expect.poll(entriesNow).toMatchObject([
-      { cause: 'activation', class: 'success', url: `${upstream.url}/check` },
-      { cause: 'token', class: 'success', url: `${upstream.url}/token` },
+      { cause: 'activation', cause_id: id, class: 'success', url: `${upstream.url}/check` },
+      { cause: 'token', cause_id: id, class: 'success', url: `${upstream.url}/token` },
+    ])
+    for (const entry of (await entriesNow()) as JsonObject[]) expect(entry).not.toHaveProperty('request_id')
+  })
+  it('does not hide the request that led to it: a token has that of the call that needed it', async () => {
+    const { getIntegratedAccount } = IntegratedAccountService.method
+    const account = () => app.client('rest').ok(getIntegratedAccount, { id: tokenAccountId })
+    await expect.poll(account).toMatchObject({ status: 'active' })
+    const requestId = newId()
+    upstream.script(
+      { request: 'GET /contacts/1', answer: { status: 401, json: {} } },
+      { request: 'POST /token', answer: { json: { access_token: 'second-access-token', token_type: 'bearer' } } },
+      { request: 'GET /contacts/1', answer: { json: { id: 1 } } },
+    )
+    const answer = await get(`/proxy/contacts/1?integrated_account_id=${tokenAccountId}`, { 'x-request-id': requestId })
+    expect(answer.status).toBe(200)
+    const { call_log_entries: entries } = await app
+      .client('rest')
+      .ok(listCallLogEntries, { integrated_account_id: tokenAccountId, page_size: 3 })
+    expect(entries).toMatchObject([
+      { cause: 'call', request_id: requestId, status: 200 },
+      { cause: 'token', request_id: requestId, cause_id: tokenAccountId },
+      { cause: 'call', request_id: requestId, status: 401 },
     ])
   })
 })

@@ -81,14 +81,21 @@ describe('the cause of a request', () => {
   it('is the webhook subscription that it orders', async () => {
     upstream.script({ request: 'POST /hooks', answer: { status: 201, json: { id: 'first' } } })
     const create = { type: 'request', config: { method: 'POST', path: '/hooks', body: {} } }
+    const remove = { type: 'request', config: { method: 'DELETE', path: '/hooks/{{subscription.id}}' } }
     const { accountId } = await connectAccount(app, tenant, {
       ...callDefinition(upstream.url),
-      webhook: { subscription: { create, id: 'result.id' } },
+      webhook: { subscription: { create, delete: remove, id: 'result.id' } },
     })
     const entries = () => entriesOf({ integrated_account_id: accountId })
     await expect
       .poll(entries)
       .toMatchObject([{ cause: 'subscription', url: `${upstream.url}/hooks`, class: 'success' }])
+    expect((await entries())[0]).not.toHaveProperty('cause_id')
+    upstream.script({ request: 'DELETE /hooks/first', answer: { status: 204 } })
+    await client.ok(IntegratedAccountService.method.deleteIntegratedAccount, { id: accountId })
+    await expect
+      .poll(() => entriesOf({ cause_id: 'first' }))
+      .toMatchObject([{ cause: 'subscription', http_method: 'DELETE' }])
   })
 
   it('is the call of a tool, by the id of its record', async () => {
@@ -101,7 +108,14 @@ describe('the cause of a request', () => {
     await expect.poll(recorded).toHaveLength(1)
     const [call] = await recorded()
     const { call_log_entries: entries } = await own.ok(listCallLogEntries, { cause_id: String(call?.id) })
-    expect(entries).toMatchObject([{ cause: 'tool_call', http_method: 'GET', url: `${tools.upstream.url}/contacts/7` }])
+    expect(entries).toMatchObject([
+      {
+        cause: 'tool_call',
+        request_id: expect.stringMatching(/./),
+        http_method: 'GET',
+        url: `${tools.upstream.url}/contacts/7`,
+      },
+    ])
   })
 
   it('is the consent of a customer, whose tokens are not in the log', async () => {
@@ -119,7 +133,9 @@ describe('the cause of a request', () => {
     })
     await links.domain.callLog.flush()
     const rows = await query(links.database.pool, 'select * from call_log_entry', {})
-    expect(rows).toMatchObject([{ cause: 'authorization', url: `${peer.url}/token`, class: 'success' }])
+    expect(rows).toMatchObject([
+      { cause: 'authorization', causeId: ref.id, url: `${peer.url}/token`, class: 'success', content: null },
+    ])
     expect(JSON.stringify(rows)).not.toContain('canary')
   })
 })

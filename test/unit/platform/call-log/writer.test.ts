@@ -1,11 +1,15 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { LoggedCall } from '../../../../src/engine/proxy/index.ts'
 import { newId } from '../../../../src/foundation/base/index.ts'
-import { query } from '../../../../src/foundation/database/index.ts'
-import { CallLogWriter } from '../../../../src/platform/call-log/index.ts'
+import { execute, query, queryOne } from '../../../../src/foundation/database/index.ts'
+import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../../../src/foundation/secrets/index.ts'
+import { CallLogWriter, getLogEntry } from '../../../../src/platform/call-log/index.ts'
 import { testDatabase } from '../../../support/database.ts'
+import { seedEnvironment } from '../../../support/seed-rows.ts'
 
 const { database } = await testDatabase()
+const { pool } = database
+const secrets = createSecretStore(parseKeyRing(generateKeyRingText('k1')))
 
 const callOf = (environmentId: string): LoggedCall => ({
   id: newId(),
@@ -27,14 +31,16 @@ const callOf = (environmentId: string): LoggedCall => ({
   bytesReceived: 0,
   upstreamRequestId: undefined,
   cause: { kind: 'call' },
+  requestId: undefined,
   content: undefined,
 })
 
 /** A writer that writes when it is told to. */
-function heldWriter(pool: typeof database.pool = database.pool) {
+function heldWriter() {
   const dropped: number[] = []
   const writer = new CallLogWriter({
-    database: { pool },
+    database,
+    secrets,
     clock: { sleep: () => new Promise(() => undefined) },
     random: Math.random,
     sampleEvery: 1,
@@ -86,4 +92,70 @@ it('stores text that PostgreSQL does not take as it is', async () => {
     { environmentId },
   )
   expect(row?.errorMessage).toBe('ab\ufffd')
+})
+
+describe('headers and bodies', () => {
+  const content = {
+    requestHeaders: { accept: 'text/plain' },
+    requestBody: 'request-canary',
+    responseHeaders: {},
+    responseBody: 'cut here: \ud83d',
+  }
+
+  it('are stored encrypted, and read with the entry', async () => {
+    const { writer } = heldWriter()
+    const call = { ...callOf(await seedEnvironment(database)), content }
+    writer.record(call)
+    await writer.flush()
+    const rows = await query<{ readonly content: Uint8Array }>(pool, 'select * from call_log_entry where id = :id', {
+      id: call.id,
+    })
+    expect(rows).toHaveLength(1)
+    expect(Buffer.from(rows[0]?.content ?? []).toString('latin1')).not.toMatch(/canary|accept/)
+    expect(JSON.stringify({ ...rows[0], content: '' })).not.toMatch(/canary|text.plain/)
+    expect(await getLogEntry(secrets, pool, call.environmentId, call.id)).toMatchObject({
+      hasContent: true,
+      content: { ...content, responseBody: 'cut here: \ufffd' },
+      contentError: undefined,
+    })
+  })
+
+  it('take one read of the data key for all of an environment', async () => {
+    const { writer } = heldWriter()
+    const [first, second] = [await seedEnvironment(database), await seedEnvironment(database)]
+    const calls = [first, first, second, first].map((environmentId) => ({ ...callOf(environmentId), content }))
+    for (const call of calls) writer.record(call)
+    const reads: string[] = []
+    const onQuery = ({ sql }: { readonly sql: string }) => reads.push(sql)
+    pool.on('query', onQuery)
+    await writer.flush()
+    pool.off('query', onQuery)
+    expect(reads.filter((sql) => /^select .* from "data_key"/.test(sql)).length).toBeLessThanOrEqual(4)
+    for (const { environmentId, id } of calls)
+      expect((await getLogEntry(secrets, pool, environmentId, id)).content).toBeDefined()
+  })
+
+  it('whose key is gone leave the entry, with the reason', async () => {
+    const { writer } = heldWriter()
+    const call = { ...callOf(await seedEnvironment(database)), content }
+    writer.record(call)
+    await writer.flush()
+    await secrets.destroyKeys(pool, call.environmentId)
+    const unaware = createSecretStore(parseKeyRing(generateKeyRingText('k1')))
+    const entry = await getLogEntry(unaware, pool, call.environmentId, call.id)
+    expect(entry).toMatchObject({ id: call.id, hasContent: true, content: undefined })
+    expect(entry.contentError).toContain('cannot be decrypted')
+  })
+
+  it('of an environment that was deleted meanwhile are not stored, and it gets no key', async () => {
+    const { writer } = heldWriter()
+    const [gone, kept] = [await seedEnvironment(database), await seedEnvironment(database)]
+    const calls = [gone, kept].map((environmentId) => ({ ...callOf(environmentId), content }))
+    for (const call of calls) writer.record(call)
+    await execute(pool, 'delete from environment where id = :gone', { gone })
+    await writer.flush()
+    const stored = calls.map(({ id }) => queryOne(pool, 'select content from call_log_entry where id = :id', { id }))
+    expect(await Promise.all(stored)).toMatchObject([{ content: null }, { content: expect.any(Uint8Array) }])
+    expect(await query(pool, 'select from data_key where owner_id = :gone', { gone })).toEqual([])
+  })
 })
