@@ -191,12 +191,15 @@ async function startScenario(product: RunningProduct, canaries: Canaries, partyU
         '/environment-integration',
         '/webhook',
         '/event',
-        '/call-log',
+        '/audit-entry',
         '/sync-job',
         '/sync-job-run',
         '/api-token',
       ])
         await ask('GET', `${path}?page_size=1000`, undefined, path === '/api-token' ? bootstrap.team_token : token)
+      // Headers and bodies of requests are encrypted in the table: only the answer shows what they hold.
+      const { call_log_entries = [] } = await ask('GET', '/call-log?page_size=1000')
+      for (const { id } of call_log_entries) await ask('GET', `/call-log/${id}`)
       const { integrated_accounts = [] } = await ask('GET', '/integrated-account?page_size=1000')
       for (const { id } of integrated_accounts) await ask('GET', `/integrated-account/${id}/history`)
       const { environment_integrations = [] } = await ask('GET', '/environment-integration?page_size=1000')
