@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file patchbay/v1/call_log_service.proto.
  */
 export const file_patchbay_v1_call_log_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJwYXRjaGJheS92MS9jYWxsX2xvZ19zZXJ2aWNlLnByb3RvEgtwYXRjaGJheS52MSIxChZHZXRDYWxsTG9nRW50cnlSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASLFBAoZTGlzdENhbGxMb2dFbnRyaWVzUmVxdWVzdBIdCglwYWdlX3NpemUYASABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgCIAEoCUIL4EEBukgFcgMYgBASLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAMgASgJQgvgQQG6SAVyA7ABAUgAiAEBEjQKGmVudmlyb25tZW50X2ludGVncmF0aW9uX2lkGAQgASgJQgvgQQG6SAVyA7ABAUgBiAEBEiQKCHJlc291cmNlGAUgASgJQg3gQQG6SAdyBRABGP8BSAKIAQESeAoFY2xhc3MYBiABKAlCZOBBAbpIXnJcUgdzdWNjZXNzUgxyYXRlX2xpbWl0ZWRSBWVycm9yUgd0aW1lb3V0Ug1uZXR3b3JrX2Vycm9yUhBpbnZhbGlkX3Jlc3BvbnNlUgdibG9ja2VkUgljYW5jZWxsZWRIA4gBARIkCghjYXVzZV9pZBgHIAEoCUIN4EEBukgHcgUQARiAAUgEiAEBEi4KBXNpbmNlGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEi4KBXVudGlsGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBQhgKFl9pbnRlZ3JhdGVkX2FjY291bnRfaWRCHQobX2Vudmlyb25tZW50X2ludGVncmF0aW9uX2lkQgsKCV9yZXNvdXJjZUIICgZfY2xhc3NCCwoJX2NhdXNlX2lkIpABChpMaXN0Q2FsbExvZ0VudHJpZXNSZXNwb25zZRI4ChBjYWxsX2xvZ19lbnRyaWVzGAEgAygLMhkucGF0Y2hiYXkudjEuQ2FsbExvZ0VudHJ5QgPgQQMSHAoPbmV4dF9wYWdlX3Rva2VuGAIgASgJQgPgQQMSGgoNZHJvcHBlZF9jb3VudBgDIAEoBUID4EEDIqYDChpXYXRjaENhbGxMb2dFbnRyaWVzUmVxdWVzdBIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYASABKAlCC+BBAbpIBXIDsAEBSACIAQESNAoaZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWQYAiABKAlCC+BBAbpIBXIDsAEBSAGIAQESJAoIcmVzb3VyY2UYAyABKAlCDeBBAbpIB3IFEAEY/wFIAogBARJ4CgVjbGFzcxgEIAEoCUJk4EEBukheclxSB3N1Y2Nlc3NSDHJhdGVfbGltaXRlZFIFZXJyb3JSB3RpbWVvdXRSDW5ldHdvcmtfZXJyb3JSEGludmFsaWRfcmVzcG9uc2VSB2Jsb2NrZWRSCWNhbmNlbGxlZEgDiAEBEiQKCGNhdXNlX2lkGAUgASgJQg3gQQG6SAdyBRABGIABSASIAQFCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEIdChtfZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWRCCwoJX3Jlc291cmNlQggKBl9jbGFzc0ILCglfY2F1c2VfaWQiVQobV2F0Y2hDYWxsTG9nRW50cmllc1Jlc3BvbnNlEjYKDmNhbGxfbG9nX2VudHJ5GAEgASgLMhkucGF0Y2hiYXkudjEuQ2FsbExvZ0VudHJ5QgPgQQMyrgMKDkNhbGxMb2dTZXJ2aWNlEoEBCg9HZXRDYWxsTG9nRW50cnkSIy5wYXRjaGJheS52MS5HZXRDYWxsTG9nRW50cnlSZXF1ZXN0GhkucGF0Y2hiYXkudjEuQ2FsbExvZ0VudHJ5Ii6QAgGguxgDwrsYDWNhbGxfbG9nOnJlYWSC0+STAhASDi9jYWxsLWxvZy97aWR9EpABChJMaXN0Q2FsbExvZ0VudHJpZXMSJi5wYXRjaGJheS52MS5MaXN0Q2FsbExvZ0VudHJpZXNSZXF1ZXN0GicucGF0Y2hiYXkudjEuTGlzdENhbGxMb2dFbnRyaWVzUmVzcG9uc2UiKZACAaC7GAPCuxgNY2FsbF9sb2c6cmVhZILT5JMCCxIJL2NhbGwtbG9nEoQBChNXYXRjaENhbGxMb2dFbnRyaWVzEicucGF0Y2hiYXkudjEuV2F0Y2hDYWxsTG9nRW50cmllc1JlcXVlc3QaKC5wYXRjaGJheS52MS5XYXRjaENhbGxMb2dFbnRyaWVzUmVzcG9uc2UiGJACAaC7GAPCuxgNY2FsbF9sb2c6cmVhZDABYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_patchbay_v1_access, file_patchbay_v1_call_log]);
+  fileDesc("CiJwYXRjaGJheS92MS9jYWxsX2xvZ19zZXJ2aWNlLnByb3RvEgtwYXRjaGJheS52MSIxChZHZXRDYWxsTG9nRW50cnlSZXF1ZXN0EhcKAmlkGAEgASgJQgvgQQK6SAVyA7ABASKFBgoZTGlzdENhbGxMb2dFbnRyaWVzUmVxdWVzdBIdCglwYWdlX3NpemUYASABKAVCCuBBAbpIBBoCKAASHwoKcGFnZV90b2tlbhgCIAEoCUIL4EEBukgFcgMYgBASLwoVaW50ZWdyYXRlZF9hY2NvdW50X2lkGAMgASgJQgvgQQG6SAVyA7ABAUgAiAEBEjQKGmVudmlyb25tZW50X2ludGVncmF0aW9uX2lkGAQgASgJQgvgQQG6SAVyA7ABAUgBiAEBEiQKCHJlc291cmNlGAUgASgJQg3gQQG6SAdyBRABGP8BSAKIAQESeAoFY2xhc3MYBiABKAlCZOBBAbpIXnJcUgdzdWNjZXNzUgxyYXRlX2xpbWl0ZWRSBWVycm9yUgd0aW1lb3V0Ug1uZXR3b3JrX2Vycm9yUhBpbnZhbGlkX3Jlc3BvbnNlUgdibG9ja2VkUgljYW5jZWxsZWRIA4gBARIkCghjYXVzZV9pZBgHIAEoCUIN4EEBukgHcgUQARiAAUgEiAEBEi4KBXNpbmNlGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEi4KBXVudGlsGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEID4EEBEmIKBWNhdXNlGAogASgJQk7gQQG6SEhyRlIEY2FsbFIDcnVuUgl0b29sX2NhbGxSCmFjdGl2YXRpb25SBXRva2VuUg1hdXRob3JpemF0aW9uUgxzdWJzY3JpcHRpb25IBYgBARITCgZmYWlsZWQYCyABKAhCA+BBARIpCg1wYXRoX2NvbnRhaW5zGAwgASgJQg3gQQG6SAdyBRABGP8BSAaIAQFCGAoWX2ludGVncmF0ZWRfYWNjb3VudF9pZEIdChtfZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWRCCwoJX3Jlc291cmNlQggKBl9jbGFzc0ILCglfY2F1c2VfaWRCCAoGX2NhdXNlQhAKDl9wYXRoX2NvbnRhaW5zIpABChpMaXN0Q2FsbExvZ0VudHJpZXNSZXNwb25zZRI4ChBjYWxsX2xvZ19lbnRyaWVzGAEgAygLMhkucGF0Y2hiYXkudjEuQ2FsbExvZ0VudHJ5QgPgQQMSHAoPbmV4dF9wYWdlX3Rva2VuGAIgASgJQgPgQQMSGgoNZHJvcHBlZF9jb3VudBgDIAEoBUID4EEDIuYEChpXYXRjaENhbGxMb2dFbnRyaWVzUmVxdWVzdBIvChVpbnRlZ3JhdGVkX2FjY291bnRfaWQYASABKAlCC+BBAbpIBXIDsAEBSACIAQESNAoaZW52aXJvbm1lbnRfaW50ZWdyYXRpb25faWQYAiABKAlCC+BBAbpIBXIDsAEBSAGIAQESJAoIcmVzb3VyY2UYAyABKAlCDeBBAbpIB3IFEAEY/wFIAogBARJ4CgVjbGFzcxgEIAEoCUJk4EEBukheclxSB3N1Y2Nlc3NSDHJhdGVfbGltaXRlZFIFZXJyb3JSB3RpbWVvdXRSDW5ldHdvcmtfZXJyb3JSEGludmFsaWRfcmVzcG9uc2VSB2Jsb2NrZWRSCWNhbmNlbGxlZEgDiAEBEiQKCGNhdXNlX2lkGAUgASgJQg3gQQG6SAdyBRABGIABSASIAQESYgoFY2F1c2UYBiABKAlCTuBBAbpISHJGUgRjYWxsUgNydW5SCXRvb2xfY2FsbFIKYWN0aXZhdGlvblIFdG9rZW5SDWF1dGhvcml6YXRpb25SDHN1YnNjcmlwdGlvbkgFiAEBEhMKBmZhaWxlZBgHIAEoCEID4EEBEikKDXBhdGhfY29udGFpbnMYCCABKAlCDeBBAbpIB3IFEAEY/wFIBogBAUIYChZfaW50ZWdyYXRlZF9hY2NvdW50X2lkQh0KG19lbnZpcm9ubWVudF9pbnRlZ3JhdGlvbl9pZEILCglfcmVzb3VyY2VCCAoGX2NsYXNzQgsKCV9jYXVzZV9pZEIICgZfY2F1c2VCEAoOX3BhdGhfY29udGFpbnMiVQobV2F0Y2hDYWxsTG9nRW50cmllc1Jlc3BvbnNlEjYKDmNhbGxfbG9nX2VudHJ5GAEgASgLMhkucGF0Y2hiYXkudjEuQ2FsbExvZ0VudHJ5QgPgQQMyrgMKDkNhbGxMb2dTZXJ2aWNlEoEBCg9HZXRDYWxsTG9nRW50cnkSIy5wYXRjaGJheS52MS5HZXRDYWxsTG9nRW50cnlSZXF1ZXN0GhkucGF0Y2hiYXkudjEuQ2FsbExvZ0VudHJ5Ii6QAgGguxgDwrsYDWNhbGxfbG9nOnJlYWSC0+STAhASDi9jYWxsLWxvZy97aWR9EpABChJMaXN0Q2FsbExvZ0VudHJpZXMSJi5wYXRjaGJheS52MS5MaXN0Q2FsbExvZ0VudHJpZXNSZXF1ZXN0GicucGF0Y2hiYXkudjEuTGlzdENhbGxMb2dFbnRyaWVzUmVzcG9uc2UiKZACAaC7GAPCuxgNY2FsbF9sb2c6cmVhZILT5JMCCxIJL2NhbGwtbG9nEoQBChNXYXRjaENhbGxMb2dFbnRyaWVzEicucGF0Y2hiYXkudjEuV2F0Y2hDYWxsTG9nRW50cmllc1JlcXVlc3QaKC5wYXRjaGJheS52MS5XYXRjaENhbGxMb2dFbnRyaWVzUmVzcG9uc2UiGJACAaC7GAPCuxgNY2FsbF9sb2c6cmVhZDABYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_timestamp, file_patchbay_v1_access, file_patchbay_v1_call_log]);
 
 /**
  * Names an entry to read.
@@ -109,6 +109,29 @@ export type ListCallLogEntriesRequest = Message<"patchbay.v1.ListCallLogEntriesR
    * @generated from field: google.protobuf.Timestamp until = 9;
    */
   until?: Timestamp | undefined;
+
+  /**
+   * Only requests for this kind of cause, see CallLogEntry. Absent: for all.
+   *
+   * @generated from field: optional string cause = 10;
+   */
+  cause?: string | undefined;
+
+  /**
+   * Only requests of every class but `success`. Absent: all.
+   *
+   * @generated from field: bool failed = 11;
+   */
+  failed: boolean;
+
+  /**
+   * Only requests with this text in the path of their address, or in their `resource.method`; case does not matter. A page compares it
+   * with at most 5000 entries, the newest that the other filters let through: it may have fewer entries than `page_size`, or none, and
+   * the `next_page_token` that goes on below them. Absent: all.
+   *
+   * @generated from field: optional string path_contains = 12;
+   */
+  pathContains?: string | undefined;
 };
 
 /**
@@ -193,6 +216,28 @@ export type WatchCallLogEntriesRequest = Message<"patchbay.v1.WatchCallLogEntrie
    * @generated from field: optional string cause_id = 5;
    */
   causeId?: string | undefined;
+
+  /**
+   * Only requests for this kind of cause, see CallLogEntry. Absent: for all.
+   *
+   * @generated from field: optional string cause = 6;
+   */
+  cause?: string | undefined;
+
+  /**
+   * Only requests of every class but `success`. Absent: all.
+   *
+   * @generated from field: bool failed = 7;
+   */
+  failed: boolean;
+
+  /**
+   * Only requests with this text in the path of their address, or in their `resource.method`; case does not matter. Compared with at
+   * most 10 000 entries a second. Absent: all.
+   *
+   * @generated from field: optional string path_contains = 8;
+   */
+  pathContains?: string | undefined;
 };
 
 /**

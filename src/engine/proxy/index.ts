@@ -32,5 +32,13 @@ export type {
 export type { PageDelayed, PageStep } from './pages.ts'
 export { type ApiProxy, createProxy } from './proxy.ts'
 export { authorizationSecrets, callSecrets, createRedaction, type SecretRules, tokensIn } from './redaction.ts'
-export type { AccountAccess, ActionRequest, CallCause, CallTarget, PreviewRequest, ProxyRequest } from './request.ts'
+export {
+  type AccountAccess,
+  type ActionRequest,
+  CALL_CAUSES,
+  type CallCause,
+  type CallTarget,
+  type PreviewRequest,
+  type ProxyRequest,
+} from './request.ts'
 export { sendRaw } from './send-raw.ts'

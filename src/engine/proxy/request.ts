@@ -133,7 +133,7 @@ export const STREAM_TIMEOUT_MS = 3_600_000
 export const STREAM_BYTES_MAX = 5 * 1024 ** 3
 
 /** What requests are sent for. */
-const CALL_CAUSES = [
+export const CALL_CAUSES = [
   /** A request of a client of this service, also for options of a form. */
   'call',
   /** A run of a sync job. */

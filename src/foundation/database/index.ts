@@ -48,6 +48,7 @@ export { DatabaseHealthCheck, readServerState } from './health-check.ts'
 export {
   countFitting,
   decodePageToken,
+  encodePageToken,
   type ListPage,
   type ListPageRequest,
   listQuery,

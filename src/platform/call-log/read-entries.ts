@@ -1,9 +1,19 @@
 import type { LoggedContent } from '../../engine/proxy/index.ts'
 import { catchFailure, Failure, notFound } from '../../foundation/base/index.ts'
-import { type Db, type ListPage, type ListPageRequest, listQuery, pageById } from '../../foundation/database/index.ts'
+import {
+  type Db,
+  decodePageToken,
+  encodePageToken,
+  type ListPage,
+  type ListPageRequest,
+  listQuery,
+  pageById,
+  readPageSize,
+  toPage,
+} from '../../foundation/database/index.ts'
 import type { SecretStore } from '../../foundation/secrets/index.ts'
 import { unsealContent } from './content.ts'
-import { type CallLogFilter, findLogEntry, type LogEntryRecord, listLogEntryRecords } from './sql.ts'
+import { type CallLogFilter, findLogEntry, findScanEnd, type LogEntryRecord, listLogEntryRecords } from './sql.ts'
 
 export type { CallLogFilter }
 
@@ -32,7 +42,12 @@ export async function getLogEntry(
   return { ...entry, content: undefined, contentError: content.publicMessage }
 }
 
-/** A page of entries, newest first, without headers and bodies; filters combine with and. @throws Failure PAGE_TOKEN_INVALID */
+/**
+ * A page of entries, newest first, without headers and bodies; filters combine with and. One by text reads SCAN_ROWS_MAX entries for a
+ * page, which may then be short or empty and not the last.
+ *
+ * @throws Failure PAGE_TOKEN_INVALID
+ */
 export async function listLogEntries(
   tx: Db,
   environmentId: string,
@@ -40,5 +55,15 @@ export async function listLogEntries(
   request: ListPageRequest,
 ): Promise<ListPage<LogEntryRecord>> {
   const query = listQuery('call_log_entry', environmentId, filter)
-  return await pageById(query, request, (range) => listLogEntryRecords(tx, environmentId, filter, range))
+  if (filter.pathContains === undefined)
+    return await pageById(query, request, (range) => listLogEntryRecords(tx, environmentId, filter, range))
+  const size = readPageSize(request)
+  const [token] = decodePageToken(query, request.pageToken) ?? []
+  const before = token === undefined ? undefined : String(token)
+  const from = await findScanEnd(tx, environmentId, filter, 'desc', before)
+  const found = await listLogEntryRecords(tx, environmentId, filter, { before, from, limit: size + 1 })
+  const page = toPage(query, found, size, ({ id }) => [id])
+  return page.nextPageToken !== '' || from === undefined
+    ? page
+    : { ...page, nextPageToken: encodePageToken(query, [from]) }
 }

@@ -45,7 +45,12 @@ export interface CallLogFilter {
   readonly environmentIntegrationId?: string | undefined
   readonly resource?: string | undefined
   readonly class?: CallClass | undefined
+  readonly cause?: CallCause['kind'] | undefined
   readonly causeId?: string | undefined
+  /** Everything but successes. */
+  readonly failed?: true | undefined
+  /** Part of the path of the address or of `resource.method`, in any case. Read with a bound: `findScanEnd`. */
+  readonly pathContains?: string | undefined
   /** Ended at or after this moment. */
   readonly since?: Date | undefined
   /** Ended before this moment. */
@@ -120,40 +125,78 @@ function storable(text: string): string {
   return text.replaceAll('\0', '').toWellFormed()
 }
 
+/** Entries that a page compares with the text of a path. */
+export const SCAN_ROWS_MAX = 5_000
+
+/**
+ * Where a filter by text stops reading: the id of the last of SCAN_ROWS_MAX entries, in that order, that the other filters let through.
+ * Uses their indexes, see `listLogEntryRecords`.
+ *
+ * @returns undefined when there are fewer
+ */
+export async function findScanEnd(
+  tx: Db,
+  environmentId: string,
+  { pathContains: _, ...others }: CallLogFilter,
+  order: 'asc' | 'desc',
+  before?: string,
+): Promise<string | undefined> {
+  const entries = entriesWhere(tx, environmentId, others)
+  if (before !== undefined) entries.where('id', '<', before)
+  const found = await entries
+    .orderBy('id', order)
+    .offset(SCAN_ROWS_MAX - 1)
+    .first('id')
+  return found?.id
+}
+
 /**
  * At most `limit` entries of the environment below the id `before`, newest first. Each filter has an index that ends with the id:
- * call_log_entry_of_account, _of_installation, _of_resource, _of_cause, _failed (all classes but successes, which most are), and
- * the primary key for times, for successes, and for no filter.
+ * call_log_entry_of_account, _of_installation, _of_resource, _of_cause, _of_cause_kind, _failed (all classes but successes, which most
+ * are), _not_successful, and the primary key for times, for successes, for texts, and for no filter.
+ *
+ * @param page `from`: the lowest id that is read
  */
 export async function listLogEntryRecords(
   tx: Db,
   environmentId: string,
   filter: CallLogFilter,
-  page: { readonly before: string | undefined; readonly limit: number },
+  page: { readonly before: string | undefined; readonly from?: string | undefined; readonly limit: number },
 ): Promise<readonly LogEntryRecord[]> {
-  return await entriesWhere(tx, environmentId, filter).modify(newestFirst, page).select(tx.raw(COLUMNS))
+  const entries = entriesWhere(tx, environmentId, filter).modify(newestFirst, page)
+  if (page.from !== undefined) entries.where('id', '>=', page.from)
+  return await entries.select(tx.raw(COLUMNS))
 }
 
-/** At most `limit` entries since a moment, oldest first. Uses the indexes of `listLogEntryRecords`. */
+/** At most `limit` entries since a moment up to the id `to`, oldest first. Uses the indexes of `listLogEntryRecords`. */
 export async function listLogEntriesSince(
   tx: Db,
   environmentId: string,
   filter: CallLogFilter & { readonly since: Date },
-  limit: number,
+  { limit, to }: { readonly limit: number; readonly to: string | undefined },
 ): Promise<readonly LogEntryRecord[]> {
-  return await entriesWhere(tx, environmentId, filter).orderBy('id').limit(limit).select(tx.raw(COLUMNS))
+  const entries = entriesWhere(tx, environmentId, filter)
+  if (to !== undefined) entries.where('id', '<=', to)
+  return await entries.orderBy('id').limit(limit).select(tx.raw(COLUMNS))
 }
 
+/** Knex takes a question mark without a backslash for a value. */
+const PATH_CONTAINS = `(strpos(lower(substring(url from '://[^/\\?]*([^\\?]*)')), lower(:pathContains)) > 0
+  or strpos(lower(resource || '.' || method), lower(:pathContains)) > 0)`
+
 function entriesWhere(tx: Db, environmentId: string, filter: CallLogFilter) {
-  const { integratedAccountId, environmentIntegrationId, resource, causeId, since, until } = filter
+  const { integratedAccountId, environmentIntegrationId, resource, cause, causeId, pathContains, since, until } = filter
   const entries = tx('call_log_entry').where({ environment_id: environmentId })
   if (integratedAccountId !== undefined) entries.where({ integrated_account_id: integratedAccountId })
   if (environmentIntegrationId !== undefined) entries.where({ environment_integration_id: environmentIntegrationId })
   // The conditions of partial indexes.
   if (resource !== undefined) entries.where({ resource }).whereRaw(`resource <> ''`)
   if (filter.class !== undefined) entries.where({ class: filter.class })
-  if (filter.class !== undefined && filter.class !== 'success') entries.whereRaw(`class <> 'success'`)
+  if (filter.failed || (filter.class !== undefined && filter.class !== 'success'))
+    entries.whereRaw(`class <> 'success'`)
+  if (cause !== undefined) entries.where({ cause })
   if (causeId !== undefined) entries.where({ cause_id: causeId })
+  if (pathContains !== undefined) entries.whereRaw(PATH_CONTAINS, { pathContains })
   if (since !== undefined) entries.where('id', '>=', lowestIdAt(since))
   if (until !== undefined) entries.where('id', '<', lowestIdAt(until))
   return entries

@@ -1,6 +1,6 @@
 import { type Clock, Failure, LongPollHub, withTimeout } from '../../foundation/base/index.ts'
 import type { Database } from '../../foundation/database/index.ts'
-import { type CallLogFilter, type LogEntryRecord, listLogEntriesSince } from './sql.ts'
+import { type CallLogFilter, findScanEnd, type LogEntryRecord, listLogEntriesSince } from './sql.ts'
 import type { CallLogWriter } from './writer.ts'
 
 /** What watching needs. */
@@ -67,8 +67,12 @@ export class CallLogWatch {
     await writer.flush()
     for (const watcher of watchers.filter(({ isIdle }) => isIdle)) {
       const { environmentId, filter, since } = watcher
-      const found = await listLogEntriesSince(database.pool, environmentId, { ...filter, since }, ENTRIES_PER_POLL)
-      watcher.add(found, found.length === ENTRIES_PER_POLL ? undefined : new Date(clock.now().getTime() - LATE_MS))
+      const range = { ...filter, since }
+      const isText = filter.pathContains !== undefined
+      const to = isText ? await findScanEnd(database.pool, environmentId, range, 'asc') : undefined
+      const found = await listLogEntriesSince(database.pool, environmentId, range, { limit: ENTRIES_PER_POLL, to })
+      const seenTo = to === undefined ? new Date(clock.now().getTime() - LATE_MS) : momentOf(to)
+      watcher.add(found, found.length === ENTRIES_PER_POLL ? undefined : seenTo)
     }
   }
 }

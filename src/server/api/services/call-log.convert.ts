@@ -3,7 +3,7 @@ import {
   CallLogEntrySchema,
   CallLogTimingsSchema,
 } from '../../../../gen/patchbay/v1/call_log_pb.ts'
-import { CALL_CLASSES, type LoggedContent } from '../../../engine/proxy/index.ts'
+import { CALL_CAUSES, CALL_CLASSES, type LoggedContent } from '../../../engine/proxy/index.ts'
 import type { CallLogFilter, LogEntryRecord, WholeLogEntry } from '../../../platform/call-log/index.ts'
 import { shapeOf } from './shape.ts'
 import { parseEnum } from './values.convert.ts'
@@ -31,17 +31,23 @@ export interface FilterRequest {
   readonly environmentIntegrationId?: string | undefined
   readonly resource?: string | undefined
   readonly class?: string | undefined
+  readonly cause?: string | undefined
   readonly causeId?: string | undefined
+  readonly failed: boolean
+  readonly pathContains?: string | undefined
 }
 
 /** Reads the filters of a request. */
 export function filterFromProto(request: FilterRequest): CallLogFilter {
-  const { integratedAccountId, environmentIntegrationId, resource, causeId } = request
+  const { integratedAccountId, environmentIntegrationId, resource, causeId, failed, pathContains } = request
   return {
     integratedAccountId,
     environmentIntegrationId,
     resource,
     class: parseEnum(CALL_CLASSES, request.class),
+    cause: parseEnum(CALL_CAUSES, request.cause),
     causeId,
+    failed: failed || undefined,
+    pathContains,
   }
 }
