@@ -48,6 +48,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0029-give-up-after': ['0029-give-up-after.sql'],
   '0030-event-bytes': ['0030-event-bytes.sql'],
   '0031-token-history': ['0031-token-history.sql'],
+  '0033-figures': ['0033-figures.sql'],
 }
 
 /** Any constant: the advisory lock that serializes migrations of a database. */

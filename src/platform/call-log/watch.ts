@@ -1,4 +1,4 @@
-import { type Clock, Failure, LongPollHub, withTimeout } from '../../foundation/base/index.ts'
+import { type Clock, Failure, LongPollHub, momentOfId, withTimeout } from '../../foundation/base/index.ts'
 import type { Database } from '../../foundation/database/index.ts'
 import { type CallLogFilter, type LogEntryRecord, listLogEntriesSince } from './sql.ts'
 import type { CallLogWriter } from './writer.ts'
@@ -104,9 +104,9 @@ class Watcher {
   /** @param seenTo undefined: there are more, after the last one found */
   add(found: readonly LogEntryRecord[], seenTo: Date | undefined): void {
     const fresh = found.filter(({ id }) => !this.#seen.has(id))
-    for (const { id } of fresh) this.#seen.set(id, momentOf(id))
+    for (const { id } of fresh) this.#seen.set(id, momentOfId(id))
     const last = found.at(-1)
-    const since = seenTo ?? (last === undefined ? this.since : momentOf(last.id))
+    const since = seenTo ?? (last === undefined ? this.since : momentOfId(last.id))
     this.since = new Date(Math.max(since.getTime(), this.#startedAt.getTime()))
     for (const [id, at] of this.#seen) if (at < this.since) this.#seen.delete(id)
     if (fresh.length === 0) return
@@ -131,9 +131,4 @@ class Watcher {
     this.#change = Promise.withResolvers<true>()
     resolve(true)
   }
-}
-
-/** The moment in a UUIDv7. */
-function momentOf(id: string): Date {
-  return new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16))
 }
