@@ -1,6 +1,7 @@
 import { cancelTasksOfEnvironments, deleteTasksOfEnvironment } from '../foundation/queue/index.ts'
 import type { SecretStore } from '../foundation/secrets/index.ts'
 import { deleteCallLogOfEnvironment } from '../platform/call-log/index.ts'
+import { deleteCallHoursOfEnvironment } from '../platform/figures/index.ts'
 import {
   assertIntegrationsDeletable,
   deleteIntegrationsOfTeam,
@@ -28,6 +29,7 @@ const DELETE_FROM_ENVIRONMENT = [
   deleteEventsOfEnvironment,
   deleteToolServersOfEnvironment,
   deleteCallLogOfEnvironment,
+  deleteCallHoursOfEnvironment,
   deleteLinkSessionsOfEnvironment,
 ]
 

@@ -14,6 +14,7 @@ import {
 } from '../platform/accounts/index.ts'
 import { AUDIT_ENTRY_DAYS } from '../platform/audit/index.ts'
 import { CALL_LOG_DAYS } from '../platform/call-log/index.ts'
+import { CALL_HOUR_DAYS } from '../platform/figures/index.ts'
 import {
   clientSecretWatch,
   continueIntegrationDeletion,
@@ -55,6 +56,8 @@ export interface WorkerProcess extends AsyncDisposable {
 }
 
 const FORGET_INTERVAL_MS = 10 * 60 * 1_000
+/** As the contract says. */
+const CALL_HOUR_KEEP_DAYS = 7
 
 /** Builds the worker: ticks, webhook runs, accounts, subscriptions, deliveries, inbound webhooks, tasks, maintenance. */
 export function createWorkerProcess(deps: ProcessDeps): WorkerProcess {
@@ -207,5 +210,6 @@ function dayRetentionsOf(config: Config): readonly DayRetention[] {
     { name: 'tool-call', tables: [TOOL_CALL_DAYS], days: config.toolCallRetentionDays },
     { name: 'audit', tables: [AUDIT_ENTRY_DAYS], days: config.auditRetentionDays },
     { name: 'call-log', tables: [CALL_LOG_DAYS], days: config.callLogRetentionDays },
+    { name: 'call-hours', tables: [CALL_HOUR_DAYS], days: CALL_HOUR_KEEP_DAYS },
   ]
 }

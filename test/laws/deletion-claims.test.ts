@@ -65,6 +65,7 @@ const ALSO_DELETED: Readonly<Record<string, string>> = {
   'foundation/secrets/sql/data-key.ts': 'keys of owners, which a deletion needs too',
   'foundation/secrets/sql/rotation.ts': 'keys of owners, which a deletion needs too',
   'foundation/queue/tasks/sql.ts': 'deletions are tasks',
+  'platform/figures/sql.ts': 'counts what the deletion deletes',
   'platform/tenancy/sql/api-tokens.ts': 'deletes',
   'platform/tenancy/sql/idempotency-keys.ts': 'deletes',
 }

@@ -18,6 +18,7 @@ const HOT = [
   'run_lease',
   'run_checkpoint',
   'previous_run',
+  'figure_delta',
 ]
 
 describe('what keeps more than one PostgreSQL possible', () => {

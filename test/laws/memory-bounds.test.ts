@@ -39,6 +39,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'platform/call-log/watch.ts #seen': 'entries of the last LATE_MS',
   'platform/call-log/writer.ts #bytesOf': 'environments with entries that wait',
   'platform/call-log/writer.ts #droppedOf': 'COUNTED_OWNERS_MAX',
+  'platform/figures/call-hours.ts #waiting': 'KEYS_MAX',
   'engine/catalog/logos.ts logos': 'files of the catalogue',
   'engine/catalog/unified.ts documents': 'files of the catalogue',
   'cli/commands/run-lines.ts #printed': 'nodes of one run',

@@ -90,6 +90,7 @@ beforeAll(async () => {
     { environmentId },
   )
   await database.transaction(async (each) => {
+    await execute(each, 'truncate figure_delta')
     await execute(each, 'set local session_replication_role = replica')
     await execute(
       each,

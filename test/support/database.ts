@@ -4,6 +4,7 @@ import { afterAll, inject } from 'vitest'
 import { Database, type DatabaseTarget } from '../../src/foundation/database/index.ts'
 import { DatabaseClock } from './database-clock.ts'
 import { expectDescribedEvents } from './event-schemas.ts'
+import { expectExactFigures } from './figures.ts'
 
 /** A database of one test file. */
 export interface TestDatabase {
@@ -15,7 +16,7 @@ export interface TestDatabase {
 
 /**
  * Clones the template into a fresh database that lives until the test file ends, which fails when it holds events that their
- * schema does not describe. Call at the top of a file or suite.
+ * schema does not describe, or figures that are not the number of rows. Call at the top of a file or suite.
  */
 export async function testDatabase(): Promise<TestDatabase> {
   const { target, url, drop } = await cloneTemplate()
@@ -51,7 +52,8 @@ async function cloneTemplate() {
   const name = `patchbay_t_${randomBytes(6).toString('hex')}`
   const url = await createDatabase(serverUrl, name, isOwn ? `${template} ${AS_FILES}` : template)
   const drop = async () => {
-    await expectDescribedEvents(url).finally(() => dropDatabase(serverUrl, name))
+    const checks = Promise.all([expectDescribedEvents(url), expectExactFigures(url)])
+    await checks.finally(() => dropDatabase(serverUrl, name))
   }
   return { url, target: { kind: 'url', url } as const, drop }
 }

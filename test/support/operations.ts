@@ -11,6 +11,7 @@ import { InboundEventService } from '../../gen/patchbay/v1/inbound_event_service
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
 import { IntegrationService } from '../../gen/patchbay/v1/integration_service_pb.ts'
 import { LinkTokenService } from '../../gen/patchbay/v1/link_token_service_pb.ts'
+import { OverviewService } from '../../gen/patchbay/v1/overview_service_pb.ts'
 import { ProxyService } from '../../gen/patchbay/v1/proxy_service_pb.ts'
 import { SyncJobCronTriggerService } from '../../gen/patchbay/v1/sync_job_cron_trigger_service_pb.ts'
 import { SyncJobRunService } from '../../gen/patchbay/v1/sync_job_run_service_pb.ts'
@@ -47,6 +48,7 @@ export const SERVICES: readonly DescService[] = [
   EventService,
   InboundEventService,
   CallLogService,
+  OverviewService,
   TaskService,
   ProxyService,
   UnifiedModelService,

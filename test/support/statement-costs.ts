@@ -184,6 +184,7 @@ export async function addRowsLike(url: string, { table, like, changes, rare, cou
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
+    await client.query('truncate figure_delta')
     await client.query('set session_replication_role = replica')
     const { rows } = await client.query(
       `select string_agg(quote_ident(attname), ', ' order by attnum) as columns from pg_attribute

@@ -40,6 +40,11 @@ export function lowestIdAt(moment: Date): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`
 }
 
+/** The moment in a UUIDv7. */
+export function momentOfId(id: string): Date {
+  return new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16))
+}
+
 /** True for a UUID in its 36 character form, of any version. */
 export function isUuid(text: string): boolean {
   return UUID.test(text)

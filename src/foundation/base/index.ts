@@ -23,7 +23,7 @@ export {
   type TransientReason,
   type Violation,
 } from './errors.ts'
-export { isUuid, lowestIdAt, newId } from './ids.ts'
+export { isUuid, lowestIdAt, momentOfId, newId } from './ids.ts'
 export { LazyMap } from './lazy-map.ts'
 export { LongPollHub } from './long-poll-hub.ts'
 export { MicroBatcher } from './micro-batcher.ts'

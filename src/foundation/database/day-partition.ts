@@ -14,6 +14,8 @@ export interface DayTable {
   readonly isInUse?: (tx: Db, day: Date) => Promise<boolean>
   /** SQL: the condition of rows that are still needed; while the default partition has one, it is not emptied. */
   readonly unfinished?: string
+  /** Called in the transaction that drops a day, under the lock on the table. */
+  readonly onDrop?: (tx: Db, day: Date) => Promise<void>
 }
 
 /** Longest wait for the lock that attaches a day; the next round of maintenance tries again. */
@@ -88,6 +90,7 @@ export async function dropDay(tx: Db, table: DayTable, day: Date): Promise<boole
   if (await table.isInUse?.(tx, day)) return false
   await query(tx, `set local statement_timeout = ${STATEMENT_TIMEOUT_MS_DEFAULT}`)
   await query(tx, `drop table if exists ${partitionName(table, day)}`)
+  await table.onDrop?.(tx, day)
   return true
 }
 

@@ -1,4 +1,4 @@
-import { type Clock, Failure, LongPollHub, withTimeout } from '../../foundation/base/index.ts'
+import { type Clock, Failure, LongPollHub, momentOfId, withTimeout } from '../../foundation/base/index.ts'
 import type { Database } from '../../foundation/database/index.ts'
 import { type CallLogFilter, findScanEnd, type LogEntryRecord, listLogEntriesSince } from './sql.ts'
 import type { CallLogWriter } from './writer.ts'
@@ -71,7 +71,7 @@ export class CallLogWatch {
       const isText = filter.pathContains !== undefined
       const to = isText ? await findScanEnd(database.pool, environmentId, range, 'asc') : undefined
       const found = await listLogEntriesSince(database.pool, environmentId, range, { limit: ENTRIES_PER_POLL, to })
-      const seenTo = to === undefined ? new Date(clock.now().getTime() - LATE_MS) : momentOf(to)
+      const seenTo = to === undefined ? new Date(clock.now().getTime() - LATE_MS) : momentOfId(to)
       watcher.add(found, found.length === ENTRIES_PER_POLL ? undefined : seenTo)
     }
   }
@@ -108,9 +108,9 @@ class Watcher {
   /** @param seenTo undefined: there are more, after the last one found */
   add(found: readonly LogEntryRecord[], seenTo: Date | undefined): void {
     const fresh = found.filter(({ id }) => !this.#seen.has(id))
-    for (const { id } of fresh) this.#seen.set(id, momentOf(id))
+    for (const { id } of fresh) this.#seen.set(id, momentOfId(id))
     const last = found.at(-1)
-    const since = seenTo ?? (last === undefined ? this.since : momentOf(last.id))
+    const since = seenTo ?? (last === undefined ? this.since : momentOfId(last.id))
     this.since = new Date(Math.max(since.getTime(), this.#startedAt.getTime()))
     for (const [id, at] of this.#seen) if (at < this.since) this.#seen.delete(id)
     if (fresh.length === 0) return
@@ -135,9 +135,4 @@ class Watcher {
     this.#change = Promise.withResolvers<true>()
     resolve(true)
   }
-}
-
-/** The moment in a UUIDv7. */
-function momentOf(id: string): Date {
-  return new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16))
 }

@@ -3,6 +3,8 @@ import { type Clock, detachFromRequest } from '../../foundation/base/index.ts'
 import type { Database } from '../../foundation/database/index.ts'
 import { FairQueue } from '../../foundation/fair/index.ts'
 import type { SecretStore } from '../../foundation/secrets/index.ts'
+import { CallHours } from '../figures/call-hours.ts'
+import { addCallHours } from '../figures/sql.ts'
 import { sealContents } from './content.ts'
 import { insertLogEntries } from './sql.ts'
 
@@ -39,7 +41,8 @@ interface WaitingEntry {
 
 /**
  * Buffers the entries of one process, and writes them in batches that environments share by turns. Bounded in entries and bytes,
- * for each environment and for all: what does not fit is dropped and counted, and no request waits for the log.
+ * for each environment and for all: what does not fit is dropped and counted, and no request waits for the log. Requests by the hour
+ * are counted before, and written with the batches.
  */
 export class CallLogWriter implements CallLog, AsyncDisposable {
   readonly #deps: CallLogWriterDeps
@@ -50,6 +53,8 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
   readonly #queue = new FairQueue<WaitingEntry>(OWNER_ENTRIES_MAX)
   readonly #bytesOf = new Map<string, number>()
   readonly #droppedOf = new Map<string, number>()
+  /** Counts every request, also those whose entries are dropped. */
+  readonly #hours = new CallHours()
   #bytes = 0
   #isScheduled = false
   #writing: Promise<void> = Promise.resolve()
@@ -60,6 +65,8 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
 
   record(call: LoggedCall): void {
     this.onRequest?.(call)
+    this.#hours.record(call)
+    if (!this.#isScheduled) void detachFromRequest(() => this.#flushLater())
     const owner = call.environmentId
     const bytes = bytesOf(call)
     if (!this.#fits(owner, bytes)) {
@@ -68,7 +75,6 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
     }
     this.#queue.push({ owner, call, bytes })
     this.#add(owner, bytes)
-    if (!this.#isScheduled) void detachFromRequest(() => this.#flushLater())
   }
 
   isSampled(): boolean {
@@ -99,23 +105,32 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
   }
 
   async #writeAll(): Promise<void> {
-    while (this.#queue.size > 0) {
+    do {
       const batch: WaitingEntry[] = []
       for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
         batch.push(next)
         if (batch.length === ENTRIES_PER_BATCH) break
       }
-      await this.#write(batch)
-    }
+      if (batch.length > 0 || !this.#hours.isEmpty) await this.#write(batch)
+    } while (this.#queue.size > 0)
   }
 
   async #write(batch: readonly WaitingEntry[]): Promise<void> {
+    const hours = this.#hours.take()
+    const calls = batch.map(({ call }) => call)
+    let isCommitting = false
     try {
       const { database, secrets } = this.#deps
-      const calls = batch.map(({ call }) => call)
-      await database.transaction(async (tx) => insertLogEntries(tx, calls, await sealContents(secrets, tx, calls)))
+      await database.transaction(async (tx) => {
+        isCommitting = false
+        await insertLogEntries(tx, calls, await sealContents(secrets, tx, calls))
+        await addCallHours(tx, hours)
+        isCommitting = true
+      })
     } catch (error) {
       this.#deps.onWriteError(error)
+      // A commit that failed may have taken place, and no request counts twice.
+      if (!isCommitting) this.#hours.putBack(hours)
       for (const { owner } of batch) this.#drop(owner)
     } finally {
       for (const { owner, bytes } of batch) this.#add(owner, -bytes)

@@ -19,6 +19,7 @@ const AREAS: Readonly<Record<string, readonly Level[]>> = {
   installations: ['read', 'write'],
   integrations: ['read', 'write'],
   links: ['read', 'write'],
+  overview: ['read'],
   proxy: ['read', 'write'],
   runs: ['read', 'write'],
   sync_jobs: ['read', 'write'],

@@ -9,6 +9,7 @@ import {
 import { HEARTBEAT_INTERVAL_MS, REAP_INTERVAL_MS } from '../../foundation/queue/index.ts'
 import { AUDIT_ENTRY_DAYS } from '../../platform/audit/index.ts'
 import { CALL_LOG_DAYS } from '../../platform/call-log/index.ts'
+import { CALL_HOUR_DAYS, foldFigures } from '../../platform/figures/index.ts'
 import { deleteExpiredSlots, deleteIdleWindows } from '../../platform/limits/index.ts'
 import { EVENT_DAYS } from '../../platform/outbox/index.ts'
 import { deleteExpiredBrowserTokens, deleteOldIdempotencyKeys } from '../../platform/tenancy/index.ts'
@@ -25,6 +26,8 @@ const CLEAN_INTERVAL_MS = 10 * 60 * 1000
 /** Two of the longest windows: older counts do not matter. */
 const WINDOW_KEEP_MS = 48 * HOUR_MS
 const WINDOW_BATCH = 1_000
+const FOLD_INTERVAL_MS = 2_000
+const FOLD_BATCH = 5_000
 
 /** Every table with partitions. */
 const DAY_TABLES: readonly DayTable[] = [
@@ -37,6 +40,7 @@ const DAY_TABLES: readonly DayTable[] = [
   TOOL_CALL_DAYS,
   CALL_LOG_DAYS,
   AUDIT_ENTRY_DAYS,
+  CALL_HOUR_DAYS,
 ]
 
 /** Lease reaper: takes back expired leases. @param onExpired called with their number */
@@ -96,6 +100,17 @@ export function dayRetentions(deps: DayRetentionDeps, retentions: readonly DayRe
         return false
       },
     }))
+}
+
+/** Folds what has changed in figures into them, so that few rows are read. */
+export function figureFolder(database: Database): PollLoopSpec {
+  return {
+    name: 'figures',
+    intervalMs: FOLD_INTERVAL_MS,
+    async runOnce() {
+      return (await foldFigures(database.pool, FOLD_BATCH)) === FOLD_BATCH
+    },
+  }
 }
 
 /** Deletes idempotency keys after a day, in small batches. */

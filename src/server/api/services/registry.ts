@@ -12,6 +12,7 @@ import { inboundEventService } from './inbound-event.ts'
 import { integratedAccountService } from './integrated-account.ts'
 import { integrationService } from './integration.ts'
 import { linkTokenService } from './link-token.ts'
+import { overviewService } from './overview.ts'
 import { proxyService } from './proxy.ts'
 import { withSealedPages } from './sealed-pages.ts'
 import { syncJobService } from './sync-job.ts'
@@ -50,6 +51,7 @@ export function createServices(deps: ServiceDeps): readonly ServiceDefinition[] 
     unifiedService(deps),
     toolServerService(deps),
     callLogService(deps),
+    overviewService(deps),
     auditService(deps),
   ]
   return services.map((service) => withSealedPages(deps.secrets.sealer, service))

@@ -1,5 +1,6 @@
 import { DAY_MS } from '../../../foundation/base/index.ts'
 import { type DayTable, type Db, execute, queryOne } from '../../../foundation/database/index.ts'
+import { deleteFiguresOfDay } from '../../../platform/figures/index.ts'
 
 /** Tables that are partitioned by the UTC day of a tick, in the order a tick writes them: runs, and missed ticks. */
 export const RUN_DAY_TABLES: readonly DayTable[] = [
@@ -11,6 +12,7 @@ export const RUN_DAY_TABLES: readonly DayTable[] = [
       autovacuum_vacuum_cost_delay = 0)`,
     isInUse: hasUnfinishedRuns,
     unfinished: `status in ('created', 'running', 'rate_limited')`,
+    onDrop: (tx, day) => deleteFiguresOfDay(tx, 'run', day),
   },
   { name: 'missed_ticks', column: 'last_at', lowest: (dayStart) => dayStart.toISOString() },
 ]

@@ -1,5 +1,6 @@
 import { DAY_MS, lowestIdAt } from '../../../foundation/base/index.ts'
 import { type DayTable, type Db, queryOne } from '../../../foundation/database/index.ts'
+import { deleteFiguresOfDay } from '../../../platform/figures/index.ts'
 import type { HeaderList, InboundContent, InboundEventRecord } from '../inbound-event.ts'
 
 /** Events, by the day in the id. A day with events that wait or are processed is kept. */
@@ -10,6 +11,7 @@ const INBOUND_EVENT_DAYS: DayTable = {
   storage: 'with (fillfactor = 80)',
   isInUse: hasUnprocessedEvents,
   unfinished: `state = 'received'`,
+  onDrop: (tx, day) => deleteFiguresOfDay(tx, 'inbound_event', day),
 }
 
 /** What the items of events led to, by the day of the event. */

@@ -1,5 +1,6 @@
 import { DAY_MS, lowestIdAt } from '../../../foundation/base/index.ts'
 import { type DayTable, type Db, queryOne } from '../../../foundation/database/index.ts'
+import { deleteFiguresOfDay } from '../../../platform/figures/index.ts'
 
 /** Deliveries, by the day in the id. A day with deliveries that wait or are being sent is kept. */
 export const DELIVERY_DAYS: DayTable = {
@@ -9,6 +10,7 @@ export const DELIVERY_DAYS: DayTable = {
   storage: 'with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05)',
   isInUse: hasUnfinishedDeliveries,
   unfinished: `state = 'pending'`,
+  onDrop: (tx, day) => deleteFiguresOfDay(tx, 'delivery', day),
 }
 
 /** Attempts with requests and responses, by the day of their delivery. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { LoggedCall } from '../../../../src/engine/proxy/index.ts'
-import { newId } from '../../../../src/foundation/base/index.ts'
-import { execute, query, queryOne } from '../../../../src/foundation/database/index.ts'
+import { lowestIdAt, newId } from '../../../../src/foundation/base/index.ts'
+import { type Database, execute, query, queryOne } from '../../../../src/foundation/database/index.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../../../src/foundation/secrets/index.ts'
 import { CallLogWriter, getLogEntry } from '../../../../src/platform/call-log/index.ts'
 import { testDatabase } from '../../../support/database.ts'
@@ -36,10 +36,10 @@ const callOf = (environmentId: string): LoggedCall => ({
 })
 
 /** A writer that writes when it is told to. */
-function heldWriter() {
+function heldWriter(transaction: Database['transaction'] = (work) => database.transaction(work)) {
   const dropped: number[] = []
   const writer = new CallLogWriter({
-    database,
+    database: { transaction },
     secrets,
     clock: { sleep: () => new Promise(() => undefined) },
     random: Math.random,
@@ -157,5 +157,94 @@ describe('headers and bodies', () => {
     const stored = calls.map(({ id }) => queryOne(pool, 'select content from call_log_entry where id = :id', { id }))
     expect(await Promise.all(stored)).toMatchObject([{ content: null }, { content: expect.any(Uint8Array) }])
     expect(await query(pool, 'select from data_key where owner_id = :gone', { gone })).toEqual([])
+  })
+})
+
+/** The requests of an environment by class, and how many of them were in each bucket of durations. */
+async function hoursOf(environmentId: string) {
+  return await query<{ readonly class: string; readonly counts: readonly number[] }>(
+    database.pool,
+    'select class, counts::integer[] as counts from call_hour where environment_id = :environmentId order by hour, class',
+    { environmentId },
+  )
+}
+
+describe('requests by the hour', () => {
+  it('count also those whose entries are dropped, by class and duration', async () => {
+    const { writer } = heldWriter()
+    const environmentId = newId()
+    for (let n = 0; n < 2_100; n++) writer.record(callOf(environmentId))
+    writer.record({ ...callOf(environmentId), class: 'timeout', totalMs: 10_000 })
+    writer.record({ ...callOf(environmentId), class: 'timeout', totalMs: 10_001 })
+    await writer.flush()
+
+    expect(await countOf(environmentId)).toBe(2_000)
+    expect(await hoursOf(environmentId)).toEqual([
+      { class: 'success', counts: [2_100, 0, 0, 0, 0, 0, 0, 0, 0] },
+      { class: 'timeout', counts: [0, 0, 0, 0, 0, 0, 0, 1, 1] },
+    ])
+  })
+
+  it('are kept apart by the hour in which the request ended', async () => {
+    const { writer } = heldWriter()
+    const environmentId = newId()
+    for (const at of ['2031-03-01T10:59:59.999Z', '2031-03-01T11:00:00Z', '2031-03-01T11:59:59Z'])
+      writer.record({ ...callOf(environmentId), id: lowestIdAt(new Date(at)).replace(/0$/, '1') })
+    await writer.flush()
+    expect((await hoursOf(environmentId)).map(({ counts }) => counts[0])).toEqual([1, 2])
+  })
+
+  it('count once when a transaction is tried again', async () => {
+    const { writer } = heldWriter(async (work) => {
+      const undone = database.transaction(async (tx) => {
+        await work(tx)
+        throw new Error('as by a deadlock')
+      })
+      await undone.catch(() => undefined)
+      return await database.transaction(work)
+    })
+    const environmentId = newId()
+    writer.record(callOf(environmentId))
+    await writer.flush()
+    expect(await hoursOf(environmentId)).toMatchObject([{ counts: [1, 0, 0, 0, 0, 0, 0, 0, 0] }])
+  })
+
+  it('wait for the next batch when the entries cannot be written', async () => {
+    const { writer, dropped } = heldWriter()
+    const environmentId = newId()
+    writer.record({ ...callOf(environmentId), status: 100_000 })
+    await writer.flush()
+    expect([dropped.length, await hoursOf(environmentId)]).toEqual([1, []])
+
+    writer.record(callOf(environmentId))
+    await writer.flush()
+    expect(await hoursOf(environmentId)).toMatchObject([{ counts: [2, 0, 0, 0, 0, 0, 0, 0, 0] }])
+  })
+
+  it('count once when it is not known whether the commit took place', async () => {
+    let commits = 0
+    const { writer } = heldWriter(async (work) => {
+      const result = await database.transaction(work)
+      if (commits++ === 0) throw new Error('the connection was lost')
+      return result
+    })
+    const environmentId = newId()
+    for (let n = 0; n < 2; n++) {
+      writer.record(callOf(environmentId))
+      await writer.flush()
+    }
+    expect(await hoursOf(environmentId)).toMatchObject([{ counts: [2, 0, 0, 0, 0, 0, 0, 0, 0] }])
+  })
+
+  it('of two processes are added up', async () => {
+    const environments = Array.from({ length: 20 }, () => newId())
+    const writers = [heldWriter().writer, heldWriter().writer]
+    for (let round = 0; round < 5; round++) {
+      for (const [at, writer] of writers.entries())
+        for (const id of at === 0 ? environments : environments.toReversed()) writer.record(callOf(id))
+      await Promise.all(writers.map((writer) => writer.flush()))
+    }
+    const counts = await Promise.all(environments.map(async (id) => (await hoursOf(id))[0]?.counts[0]))
+    expect(counts).toEqual(environments.map(() => 10))
   })
 })
