@@ -37,6 +37,7 @@ const TABLES: Readonly<Record<string, Bound>> = {
     'an hour after it expired, when it is of a page in a browser; others are configuration',
   ),
   audit_entry: days('auditRetentionDays'),
+  call_log_drop: days('callLogRetentionDays'),
   call_log_entry: days('callLogRetentionDays'),
   connect_logo: loop('connect-logos', '30 days without use'),
   context_object: loop('context-object-deletions', 'an hour after it was replaced, or its account deleted'),
