@@ -209,7 +209,7 @@ function dayRetentionsOf(config: Config): readonly DayRetention[] {
     { name: 'inbound-event', tables: INBOUND_HISTORY_DAYS, days: config.inboundEventRetentionDays },
     { name: 'tool-call', tables: [TOOL_CALL_DAYS], days: config.toolCallRetentionDays },
     { name: 'audit', tables: [AUDIT_ENTRY_DAYS], days: config.auditRetentionDays },
-    { name: 'call-log', tables: [CALL_LOG_DAYS], days: config.callLogRetentionDays },
+    { name: 'call-log', tables: CALL_LOG_DAYS, days: config.callLogRetentionDays },
     { name: 'call-hours', tables: [CALL_HOUR_DAYS], days: CALL_HOUR_KEEP_DAYS },
   ]
 }

@@ -38,6 +38,7 @@ const TABLES: Readonly<Record<string, Bound>> = {
   ),
   audit_entry: days('auditRetentionDays'),
   call_hour: loop('call-hours', 'seven whole days'),
+  call_log_drop: days('callLogRetentionDays'),
   call_log_entry: days('callLogRetentionDays'),
   connect_logo: loop('connect-logos', '30 days without use'),
   context_object: loop('context-object-deletions', 'an hour after it was replaced, or its account deleted'),

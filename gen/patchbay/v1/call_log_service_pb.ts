@@ -162,7 +162,8 @@ export type ListCallLogEntriesResponse = Message<"patchbay.v1.ListCallLogEntries
   nextPageToken: string;
 
   /**
-   * Entries of the environment that this server process dropped since its start, because too many waited to be stored.
+   * Entries of the environment that were dropped in the days that are kept, because too many waited to be stored or the database
+   * failed. The same of every server, some moments after it happened.
    *
    * @generated from field: int32 dropped_count = 3;
    */

@@ -51,6 +51,7 @@ const MIGRATIONS: Readonly<Record<string, readonly string[]>> = {
   '0032-call-log-content': ['0032-call-log-content.sql'],
   '0033-call-log-request': ['0033-call-log-request.sql'],
   '0034-call-log-filters': ['0034-call-log-filters.sql'],
+  '0035-call-log-drops': ['0035-call-log-drops.sql'],
   '0036-figures': ['0036-figures.sql'],
 }
 

@@ -7,6 +7,6 @@
 
 export { SEALED_LOG_CONTENT } from './content.ts'
 export { type CallLogFilter, getLogEntry, listLogEntries, type WholeLogEntry } from './read-entries.ts'
-export { CALL_LOG_DAYS, deleteCallLogOfEnvironment, type LogEntryRecord } from './sql.ts'
+export { CALL_LOG_DAYS, countDrops, deleteCallLogOfEnvironment, type LogEntryRecord } from './sql.ts'
 export { CallLogWatch } from './watch.ts'
 export { CallLogWriter } from './writer.ts'

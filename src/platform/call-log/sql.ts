@@ -7,6 +7,7 @@ import {
   execute,
   newestFirst,
   query,
+  queryOne,
   type Tx,
 } from '../../foundation/database/index.ts'
 
@@ -57,8 +58,11 @@ export interface CallLogFilter {
   readonly until?: Date | undefined
 }
 
-/** The table, partitioned by the day in the id, a UUIDv7. */
-export const CALL_LOG_DAYS: DayTable = { name: 'call_log_entry', column: 'id', lowest: lowestIdAt }
+/** The entries, partitioned by the day in the id, a UUIDv7, and the counts of those that were dropped, by the hour. */
+export const CALL_LOG_DAYS: readonly DayTable[] = [
+  { name: 'call_log_entry', column: 'id', lowest: lowestIdAt },
+  { name: 'call_log_drop', column: 'hour', lowest: (dayStart) => dayStart.toISOString() },
+]
 
 const COLUMNS = `id, environment_id, integrated_account_id, environment_integration_id, resource, method, http_method, url, status,
   class, error_message, started_at, dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms, attempt, bytes_sent::float8 as bytes_sent,
@@ -224,7 +228,32 @@ export async function lockEnvironments(tx: Tx, ids: readonly string[]): Promise<
   return found.map(({ id }) => id)
 }
 
-/** Deletes the entries of an environment, a batch; returns whether there are no more. Scans the primary keys of all days. */
+/** Adds to the counts of this hour, in the order of the environments, so that processes wait for each other in one order. */
+export async function addDrops(tx: Db, drops: ReadonlyMap<string, number>): Promise<void> {
+  if (drops.size === 0) return
+  await execute(
+    tx,
+    `insert into call_log_drop (environment_id, hour, entries)
+     select id, date_trunc('hour', now()), entries from unnest(:ids::uuid[], :counts::bigint[]) as dropped (id, entries) order by id
+     on conflict (environment_id, hour) do update set entries = call_log_drop.entries + excluded.entries`,
+    { ids: [...drops.keys()], counts: [...drops.values()] },
+  )
+}
+
+/** Entries of the environment that were dropped in the days that are kept, by all processes. Uses the primary keys of the days. */
+export async function countDrops(tx: Db, environmentId: string): Promise<number> {
+  const found = await queryOne<{ readonly count: number }>(
+    tx,
+    `select least(coalesce(sum(entries), 0), 2147483647)::integer as count from call_log_drop where environment_id = :environmentId`,
+    { environmentId },
+  )
+  return found?.count ?? 0
+}
+
+/**
+ * Deletes the entries of an environment and the counts of dropped ones, a batch; returns whether there are no more. Scans the primary
+ * keys of all days.
+ */
 export async function deleteCallLogOfEnvironment(tx: Db, environmentId: string): Promise<boolean> {
-  return await deleteBatchOfEnvironment(tx, ['call_log_entry'], environmentId)
+  return await deleteBatchOfEnvironment(tx, ['call_log_drop', 'call_log_entry'], environmentId)
 }

@@ -6,7 +6,7 @@ import type { SecretStore } from '../../foundation/secrets/index.ts'
 import { CallHours } from '../figures/call-hours.ts'
 import { addCallHours } from '../figures/sql.ts'
 import { sealContents } from './content.ts'
-import { insertLogEntries } from './sql.ts'
+import { addDrops, insertLogEntries } from './sql.ts'
 
 /** What the writer needs. */
 export interface CallLogWriterDeps {
@@ -22,6 +22,8 @@ export interface CallLogWriterDeps {
 
 /** How long entries wait for others, so that they share a statement. */
 const FLUSH_INTERVAL_MS = 250
+/** How long counts of dropped entries wait after the database has failed. */
+const RETRY_INTERVAL_MS = 5_000
 const ENTRIES_PER_BATCH = 500
 /** Entries and bytes that wait, of one environment and of all together. */
 const OWNER_ENTRIES_MAX = 2_000
@@ -30,7 +32,7 @@ const ENTRIES_MAX = 20_000
 const BYTES_MAX = 32 * 1024 * 1024
 /** Beside its texts, of one entry. */
 const ENTRY_BYTES = 500
-/** Environments whose dropped entries are counted. */
+/** Environments whose dropped entries are counted while they wait to be stored. */
 const COUNTED_OWNERS_MAX = 1_000
 
 interface WaitingEntry {
@@ -41,8 +43,8 @@ interface WaitingEntry {
 
 /**
  * Buffers the entries of one process, and writes them in batches that environments share by turns. Bounded in entries and bytes,
- * for each environment and for all: what does not fit is dropped and counted, and no request waits for the log. Requests by the hour
- * are counted before, and written with the batches.
+ * for each environment and for all: what does not fit is dropped, and no request waits for the log. How much was dropped is stored
+ * with the next batch, and so are requests by the hour, which are counted before an entry can be dropped.
  */
 export class CallLogWriter implements CallLog, AsyncDisposable {
   readonly #deps: CallLogWriterDeps
@@ -52,7 +54,8 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
   onRequest: ((call: Pick<LoggedCall, 'integrationName' | 'class'>) => void) | undefined
   readonly #queue = new FairQueue<WaitingEntry>(OWNER_ENTRIES_MAX)
   readonly #bytesOf = new Map<string, number>()
-  readonly #droppedOf = new Map<string, number>()
+  /** Not stored yet. */
+  #droppedOf = new Map<string, number>()
   /** Counts every request, also those whose entries are dropped. */
   readonly #hours = new CallHours()
   #bytes = 0
@@ -66,25 +69,18 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
   record(call: LoggedCall): void {
     this.onRequest?.(call)
     this.#hours.record(call)
-    if (!this.#isScheduled) void detachFromRequest(() => this.#flushLater())
     const owner = call.environmentId
     const bytes = bytesOf(call)
-    if (!this.#fits(owner, bytes)) {
-      this.#drop(owner)
-      return
-    }
-    this.#queue.push({ owner, call, bytes })
-    this.#add(owner, bytes)
+    if (this.#fits(owner, bytes)) {
+      this.#queue.push({ owner, call, bytes })
+      this.#add(owner, bytes)
+    } else this.#drop(owner)
+    this.#schedule(FLUSH_INTERVAL_MS)
   }
 
   isSampled(): boolean {
     const { sampleEvery, random } = this.#deps
     return sampleEvery > 0 && random() * sampleEvery < 1
-  }
-
-  /** Entries of the environment that this process has not stored since it started. */
-  droppedOf(environmentId: string): number {
-    return this.#droppedOf.get(environmentId) ?? 0
   }
 
   /** Writes what waits now. Never rejects: what cannot be written is dropped. */
@@ -97,25 +93,35 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
     return this.flush()
   }
 
-  async #flushLater(): Promise<void> {
+  #schedule(delayMs: number): void {
+    if (this.#isScheduled) return
     this.#isScheduled = true
-    await this.#deps.clock.sleep(FLUSH_INTERVAL_MS)
+    void detachFromRequest(() => this.#flushAfter(delayMs))
+  }
+
+  async #flushAfter(delayMs: number): Promise<void> {
+    await this.#deps.clock.sleep(delayMs)
     this.#isScheduled = false
     await this.flush()
   }
 
   async #writeAll(): Promise<void> {
-    do {
+    let isStored = true
+    while (this.#queue.size > 0 || ((this.#droppedOf.size > 0 || !this.#hours.isEmpty) && isStored)) {
       const batch: WaitingEntry[] = []
       for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
         batch.push(next)
         if (batch.length === ENTRIES_PER_BATCH) break
       }
-      if (batch.length > 0 || !this.#hours.isEmpty) await this.#write(batch)
-    } while (this.#queue.size > 0)
+      isStored = await this.#write(batch)
+    }
+    if (!isStored) this.#schedule(RETRY_INTERVAL_MS)
   }
 
-  async #write(batch: readonly WaitingEntry[]): Promise<void> {
+  /** @returns whether it was stored; otherwise it is dropped, and what was counted before stays counted */
+  async #write(batch: readonly WaitingEntry[]): Promise<boolean> {
+    const drops = this.#droppedOf
+    this.#droppedOf = new Map()
     const hours = this.#hours.take()
     const calls = batch.map(({ call }) => call)
     let isCommitting = false
@@ -123,15 +129,19 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
       const { database, secrets } = this.#deps
       await database.transaction(async (tx) => {
         isCommitting = false
-        await insertLogEntries(tx, calls, await sealContents(secrets, tx, calls))
+        if (calls.length > 0) await insertLogEntries(tx, calls, await sealContents(secrets, tx, calls))
         await addCallHours(tx, hours)
+        await addDrops(tx, drops)
         isCommitting = true
       })
+      return true
     } catch (error) {
       this.#deps.onWriteError(error)
       // A commit that failed may have taken place, and no request counts twice.
       if (!isCommitting) this.#hours.putBack(hours)
+      for (const [owner, entries] of drops) this.#count(owner, entries)
       for (const { owner } of batch) this.#drop(owner)
+      return false
     } finally {
       for (const { owner, bytes } of batch) this.#add(owner, -bytes)
     }
@@ -150,12 +160,16 @@ export class CallLogWriter implements CallLog, AsyncDisposable {
   }
 
   #drop(owner: string): void {
+    this.#count(owner, 1)
+    this.onDrop?.(1)
+  }
+
+  #count(owner: string, entries: number): void {
     if (!this.#droppedOf.has(owner) && this.#droppedOf.size >= COUNTED_OWNERS_MAX) {
       const [oldest] = this.#droppedOf.keys()
       if (oldest !== undefined) this.#droppedOf.delete(oldest)
     }
-    this.#droppedOf.set(owner, this.droppedOf(owner) + 1)
-    this.onDrop?.(1)
+    this.#droppedOf.set(owner, (this.#droppedOf.get(owner) ?? 0) + entries)
   }
 }
 

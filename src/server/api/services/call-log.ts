@@ -1,5 +1,5 @@
 import { CallLogService } from '../../../../gen/patchbay/v1/call_log_service_pb.ts'
-import { getLogEntry, listLogEntries } from '../../../platform/call-log/index.ts'
+import { countDrops, getLogEntry, listLogEntries } from '../../../platform/call-log/index.ts'
 import { environmentIdOf } from '../caller.ts'
 import { defineService, type ServiceDefinition } from '../operation.ts'
 import { filterFromProto, logEntryToProto } from './call-log.convert.ts'
@@ -26,7 +26,7 @@ export function callLogService({
         const filter = { ...filterFromProto(request), since: dateFrom(request.since), until: dateFrom(request.until) }
         await callLog.flush()
         const { items, nextPageToken } = await listLogEntries(database.pool, environmentId, filter, request)
-        const droppedCount = callLog.droppedOf(environmentId)
+        const droppedCount = await countDrops(database.pool, environmentId)
         return { callLogEntries: items.map(logEntryToProto), nextPageToken, droppedCount }
       },
       async *watchCallLogEntries(request, context) {

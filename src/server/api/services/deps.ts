@@ -20,7 +20,7 @@ export interface ServiceDeps {
   readonly database: Database
   readonly secrets: Pick<SecretStore, 'encryptFor' | 'decryptFor' | 'sealer'>
   readonly clock: Clock
-  readonly callLog: Pick<CallLogWriter, 'flush' | 'droppedOf' | 'onDrop' | 'onRequest'>
+  readonly callLog: Pick<CallLogWriter, 'flush' | 'onDrop' | 'onRequest'>
   readonly callLogWatch: Pick<CallLogWatch, 'watch'>
   readonly contents: CascadeDelete
   readonly integrations: IntegrationDeps & InstallationDeleteDeps & { readonly accounts: AccountCascade }

@@ -3,7 +3,7 @@ import type { LoggedCall } from '../../../../src/engine/proxy/index.ts'
 import { lowestIdAt, newId } from '../../../../src/foundation/base/index.ts'
 import { type Database, execute, query, queryOne } from '../../../../src/foundation/database/index.ts'
 import { createSecretStore, generateKeyRingText, parseKeyRing } from '../../../../src/foundation/secrets/index.ts'
-import { CallLogWriter, getLogEntry } from '../../../../src/platform/call-log/index.ts'
+import { CallLogWriter, countDrops, getLogEntry } from '../../../../src/platform/call-log/index.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { seedEnvironment } from '../../../support/seed-rows.ts'
 
@@ -65,7 +65,33 @@ it('drops and counts what an environment has too much of, and nothing of another
   await writer.flush()
 
   expect([await countOf(busy), await countOf(quiet)]).toEqual([2_000, 1])
-  expect([writer.droppedOf(busy), writer.droppedOf(quiet), dropped.length]).toEqual([100, 0, 100])
+  expect([await countDrops(pool, busy), await countDrops(pool, quiet), dropped.length]).toEqual([100, 0, 100])
+})
+
+it('counts what all processes dropped, also those that have ended', async () => {
+  const environmentId = newId()
+  for (const { writer } of [heldWriter(), heldWriter()]) {
+    for (let n = 0; n < 2_003; n++) writer.record(callOf(environmentId))
+    await writer[Symbol.asyncDispose]()
+  }
+  expect(await countDrops(pool, environmentId)).toBe(6)
+  expect(await countDrops(pool, newId())).toBe(0)
+})
+
+it('stores the count of what a failed write dropped with the next one', async () => {
+  let isBroken = true
+  const { writer, dropped } = heldWriter(async (work) => {
+    if (isBroken) throw new Error('the database failed')
+    return await database.transaction(work)
+  })
+  const environmentId = newId()
+  for (let n = 0; n < 3; n++) writer.record(callOf(environmentId))
+  await writer.flush()
+  await writer.flush()
+  expect([await countDrops(pool, environmentId), dropped.length]).toEqual([0, 3])
+  isBroken = false
+  await writer.flush()
+  expect([await countDrops(pool, environmentId), await countOf(environmentId)]).toEqual([3, 0])
 })
 
 it('bounds the bytes of an environment, and has room again after a write', async () => {
@@ -73,9 +99,10 @@ it('bounds the bytes of an environment, and has room again after a write', async
   const environmentId = newId()
   const content = { requestHeaders: {}, requestBody: 'x'.repeat(16_384), responseHeaders: {}, responseBody: '' }
   for (let n = 0; n < 200; n++) writer.record({ ...callOf(environmentId), content })
-  const { length: stored } = { length: 200 - writer.droppedOf(environmentId) }
-  expect(stored).toBeLessThan(130)
   await writer.flush()
+  const stored = await countOf(environmentId)
+  expect(stored).toBeLessThan(130)
+  expect(await countDrops(pool, environmentId)).toBe(200 - stored)
   writer.record({ ...callOf(environmentId), content })
   await writer[Symbol.asyncDispose]()
   expect(await countOf(environmentId)).toBe(stored + 1)
