@@ -33,6 +33,10 @@ export interface RequestFilter {
   readonly integratedAccountId: string | undefined
   readonly causeId: string | undefined
   readonly class: string | undefined
+  readonly cause: string | undefined
+  readonly failed: boolean | undefined
+  /** Part of the path, or of resource and method. */
+  readonly pathContains: string | undefined
 }
 
 /** Those that ended since a moment; undefined: from the beginning. */
@@ -40,12 +44,19 @@ export interface ListedRequestFilter extends RequestFilter {
   readonly since: Date | undefined
 }
 
+/** What a list has found. */
+export interface ListedRequests {
+  readonly requests: readonly LoggedRequest[]
+  /** Entries of the environment that were not stored, because too many waited. */
+  readonly droppedCount: number
+}
+
 /** Client for the request log. Every method throws a `Failure` with the server's reason, or `ServerUnavailable`. */
 export interface CallsClient {
   /** One request. @throws Failure RESOURCE_NOT_FOUND */
   get(id: string): Promise<LoggedRequestDetails>
   /** The newest `limit` requests, newest first. An account or run that is not there is RESOURCE_NOT_FOUND. */
-  list(filter: ListedRequestFilter, limit: number): Promise<readonly LoggedRequest[]>
+  list(filter: ListedRequestFilter, limit: number): Promise<ListedRequests>
   /** Requests from now on; `undefined` is a keep-alive in between. */
   watch(filter: RequestFilter, signal: AbortSignal): AsyncIterable<LoggedRequest | undefined>
 }
@@ -82,9 +93,9 @@ export function createCallsClient(address: ServerAddress): CallsClient {
           pageToken,
         }
         const listed = calls.listCallLogEntries(request, { timeoutMs: LIST_TIMEOUT_MS })
-        const { callLogEntries, nextPageToken } = await listed.catch(throwCallError)
+        const { callLogEntries, nextPageToken, droppedCount } = await listed.catch(throwCallError)
         found.push(...callLogEntries.map(requestFromProto))
-        if (nextPageToken === '' || found.length >= limit) return found
+        if (nextPageToken === '' || found.length >= limit) return { requests: found, droppedCount }
         pageToken = nextPageToken
       }
     },

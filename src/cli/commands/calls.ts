@@ -1,7 +1,7 @@
 import { isUuid, mustBeOneOf } from '../../foundation/base/index.ts'
 import { createCallsClient, type LoggedRequest, type RequestFilter } from '../client/calls.ts'
 import { type Invocation, momentOf, type RunCommand, UsageError } from './command.ts'
-import { printLine } from './output.ts'
+import { printError, printLine } from './output.ts'
 import { curlText, requestLine, requestText } from './request-text.ts'
 import { readServerAddress } from './server-address.ts'
 
@@ -10,16 +10,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 const EXIT_INTERRUPTED = 130
 const SHOWN_DEFAULT = 50
 const SHOWN_MAX = 100_000
-const CLASSES = [
-  'success',
-  'rate_limited',
-  'error',
-  'timeout',
-  'network_error',
-  'invalid_response',
-  'blocked',
-  'cancelled',
-]
+const CLASSES = 'success rate_limited error timeout network_error invalid_response blocked cancelled'.split(' ')
+const CAUSES = 'call run tool_call activation token authorization subscription'.split(' ')
 
 /**
  * Shows the newest requests to third parties, oldest first; with `--follow` those that are sent from now on; of an id that one, or with
@@ -29,7 +21,7 @@ export const runCalls: RunCommand = async ({ operands: [id], options, flags, env
   if (id !== undefined && !isUuid(id))
     throw new UsageError('calls takes the id of an entry, such as the log_id of an error')
   if (id === undefined && flags.has('curl')) throw new UsageError('calls --curl takes the id of an entry')
-  const filter = filterOf(options)
+  const filter = filterOf(options, flags)
   const limit = limitOf(options.limit)
   const since = options.since === undefined ? undefined : momentOf('calls --since', options.since)
   const calls = createCallsClient(readServerAddress('calls', options, environment))
@@ -39,8 +31,10 @@ export const runCalls: RunCommand = async ({ operands: [id], options, flags, env
     return 0
   }
   if (flags.has('follow')) return await follow((signal) => calls.watch(filter, signal))
-  const newest = await calls.list({ ...filter, since }, limit)
-  for (const request of newest.toReversed()) printLine(requestLine(request))
+  const { requests, droppedCount } = await calls.list({ ...filter, since }, limit)
+  for (const request of requests.toReversed()) printLine(requestLine(request))
+  if (droppedCount > 0)
+    printError([`${droppedCount} requests of these days are not in the log: too many waited to be stored`])
   return 0
 }
 
@@ -58,12 +52,24 @@ async function follow(watch: (signal: AbortSignal) => AsyncIterable<LoggedReques
   return EXIT_INTERRUPTED
 }
 
-function filterOf({ account, run, class: callClass }: Invocation['options']): RequestFilter {
+function filterOf(
+  { account, run, class: callClass, cause, path }: Invocation['options'],
+  flags: Invocation['flags'],
+): RequestFilter {
   if (account !== undefined && !isUuid(account)) throw new UsageError('calls --account takes an id')
   if (run !== undefined && !isUuid(run)) throw new UsageError('calls --run takes an id')
   if (callClass !== undefined && !CLASSES.includes(callClass))
     throw new UsageError(`calls --class ${mustBeOneOf(callClass, CLASSES)}`)
-  return { integratedAccountId: account, causeId: run, class: callClass }
+  if (cause !== undefined && !CAUSES.includes(cause))
+    throw new UsageError(`calls --cause ${mustBeOneOf(cause, CAUSES)}`)
+  return {
+    integratedAccountId: account,
+    causeId: run,
+    class: callClass,
+    cause,
+    failed: flags.has('failed') || undefined,
+    pathContains: path,
+  }
 }
 
 function limitOf(text: string | undefined): number {

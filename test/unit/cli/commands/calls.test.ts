@@ -84,6 +84,7 @@ describe('patchbay calls', () => {
     ['a run that is no id', ['--run', '7']],
     ['a class that there is not', ['--class', 'sucess']],
     ['a limit of none', ['--limit', '0']],
+    ['a cause that there is not', ['--cause', 'tokens']],
     ['a time that is none', ['--since', 'yesterday']],
     ['a command of curl for many', ['--curl']],
   ])('does not take %s', async (_, args) => {
@@ -97,6 +98,17 @@ describe('patchbay calls', () => {
       expect(await calls(option, newId())).not.toBe(0)
       expect(printed.text).toMatch(/no (?:integrated_account|sync_job_run) with id/)
     }
+  })
+
+  it('prints those that failed, by path and cause', async () => {
+    const [ok, failed, other] = [await call('71'), await call('72', 404), await call('73', 404)]
+    expect(await calls('--failed', '--path', '/CONTACTS/7', '--cause', 'call', '--limit', '2')).toBe(0)
+    for (const id of [failed, other]) expect(printed.text).toContain(id)
+    expect(printed.text).not.toContain(ok)
+    printed.text = ''
+    expect(await calls('--failed', '--path', '/contacts/72')).toBe(0)
+    expect(printed.text).toContain(failed)
+    expect(printed.text).not.toContain(other)
   })
 
   it('shows one request whole, by the id that an error names', async () => {
