@@ -40,12 +40,12 @@ export interface RequestFilter {
 }
 
 /** Those that ended since a moment; undefined: from the beginning. */
-export interface ListedRequestFilter extends RequestFilter {
+interface ListedRequestFilter extends RequestFilter {
   readonly since: Date | undefined
 }
 
 /** What a list has found. */
-export interface ListedRequests {
+interface ListedRequests {
   readonly requests: readonly LoggedRequest[]
   /** Entries of the environment that were not stored, because too many waited. */
   readonly droppedCount: number
