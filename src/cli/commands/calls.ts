@@ -11,6 +11,7 @@ const EXIT_INTERRUPTED = 130
 const SHOWN_DEFAULT = 50
 const SHOWN_MAX = 100_000
 const CLASSES = 'success rate_limited error timeout network_error invalid_response blocked cancelled'.split(' ')
+const FILTERS = ['account', 'run', 'class', 'failed', 'cause', 'path', 'since', 'limit', 'follow']
 const CAUSES = 'call run tool_call activation token authorization subscription'.split(' ')
 
 /**
@@ -21,6 +22,9 @@ export const runCalls: RunCommand = async ({ operands: [id], options, flags, env
   if (id !== undefined && !isUuid(id))
     throw new UsageError('calls takes the id of an entry, such as the log_id of an error')
   if (id === undefined && flags.has('curl')) throw new UsageError('calls --curl takes the id of an entry')
+  const [filtered] = FILTERS.filter((name) => options[name] !== undefined || flags.has(name))
+  if (id !== undefined && filtered !== undefined)
+    throw new UsageError(`calls takes the id of an entry or --${filtered}, not both`)
   const filter = filterOf(options, flags)
   const limit = limitOf(options.limit)
   const since = options.since === undefined ? undefined : momentOf('calls --since', options.since)

@@ -85,6 +85,7 @@ describe('patchbay calls', () => {
     ['a class that there is not', ['--class', 'sucess']],
     ['a limit of none', ['--limit', '0']],
     ['a cause that there is not', ['--cause', 'tokens']],
+    ['an id and a filter', ['--failed', newId()]],
     ['a time that is none', ['--since', 'yesterday']],
     ['a command of curl for many', ['--curl']],
   ])('does not take %s', async (_, args) => {

@@ -90,6 +90,8 @@ function usageFailures(command: Command): Failing[] {
   const { name, operands = {} } = command
   const required = Object.keys(operands).filter((each) => each.startsWith('<'))
   const isVariadic = Object.keys(operands).some((each) => each.includes('...'))
+  // Those that may be left out, and are.
+  const optional = OPERANDS[name] === undefined ? Object.keys(operands).filter((each) => each.startsWith('[')) : []
   const values = optionsOf(command).filter((flags) => flags.includes('<'))
   return [
     { what: 'an unknown option', args: [...argsOf(command), '--nonsense'], says: /--nonsense.*--help/s, exit: 2 },
@@ -98,7 +100,14 @@ function usageFailures(command: Command): Failing[] {
       : []),
     ...(isVariadic
       ? []
-      : [{ what: 'one operand more', args: [...argsOf(command), ID], says: /too many arguments.*--help/s, exit: 2 }]),
+      : [
+          {
+            what: 'one operand more',
+            args: [...argsOf(command), ...optional.map(() => ID), ID],
+            says: /too many arguments.*--help/s,
+            exit: 2,
+          },
+        ]),
     ...values.map((flags) => {
       const [flag = ''] = flags.split(' ')
       return {
