@@ -45,6 +45,8 @@ describe('the sandbox process', () => {
   it('runs from a folder of any name, without the environment', async () => {
     for (const part of [
       'src/foundation/base',
+      'src/foundation/fair',
+      'src/foundation/json',
       'src/engine/expressions',
       'node_modules/jsonata',
       'node_modules/lru-cache',

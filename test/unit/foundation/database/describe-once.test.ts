@@ -65,7 +65,8 @@ describe('a prepared statement', () => {
   it('gives the rows that the driver gives', async () => {
     const values = fc.tuple(
       fc.option(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }).map(String)),
-      fc.option(fc.string({ unit: 'grapheme' }).filter((text) => !text.includes('\0'))),
+      // Of a text with a backslash PostgreSQL makes no bytea.
+      fc.option(fc.string({ unit: 'grapheme' }).filter((text) => !/[\0\\]/.test(text))),
       fc.option(
         fc
           .date({ min: new Date(0), max: new Date('9999-01-01'), noInvalidDate: true })
