@@ -25,7 +25,7 @@ export const WINGS: Readonly<Record<string, Wing>> = {
   sync: { imports: ['webhooks', 'platform', 'engine', 'foundation'], budget: 8_000, linesMax: 9_789 },
   webhooks: { imports: ['platform', 'engine', 'foundation'], budget: 6_000, linesMax: 7_846 },
   tools: { imports: ['platform', 'engine', 'foundation'], budget: 3_000, linesMax: 4_039 },
-  platform: { imports: ['engine', 'foundation'], budget: 14_000, linesMax: 20_015 },
+  platform: { imports: ['engine', 'foundation'], budget: 14_000, linesMax: 20_027 },
   engine: { imports: ['foundation'], budget: 19_000, linesMax: 29_961 },
   foundation: { imports: [], budget: 13_000, linesMax: 13_259 },
 }

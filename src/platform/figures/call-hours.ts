@@ -10,7 +10,7 @@ const KEYS_MAX = 10_000
 
 /** Histogram of the requests of one process that are not stored yet, by environment, hour, installation and class. */
 export class CallHours {
-  #waiting = new Map<string, CallHour>()
+  #waiting = new Map<string, WaitingHour>()
 
   get isEmpty(): boolean {
     return this.#waiting.size === 0
@@ -21,9 +21,8 @@ export class CallHours {
     const { id, environmentId, environmentIntegrationId, totalMs } = call
     const hour = new Date(Math.floor(momentOfId(id).getTime() / HOUR_MS) * HOUR_MS)
     const bound = DURATION_BOUNDS_MS.findIndex((boundMs) => totalMs <= boundMs)
-    const bucket = bound === -1 ? DURATION_BOUNDS_MS.length : bound
-    const counts = Array.from({ length: DURATION_BOUNDS_MS.length + 1 }, (_, at) => (at === bucket ? 1 : 0))
-    this.#add({ environmentId, hour, environmentIntegrationId, class: call.class, counts })
+    const counts = this.#countsOf({ environmentId, hour, environmentIntegrationId, class: call.class })
+    addAt(counts, bound === -1 ? DURATION_BOUNDS_MS.length : bound, 1)
   }
 
   /** Takes what waits. */
@@ -35,14 +34,27 @@ export class CallHours {
 
   /** Puts back what was taken and not stored. */
   putBack(taken: readonly CallHour[]): void {
-    for (const hour of taken) this.#add(hour)
+    for (const hour of taken) {
+      const counts = this.#countsOf(hour)
+      for (const [bucket, count] of hour.counts.entries()) addAt(counts, bucket, count)
+    }
   }
 
-  #add(added: CallHour): void {
-    const key = [added.environmentId, added.hour.getTime(), added.environmentIntegrationId, added.class].join()
-    const held = this.#waiting.get(key)
-    if (held === undefined && this.#waiting.size >= KEYS_MAX) return
-    const counts = added.counts.map((count, bucket) => count + (held?.counts[bucket] ?? 0))
-    this.#waiting.set(key, { ...added, counts })
+  /** The counts of a key to add to; undefined where too many keys wait. */
+  #countsOf(key: Omit<CallHour, 'counts'>): number[] | undefined {
+    const { environmentId, hour, environmentIntegrationId } = key
+    const name = `${environmentId} ${hour.getTime()} ${environmentIntegrationId} ${key.class}`
+    const held = this.#waiting.get(name)
+    if (held !== undefined) return held.counts
+    if (this.#waiting.size >= KEYS_MAX) return undefined
+    const counts = Array.from({ length: DURATION_BOUNDS_MS.length + 1 }, () => 0)
+    this.#waiting.set(name, { environmentId, hour, environmentIntegrationId, class: key.class, counts })
+    return counts
   }
+}
+
+type WaitingHour = Omit<CallHour, 'counts'> & { readonly counts: number[] }
+
+function addAt(counts: number[] | undefined, bucket: number, count: number): void {
+  if (counts !== undefined) counts[bucket] = (counts[bucket] ?? 0) + count
 }
