@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EnvironmentService } from '../../gen/patchbay/v1/environment_service_pb.ts'
 import { IntegratedAccountService } from '../../gen/patchbay/v1/integrated_account_service_pb.ts'
@@ -21,6 +23,7 @@ const { database, url } = await testDatabase()
 const app = await startTestApp({}, database)
 const costs = new StatementCosts(url)
 const DAY_MS = 86_400_000
+const MIGRATION = join(import.meta.dirname, '../../src/foundation/database/migrations/0036-figures.sql')
 
 beforeAll(() => costs.connect())
 afterAll(() => costs[Symbol.asyncDispose]())
@@ -220,6 +223,18 @@ describe('days', () => {
     expect(await runsOf(environmentId)).toEqual({})
     await expectExactFigures(url)
   })
+})
+
+it('count what there was before they were kept: the migration of a database with rows', async () => {
+  await seedTenant(app, await createApiTenant(app))
+  await insertRuns(await seedEnvironment(database), 3)
+  const own = ['integrated_account', 'trigger_schedule', 'sync_job_run', 'delivery', 'inbound_event']
+  await database.pool.raw(
+    `drop table figure, figure_delta, call_hour; drop function day_of_id;
+     ${own.map((name) => `drop function count_${name} cascade;`).join(' ')}`,
+  )
+  await database.pool.raw(readFileSync(MIGRATION, 'utf8'))
+  await expectExactFigures(url)
 })
 
 it('a change of no state writes no figure', async () => {
